@@ -1,0 +1,1 @@
+"""Values of the control plane: brokers, topics, partitions in columns, events, changes, errors."""

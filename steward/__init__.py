@@ -1,0 +1,1 @@
+"""The command line: `steward controller`, `steward operator`."""
