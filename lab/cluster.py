@@ -1,0 +1,152 @@
+"""A Kafka cluster: one ZooKeeper server and N brokers, started together.
+
+Without a controller of ours, the brokers elect one among themselves as Kafka does; start ours first and they follow it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from lab.folder import lab_folder
+from lab.kafka import CLIENT, HEAP, SESSION_TIMEOUT_MS, KafkaBroker
+from lab.waiting import wait_until
+from lab.zookeeper import ZooKeeperServer
+
+INTERNAL_TOPIC_REPLICATION = 3
+"""Kafka's own default; a smaller cluster lowers it to its size so that groups and transactions work."""
+
+CONTROLLER_TIMEOUT_S = 60.0
+"""Twenty times the session time-out after which brokers elect a new controller by themselves."""
+
+
+class KafkaCluster:
+    """Brokers by id over one ZooKeeper server, which it ends when it started it itself (`owns_zookeeper`)."""
+
+    def __init__(
+        self, zookeeper: ZooKeeperServer, folder: Path, *, chroot: str = "", owns_zookeeper: bool = False
+    ) -> None:
+        self.zookeeper = zookeeper
+        self.folder = folder
+        self.chroot = chroot
+        self.brokers: dict[int, KafkaBroker] = {}
+        self._owns_zookeeper = owns_zookeeper
+
+    @property
+    def zookeeper_connect(self) -> str:
+        """The connect string, with the chroot, for brokers and controllers."""
+        return self.zookeeper.connect(self.chroot)
+
+    def broker(self, broker_id: int) -> KafkaBroker:
+        """Return the broker with this id."""
+        return self.brokers[broker_id]
+
+    def add_broker(
+        self,
+        broker_id: int,
+        *,
+        rack: str | None = None,
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
+        inter_broker_protocol_version: str | None = None,
+        settings: Mapping[str, str] | None = None,
+        heap: str = HEAP,
+    ) -> KafkaBroker:
+        """Add a broker without starting it."""
+        self.brokers[broker_id] = KafkaBroker(
+            broker_id,
+            self.zookeeper,
+            self.folder,
+            chroot=self.chroot,
+            rack=rack,
+            session_timeout_ms=session_timeout_ms,
+            inter_broker_protocol_version=inter_broker_protocol_version,
+            settings=settings,
+            heap=heap,
+        )
+        return self.brokers[broker_id]
+
+    def start_brokers(self, broker_ids: Sequence[int] | None = None) -> None:
+        """Start these brokers (all by default) side by side and wait until each is ready."""
+        chosen = [self.brokers[broker_id] for broker_id in (self.brokers if broker_ids is None else broker_ids)]
+        for broker in chosen:
+            broker.launch()
+        for broker in chosen:
+            broker.wait_until_ready()
+
+    def bootstrap(self, listener: str = CLIENT) -> str:
+        """Bootstrap servers of a listener, all brokers, comma-separated."""
+        return ",".join(broker.address(listener) for broker in self.brokers.values())
+
+    def controller_id(self) -> int | None:
+        """Return the id in `/controller`, None when there is no controller."""
+        data = self.zookeeper.read(f"{self.chroot}/controller")
+        return None if data is None else int(json.loads(data)["brokerid"])
+
+    def wait_for_controller(
+        self, controller_id: int | None = None, *, timeout_s: float = CONTROLLER_TIMEOUT_S
+    ) -> float:
+        """Return the seconds until this id (any id by default) is the controller."""
+
+        def elected() -> bool:
+            present = self.controller_id()
+            return present is not None and controller_id in (None, present)
+
+        what = "a controller is elected" if controller_id is None else f"{controller_id} is the controller"
+        return wait_until(elected, timeout_s=timeout_s, what=what)
+
+    def close(self) -> None:
+        """End all brokers at once, then ZooKeeper if it is ours."""
+        for broker in self.brokers.values():
+            broker.close()
+        if self._owns_zookeeper:
+            self.zookeeper.close()
+
+
+@contextlib.contextmanager
+def kafka_cluster(
+    broker_ids: Sequence[int] = (1, 2, 3),
+    *,
+    start: bool = True,
+    folder: Path | None = None,
+    zookeeper: ZooKeeperServer | None = None,
+    chroot: str = "",
+    racks: Mapping[int, str] | None = None,
+    session_timeout_ms: int = SESSION_TIMEOUT_MS,
+    inter_broker_protocol_version: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    heap: str = HEAP,
+) -> Iterator[KafkaCluster]:
+    """Yield a cluster with these brokers; everything ends with the block.
+
+    `start=False` leaves the brokers to `start_brokers`, for a controller that must be there first. A given `zookeeper` is used and
+    left running.
+    """
+    replication = str(min(INTERNAL_TOPIC_REPLICATION, len(broker_ids)))
+    common = {
+        "offsets.topic.replication.factor": replication,
+        "transaction.state.log.replication.factor": replication,
+        "transaction.state.log.min.isr": str(min(2, len(broker_ids))),
+        **(settings or {}),
+    }
+    with lab_folder(folder) as place:
+        server = zookeeper or ZooKeeperServer(place)
+        cluster = KafkaCluster(server, place, chroot=chroot, owns_zookeeper=zookeeper is None)
+        try:
+            if zookeeper is None:
+                server.start()
+            for broker_id in broker_ids:
+                cluster.add_broker(
+                    broker_id,
+                    rack=(racks or {}).get(broker_id),
+                    session_timeout_ms=session_timeout_ms,
+                    inter_broker_protocol_version=inter_broker_protocol_version,
+                    settings=common,
+                    heap=heap,
+                )
+            if start:
+                cluster.start_brokers()
+            yield cluster
+        finally:
+            cluster.close()

@@ -1,0 +1,154 @@
+"""A real Kafka broker in ZooKeeper mode, sized for a small machine.
+
+Two listeners: brokers talk on INTERNAL, clients may use either, so that a controller can be advertised on one or on both. What it
+leaves out: security, several log folders, KRaft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from lab.jars import KAFKA_VERSION
+from lab.java_process import java_command, write_properties
+from lab.ports import free_port, release_port
+from lab.process import READY_TIMEOUT_S, Process
+from lab.waiting import port_accepts, wait_until
+from lab.zookeeper import ZooKeeperServer
+
+HEAP = "96m"
+"""130-175 MB resident with some dozens of partitions; benchmarks with thousands ask for more."""
+
+SESSION_TIMEOUT_MS = 3000
+"""Six ticks: short enough for tests of failover, long enough for a machine with two busy cores."""
+
+INTERNAL = "INTERNAL"
+CLIENT = "CLIENT"
+
+SMALL = {
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "num.recovery.threads.per.data.dir": "1",
+    "background.threads": "2",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "log.cleaner.io.buffer.size": "65536",
+    "log.index.size.max.bytes": "1048576",
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+    "group.initial.rebalance.delay.ms": "0",
+    "replica.lag.time.max.ms": "3000",
+}
+"""What a broker needs less of when it serves one test: threads, buffers, internal partitions, patience."""
+
+
+class KafkaBroker:
+    """One broker with an id of its own; it keeps its ports and data over restarts.
+
+    `chroot` is Kafka's place in ZooKeeper; `inter_broker_protocol_version` such as "2.6" makes it talk as that version does;
+    `settings` are further broker settings and win over ours.
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        zookeeper: ZooKeeperServer,
+        folder: Path,
+        *,
+        chroot: str = "",
+        rack: str | None = None,
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
+        inter_broker_protocol_version: str | None = None,
+        settings: Mapping[str, str] | None = None,
+        heap: str = HEAP,
+        version: str = KAFKA_VERSION,
+    ) -> None:
+        self.broker_id = broker_id
+        self.zookeeper = zookeeper
+        self.chroot = chroot
+        self.rack = rack
+        self.ports = {INTERNAL: free_port(), CLIENT: free_port()}
+        self.data_folder = folder / f"broker-{broker_id}-data"
+        listeners = ",".join(f"{name}://127.0.0.1:{port}" for name, port in self.ports.items())
+        values = {
+            "broker.id": str(broker_id),
+            "zookeeper.connect": zookeeper.connect(chroot),
+            "zookeeper.session.timeout.ms": str(session_timeout_ms),
+            "listeners": listeners,
+            "listener.security.protocol.map": f"{INTERNAL}:PLAINTEXT,{CLIENT}:PLAINTEXT",
+            "inter.broker.listener.name": INTERNAL,
+            "log.dirs": str(self.data_folder),
+            **SMALL,
+        }
+        if rack is not None:
+            values["broker.rack"] = rack
+        if inter_broker_protocol_version is not None:
+            values["inter.broker.protocol.version"] = inter_broker_protocol_version
+        values.update(settings or {})
+        path = write_properties(folder / f"broker-{broker_id}.properties", values)
+        self.process = Process(
+            f"broker-{broker_id}", java_command("kafka.Kafka", str(path), heap=heap, version=version), folder
+        )
+
+    def address(self, listener: str = CLIENT) -> str:
+        """Return the broker's host:port on a listener."""
+        return f"127.0.0.1:{self.ports[listener]}"
+
+    @property
+    def registration_path(self) -> str:
+        """The ephemeral znode by which the broker is known to be alive."""
+        return f"{self.chroot}/brokers/ids/{self.broker_id}"
+
+    @property
+    def registered(self) -> bool:
+        """Whether the broker's znode is there; a killed broker's is, until its session expires."""
+        return self.zookeeper.read(self.registration_path) is not None
+
+    def launch(self) -> None:
+        """Start it without waiting; after a kill -9 its old znode must be gone first, or the new process would end at once."""
+        self.wait_until_deregistered()
+        self.process.launch()
+
+    def wait_until_ready(self, *, timeout_s: float = READY_TIMEOUT_S) -> float:
+        """Return the seconds until it is registered and both ports accept."""
+        return self.process.wait_until_ready(
+            lambda: all(map(port_accepts, self.ports.values())) and self.registered, timeout_s=timeout_s
+        )
+
+    def start(self) -> float:
+        """Start it and return the seconds until it was ready."""
+        self.launch()
+        return self.wait_until_ready()
+
+    def wait_until_deregistered(self) -> float:
+        """Return the seconds until its znode was gone."""
+        return wait_until(
+            lambda: not self.registered, timeout_s=READY_TIMEOUT_S, what=f"broker {self.broker_id} deregistered"
+        )
+
+    def stop(self) -> int | None:
+        """SIGTERM (controlled shutdown), wait, and return the exit code: 143 when all went well."""
+        return self.process.terminate()
+
+    def kill(self) -> None:
+        """Kill -9: its partitions stay leaderless until somebody sees its session expire."""
+        self.process.kill()
+
+    def pause(self) -> None:
+        """Freeze it: sockets stay open, heartbeats and fetches stop."""
+        self.process.pause()
+
+    def resume(self) -> None:
+        """Thaw it."""
+        self.process.resume()
+
+    def restart(self) -> float:
+        """Stop it if it runs, start it, and return the seconds that the start took."""
+        if self.process.running:
+            self.stop()
+        return self.start()
+
+    def close(self) -> None:
+        """End it at once and give its ports back."""
+        self.process.kill()
+        for port in self.ports.values():
+            release_port(port)

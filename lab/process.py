@@ -1,0 +1,146 @@
+"""One process of the lab: its start, its faults and its end.
+
+Faults are those that the invariants name: SIGTERM, kill -9, a freeze (SIGSTOP) and the thaw after it. What it leaves out: when a
+peer is ready; each kind of peer knows that itself and hands in a predicate.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from lab.missing import LabError
+from lab.spawn import spawn
+from lab.waiting import wait_until
+
+READY_TIMEOUT_S = 90.0
+"""Some thirty times the slowest start seen (a broker on a cold machine: 6.5 s), for machines that are busy."""
+
+END_TIMEOUT_S = 45.0
+"""A broker without a controller retries its controlled shutdown three times before it gives up."""
+
+TAIL_LINES = 30
+
+_alive: weakref.WeakSet[Process] = weakref.WeakSet()
+
+
+class Process:
+    """A command with a log file; it can be started again after it ended.
+
+    `name` is the log file's stem; `folder` holds the log and is the working directory; `environment` is added to this process's.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], folder: Path, *, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.name = name
+        self.command = list(command)
+        self.folder = folder
+        self.log_path = folder / f"{name}.log"
+        self._environment = dict(environment or {})
+        self._popen: subprocess.Popen[bytes] | None = None
+
+    def launch(self) -> None:
+        """Start it without waiting for anything; it must not be running."""
+        if self.running:
+            raise LabError(f"{self.name} runs already (pid {self.pid})")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._popen = spawn(
+            self.command, log=self.log_path, folder=self.folder, environment={**os.environ, **self._environment}
+        )
+        _alive.add(self)
+
+    def wait_until_ready(self, ready: Callable[[], bool], *, timeout_s: float = READY_TIMEOUT_S) -> float:
+        """Return the seconds until `ready()`; raise `LabError` with the log's tail if it ends before that or takes too long."""
+
+        def look() -> bool:
+            if not self.running:
+                raise LabError(
+                    f"{self.name} ended with exit code {self.exit_code} before it was ready\n{self.log_tail()}"
+                )
+            return ready()
+
+        return wait_until(look, timeout_s=timeout_s, what=f"{self.name} ready", context=self.log_tail)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the present or last run."""
+        if self._popen is None:
+            raise LabError(f"{self.name} was never started")
+        return self._popen.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has been started and has not ended; a frozen process runs."""
+        return self._popen is not None and self._popen.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the last run (minus the signal's number if a signal ended it), None while it runs."""
+        return None if self._popen is None else self._popen.poll()
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory in use now (RSS), 0 when it does not run."""
+        if not self.running:
+            return 0
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process and all of its group; nothing happens when it does not run."""
+        if self.running:
+            os.killpg(self.pid, number)
+
+    def terminate(self, *, timeout_s: float = END_TIMEOUT_S) -> int | None:
+        """Ask it to end (SIGTERM), wait, and return its exit code; kill -9 if it does not end in time, and say so by `LabError`."""
+        self.signal(signal.SIGTERM)
+        try:
+            return self.wait(timeout_s=timeout_s)
+        except LabError:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        """End it at once (kill -9) and wait until it is gone; works on a frozen process too."""
+        self.signal(signal.SIGKILL)
+        self.wait(timeout_s=END_TIMEOUT_S)
+
+    def pause(self) -> None:
+        """Freeze it (SIGSTOP): its sockets stay open and nothing answers."""
+        self.signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Thaw it (SIGCONT)."""
+        self.signal(signal.SIGCONT)
+
+    def wait(self, *, timeout_s: float = END_TIMEOUT_S) -> int | None:
+        """Wait until it ends by itself and return its exit code; None if it was never started."""
+        if self._popen is None:
+            return None
+        try:
+            return self._popen.wait(timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise LabError(
+                f"{self.name} (pid {self.pid}) did not end within {timeout_s:g} s\n{self.log_tail()}"
+            ) from error
+
+    def log_text(self) -> str:
+        """Everything that it wrote, over all of its runs."""
+        return self.log_path.read_text(encoding="utf-8", errors="replace") if self.log_path.is_file() else ""
+
+    def log_tail(self, lines: int = TAIL_LINES) -> str:
+        """Return the last `lines` lines of the log, under its name."""
+        return "\n".join([f"--- end of {self.log_path.name}", *self.log_text().splitlines()[-lines:]])
+
+
+@atexit.register
+def _end_all() -> None:
+    # The kernel would do it a moment later; done here, the folders can be removed in peace.
+    for process in list(_alive):
+        process.kill()

@@ -1,0 +1,33 @@
+"""Kafka's own command line tools, run from the jars: the judge of whether our controller answers as Kafka's does."""
+
+from __future__ import annotations
+
+import subprocess
+
+from lab.java_process import java_command
+
+HEAP = "64m"
+
+TIMEOUT_S = 120.0
+"""Twice the tools' own default time-out of a minute, so that their message is seen and not ours."""
+
+
+def kafka_topics(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run kafka-topics with these arguments, as `"--bootstrap-server", "127.0.0.1:9092", "--list"`; a failure is a returncode."""
+    return run_tool("org.apache.kafka.tools.TopicCommand", *arguments, timeout_s=timeout_s)
+
+
+def kafka_reassign_partitions(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run kafka-reassign-partitions with these arguments."""
+    return run_tool("org.apache.kafka.tools.reassign.ReassignPartitionsCommand", *arguments, timeout_s=timeout_s)
+
+
+def kafka_leader_election(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run kafka-leader-election with these arguments."""
+    return run_tool("org.apache.kafka.tools.LeaderElectionCommand", *arguments, timeout_s=timeout_s)
+
+
+def run_tool(main_class: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run any main class of Kafka's jars to its end and return its outputs and exit code."""
+    command = java_command(main_class, *arguments, heap=HEAP, log4j="log4j-tools.properties")
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=timeout_s)

@@ -1,0 +1,40 @@
+"""Wait until something holds, with a bound: the lab's only loop that sleeps.
+
+Real processes give no event for "ready", so their state is asked for again and again. The bounds are generous on purpose: they
+exist to end a run that hangs, never to measure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable
+
+from lab.missing import LabError
+
+POLL_INTERVAL_S = 0.02
+"""Short beside any start of a process (tenths of a second at least), long beside one look (under a millisecond)."""
+
+CONNECT_TIMEOUT_S = 0.5
+"""A loopback connection is accepted at once or refused at once; a stopped process with a full backlog is what runs into this."""
+
+
+def wait_until(holds: Callable[[], bool], *, timeout_s: float, what: str, context: Callable[[], str] = str) -> float:
+    """Return the seconds it took until `holds()` was true; raise `LabError` naming `what` after `timeout_s`.
+
+    `context` adds what is known by then, such as the tail of a log.
+    """
+    started = time.monotonic()
+    while not holds():
+        if time.monotonic() - started > timeout_s:
+            raise LabError(f"{what}: not so within {timeout_s:g} s\n{context()}".rstrip())
+        time.sleep(POLL_INTERVAL_S)
+    return time.monotonic() - started
+
+
+def port_accepts(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether somebody listens on `host:port`."""
+    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=CONNECT_TIMEOUT_S):
+        return True
+    return False
