@@ -1,0 +1,88 @@
+"""Every znode path that Kafka's ZooKeeper mode knows, as a constant or a function.
+
+Paths are relative to the chroot: the session puts the chroot in front. Left out: the paths of ACLs and delegation tokens,
+which the brokers keep for themselves. Source: kafka.zk.ZkData of Kafka 3.9, wire-checked on 3.9.2.
+"""
+
+from collections.abc import Iterable
+
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+FEATURE = "/feature"
+CLUSTER_ID = "/cluster/id"
+PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+
+BROKER_IDS = "/brokers/ids"
+TOPICS = "/brokers/topics"
+
+CONFIG = "/config"
+CONFIG_CHANGES = "/config/changes"
+CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
+"""Where a sequential znode tells every broker that an entity's configuration has changed."""
+
+DELETE_TOPICS = "/admin/delete_topics"
+REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
+
+ISR_CHANGE_NOTIFICATION = "/isr_change_notification"
+ISR_CHANGE_PREFIX = "/isr_change_notification/isr_change_"
+LOG_DIR_EVENT_NOTIFICATION = "/log_dir_event_notification"
+LOG_DIR_EVENT_PREFIX = "/log_dir_event_notification/log_dir_event_"
+
+
+def child(parent: str, name: str) -> str:
+    """Return the path of `parent`'s child; ValueError when the name would leave its place in the tree."""
+    if not name or "/" in name or name in {".", ".."}:
+        raise ValueError(f"{name!r} cannot name a znode under {parent}: one non-empty path component is needed")
+    return f"{'' if parent == '/' else parent}/{name}"
+
+
+def broker(broker_id: int) -> str:
+    """Return the path of a broker's registration; its czxid is the broker's epoch."""
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic(name: str) -> str:
+    """Return the path of a topic's assignment."""
+    return child(TOPICS, name)
+
+
+def partitions(topic_name: str) -> str:
+    """Return the parent of a topic's partitions; the controller creates it before the first partition's state."""
+    return f"{topic(topic_name)}/partitions"
+
+
+def partition(topic_name: str, index: int) -> str:
+    """Return the parent of a partition's state."""
+    return f"{partitions(topic_name)}/{index}"
+
+
+def partition_state(topic_name: str, index: int) -> str:
+    """Return the path of a partition's leader and ISR; its znode version is the partition's epoch."""
+    return f"{partitions(topic_name)}/{index}/state"
+
+
+def partition_states(topic_name: str, indexes: Iterable[int]) -> list[str]:
+    """Return the paths of many partitions' states of one topic, in the order given."""
+    parent = partitions(topic_name)
+    return [f"{parent}/{index}/state" for index in indexes]
+
+
+def config(entity_type: str, entity_name: str) -> str:
+    """Return the path of an entity's configuration; types and names as in `kafka_zookeeper.formats.configs`."""
+    return child(child(CONFIG, entity_type), entity_name)
+
+
+def topic_config(name: str) -> str:
+    """Return the path of a topic's configuration overrides."""
+    return config("topics", name)
+
+
+def broker_config(broker_id: int) -> str:
+    """Return the path of one broker's dynamic configuration."""
+    return f"{CONFIG}/brokers/{broker_id}"
+
+
+def delete_topic(name: str) -> str:
+    """Return the path whose existence asks the controller to delete a topic."""
+    return child(DELETE_TOPICS, name)
