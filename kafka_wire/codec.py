@@ -1,0 +1,220 @@
+"""The way in: messages and whole frames to bytes and back.
+
+A body is a plain dict with snake_case keys (names.py); arrays are lists, structs dicts, bytes and records bytes, uuids
+`uuid.UUID`, nulls None. Encoding takes the schema's default for a missing key. Decoding yields every field that the schema
+knows: those that the version lacks, or that were not sent, have their defaults.
+Left out: sizes on a stream (frames.py), what is inside records (records.py).
+"""
+
+import struct
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+from kafka_wire import compiler, schema
+from kafka_wire.api import ApiKey
+from kafka_wire.failures import CodecError
+from kafka_wire.varints import read_uvarint
+
+__all__ = [
+    "Body",
+    "CodecError",
+    "RequestHeader",
+    "decode",
+    "decode_request",
+    "decode_response",
+    "encode",
+    "encode_request",
+    "encode_response",
+    "flexible_from",
+    "peek_header",
+    "versions",
+]
+
+Body = dict[str, Any]
+
+_REQUEST_PREFIX = struct.Struct(">hhi")
+_CORRELATION_ID = struct.Struct(">i")
+_STRING_LENGTH = struct.Struct(">h")
+
+# A connection sends one client id all its life; a relay sees one for each of its clients.
+CLIENT_IDS_CACHED = 1024
+
+# A header has no tagged field today; one that announces more than this is not a header.
+MAX_HEADER_TAGS = 64
+
+
+class RequestHeader(NamedTuple):
+    """What stands in front of a request's body; `body_offset` is where the body begins in the frame."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    body_offset: int
+
+
+def encode(name: str, version: int, body: Mapping[str, Any]) -> bytes:
+    """Encode a message, or a metadata record, without any header.
+
+    Raises CodecError for an unknown message, version or key, for a value that does not fit its type, and for a value other
+    than the default in a field that this version lacks, unless the field is ignorable (Java: UnsupportedVersionException).
+    """
+    return compiler.encoder(name, version)(body)
+
+
+def decode(name: str, version: int, data: bytes | memoryview) -> Body:
+    """Decode a message; raises CodecError for anything but exactly one well-formed message of that version."""
+    body, end = compiler.decoder(name, version)(bytes(data), 0)
+    _expect_end(name, version, len(data), end)
+    return body
+
+
+def versions(name: str) -> tuple[int, int]:
+    """Return the lowest and highest version known of a message; raises CodecError when it is unknown."""
+    lowest, highest = schema.known_versions(name)
+    return lowest, highest
+
+
+def flexible_from(name: str) -> int | None:
+    """Return the first flexible version (KIP-482) of a message, or None; raises CodecError when it is unknown."""
+    flexible = schema.definitions(name)[0].flexible
+    return flexible.lowest if flexible.overlaps(schema.known_versions(name)) else None
+
+
+def encode_request(
+    key: ApiKey, version: int, correlation_id: int, client_id: str | None, body: Mapping[str, Any]
+) -> bytes:
+    """Encode a request with its header, without the size in front."""
+    message = compiler.encoder(key.message + "Request", version)(body)
+    prefix = _REQUEST_PREFIX.pack(key, version, correlation_id)
+    header_version = _request_header_version(key, version)
+    if header_version == 0:
+        return prefix + message
+    return prefix + _client_id_bytes(client_id) + (b"\0" if header_version == 2 else b"") + message
+
+
+def encode_response(key: ApiKey, version: int, correlation_id: int, body: Mapping[str, Any]) -> bytes:
+    """Encode a response with its header, without the size in front."""
+    message = compiler.encoder(key.message + "Response", version)(body)
+    header = _CORRELATION_ID.pack(correlation_id)
+    return header + (b"\0" if _response_has_tags(key, version) else b"") + message
+
+
+def peek_header(frame: bytes | memoryview) -> RequestHeader:
+    """Read a request's header and leave its body alone.
+
+    For an api key that we do not know the header may or may not end in tagged fields: `body_offset` is then the end of the
+    client id, and a client id that cannot be read is None. Raises CodecError for a frame that is too short.
+    """
+    if len(frame) < _REQUEST_PREFIX.size:
+        raise CodecError(f"{len(frame)} bytes are too few for a request header", message="RequestHeader")
+    key, version, correlation_id = _REQUEST_PREFIX.unpack_from(frame)
+    header_version = _request_header_version(key, version)
+    if header_version == 0:
+        return RequestHeader(key, version, correlation_id, None, _REQUEST_PREFIX.size)
+    try:
+        client_id, offset = _read_client_id(frame, _REQUEST_PREFIX.size)
+        if header_version == 2:
+            offset = _skip_tags(frame, offset)
+    except (struct.error, IndexError, UnicodeDecodeError, CodecError) as error:
+        if header_version is None:
+            return RequestHeader(key, version, correlation_id, None, _REQUEST_PREFIX.size)
+        reason = (
+            error.reason if isinstance(error, CodecError) else "the header is cut off or its client id is not UTF-8"
+        )
+        raise CodecError(reason, message="RequestHeader", version=header_version) from None
+    return RequestHeader(key, version, correlation_id, client_id, offset)
+
+
+def decode_request(frame: bytes | memoryview) -> tuple[RequestHeader, Body]:
+    """Decode a whole request (without its size); raises CodecError, also for an unknown api key or version."""
+    frame = bytes(frame)
+    header = peek_header(frame)
+    try:
+        name = ApiKey(header.api_key).message + "Request"
+    except ValueError:
+        raise CodecError(f"unknown api key {header.api_key}", message="RequestHeader") from None
+    body, end = compiler.decoder(name, header.api_version)(frame, header.body_offset)
+    _expect_end(name, header.api_version, len(frame), end)
+    return header, body
+
+
+def decode_response(key: ApiKey, version: int, frame: bytes | memoryview) -> tuple[int, Body]:
+    """Decode a whole response (without its size): its correlation id and its body; raises CodecError."""
+    frame, name = bytes(frame), key.message + "Response"
+    offset = _CORRELATION_ID.size
+    try:
+        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+        if _response_has_tags(key, version):
+            offset = _skip_tags(frame, offset)
+    except (struct.error, IndexError):
+        raise CodecError(f"{len(frame)} bytes are too few for a response header", message="ResponseHeader") from None
+    body, end = compiler.decoder(name, version)(frame, offset)
+    _expect_end(name, version, len(frame), end)
+    return correlation_id, body
+
+
+def _expect_end(name: str, version: int, length: int, end: int) -> None:
+    if end != length:
+        raise CodecError(f"{length - end} bytes are left after the message", message=name, version=version)
+
+
+@cache
+def _flexible_from_key(key: int) -> int | None:
+    """Return where a request's flexible versions begin, LATEST + 1 where they never do, None for an unknown key."""
+    try:
+        first = flexible_from(ApiKey(key).message + "Request")
+    except ValueError:
+        return None
+    return schema.LATEST + 1 if first is None else first
+
+
+def _request_header_version(key: int, version: int) -> int | None:
+    """Return 0, 1 or 2, or None for an api key that we do not know (ApiKeys.requestHeaderVersion in Java)."""
+    if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
+        return 0
+    first = _flexible_from_key(key)
+    return None if first is None else 1 + (version >= first)
+
+
+def _response_has_tags(key: ApiKey, version: int) -> bool:
+    """Tell whether the response header is version 1. ApiVersions' never is: the asker may be too old for it (KIP-511)."""
+    first = _flexible_from_key(key)
+    return key != ApiKey.API_VERSIONS and first is not None and version >= first
+
+
+@lru_cache(CLIENT_IDS_CACHED)
+def _client_id_bytes(client_id: str | None) -> bytes:
+    """Return a client id in its classic form, which even flexible headers keep."""
+    if client_id is None:
+        return _STRING_LENGTH.pack(-1)
+    try:
+        raw = client_id.encode()
+        return _STRING_LENGTH.pack(len(raw)) + raw
+    except (struct.error, UnicodeEncodeError):
+        raise CodecError("the client id is too long or cannot be UTF-8", message="RequestHeader") from None
+
+
+def _read_client_id(frame: bytes | memoryview, offset: int) -> tuple[str | None, int]:
+    (length,) = _STRING_LENGTH.unpack_from(frame, offset)
+    offset += _STRING_LENGTH.size
+    if length == -1:
+        return None, offset
+    if length < 0 or offset + length > len(frame):
+        raise CodecError(f"a client id of {length} bytes, {len(frame) - offset} are left")
+    return bytes(frame[offset : offset + length]).decode(), offset + length
+
+
+def _skip_tags(frame: bytes | memoryview, offset: int) -> int:
+    """Return the position after a header's tagged fields, of which none has a meaning today."""
+    count, offset = read_uvarint(frame, offset)
+    if count > MAX_HEADER_TAGS:
+        raise CodecError(f"{count} tagged fields in a header", message="RequestHeader")
+    for _ in range(count):
+        _, offset = read_uvarint(frame, offset)
+        size, offset = read_uvarint(frame, offset)
+        offset += size
+        if offset > len(frame):
+            raise CodecError("a tagged field of the header goes past the end")
+    return offset

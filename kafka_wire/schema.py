@@ -1,0 +1,206 @@
+"""The schema tables as values: what fields each message has, in which versions, of which type.
+
+Two generations of Kafka are drawn (tools/draw_schemas.py): 3.9.2, the last with ZooKeeper mode, and 4.3.1. A version of a
+message is served by the newest generation that has it, so 3.9.2 serves what 4.x dropped (LeaderAndIsr, AlterPartition 0-1).
+Left out: how a field becomes bytes (interpreter.py, compiler.py).
+"""
+
+import json
+import uuid
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+from kafka_wire.failures import CodecError
+from kafka_wire.names import snake_case
+
+# Newest first: the first that has a version serves it.
+GENERATIONS = ("4.3.1", "3.9.2")
+
+# Stands for "and every later version"; versions are int16 on the wire.
+LATEST = 0x7FFF
+
+
+class Versions(NamedTuple):
+    """An inclusive range of versions; empty when `lowest > highest`."""
+
+    lowest: int
+    highest: int
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.lowest <= version <= self.highest
+
+    def overlaps(self, other: "Versions") -> bool:
+        """Tell whether some version is in both."""
+        return max(self.lowest, other.lowest) <= min(self.highest, other.highest)
+
+    @classmethod
+    def parse(cls, text: str | None) -> "Versions":
+        """Read Kafka's notation: "3", "0-8", "6+", "none" (or nothing at all, which means none)."""
+        if text is None or text == "none":
+            return NO_VERSIONS
+        if text.endswith("+"):
+            return cls(int(text[:-1]), LATEST)
+        lowest, _, highest = text.partition("-")
+        return cls(int(lowest), int(highest or lowest))
+
+
+NO_VERSIONS = Versions(0, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: `key` in a body, `kind` Kafka's type name ("int32", "string", "struct", ...) of it or of its elements."""
+
+    key: str
+    kind: str
+    is_array: bool
+    versions: Versions
+    nullable: Versions = NO_VERSIONS
+    tag: int | None = None
+    ignorable: bool = False
+    default: Any = None
+    fields: tuple["Field", ...] = ()
+    # RequestHeader's client id alone keeps its classic form in flexible versions (KIP-482).
+    never_flexible: bool = False
+
+    def elements(self) -> "Field":
+        """Return the field that describes one element of this array: never null, never tagged."""
+        return replace(self, is_array=False, nullable=NO_VERSIONS, tag=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message as one generation defines it."""
+
+    name: str
+    kind: str
+    api_key: int | None
+    versions: Versions
+    flexible: Versions
+    latest_unstable: bool
+    fields: tuple[Field, ...]
+
+
+_ZERO_OF_KIND: dict[str, Any] = {
+    "bool": False,
+    "string": "",
+    "bytes": b"",
+    "records": None,
+    "float64": 0.0,
+    "uuid": uuid.UUID(int=0),
+}
+
+
+def _default(kind: str, is_array: bool, facts: dict[str, Any], fields: tuple[Field, ...]) -> Any:
+    """Return a field's default: the table's where it names one, else the zero of its type (an empty tuple for arrays)."""
+    if "default" in facts:
+        return facts["default"]
+    if is_array:
+        return ()
+    if kind == "struct":
+        return {field.key: field.default for field in fields}
+    return _ZERO_OF_KIND.get(kind, 0)
+
+
+def _field(row: list[Any]) -> Field:
+    name, kind, versions, facts = row if len(row) == 4 else [*row, {}]
+    is_array = kind.startswith("[]")
+    kind = kind.removeprefix("[]")
+    fields = tuple(_field(one) for one in facts.get("fields", ()))
+    kind = "struct" if fields else kind
+    return Field(
+        key=snake_case(name),
+        kind=kind,
+        is_array=is_array,
+        versions=Versions.parse(versions),
+        nullable=Versions.parse(facts.get("nullable")),
+        tag=facts.get("tag"),
+        ignorable=facts.get("ignorable", False),
+        default=_default(kind, is_array, facts, fields),
+        fields=fields,
+        never_flexible=facts.get("flexible") == "none",
+    )
+
+
+def _message(row: dict[str, Any]) -> Message:
+    return Message(
+        name=row["name"],
+        kind=row["kind"],
+        api_key=row.get("api_key"),
+        versions=Versions.parse(row["versions"]),
+        flexible=Versions.parse(row["flexible"]),
+        latest_unstable=row.get("latest_unstable", False),
+        fields=tuple(_field(one) for one in row["fields"]),
+    )
+
+
+@cache
+def generation(kafka: str) -> dict[str, Message]:
+    """Return every message of one Kafka version of GENERATIONS, by name."""
+    table = resources.files("kafka_wire") / "tables" / f"messages-{kafka}.jsonl"
+    return {row["name"]: _message(row) for row in map(json.loads, table.read_text("utf-8").splitlines())}
+
+
+def _with_fields_of(mine: tuple[Field, ...], other: tuple[Field, ...], served: Versions) -> tuple[Field, ...]:
+    """Add the fields that only the other generation knows, as absent: readers find their defaults in every version.
+
+    A field that the other generation has in versions served here went by another name there: that one stays out.
+    """
+    theirs = {field.key: field for field in other}
+    known = {field.key for field in mine}
+    merged = [
+        replace(field, fields=_with_fields_of(field.fields, theirs[field.key].fields, served))
+        if field.fields and field.key in theirs
+        else field
+        for field in mine
+    ]
+    foreign = (field for field in other if field.key not in known and not field.versions.overlaps(served))
+    return (*merged, *(replace(field, versions=NO_VERSIONS) for field in foreign))
+
+
+@cache
+def definitions(name: str) -> tuple[Message, ...]:
+    """Return the definitions of a message, newest first, none of them serving a version that a newer one has.
+
+    Raises CodecError for a name that no generation knows.
+    """
+    found = [messages[name] for messages in map(generation, GENERATIONS) if name in messages]
+    if not found:
+        raise CodecError("no such message in the schema tables", message=name)
+    served: list[Message] = []
+    for message in found:
+        # Generations drop versions at the low end only (tested), so what is left below the newer ones is a range.
+        highest = min([message.versions.highest, *(newer.versions.lowest - 1 for newer in served)])
+        if message.versions.lowest <= highest:
+            served.append(replace(message, versions=Versions(message.versions.lowest, highest)))
+    if len(served) == 1:
+        return tuple(served)
+    newer, older = served
+    return (
+        replace(newer, fields=_with_fields_of(newer.fields, older.fields, newer.versions)),
+        replace(older, fields=_with_fields_of(older.fields, newer.fields, older.versions)),
+    )
+
+
+@cache
+def definition(name: str, version: int) -> Message:
+    """Return the definition that serves one version; raises CodecError when none does."""
+    for message in definitions(name):
+        if version in message.versions:
+            return message
+    lowest, highest = known_versions(name)
+    raise CodecError(f"unknown version: {lowest} to {highest} are known", message=name, version=version)
+
+
+def known_versions(name: str) -> Versions:
+    """Return the range of versions that the tables know."""
+    served = definitions(name)
+    return Versions(served[-1].versions.lowest, served[0].versions.highest)
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Return the name of every message known, sorted."""
+    return tuple(sorted({name for kafka in GENERATIONS for name in generation(kafka)}))
