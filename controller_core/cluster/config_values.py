@@ -1,0 +1,127 @@
+"""A config's text into a value and back, exactly as Kafka's ConfigDef reads and Java prints it.
+
+What is legal for one config is in `config_rules`; this module knows types only. It leaves out the types that no topic config
+has (SHORT, CLASS, PASSWORD). Source: Kafka's ConfigDef.parseType, and the number grammars of Java's own parsers.
+"""
+
+import math
+import re
+from enum import Enum
+
+ConfigValue = bool | int | float | str | tuple[str, ...]
+
+
+class ConfigType(Enum):
+    """The types of topic configs, by Kafka's names."""
+
+    BOOLEAN = "BOOLEAN"
+    INT = "INT"
+    LONG = "LONG"
+    DOUBLE = "DOUBLE"
+    LIST = "LIST"
+    STRING = "STRING"
+
+
+WHOLE_NUMBER = re.compile(r"[+-]?\d+")
+"""Java, as Python, takes the digits of every script; unlike Python it takes no underscores and no spaces."""
+
+WHOLE_BITS = {ConfigType.INT: 32, ConfigType.LONG: 64}
+
+MAX_WHOLE_CHARACTERS = 4000
+"""Python refuses to read longer integers (its guard against quadratic work); leading zeros may make a legal one long."""
+
+DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
+HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
+NOT_FINITE = re.compile(r"([+-]?)(NaN|Infinity)")
+
+BLANKS_AROUND_COMMAS = " \t\n\v\f\r"
+
+JAVA_BLANKS = "".join(map(chr, range(0x21)))
+"""What Java's String.trim takes away: every character up to the space, and no blank of Unicode beyond it."""
+
+PLAIN_FROM, PLAIN_BELOW = 1e-3, 1e7
+"""Java prints a double plainly inside these bounds and with an exponent outside of them."""
+
+
+def trim(text: str) -> str:
+    """Take blanks off both ends as Java's String.trim does."""
+    return text.strip(JAVA_BLANKS)
+
+
+def parse(kind: ConfigType, text: str) -> ConfigValue:
+    """Read `text` as a value of `kind`; a LIST becomes a tuple.
+
+    Raises ValueError with Kafka's reason, such as "Not a number of type LONG".
+    """
+    trimmed = trim(text)
+    match kind:
+        case ConfigType.BOOLEAN:
+            return parse_boolean(trimmed)
+        case ConfigType.INT | ConfigType.LONG:
+            return parse_whole(trimmed, kind)
+        case ConfigType.DOUBLE:
+            return parse_double(trimmed)
+        case ConfigType.LIST:
+            return tuple(part.strip(BLANKS_AROUND_COMMAS) for part in trimmed.split(",")) if trimmed else ()
+        case ConfigType.STRING:
+            return trimmed
+
+
+def parse_boolean(trimmed: str) -> bool:
+    """Read true or false in any case (Java's comparison takes the long s of old prints for an s; casefold does too)."""
+    folded = trimmed.casefold()
+    if folded not in ("true", "false"):
+        raise ValueError("Expected value to be either true or false")
+    return folded == "true"
+
+
+def parse_whole(trimmed: str, kind: ConfigType) -> int:
+    """Read a whole number that fits the 32 or 64 bits of its kind."""
+    # Java looks at UTF-16 units one by one, so it never sees a digit from beyond the first plane.
+    readable = len(trimmed) <= MAX_WHOLE_CHARACTERS and all(ord(character) <= 0xFFFF for character in trimmed)
+    if readable and WHOLE_NUMBER.fullmatch(trimmed):
+        value = int(trimmed)
+        limit = 1 << (WHOLE_BITS[kind] - 1)
+        if -limit <= value < limit:
+            return value
+    raise ValueError(f"Not a number of type {kind.value}")
+
+
+def parse_double(trimmed: str) -> float:
+    """Read a number in Java's grammar: decimal or hexadecimal, an optional f or d behind it, NaN, Infinity."""
+    if match := NOT_FINITE.fullmatch(trimmed):
+        return float(f"{match[1]}{'nan' if match[2] == 'NaN' else 'inf'}")
+    if DECIMAL.fullmatch(trimmed):
+        return float(trimmed.rstrip("fFdD"))
+    if HEXADECIMAL.fullmatch(trimmed):
+        # The exponent after p is decimal: whatever f or d stands at the end is Java's suffix.
+        try:
+            return float.fromhex(trimmed.rstrip("fFdD"))
+        except OverflowError:
+            return -math.inf if trimmed.startswith("-") else math.inf
+    raise ValueError("Not a number of type DOUBLE")
+
+
+def show(value: ConfigValue) -> str:
+    """Print a value as Java's toString does, which is how Kafka's messages quote it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return show_double(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(value)}]"
+    return str(value)
+
+
+def show_double(value: float) -> str:
+    """Print a double as Java 19 and later do: the shortest digits that read back as the same number."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or PLAIN_FROM <= abs(value) < PLAIN_BELOW:
+        return repr(value)
+    # repr gives the shortest digits; `e` with as many of them puts the point behind the first.
+    digits = re.sub(r"e.*|[^0-9]", "", repr(abs(value))).strip("0")
+    mantissa, exponent = f"{value:.{len(digits) - 1}e}".split("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
