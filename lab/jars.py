@@ -10,8 +10,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from lab.cache import cache_folder, cached
-from lab.missing import LabError, Missing, find_tool
+from lab.cache import cached
+from lab.missing import LabError, find_tool
 
 KAFKA_VERSION = "3.9.2"
 """The last line of Kafka with ZooKeeper mode."""
@@ -38,20 +38,13 @@ def kafka_jars(version: str = KAFKA_VERSION) -> Path:
 
     Raises `Missing` without Maven, `LabError` when Maven fails.
     """
-    name = f"kafka-{version}-{LAYOUT}"
-    if not (cache_folder() / name).is_dir() and "java" in Path(java()).name:
-        maven()
-    return cached(name, lambda folder: _fetch(version, folder))
-
-
-def maven() -> str:
-    """Return the path of the `mvn` command, or raise `Missing`."""
-    return find_tool("mvn", purpose="fetches Kafka's jars", install="apt-get install --yes maven")
+    return cached(f"kafka-{version}-{LAYOUT}", lambda folder: _fetch(version, folder))
 
 
 def _fetch(version: str, folder: Path) -> None:
+    maven = find_tool("mvn", purpose="fetches Kafka's jars", install="apt-get install --yes maven")
     command = [
-        maven(), "--batch-mode", "--quiet", "--file", str(JAVA_FOLDER / "pom.xml"), f"-Dkafka.version={version}",
+        maven, "--batch-mode", "--quiet", "--file", str(JAVA_FOLDER / "pom.xml"), f"-Dkafka.version={version}",
         "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}",
     ]  # fmt: skip
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S)
@@ -59,6 +52,3 @@ def _fetch(version: str, folder: Path) -> None:
         raise LabError(f"Maven could not fetch the jars of Kafka {version}:\n{(done.stdout + done.stderr)[-4000:]}")
     if not any(folder.glob("kafka-clients-*.jar")):
         raise LabError(f"Maven fetched no jar of Kafka {version} into {folder}")
-
-
-__all__ = ["JAVA_FOLDER", "KAFKA_VERSION", "Missing", "java", "kafka_jars", "maven"]
