@@ -1,0 +1,16 @@
+"""The client's side, for everybody who asks another node: the names to import."""
+
+from kafka_wire.net.backoff import Backoff
+from kafka_wire.net.connection import Connection
+from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut, UnsupportedVersion
+from kafka_wire.net.node import Node, NodeSettings
+
+__all__ = [
+    "Backoff",
+    "Connection",
+    "ConnectionFailed",
+    "Node",
+    "NodeSettings",
+    "RequestTimedOut",
+    "UnsupportedVersion",
+]

@@ -1,0 +1,198 @@
+"""A node's address, and one connection to it that is opened when it is needed and opened again when it ended.
+
+Calls go out in the order they were made, over reconnects too. Nothing is sent twice unless the caller asks for it.
+
+Left out: which node to ask, and what may be repeated; the callers know.
+"""
+
+import asyncio
+import ssl as tls
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from secrets import SystemRandom
+from typing import TypeVar
+
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.frames import MAX_FRAME_BYTES
+from kafka_wire.net.backoff import KAFKA_BACKOFF, Backoff
+from kafka_wire.net.connection import CONNECT_TIMEOUT_MS, REQUEST_TIMEOUT_MS, Connection
+from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut
+
+_T = TypeVar("_T")
+_Send = Callable[[Connection, int], Awaitable[_T]]
+
+_RANDOM = SystemRandom()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """How a node is reached."""
+
+    client_id: str | None = None
+    ssl: tls.SSLContext | None = None
+    """TLS when given; what is verified is the context's own choice (ssl.create_default_context verifies all)."""
+    connect_timeout_ms: int = CONNECT_TIMEOUT_MS
+    request_timeout_ms: int = REQUEST_TIMEOUT_MS
+    max_frame_bytes: int = MAX_FRAME_BYTES
+    backoff: Backoff = KAFKA_BACKOFF
+
+
+DEFAULT_SETTINGS = NodeSettings()
+
+
+class Node:
+    """One broker or controller at `host`:`port`.
+
+    `random` gives numbers in [0, 1) for the jitter. A call during the backoff waits for its end, unless its own time
+    is up before: then it fails at once. A node counts as well again when it has answered, not when it has accepted.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        settings: NodeSettings = DEFAULT_SETTINGS,
+        *,
+        random: Callable[[], float] = _RANDOM.random,
+    ) -> None:
+        self._host = host
+        self._port = port
+        self._settings = settings
+        self._random = random
+        self._connection: Connection | None = None
+        self._answered = False  # whether this connection has given an answer
+        self._turn = asyncio.Lock()  # fair: callers get their turn in the order they came
+        self._failures = 0  # in a row
+        self._failed_opens = 0  # ever
+        self._last_reason = ""
+        self._retry_at = 0.0  # loop time in s
+        self._closed = False
+
+    @property
+    def connected(self) -> bool:
+        """Whether a connection is open now."""
+        return self._connection is not None and not self._connection.closed
+
+    async def call(
+        self, key: ApiKey, body: Body, *, version: int | None = None, timeout_ms: int | None = None, attempts: int = 1
+    ) -> Body:
+        """Send one request and give the body of its response, as Connection.call does.
+
+        With `attempts` above 1 a failed connection is replaced and the request sent again, all within its time: for
+        requests that may be carried out twice. Raises the last ConnectionFailed.
+        """
+
+        async def send(connection: Connection, left_ms: int) -> Awaitable[Body]:
+            return await connection.start_call(key, body, version=version, timeout_ms=left_ms)
+
+        return await self._attempt(send, timeout_ms, attempts)
+
+    async def call_raw(self, frame: bytes, *, timeout_ms: int | None = None, attempts: int = 1) -> bytes:
+        """Send a whole request frame and give the whole response frame, as Connection.call_raw does."""
+
+        async def send(connection: Connection, left_ms: int) -> Awaitable[bytes]:
+            return await connection.start_raw(frame, timeout_ms=left_ms)
+
+        return await self._attempt(send, timeout_ms, attempts)
+
+    async def send_raw(self, frame: bytes, *, timeout_ms: int | None = None) -> None:
+        """Send a whole request frame that has no response (Produce with acks=0)."""
+        await self._start(
+            lambda connection, left_ms: connection.send_raw(frame, timeout_ms=left_ms), self._deadline(timeout_ms)
+        )
+
+    async def close(self) -> None:
+        """Close the connection if there is one; calls under way and later ones fail. May be called twice."""
+        self._closed = True
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def _attempt(self, send: _Send[Awaitable[_T]], timeout_ms: int | None, attempts: int) -> _T:
+        """Send and wait for the answer until it comes, at most `attempts` times, all within one time."""
+        deadline = self._deadline(timeout_ms)
+        while True:
+            attempts -= 1
+            try:
+                answer = await (await self._start(send, deadline))
+            except ConnectionFailed:
+                if attempts <= 0 or self._closed or self._left_ms(deadline) <= 0:
+                    raise
+            else:
+                self._answered = True
+                self._failures = 0
+                return answer
+
+    async def _start(self, send: _Send[_T], deadline: float) -> _T:
+        """Wait for the turn and a connection, and send; whoever waited for an attempt to open shares its failure."""
+        failed_opens = self._failed_opens
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise RequestTimedOut(f"{self._host}:{self._port} was not reached in time", sent=False) from None
+        try:
+            if failed_opens != self._failed_opens:
+                raise ConnectionFailed(self._last_reason, sent=False)
+            connection = await self._connected(deadline)
+            return await send(connection, max(1, self._left_ms(deadline)))
+        finally:
+            self._turn.release()
+
+    async def _connected(self, deadline: float) -> Connection:
+        """Give the open connection, or open one after the backoff; the caller holds the turn."""
+        if self._connection is not None:
+            if not self._connection.closed:
+                return self._connection
+            if not self._answered:
+                self._count_failure()
+            self._connection = None
+        await self._wait_for_backoff(deadline)
+        settings = self._settings
+        try:
+            connection = await Connection.open(
+                self._host,
+                self._port,
+                client_id=settings.client_id,
+                ssl=settings.ssl,
+                connect_timeout_ms=max(1, min(settings.connect_timeout_ms, self._left_ms(deadline))),
+                request_timeout_ms=settings.request_timeout_ms,
+                max_frame_bytes=settings.max_frame_bytes,
+            )
+        except ConnectionFailed as why:
+            self._count_failure()
+            self._failed_opens += 1
+            self._last_reason = why.reason
+            raise
+        if self._closed:
+            await connection.close()
+            raise self._closed_here()
+        self._answered = False
+        self._connection = connection
+        return connection
+
+    async def _wait_for_backoff(self, deadline: float) -> None:
+        if self._retry_at >= deadline:
+            raise ConnectionFailed(
+                f"{self._host}:{self._port} failed {self._failures} times; the next attempt is "
+                f"{self._retry_at - deadline:.3f} s after this request's time is up: {self._last_reason}",
+                sent=False,
+            )
+        await asyncio.sleep(max(0.0, self._retry_at - asyncio.get_running_loop().time()))
+        if self._closed:
+            raise self._closed_here()
+
+    def _count_failure(self) -> None:
+        self._failures += 1
+        delay_ms = self._settings.backoff.delay_ms(self._failures, self._random())
+        self._retry_at = asyncio.get_running_loop().time() + delay_ms / 1000
+
+    def _closed_here(self) -> ConnectionFailed:
+        return ConnectionFailed(f"the node {self._host}:{self._port} was closed here", sent=False)
+
+    def _deadline(self, timeout_ms: int | None) -> float:
+        timeout_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
+        return asyncio.get_running_loop().time() + timeout_ms / 1000
+
+    def _left_ms(self, deadline: float) -> int:
+        return int((deadline - asyncio.get_running_loop().time()) * 1000)

@@ -1,0 +1,146 @@
+"""The server's side, for everybody who answers other nodes and clients: one listening socket and its connections.
+
+A peer can close its own connection by what it sends, and nothing else: bounds per connection are kept in inbound.py,
+the bounds over all connections here.
+
+Left out: what the requests mean (the handler), TLS settings (the caller's context), SASL.
+"""
+
+import asyncio
+import logging
+import ssl as tls
+from typing import Self
+
+from kafka_wire.net.failures import CloseConnection, MalformedRequest
+from kafka_wire.net.inbound import Inbound
+from kafka_wire.net.limits import ServerLimits
+from kafka_wire.net.peer import Handler, Peer
+
+__all__ = ["CloseConnection", "Handler", "MalformedRequest", "Peer", "Server", "ServerLimits", "serve"]
+
+_log = logging.getLogger(__name__)
+
+BACKLOG = 128  # connections that the kernel keeps until they are accepted; a burst of reconnecting clients fits in
+_CHECKS_PER_TIMEOUT = 4  # a time-out is noticed at most a quarter of it too late
+_CANCEL_TIMEOUT_S = 1.0  # a handler that does not end when it is cancelled is named in the log and left behind
+
+
+class Server:
+    """A listening socket and the connections that it accepted. Made by `serve`, ended by `close`."""
+
+    def __init__(self, handler: Handler, limits: ServerLimits) -> None:
+        self.handler = handler
+        self.limits = limits
+        self._connections: set[Inbound] = set()
+        self._ending: set[asyncio.Task[None]] = set()
+        self._held_bytes = 0
+        self._full = False
+        self._closing = False
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._listener: asyncio.Server | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def start(self, host: str, port: int, ssl: tls.SSLContext | None) -> Self:
+        """Listen; OSError when the address cannot be had."""
+        loop = asyncio.get_running_loop()
+        handshake_s = self.limits.tls_handshake_timeout_ms / 1000 if ssl is not None else None
+        self._listener = await loop.create_server(
+            lambda: Inbound(self), host, port, ssl=ssl, backlog=BACKLOG, ssl_handshake_timeout=handshake_s
+        )
+        self._check_times()
+        return self
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on, also when 0 was asked for."""
+        assert self._listener is not None
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    @property
+    def connection_count(self) -> int:
+        """How many connections are open."""
+        return len(self._connections)
+
+    @property
+    def held_bytes(self) -> int:
+        """How many bytes of requests and responses are held for all connections."""
+        return self._held_bytes
+
+    async def close(self, grace_ms: int | None = None) -> None:
+        """Accept no more, let the requests under way end within the grace, then close everything."""
+        assert self._listener is not None
+        self._closing = True
+        self._listener.close()
+        for connection in list(self._connections):
+            connection.drain()
+        try:
+            async with asyncio.timeout((self.limits.grace_ms if grace_ms is None else grace_ms) / 1000):
+                await self._empty.wait()
+        except TimeoutError:
+            for connection in list(self._connections):
+                connection.shut("the server closes, and its requests took longer than the grace")
+            await self._empty.wait()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._ending:
+            _, stuck = await asyncio.wait(self._ending, timeout=_CANCEL_TIMEOUT_S)
+            for task in stuck:
+                _log.error("A handler goes on although it was cancelled: %s", task.get_coro())
+
+    # What connections ask of their server (inbound.Owner).
+
+    def admit(self, connection: Inbound) -> bool:
+        """Take the connection in, or tell that there is no room for it."""
+        if self._closing:
+            return False
+        if len(self._connections) >= self.limits.max_connections:
+            if not self._full:  # once, until there is room again: a flood must not fill the log either
+                self._full = True
+                reason = f"{self.limits.max_connections} connections are open, the limit"
+                extra = {"peer": str(connection.peer), "reason": reason}
+                _log.warning("Refused the connection of %s and more to come: %s", connection.peer, reason, extra=extra)
+            return False
+        self._connections.add(connection)
+        self._empty.clear()
+        return True
+
+    def hold(self, connection: Inbound, byte_count: int) -> None:
+        """Count what a connection holds; over the limit, the one that holds most is closed."""
+        connection.held_bytes += byte_count
+        self._held_bytes += byte_count
+        if byte_count > 0 and self._held_bytes > self.limits.max_buffered_bytes:
+            greediest = max(self._connections, key=lambda one: one.held_bytes)
+            reason = f"{self._held_bytes} bytes are held for all connections, most of them for this one"
+            greediest.shut(reason, logging.WARNING)
+
+    def release(self, connection: Inbound, tasks: list["asyncio.Task[None]"]) -> None:
+        """Forget a connection that has ended; its tasks were cancelled."""
+        self.hold(connection, -connection.held_bytes)
+        self._connections.discard(connection)
+        for task in tasks:
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+        if len(self._connections) < self.limits.max_connections:
+            self._full = False
+        if not self._connections:
+            self._empty.set()
+
+    def _check_times(self) -> None:
+        """Look at every connection's times, over and over; one timer for all of them."""
+        loop = asyncio.get_running_loop()
+        for connection in list(self._connections):
+            connection.check_time(loop.time())
+        shortest_ms = min(self.limits.idle_timeout_ms, self.limits.frame_timeout_ms)
+        self._timer = loop.call_later(shortest_ms / 1000 / _CHECKS_PER_TIMEOUT, self._check_times)
+
+
+async def serve(
+    handler: Handler, host: str, port: int, *, limits: ServerLimits | None = None, ssl: tls.SSLContext | None = None
+) -> Server:
+    """Listen on `host`:`port` (0: any free port) and answer every request by `handler`, by TLS when a context is given.
+
+    Raises OSError when the address cannot be had.
+    """
+    return await Server(handler, limits or ServerLimits()).start(host, port, ssl)
