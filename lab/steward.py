@@ -1,0 +1,150 @@
+"""Our own two processes as a user starts them: the controller and the operator.
+
+Their command lines are written down here and nowhere else in the lab. Both are ready when their own probe says so over HTTP.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab.http_get import http_get
+from lab.kafka import CLIENT, INTERNAL
+from lab.ports import free_port, release_port
+from lab.process import Process
+
+ROOT = Path(__file__).resolve().parents[1]
+
+CONTROLLER_ID = 1000
+"""The highest id that Kafka leaves to configured brokers (reserved.broker.max.id): no broker of a lab has it."""
+
+OK = 200
+
+
+class StewardProcess:
+    """What the controller and the operator have in common: a process, a probe and metrics."""
+
+    def __init__(self, process: Process, *, probe_port: int, probe_path: str, metrics_port: int) -> None:
+        self.process = process
+        self.metrics_port = metrics_port
+        self._probe = (probe_port, probe_path)
+
+    def launch(self) -> None:
+        """Start it without waiting."""
+        self.process.launch()
+
+    @property
+    def ready(self) -> bool:
+        """Whether its probe answers 200."""
+        answer = http_get(*self._probe)
+        return answer is not None and answer.status == OK
+
+    def wait_until_ready(self) -> float:
+        """Return the seconds until its probe answered 200."""
+        return self.process.wait_until_ready(lambda: self.ready)
+
+    def start(self) -> float:
+        """Start it and return the seconds until it was ready."""
+        self.launch()
+        return self.wait_until_ready()
+
+    def stop(self) -> int | None:
+        """SIGTERM, wait, and return the exit code."""
+        return self.process.terminate()
+
+    def kill(self) -> None:
+        """Kill -9."""
+        self.process.kill()
+
+    def pause(self) -> None:
+        """Freeze it."""
+        self.process.pause()
+
+    def resume(self) -> None:
+        """Thaw it."""
+        self.process.resume()
+
+    def metrics(self) -> str:
+        """Return its metrics in Prometheus' text format, empty when it does not answer."""
+        answer = http_get(self.metrics_port, "/metrics")
+        return "" if answer is None else answer.body.decode("utf-8")
+
+    def metric(self, sample: str) -> float | None:
+        """Return the value of one sample, named with its labels as the text format writes it; None when there is none."""
+        for line in self.metrics().splitlines():
+            name, _, value = line.rpartition(" ")
+            if name == sample:
+                return float(value)
+        return None
+
+    def close(self) -> None:
+        """End it at once."""
+        self.process.kill()
+        for port in {self.metrics_port, self._probe[0]}:
+            release_port(port)
+
+
+class StewardController(StewardProcess):
+    """`steward controller`: our controller for the cluster at a ZooKeeper connect string (chroot included).
+
+    `arguments` are further options of the command line; it keeps its ports over restarts.
+    """
+
+    def __init__(
+        self,
+        zookeeper_connect: str,
+        folder: Path,
+        *,
+        controller_id: int = CONTROLLER_ID,
+        listeners: Sequence[str] = (INTERNAL, CLIENT),
+        arguments: Sequence[str] = (),
+    ) -> None:
+        self.controller_id = controller_id
+        self.ports = {listener: free_port() for listener in listeners}
+        metrics_port = free_port()
+        command = [
+            *_steward("controller"),
+            f"--zookeeper={zookeeper_connect}",
+            f"--id={controller_id}",
+            *(f"--listener={listener}=127.0.0.1:{port}" for listener, port in self.ports.items()),
+            f"--metrics-port={metrics_port}",
+            *arguments,
+        ]
+        process = Process(f"controller-{controller_id}", command, folder, environment=_environment())
+        super().__init__(process, probe_port=metrics_port, probe_path="/readyz", metrics_port=metrics_port)
+
+    def address(self, listener: str = CLIENT) -> str:
+        """Return the controller's host:port on a listener."""
+        return f"127.0.0.1:{self.ports[listener]}"
+
+    def close(self) -> None:
+        """End it at once and give its ports back."""
+        super().close()
+        for port in self.ports.values():
+            release_port(port)
+
+
+class StewardOperator(StewardProcess):
+    """`steward operator`: our operator against the API server of a kubeconfig."""
+
+    def __init__(self, kubeconfig: Path, folder: Path, *, arguments: Sequence[str] = ()) -> None:
+        metrics_port, health_port = free_port(), free_port()
+        command = [
+            *_steward("operator"),
+            f"--kubeconfig={kubeconfig}",
+            f"--metrics-port={metrics_port}",
+            f"--health-port={health_port}",
+            *arguments,
+        ]
+        process = Process("operator", command, folder, environment=_environment())
+        super().__init__(process, probe_port=health_port, probe_path="/healthz", metrics_port=metrics_port)
+
+
+def _steward(command: str) -> list[str]:
+    return [sys.executable, "-m", "steward", command]
+
+
+def _environment() -> dict[str, str]:
+    """Return what makes the checkout's own packages win over installed ones, and logs come at once."""
+    return {"PYTHONPATH": f"{ROOT}:{ROOT / 'operator'}", "PYTHONUNBUFFERED": "1"}
