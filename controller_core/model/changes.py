@@ -1,0 +1,225 @@
+"""Changes: what a decision does to the cluster, as values.
+
+A change is a domain fact ("these partitions have these leaders now"). The ZooKeeper shell turns those that outlive the
+process into fenced multi-writes, a quorum's shell into metadata records; `transition.apply` makes them true in memory
+once they are committed. Partitions come in columns: one change may hold 200,000 of them.
+
+Leaves out requests to brokers: `propagation` derives them from committed changes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from uuid import UUID
+
+from controller_core.model.broker import Broker
+from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model.move import Move, Replicas
+
+
+class Origin(Enum):
+    """Where a topic or a deletion comes from, and so whether it still has to be written."""
+
+    REQUESTED = "requested"
+    """Through our Admin API: to be written."""
+    OBSERVED = "observed"
+    """Found written."""
+    REPAIRED = "repaired"
+    """Found written with an assignment that cannot stand (it names the controller): to be written again."""
+
+
+class Announcement(Enum):
+    """Whom a change of partition states is told."""
+
+    LEADER_AND_ISR = "leader and isr"
+    """Replicas by LeaderAndIsr, then everybody by UpdateMetadata."""
+    METADATA = "metadata"
+    """Everybody by UpdateMetadata: the leader itself asked for the change and knows it from the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokersObserved:
+    """These brokers are registered, and no others. Observed, never written."""
+
+    brokers: tuple[Broker, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownBegun:
+    """A broker asked to leave: it is given no leadership from now on. In memory only."""
+
+    broker: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TopicAdded:
+    """A topic with its assignment; its partitions have no state yet (NewPartition)."""
+
+    name: str
+    topic_id: UUID | None
+    partitions: IntArray
+    """Partition ids, ascending: shape (n,)."""
+    replicas: IntArray
+    """Shape (n, longest), padded with -1."""
+    origin: Origin
+    moves: Mapping[int, Move] = field(default_factory=dict)
+    """Partition id to its running move, for a topic found with one."""
+    configs: Mapping[str, str] = field(default_factory=dict)
+    version: int = 0
+    """Version of the topic's znode before this change (OBSERVED, REPAIRED) or after (REQUESTED)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionsAdded:
+    """A topic grew."""
+
+    topic: str
+    partitions: IntArray
+    replicas: IntArray
+    origin: Origin
+    version: int = 0
+    """Version of the topic's znode as found (OBSERVED)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionStates:
+    """Partitions have a new leader, ISR or leader epoch. Columns over the same rows."""
+
+    rows: IntArray
+    leader: IntArray
+    leader_epoch: IntArray
+    isr: IntArray
+    announcement: Announcement
+    replicas: IntArray | None = None
+    """What brokers are told of the replicas from now on: a move's target, when all of it is in sync."""
+    unclean: BoolArray | None = None
+    """Rows whose new leader was not in sync: acknowledged records may be lost (C7). None: none is."""
+
+    def take(self, places: IntArray) -> "PartitionStates":
+        """Keep some of the places (indices into the columns, not row numbers)."""
+        return PartitionStates(
+            self.rows[places],
+            self.leader[places],
+            self.leader_epoch[places],
+            self.isr[places],
+            self.announcement,
+            None if self.replicas is None else self.replicas[places],
+            None if self.unclean is None else self.unclean[places],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatesObserved:
+    """Partition states as found written, by us or by anyone else."""
+
+    rows: IntArray
+    leader: IntArray
+    leader_epoch: IntArray
+    isr: IntArray
+    partition_epoch: IntArray
+    controller_epoch: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class MovesStarted:
+    """Partitions of one topic are to get other replicas."""
+
+    topic: str
+    moves: Mapping[int, Move]
+    """Partition id to its move."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovesFinished:
+    """Partitions of one topic have their target replicas, and the others are gone."""
+
+    topic: str
+    replicas: Mapping[int, Replicas]
+    """Partition id to its replicas."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalAnswered:
+    """A broker dropped (or will never answer for) its replica of a partition that moved away. In memory only."""
+
+    topic: str
+    partition: int
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionQueued:
+    """Topics are to be deleted."""
+
+    topics: tuple[str, ...]
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionForgotten:
+    """Names queued for deletion that no topic has."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionStarted:
+    """Brokers are being told to delete a topic's replicas. In memory only."""
+
+    topic: str
+    waiting: Mapping[int, Sequence[int]]
+    """Broker id to partition ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionBlocked:
+    """A deletion cannot go on now; it starts again when the reason is gone. In memory only."""
+
+    topic: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicasDeleted:
+    """A broker answered that these replicas' logs are gone. In memory only."""
+
+    topic: str
+    broker: int
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRemoved:
+    """A topic is no more."""
+
+    topic: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdsAllocated:
+    """A broker got the producer ids from first to last."""
+
+    broker: int
+    first: int
+    last: int
+
+
+Change = (
+    BrokersObserved
+    | ShutdownBegun
+    | TopicAdded
+    | PartitionsAdded
+    | PartitionStates
+    | StatesObserved
+    | MovesStarted
+    | MovesFinished
+    | RemovalAnswered
+    | DeletionQueued
+    | DeletionForgotten
+    | DeletionStarted
+    | DeletionBlocked
+    | ReplicasDeleted
+    | TopicRemoved
+    | ProducerIdsAllocated
+)

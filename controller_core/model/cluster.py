@@ -1,0 +1,144 @@
+"""The cluster as the controller knows it: brokers, topics, partitions, running moves and deletions.
+
+Only `controller_core.cluster.transition.apply` changes it; decisions read it. One loop owns it, so it has no locks.
+
+Leaves out what a change means (transition) and what follows from it (the deciding modules).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import numpy as np
+
+from controller_core.model.broker import Broker
+from controller_core.model.columns import BoolArray, IntArray, PartitionColumns
+from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.move import Move
+
+
+@dataclass(slots=True)
+class Topic:
+    """A topic and where its partitions are in the columns."""
+
+    name: str
+    topic_id: UUID | None
+    """None for topics made before topic ids (inter.broker.protocol.version below 2.8)."""
+    index: int
+    rows: IntArray
+    """Rows in the order of partition ids; these are 0, 1, 2, … unless someone wrote the znode by hand."""
+    version: int = NO_EPOCH
+    """Version of the topic's znode: the next write of its assignment must find this one."""
+
+
+@dataclass(slots=True)
+class Deletion:
+    """A topic queued for deletion (kafka.controller.TopicDeletionManager)."""
+
+    waiting: dict[int, set[int]] = field(default_factory=dict)
+    """Broker id to the partitions whose log it was told to delete and has not answered for."""
+    started: bool = False
+    blocked: str = ""
+    """Why it cannot go on now (a dead replica, a running move); empty while it can."""
+
+
+@dataclass(slots=True)
+class ProducerIds:
+    """The last block of producer ids handed out (KIP-730)."""
+
+    block_end: int = -1
+    version: int = NO_EPOCH
+
+
+class Cluster:
+    """State of one Kafka cluster. Brokers are those registered; partitions live in `columns`."""
+
+    def __init__(self, controller_id: int, controller_epoch: int) -> None:
+        self.controller_id = controller_id
+        self.controller_epoch = controller_epoch
+        self.brokers: dict[int, Broker] = {}
+        self.shutting_down: set[int] = set()
+        self.topics: dict[str, Topic] = {}
+        self.columns = PartitionColumns()
+        self.moves: dict[int, Move] = {}
+        self.deletions: dict[str, Deletion] = {}
+        self.unclean_topics: set[str] = set()
+        self.producer_ids = ProducerIds()
+        self._by_index: list[Topic | None] = []
+        self._free_indices: list[int] = []
+        self._names_by_id: dict[UUID, str] = {}
+
+    def registered(self) -> BoolArray:
+        """Brokers that can be talked to: registered, shutting down or not. Flags by broker id."""
+        return self.columns.flags(self.brokers)
+
+    def live(self) -> BoolArray:
+        """Brokers that can be given leadership: registered and not shutting down. Flags by broker id."""
+        return self.columns.flags(set(self.brokers) - self.shutting_down)
+
+    def live_ids(self) -> tuple[int, ...]:
+        """Ids of the live brokers, ascending."""
+        return tuple(sorted(set(self.brokers) - self.shutting_down))
+
+    def row_of(self, name: str, partition: int) -> int | None:
+        """Find a partition's row by name; None where there is no such partition."""
+        topic = self.topics.get(name)
+        if topic is None or partition < 0:
+            return None
+        if partition < len(topic.rows) and self.columns.partition[topic.rows[partition]] == partition:
+            return int(topic.rows[partition])
+        return next((row for row in topic.rows.tolist() if self.columns.partition[row] == partition), None)
+
+    def topic_at(self, row: int) -> Topic:
+        """Find the topic of a row that is in use."""
+        topic = self._by_index[int(self.columns.topic[row])]
+        assert topic is not None, f"row {row} belongs to no topic"
+        return topic
+
+    def name_of(self, row: int) -> TopicPartition:
+        """Name the partition in a row."""
+        return TopicPartition(self.topic_at(row).name, int(self.columns.partition[row]))
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """Find a topic's name by its id."""
+        return self._names_by_id.get(topic_id)
+
+    def by_topic(self, rows: Iterable[int]) -> Iterator[tuple[Topic, list[int]]]:
+        """Group rows by topic, in order of first appearance."""
+        groups: dict[int, list[int]] = {}
+        for row in rows:
+            groups.setdefault(int(self.columns.topic[row]), []).append(row)
+        for rows_of_topic in groups.values():
+            yield self.topic_at(rows_of_topic[0]), rows_of_topic
+
+    def not_deleting(self, rows: IntArray) -> IntArray:
+        """Leave out the rows of topics queued for deletion: nothing is elected for these (C10)."""
+        doomed = [topic.index for name in self.deletions if (topic := self.topics.get(name)) is not None]
+        return rows[~np.isin(self.columns.topic[rows], doomed)] if doomed else rows
+
+    def enter_topic(self, name: str, topic_id: UUID | None, version: int) -> Topic:
+        """Make a place for a topic without partitions."""
+        if self._free_indices:
+            index = self._free_indices.pop()
+        else:
+            index = len(self._by_index)
+            self._by_index.append(None)
+        topic = Topic(name, topic_id, index, np.zeros(0, dtype=np.int32), version)
+        self._by_index[index] = topic
+        self.topics[name] = topic
+        if topic_id is not None:
+            self._names_by_id[topic_id] = name
+        return topic
+
+    def leave_topic(self, name: str) -> None:
+        """Forget a topic and its partitions."""
+        topic = self.topics.pop(name)
+        for row in topic.rows.tolist():
+            self.moves.pop(row, None)
+        self.columns.remove(topic.rows)
+        self._by_index[topic.index] = None
+        self._free_indices.append(topic.index)
+        if topic.topic_id is not None:
+            self._names_by_id.pop(topic.topic_id, None)
+        self.deletions.pop(name, None)
+        self.unclean_topics.discard(name)

@@ -1,0 +1,209 @@
+"""Every partition's state in columns: one numpy array for each field, one row for each partition.
+
+Goals: an election over 200,000 partitions touches a few arrays and no Python object (peers.md: objects are 10 to 150
+times slower). Constraints: replica lists have different lengths, topics come and go.
+
+Replicas and ISR are two-dimensional, in Kafka's order, padded on the right with -1; the width grows to the longest list
+seen. Rows of deleted topics are blanked, so that no query finds them, and reused. A row number is valid only while its
+topic's turn lasts (see `shell.turns`): whatever crosses an await carries names.
+
+Leaves out names and ids of topics: `cluster.Cluster` keeps them.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from controller_core.model.ids import MAX_BROKER_ID, NO_EPOCH, NO_LEADER, NOBODY
+
+IntArray = npt.NDArray[np.int32]
+BoolArray = npt.NDArray[np.bool_]
+
+INITIAL_ROWS = 1024
+"""Rows allocated at first; doubled when full."""
+INITIAL_WIDTH = 4
+"""Replica slots allocated at first: replication factor 3 and one being added."""
+FREE = -1
+"""Topic index of a row that no partition uses."""
+
+
+def pad(lists: Sequence[Sequence[int]], width: int = 0) -> IntArray:
+    """Turn lists of broker ids into a rectangle, padded with -1: shape (lists, longest or width).
+
+    >>> pad([(1, 2), (3,)]).tolist()
+    [[1, 2], [3, -1]]
+    """
+    width = max(width, max(map(len, lists), default=0), 1)
+    return np.array([[*ids, *[NOBODY] * (width - len(ids))] for ids in lists], dtype=np.int32).reshape(-1, width)
+
+
+def widen(ids: IntArray, width: int) -> IntArray:
+    """Pad a rectangle of ids to at least a width."""
+    missing = width - ids.shape[1]
+    return ids if missing <= 0 else np.pad(ids, ((0, 0), (0, missing)), constant_values=NOBODY)
+
+
+def unpad(ids: IntArray) -> tuple[int, ...]:
+    """Turn one padded row of ids into a tuple.
+
+    >>> unpad(pad([(1, 2), (3,)])[1])
+    (3,)
+    """
+    return tuple(int(replica) for replica in ids if replica != NOBODY)
+
+
+class PartitionColumns:
+    """The table of partitions. All arrays have the same number of rows; unused rows are blank."""
+
+    def __init__(self) -> None:
+        self.topic: IntArray = np.full(INITIAL_ROWS, FREE, dtype=np.int32)
+        self.partition: IntArray = np.zeros(INITIAL_ROWS, dtype=np.int32)
+        self.leader: IntArray = np.full(INITIAL_ROWS, NO_LEADER, dtype=np.int32)
+        self.leader_epoch: IntArray = np.full(INITIAL_ROWS, NO_EPOCH, dtype=np.int32)
+        self.partition_epoch: IntArray = np.full(INITIAL_ROWS, NO_EPOCH, dtype=np.int32)
+        self.controller_epoch: IntArray = np.full(INITIAL_ROWS, NO_EPOCH, dtype=np.int32)
+        self.replicas: IntArray = np.full((INITIAL_ROWS, INITIAL_WIDTH), NOBODY, dtype=np.int32)
+        self.isr: IntArray = np.full((INITIAL_ROWS, INITIAL_WIDTH), NOBODY, dtype=np.int32)
+        self._end = 0
+        self._free: list[int] = []
+        self._highest_id = 0
+
+    @property
+    def width(self) -> int:
+        """Slots in the replica and ISR columns."""
+        return int(self.replicas.shape[1])
+
+    def add(self, topic_index: int, partitions: IntArray, replicas: IntArray) -> IntArray:
+        """Add a topic's partitions, without a state yet (NewPartition). Returns their rows."""
+        rows = self._take(len(partitions))
+        self.topic[rows] = topic_index
+        self.partition[rows] = partitions
+        self.set_replicas(rows, replicas)
+        return rows
+
+    def remove(self, rows: IntArray) -> None:
+        """Blank rows and keep them for reuse."""
+        self.topic[rows] = FREE
+        self.leader[rows] = NO_LEADER
+        for column in (self.leader_epoch, self.partition_epoch, self.controller_epoch):
+            column[rows] = NO_EPOCH
+        self.replicas[rows] = NOBODY
+        self.isr[rows] = NOBODY
+        self._free.extend(rows.tolist())
+
+    def set_replicas(self, rows: IntArray, replicas: IntArray) -> None:
+        """Set replica lists: shape (rows, any width)."""
+        self.note_ids(replicas)
+        self._fit(replicas.shape[1])
+        self.replicas[rows] = widen(replicas, self.width)
+
+    def set_states(  # noqa: PLR0917 - one argument a column
+        self,
+        rows: IntArray,
+        leader: IntArray,
+        leader_epoch: IntArray,
+        isr: IntArray,
+        partition_epoch: IntArray,
+        controller_epoch: IntArray | int,
+    ) -> None:
+        """Set leader, epochs and ISR: shapes (rows,), ISR (rows, any width)."""
+        self.note_ids(isr)
+        self._fit(isr.shape[1])
+        self.leader[rows] = leader
+        self.leader_epoch[rows] = leader_epoch
+        self.isr[rows] = widen(isr, self.width)
+        self.partition_epoch[rows] = partition_epoch
+        self.controller_epoch[rows] = controller_epoch
+
+    def flags(self, ids: Iterable[int]) -> BoolArray:
+        """Make a set of brokers that can be asked with a whole column: `flags[column]`, False for padding."""
+        # One slot more than the highest id: index -1 (padding, no leader) then reads a False at the end.
+        members = np.zeros(self._highest_id + 2, dtype=np.bool_)
+        members[[broker_id for broker_id in ids if 0 <= broker_id <= self._highest_id]] = True
+        return members
+
+    def used(self) -> IntArray:
+        """All rows that hold a partition."""
+        return _rows(self.topic[: self._end] != FREE)
+
+    def new(self) -> IntArray:
+        """Rows of partitions that never had a leader (NewPartition)."""
+        return _rows((self.partition_epoch[: self._end] == NO_EPOCH) & (self.topic[: self._end] != FREE))
+
+    def led_by(self, brokers: BoolArray) -> IntArray:
+        """Rows whose leader is among the brokers."""
+        return _rows(brokers[self.leader[: self._end]])
+
+    def without_live_leader(self, live: BoolArray) -> IntArray:
+        """Rows of partitions that have a state and no live leader (OfflinePartition)."""
+        has_state = self.partition_epoch[: self._end] != NO_EPOCH
+        return _rows(has_state & ~live[self.leader[: self._end]])
+
+    def with_in_isr(self, brokers: BoolArray) -> IntArray:
+        """Rows that have any of the brokers in their ISR."""
+        return _rows(any_of(brokers[self.isr[: self._end]]))
+
+    def hosted_by(self, brokers: BoolArray) -> IntArray:
+        """Rows that have any of the brokers among their replicas."""
+        return _rows(any_of(brokers[self.replicas[: self._end]]))
+
+    def replicas_of(self, row: int) -> tuple[int, ...]:
+        """One partition's replicas, preferred first."""
+        return unpad(self.replicas[row])
+
+    def isr_of(self, row: int) -> tuple[int, ...]:
+        """One partition's in-sync replicas."""
+        return unpad(self.isr[row])
+
+    def _take(self, count: int) -> IntArray:
+        reused = [self._free.pop() for _ in range(min(count, len(self._free)))]
+        first, self._end = self._end, self._end + count - len(reused)
+        while self._end > len(self.topic):
+            self._grow()
+        return np.array([*sorted(reused), *range(first, self._end)], dtype=np.int32)
+
+    def _grow(self) -> None:
+        more = len(self.topic)
+        self.topic = np.pad(self.topic, (0, more), constant_values=FREE)
+        self.partition = np.pad(self.partition, (0, more))
+        self.leader = np.pad(self.leader, (0, more), constant_values=NO_LEADER)
+        self.leader_epoch = np.pad(self.leader_epoch, (0, more), constant_values=NO_EPOCH)
+        self.partition_epoch = np.pad(self.partition_epoch, (0, more), constant_values=NO_EPOCH)
+        self.controller_epoch = np.pad(self.controller_epoch, (0, more), constant_values=NO_EPOCH)
+        self.replicas = np.pad(self.replicas, ((0, more), (0, 0)), constant_values=NOBODY)
+        self.isr = np.pad(self.isr, ((0, more), (0, 0)), constant_values=NOBODY)
+
+    def _fit(self, width: int) -> None:
+        if width > self.width:
+            self.isr = widen(self.isr, width)
+            self.replicas = widen(self.replicas, width)
+
+    def note_ids(self, ids: IntArray) -> None:
+        """Learn of broker ids, so that flags reach that far. Ids over MAX_BROKER_ID are refused: ValueError."""
+        self._highest_id = max(self._highest_id, int(ids.max(initial=0)))
+        if self._highest_id > MAX_BROKER_ID:
+            raise ValueError(f"broker id {self._highest_id} is over the largest that is handled, {MAX_BROKER_ID}")
+
+
+def keep_ids(ids: IntArray, kept: BoolArray) -> IntArray:
+    """Keep some ids of each row, closed up to the left in their order.
+
+    >>> ids = pad([(1, 2, 3), (4, 5)])
+    >>> keep_ids(ids, ids != 1).tolist()
+    [[2, 3, -1], [4, 5, -1]]
+    """
+    # A stable sort of "is dropped" moves the kept ids to the left and changes nothing else.
+    order = np.argsort(~(kept & (ids != NOBODY)), axis=1, kind="stable")
+    closed = np.take_along_axis(np.where(kept, ids, np.int32(NOBODY)), order, axis=1)
+    return closed.astype(np.int32, copy=False)
+
+
+def any_of(flags: BoolArray) -> BoolArray:
+    """Tell row by row whether any flag is set: shape (rows, slots) to (rows,)."""
+    found: BoolArray = np.logical_or.reduce(flags, axis=1)
+    return found
+
+
+def _rows(mask: BoolArray) -> IntArray:
+    return np.flatnonzero(mask).astype(np.int32)

@@ -1,0 +1,258 @@
+"""Events: everything that the controller can learn or be asked, as values.
+
+Reads of ZooKeeper are levels ("these brokers are registered now"), never edges, so a lost or doubled watch changes nothing.
+Random numbers come in with the request, so that deciding the same event twice gives the same answer.
+
+Leaves out how an event was learnt.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from controller_core.model import scope
+from controller_core.model.broker import Broker
+from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.move import Replicas
+from controller_core.model.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRecord:
+    """A topic as found written."""
+
+    name: str
+    topic_id: UUID | None
+    replicas: Mapping[int, Replicas]
+    adding: Mapping[int, Replicas] = field(default_factory=dict)
+    removing: Mapping[int, Replicas] = field(default_factory=dict)
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """This controller holds the cluster and has read all of it."""
+
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class BrokersRead:
+    """These brokers are registered now."""
+
+    brokers: tuple[Broker, ...]
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsRead:
+    """Topics that were not known are there; names that were known are gone."""
+
+    added: tuple[TopicRecord, ...]
+    removed: tuple[str, ...]
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionsRead:
+    """Names queued for deletion by someone else."""
+
+    names: tuple[str, ...]
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    """Look for partitions without a live leader, or with dead brokers in the ISR, and mend what can be mended."""
+
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceMoves:
+    """Look at running moves, of these topics or (None) of all, and take each as far as it can go."""
+
+    topics: frozenset[str] | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """The topics named."""
+        return scope.ALL if self.topics is None else scope.topics(self.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceDeletions:
+    """Look at queued deletions and take each as far as it can go."""
+
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class StopReplicaAnswered:
+    """A broker answered a StopReplica that deletes. Partitions with an error still hold their log."""
+
+    broker: int
+    done: tuple[TopicPartition, ...]
+    failed: Mapping[TopicPartition, str] = field(default_factory=dict)
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """One topic of a CreateTopics request."""
+
+    name: str
+    topic_id: UUID
+    """Drawn by the shell; used when the topic is made."""
+    partitions: int = -1
+    """-1: the cluster's default (num.partitions)."""
+    replication_factor: int = -1
+    """-1: the cluster's default (default.replication.factor)."""
+    assignment: Mapping[int, Replicas] = field(default_factory=dict)
+    """Replicas by partition id; then partitions and replication factor are -1."""
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+    start_index: int = 0
+    """Drawn by the shell; reduced modulo the number of brokers."""
+    replica_shift: int = 0
+    """Drawn by the shell."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopics:
+    """Create topics, each on its own: one that is refused stops no other."""
+
+    topics: tuple[NewTopic, ...]
+    validate_only: bool = False
+    default_partitions: int = 1
+    default_replication_factor: int = 1
+
+    @property
+    def scope(self) -> Scope:
+        """The topics named."""
+        return scope.topics(topic.name for topic in self.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopics:
+    """Queue topics for deletion."""
+
+    names: tuple[str, ...]
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartitions:
+    """One topic of a CreatePartitions request."""
+
+    topic: str
+    count: int
+    """Partitions in all, after the change."""
+    assignments: Sequence[Replicas] | None = None
+    """Replicas of each added partition; None: placed by the controller."""
+    start_index: int = 0
+    replica_shift: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePartitions:
+    """Add partitions to topics, each on its own."""
+
+    topics: tuple[NewPartitions, ...]
+    validate_only: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        """The topics named."""
+        return scope.topics(topic.topic for topic in self.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterReassignments:
+    """Start, change or (None) cancel moves, each on its own (KIP-455)."""
+
+    targets: Mapping[TopicPartition, Replicas | None]
+
+    @property
+    def scope(self) -> Scope:
+        """The topics named: a move writes the topic's znode."""
+        return scope.topics(partition.topic for partition in self.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class ElectLeaders:
+    """Elect leaders for partitions (None: for all): preferred ones, or from outside the ISR where none is left in it."""
+
+    partitions: tuple[TopicPartition, ...] | None
+    unclean: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        """The partitions named."""
+        return scope.ALL if self.partitions is None else scope.partitions(self.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class IsrChange:
+    """A leader's wish for one partition's ISR."""
+
+    partition: TopicPartition
+    leader_epoch: int
+    isr: Replicas
+    partition_epoch: int
+    is_recovering: bool = False
+    """The leader recovers from an unclean election (KIP-704)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPartition:
+    """A broker asks for other ISRs of partitions that it leads (KIP-497)."""
+
+    broker: int
+    broker_epoch: int
+    changes: tuple[IsrChange, ...]
+
+    @property
+    def scope(self) -> Scope:
+        """The partitions named."""
+        return scope.partitions(change.partition for change in self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlledShutdown:
+    """A broker asks to have its leaderships taken before it exits (KIP-143, KIP-380)."""
+
+    broker: int
+    broker_epoch: int = NO_EPOCH
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateProducerIds:
+    """A broker asks for a block of producer ids (KIP-730)."""
+
+    broker: int
+    broker_epoch: int
+    scope: Scope = field(default_factory=lambda: scope.topics([PRODUCER_IDS]))
+
+
+PRODUCER_IDS = "/latest_producer_id_block"
+"""The scope of producer ids: no topic can have this name."""
+
+Event = (
+    Activated
+    | BrokersRead
+    | TopicsRead
+    | DeletionsRead
+    | Heal
+    | AdvanceMoves
+    | AdvanceDeletions
+    | StopReplicaAnswered
+    | CreateTopics
+    | DeleteTopics
+    | CreatePartitions
+    | AlterReassignments
+    | ElectLeaders
+    | AlterPartition
+    | ControlledShutdown
+    | AllocateProducerIds
+)

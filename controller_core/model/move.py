@@ -1,0 +1,80 @@
+"""A partition's reassignment (KIP-455): the union of old and target replicas, and the way to the target.
+
+The three lists are Kafka's own (`ReplicaAssignment`): `replicas` is the union, `adding` what the move brings in,
+`removing` what leaves at its end; target = replicas - removing, origin = replicas - adding.
+A replica may stand in both lists: it was being added when the move was cancelled or changed, and now has to go.
+So a cancelled move can be told from its lists alone, and a controller that takes over finishes it.
+
+Leaves out when a move may start or end: `controller_core.cluster.reassignment` decides that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+Replicas = tuple[int, ...]
+
+
+class Stage(Enum):
+    """How far a move has come. Only UNION and what follows from the lists survive a change of controller."""
+
+    PLANNED = "planned"
+    """Persisted; brokers have not been told yet."""
+    UNION = "union"
+    """Brokers replicate to the union; waiting for the target to be in sync."""
+    REMOVING = "removing"
+    """Brokers know the target alone; waiting for the removed replicas' brokers to drop their logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One partition's running reassignment."""
+
+    replicas: Replicas
+    adding: Replicas
+    removing: Replicas
+    stage: Stage = Stage.PLANNED
+    waiting: Replicas = ()
+    """In REMOVING: brokers that were told to delete their replica and have not answered."""
+
+    @property
+    def target(self) -> Replicas:
+        """The replicas at the end, in order: the first is the preferred leader."""
+        return without(self.replicas, self.removing)
+
+    @property
+    def origin(self) -> Replicas:
+        """The replicas before the move, in order as far as it is known: what a cancel returns to."""
+        return without(self.replicas, self.adding)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether all that the move was adding is to be removed again: the target is the origin."""
+        return bool(self.adding) and set(self.adding) <= set(self.removing)
+
+
+def without(replicas: Sequence[int], others: Sequence[int]) -> Replicas:
+    """Keep the replicas that are not among the others, in order.
+
+    >>> without((1, 2, 3), (2,))
+    (1, 3)
+    """
+    return tuple(replica for replica in replicas if replica not in others)
+
+
+def plan_move(replicas: Sequence[int], adding: Sequence[int], target: Sequence[int]) -> Move:
+    """Compute the move to a target from the present replicas and what a running move is adding (empty where none runs).
+
+    The target comes first, so that its first replica is preferred from the start.
+
+    >>> plan_move((1, 2, 3), (), (2, 3, 4))
+    Move(replicas=(2, 3, 4, 1), adding=(4,), removing=(1,), stage=<Stage.PLANNED: 'planned'>, waiting=())
+
+    A cancel is the move to the origin: what was being added is removed.
+
+    >>> plan_move((2, 3, 4, 1), (4,), (2, 3, 1))
+    Move(replicas=(2, 3, 1, 4), adding=(4,), removing=(4,), stage=<Stage.PLANNED: 'planned'>, waiting=())
+    """
+    union = (*target, *without(replicas, target))
+    origin = without(replicas, adding)
+    return Move(union, adding=without(union, origin), removing=without(union, target))
