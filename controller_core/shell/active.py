@@ -1,0 +1,50 @@
+"""What the parts of the shell see of a controller that holds the cluster. Leaves out how it does what it promises."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from controller_core.model.broker import Endpoint
+from controller_core.model.cluster import Cluster
+from controller_core.model.events import Event
+
+
+class TenureLostError(Exception):
+    """This process no longer holds the cluster: the caller is answered NOT_CONTROLLER and asks elsewhere."""
+
+
+class OverloadedError(Exception):
+    """Too many events wait: the caller is answered with a retriable error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """The cluster's own settings, as its brokers tell them."""
+
+    num_partitions: int = 1
+    default_replication_factor: int = 1
+    delete_topic_enable: bool = True
+
+
+class ActiveController(Protocol):
+    """One tenure: from taking `/controller` to losing it."""
+
+    cluster: Cluster
+    """To be read, in the loop's thread, between two awaits; changed by nobody but the controller itself."""
+    defaults: Defaults
+    cluster_id: str
+
+    async def submit(self, event: Event) -> Any:
+        """Decide an event in its turn; the reply is the decision's, after its changes are committed.
+
+        Raises TenureLostError, OverloadedError.
+        """
+
+    async def brokers_know(self, timeout_ms: int) -> bool:
+        """Wait until the live brokers have answered what they were sent so far; False when time is up first."""
+
+    async def topic_gone(self, name: str, timeout_ms: int) -> bool:
+        """Wait until a topic is no more; False when time is up first."""
+
+    def advertised(self) -> Sequence[Endpoint]:
+        """Where this controller is reached, one endpoint for each listener."""
