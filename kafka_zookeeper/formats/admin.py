@@ -1,0 +1,50 @@
+"""`/admin/reassign_partitions` and `/admin/preferred_replica_election`: requests left in ZooKeeper by old tools.
+
+The controller reads such a znode, does what it asks and deletes it. Kafka takes one that it cannot read for empty and
+deletes it. `/admin/delete_topics/T` has no data: its name says all. Source: kafka.zk.ZkData.
+"""
+
+from collections.abc import Mapping
+
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats import documents
+from kafka_zookeeper.formats.documents import FormatError, TopicPartition, quote
+
+REASSIGNMENT_FIELDS = frozenset({"topic", "partition", "replicas"})
+
+
+def encode_reassignment(replicas: Mapping[TopicPartition, tuple[int, ...]]) -> bytes:
+    """Return the document that asks for these replicas."""
+    entries = (
+        f'{{"topic":{quote(topic)},"partition":{partition},"replicas":[{",".join(map(str, brokers))}]}}'
+        for (topic, partition), brokers in replicas.items()
+    )
+    return f'{{"version":1,"partitions":[{",".join(entries)}]}}'.encode()
+
+
+def decode_reassignment(data: bytes | None) -> dict[TopicPartition, tuple[int, ...]]:
+    """Read which replicas are asked for. As for Kafka, a field that it does not know makes all of it invalid."""
+    path = paths.REASSIGN_PARTITIONS
+    document = documents.read_object(path, data)
+    found = {}
+    for entry in documents.as_list(path, "'partitions'", documents.field(path, document, "partitions")):
+        place = documents.as_object(path, "an entry of 'partitions'", entry)
+        unknown = sorted(place.keys() - REASSIGNMENT_FIELDS)
+        if unknown:
+            raise FormatError(path, f"an entry of 'partitions' has the unknown field {documents.shown(unknown[0])}")
+        brokers = documents.as_list(path, "'replicas'", documents.field(path, place, "replicas"))
+        partition = documents.int_field(path, place, "partition", lowest=0)
+        key = TopicPartition(documents.text_field(path, place, "topic"), partition)
+        found[key] = tuple(documents.as_int(path, "a broker of 'replicas'", broker, lowest=0) for broker in brokers)
+    return found
+
+
+def encode_preferred_replica_election(partitions: tuple[TopicPartition, ...]) -> bytes:
+    """Return the document that asks for the preferred leaders of these partitions."""
+    return f'{{"version":1,"partitions":{documents.write_topic_partitions(partitions)}}}'.encode()
+
+
+def decode_preferred_replica_election(data: bytes | None) -> tuple[TopicPartition, ...]:
+    """Read for which partitions the preferred leader is asked for."""
+    path = paths.PREFERRED_REPLICA_ELECTION
+    return documents.read_topic_partitions(path, documents.read_object(path, data))

@@ -1,0 +1,60 @@
+"""The order in which Kafka writes the keys of a map whose keys are data (partitions, configuration names).
+
+The order carries no meaning and readers must not care; it is kept so that a document that our controller writes is, byte for
+byte, the one that Kafka's would have written. Kafka writes such a map in the order of its hash table, so the two tables'
+growth and placement are repeated here: Scala's mutable.HashMap (assignments) and the JDK's ConcurrentHashMap (Properties).
+Left out: ConcurrentHashMap's order inside one bucket, which depends on the table's history; there the given order stays.
+"""
+
+from collections.abc import Iterable
+
+FIRST_TABLE_SIZE = 16
+"""Both tables begin with 16 buckets, and double when three quarters full."""
+
+
+def java_hash(text: str) -> int:
+    """Return Java's String.hashCode: base 31 over UTF-16 units, as 32 unsigned bits.
+
+    >>> java_hash("11")
+    1568
+    """
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value
+
+
+def _spread(text: str) -> int:
+    """Mix the upper half of the hash into the lower, as both tables do before they pick a bucket."""
+    value = java_hash(text)
+    return value ^ (value >> 16)
+
+
+def _table_size(entries: int) -> int:
+    size = FIRST_TABLE_SIZE
+    while entries >= size // 4 * 3:
+        size *= 2
+    return size
+
+
+def scala_order(keys: Iterable[str]) -> list[str]:
+    """Return the keys in the order of a Scala 2.13 mutable.HashMap: by bucket, then by signed hash within one.
+
+    >>> scala_order(str(index) for index in range(12))
+    ['11', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '10']
+    """
+    hashes = {key: _spread(key) for key in keys}
+    mask = _table_size(len(hashes)) - 1
+    return sorted(hashes, key=lambda key: (hashes[key] & mask, (hashes[key] ^ 0x80000000)))
+
+
+def properties_order(keys: Iterable[str]) -> list[str]:
+    """Return the keys in the order of java.util.Properties.
+
+    >>> properties_order(["segment.bytes", "retention.ms", "min.insync.replicas", "cleanup.policy"])
+    ['cleanup.policy', 'min.insync.replicas', 'retention.ms', 'segment.bytes']
+    """
+    hashes = {key: _spread(key) for key in keys}
+    mask = _table_size(len(hashes)) - 1
+    return sorted(hashes, key=lambda key: hashes[key] & mask)

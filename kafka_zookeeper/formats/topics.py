@@ -1,0 +1,107 @@
+"""`/brokers/topics/T`: a topic's id and its assignment of replicas to brokers.
+
+JSON version 1 has the partitions alone, 2 (Kafka 2.4) adds what a running reassignment adds and removes, 3 (Kafka 2.8) the
+topic's id. Kafka 3.9 reads all three by their fields and writes version 3, without the id if it has none.
+Source: TopicZNode in kafka.zk.ZkData, KIP-455, KIP-516.
+"""
+
+import base64
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
+
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats import documents
+from kafka_zookeeper.formats.documents import INT32_MAX, Document, FormatError, shown
+from kafka_zookeeper.formats.key_order import scala_order
+
+Replicas = Mapping[int, tuple[int, ...]]
+"""Partition -> broker ids, in the order of preference."""
+
+_PARTITION = re.compile("[0-9]{1,10}")
+_TOPIC_ID = re.compile("[A-Za-z0-9_-]{22}(?:==)?")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAssignment:
+    """The content of a topic's znode. Each mapping is in the order of the partitions' numbers when it was read."""
+
+    replicas: Replicas
+    """All replicas of each partition; during a reassignment the union of the old and the new."""
+    adding: Replicas = field(default_factory=dict)
+    """Only partitions under reassignment."""
+    removing: Replicas = field(default_factory=dict)
+    """Only partitions under reassignment."""
+    topic_id: uuid.UUID | None = None
+    """None: written by brokers whose inter.broker.protocol.version is below 2.8."""
+
+
+def encode_topic(assignment: TopicAssignment) -> bytes:
+    """Return the document of JSON version 3; a partition that adds or removes nothing is left out there, as Kafka does."""
+    topic_id = "" if assignment.topic_id is None else f'"topic_id":"{encode_topic_id(assignment.topic_id)}",'
+    return (
+        f'{{"partitions":{_write_replicas(assignment.replicas)},{topic_id}'
+        f'"adding_replicas":{_write_replicas(_not_empty(assignment.adding))},'
+        f'"removing_replicas":{_write_replicas(_not_empty(assignment.removing))},"version":3}}'
+    ).encode()
+
+
+def decode_topic(topic: str, data: bytes | None) -> TopicAssignment:
+    """Read a topic's znode.
+
+    Where its parser finds no JSON, Kafka takes the topic for one without partitions (FormatError.not_json here).
+    """
+    path = paths.topic(topic)
+    document = documents.read_object(path, data)
+    topic_id = None
+    if "topic_id" in document:
+        topic_id = decode_topic_id(path, documents.text_field(path, document, "topic_id"))
+    return TopicAssignment(
+        replicas=_read_replicas(path, document, "partitions"),
+        adding=_not_empty(_read_replicas(path, document, "adding_replicas")),
+        removing=_not_empty(_read_replicas(path, document, "removing_replicas")),
+        topic_id=topic_id,
+    )
+
+
+def encode_topic_id(topic_id: uuid.UUID) -> str:
+    """Return an id as Kafka writes it: base64 with the alphabet for URLs, without padding.
+
+    >>> encode_topic_id(uuid.UUID(int=2**64 + 2))
+    'AAAAAAAAAAEAAAAAAAAAAg'
+    """
+    return base64.urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()
+
+
+def decode_topic_id(path: str, text: str) -> uuid.UUID:
+    """Read an id: 16 bytes, with or without the padding."""
+    if not _TOPIC_ID.fullmatch(text):
+        raise FormatError(path, f"the topic id {shown(text)} is not 16 bytes in base64 for URLs")
+    return uuid.UUID(bytes=base64.urlsafe_b64decode(text[:22] + "=="))
+
+
+def _not_empty(replicas: Replicas) -> Replicas:
+    return {partition: brokers for partition, brokers in replicas.items() if brokers}
+
+
+def _write_replicas(replicas: Replicas) -> str:
+    texts = {str(partition): ",".join(map(str, brokers)) for partition, brokers in replicas.items()}
+    return "{" + ",".join(f'"{partition}":[{texts[partition]}]' for partition in scala_order(texts)) + "}"
+
+
+def _read_replicas(path: str, document: Document, key: str) -> Replicas:
+    """Read one map of replicas; checked in bulk, because a failover reads one entry for every partition there is."""
+    found = documents.as_object(path, repr(key), document.get(key, {}))
+    for partition, brokers in found.items():
+        if not _PARTITION.fullmatch(partition) or int(partition) > INT32_MAX:
+            raise FormatError(path, f"{key} names the partition {shown(partition)}, a number from 0 was expected")
+        if not isinstance(brokers, list):
+            raise FormatError(path, f"{key} of partition {partition} must be a JSON array, found {shown(brokers)}")
+    everyone = list(chain.from_iterable(found.values()))
+    if not set(map(type, everyone)) <= {int} or (everyone and not 0 <= min(everyone) <= max(everyone) <= INT32_MAX):
+        raise FormatError(path, f"{key} must name brokers by integers from 0 to {INT32_MAX}, found {shown(found)}")
+    numbered = sorted(((int(partition), brokers) for partition, brokers in found.items()), key=itemgetter(0))
+    return {partition: tuple(brokers) for partition, brokers in numbered}
