@@ -1,19 +1,60 @@
-"""Encoders and decoders for one version of one message, made at first use and kept."""
+"""Encoders and decoders for one version of one message, compiled at first use and kept.
 
+The source is made from the schema tables alone (source_encoder.py, source_decoder.py): no byte of a peer and no word of a user
+ever comes near `exec`. A compiled function that fails says only that it did; the plain twin (plain_encoder.py,
+plain_decoder.py) then walks the same value again, slowly, to say which field and why.
+"""
+
+import struct
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from kafka_wire import plain_decoder, plain_encoder, schema
+from kafka_wire.failures import CodecError
+from kafka_wire.source_decoder import decoder_source
+from kafka_wire.source_encoder import encoder_source
+
+Encoder = Callable[[Mapping[str, Any]], bytes]
+Decoder = Callable[[bytes, int], tuple[dict[str, Any], int]]
+
+# What Python raises when generated code meets a value of the wrong type, a number out of range, or the end of the bytes.
+_ENCODE_FAILURES = (struct.error, TypeError, AttributeError, ValueError, OverflowError, KeyError)
+_DECODE_FAILURES = (struct.error, IndexError, ValueError)
 
 
 @cache
-def encoder(name: str, version: int) -> Callable[[Mapping[str, Any]], bytes]:
+def encoder(name: str, version: int) -> Encoder:
     """Return the encoder of one version; raises CodecError when the message or the version is unknown."""
-    return partial(plain_encoder.encode, schema.definition(name, version), version)
+    definition = schema.definition(name, version)
+    fast = _compiled(f"<encoder of {name} v{version}>", *encoder_source(definition, version))["encode"]
+
+    def encode(body: Mapping[str, Any]) -> bytes:
+        try:
+            return fast(body)  # type: ignore[no-any-return]
+        except _ENCODE_FAILURES as failure:
+            plain_encoder.encode(definition, version, body)
+            raise CodecError(f"cannot be encoded: {failure!r}", message=name, version=version) from failure
+
+    return encode
 
 
 @cache
-def decoder(name: str, version: int) -> Callable[[bytes, int], tuple[dict[str, Any], int]]:
+def decoder(name: str, version: int) -> Decoder:
     """Return the decoder of one version: bytes and position to body and position after it; raises as encoder."""
-    return partial(plain_decoder.decode, schema.definition(name, version), version)
+    definition = schema.definition(name, version)
+    fast = _compiled(f"<decoder of {name} v{version}>", *decoder_source(definition, version))["decode"]
+
+    def decode(data: bytes, position: int) -> tuple[dict[str, Any], int]:
+        try:
+            return fast(data, position)  # type: ignore[no-any-return]
+        except _DECODE_FAILURES as failure:
+            plain_decoder.decode(definition, version, data, position)
+            raise CodecError(f"cannot be decoded: {failure!r}", message=name, version=version) from failure
+
+    return decode
+
+
+def _compiled(title: str, source: str, namespace: dict[str, Any]) -> dict[str, Any]:
+    exec(compile(source, title, "exec"), namespace)  # noqa: S102 -- the source is made of our own tables
+    return namespace
