@@ -32,6 +32,8 @@ def cached(name: str, build: Callable[[Path], None]) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if entry.is_dir():  # another process built it while this one waited
             return entry
+        for stale in entry.parent.glob(f"{entry.name}.partial-*"):  # its builder was killed, or the lock would be taken
+            shutil.rmtree(stale, ignore_errors=True)
         partial = Path(tempfile.mkdtemp(prefix=f"{entry.name}.partial-", dir=entry.parent))
         try:
             build(partial)

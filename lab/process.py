@@ -26,7 +26,7 @@ END_TIMEOUT_S = 45.0
 
 TAIL_LINES = 30
 
-_alive: weakref.WeakSet[Process] = weakref.WeakSet()
+_started: weakref.WeakSet[Process] = weakref.WeakSet()
 
 
 class Process:
@@ -53,7 +53,7 @@ class Process:
         self._popen = spawn(
             self.command, log=self.log_path, folder=self.folder, environment={**os.environ, **self._environment}
         )
-        _alive.add(self)
+        _started.add(self)
 
     def wait_until_ready(self, ready: Callable[[], bool], *, timeout_s: float = READY_TIMEOUT_S) -> float:
         """Return the seconds until `ready()`; raise `LabError` with the log's tail if it ends before that or takes too long."""
@@ -139,8 +139,13 @@ class Process:
         return "\n".join([f"--- end of {self.log_path.name}", *self.log_text().splitlines()[-lines:]])
 
 
+def processes() -> list[Process]:
+    """Return the processes that were started and are still referred to, by name."""
+    return sorted(_started, key=lambda process: process.name)
+
+
 @atexit.register
 def _end_all() -> None:
     # The kernel would do it a moment later; done here, the folders can be removed in peace.
-    for process in list(_alive):
+    for process in processes():
         process.kill()

@@ -1,0 +1,89 @@
+"""What was left out is said, and with CI=true it is a failure; and a failed test shows the logs of the lab's processes.
+
+A test that needs a real peer carries a mark of `lab.prepare.NEEDS`. Where the machine lacks what the mark stands for, the test is
+not run, and the run ends with the list of what was left out, why, and the command that installs it. A test that skips itself is
+listed as well: nothing is left out in silence.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Generator
+
+import pytest
+
+from lab.prepare import NEEDS, LeftOut, Need, lacking
+from lab.process import processes
+
+LOG_LINES = 40
+
+LEFT_OUT = pytest.StashKey[Counter[LeftOut]]()
+
+
+def in_ci() -> bool:
+    """Whether the environment says `CI=true`: then nothing may be left out."""
+    return os.environ.get("CI", "").lower() == "true"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin with nothing left out."""
+    config.stash[LEFT_OUT] = Counter()
+
+
+@pytest.hookimpl(trylast=True)  # after -k and -m: what nobody asked for needs no preparation
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Prepare what the chosen tests need, and take out those that this machine cannot run."""
+    if config.option.collectonly:
+        return
+    found: dict[Need, LeftOut | None] = {}
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        needs = {NEEDS[mark.name] for mark in item.iter_markers() if mark.name in NEEDS}
+        for need in needs - found.keys():
+            found[need] = lacking(need)
+        reasons = [reason for need in needs if (reason := found[need]) is not None]
+        (left if reasons else kept).append(item)
+        config.stash[LEFT_OUT].update(reasons)
+    if left:
+        items[:] = kept
+        config.hook.pytest_deselected(items=left)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the ends of the lab's logs under a failed test: the folder with them is gone when it is read."""
+    report = yield
+    if report.failed:
+        for process in processes():
+            report.sections.append((f"log of {process.name}", process.log_tail(LOG_LINES)))
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """With CI=true, fail a run that would pass with something left out."""
+    if in_ci() and exitstatus == pytest.ExitCode.OK and _left_out(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """End the run with the list of what was left out."""
+    left_out = _left_out(config)
+    if not left_out:
+        return
+    verdict = "a failure, as CI=true" if in_ci() else "not a failure; with CI=true it would be"
+    terminalreporter.section(f"left out ({verdict})", red=in_ci(), yellow=not in_ci(), bold=True)
+    for what, tests in left_out.items():
+        terminalreporter.line(f"{tests} tests: {what.reason}")
+        terminalreporter.line(f"    to run them: {what.remedy}")
+
+
+def _left_out(config: pytest.Config) -> Counter[LeftOut]:
+    left_out = config.stash[LEFT_OUT].copy()
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    for report in reporter.stats.get("skipped", []) if reporter is not None else []:
+        reason = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        left_out[LeftOut(f"{report.nodeid}: {reason}", "see the test")] += 1
+    return left_out

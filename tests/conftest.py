@@ -1,0 +1,46 @@
+"""Real peers for all tests; each starts when the first test asks for it and is shared from then on.
+
+A test that breaks its peer (stops, kills or freezes something) starts one of its own with `lab.cluster.kafka_cluster` and its like.
+"""
+
+import zlib
+from collections.abc import Iterator
+
+import pytest
+
+from lab import cluster, kubernetes
+from lab import zookeeper as zookeeper_module
+from lab.cluster import KafkaCluster
+from lab.kubernetes import KubernetesApi
+from lab.zookeeper import ZooKeeperServer
+
+pytest_plugins = ["lab.pytest_plugin", "pytester"]
+
+
+@pytest.fixture(scope="session")
+def zookeeper() -> Iterator[ZooKeeperServer]:
+    """A ZooKeeper server; mark the test `zookeeper` and stay under a chroot of your own."""
+    with zookeeper_module.zookeeper_server() as server:
+        yield server
+
+
+@pytest.fixture
+def chroot(zookeeper: ZooKeeperServer, request: pytest.FixtureRequest) -> str:
+    """An empty chroot on the shared ZooKeeper, for this test alone: a path such as `/0a1b2c3d`."""
+    path = f"/{zlib.crc32(request.node.nodeid.encode()):08x}"
+    zookeeper.make_chroot(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster() -> Iterator[KafkaCluster]:
+    """Three brokers under a controller of their own (Kafka's); mark the test `kafka` and use topics of your own."""
+    with cluster.kafka_cluster((1, 2, 3)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kubernetes_api() -> Iterator[KubernetesApi]:
+    """A Kubernetes API; mark the test `kubernetes` and use a namespace of your own."""
+    with kubernetes.kubernetes_api() as api:
+        yield api

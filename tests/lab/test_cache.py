@@ -1,0 +1,65 @@
+"""The user's cache: whole entries, built once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.cache import cache_folder, cached
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def test_the_cache_lies_under_the_users_cache_folder(tmp_path: Path) -> None:
+    """XDG base directories: XDG_CACHE_HOME first."""
+    assert tmp_path / "kafka-steward" == cache_folder()
+
+
+def test_an_entry_is_built_at_its_first_use_alone() -> None:
+    """A second call returns what the first one built."""
+    built: list[Path] = []
+
+    def build(folder: Path) -> None:
+        built.append(folder)
+        (folder / "content").write_text("whole")
+
+    entry = cached("entry", build)
+
+    assert entry == cached("entry", build)
+    assert 1 == len(built)
+    assert "whole" == (entry / "content").read_text()
+
+
+def test_a_failed_build_leaves_nothing_behind() -> None:
+    """Half an entry would be taken for a whole one."""
+
+    def build(folder: Path) -> None:
+        (folder / "content").write_text("half")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        cached("entry", build)
+
+    assert ["entry.lock"] == [path.name for path in cache_folder().iterdir()]
+
+
+def test_processes_that_want_the_same_entry_build_it_once(tmp_path: Path) -> None:
+    """Four runs start together on a fresh machine."""
+    program = f"""
+import time
+from pathlib import Path
+from lab.cache import cached
+def build(folder):
+    with Path({str(tmp_path / "builds")!r}).open("a") as log:
+        log.write("built\\n")
+    (folder / "content").write_text("whole")
+print((cached("entry", build) / "content").read_text())
+"""
+    runs = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+
+    assert ["whole\n"] * 4 == [run.communicate()[0] for run in runs]
+    assert "built\n" == (tmp_path / "builds").read_text()

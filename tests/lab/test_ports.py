@@ -1,0 +1,46 @@
+"""Ports that the lab hands out."""
+
+import socket
+import subprocess
+import sys
+
+from lab.ports import HIGHEST_PORT, LOWEST_PORT, free_port, release_port
+
+
+def test_ports_are_different_and_below_the_range_that_the_kernel_hands_out() -> None:
+    """A port that the kernel may hand to an outgoing connection would not stay free until its peer binds it."""
+    ports = [free_port() for _ in range(50)]
+
+    assert 50 == len(set(ports))
+    assert all(LOWEST_PORT <= port <= HIGHEST_PORT for port in ports)
+    for port in ports:
+        release_port(port)
+
+
+def test_a_reserved_port_is_not_handed_out_to_another_process() -> None:
+    """Parallel runs share the machine: here the other one has no other port to choose from."""
+    port = free_port()
+    program = f"""
+import lab.ports
+lab.ports.LOWEST_PORT = lab.ports.HIGHEST_PORT = {port}
+try:
+    print(lab.ports.free_port())
+except lab.ports.LabError as error:
+    print("refused")
+"""
+
+    assert "refused\n" == subprocess.check_output([sys.executable, "-c", program], text=True)
+    release_port(port)
+    assert f"{port}\n" == subprocess.check_output([sys.executable, "-c", program], text=True)
+
+
+def test_a_port_on_which_somebody_listens_is_not_handed_out(monkeypatch) -> None:
+    """Other programs do not know of our reservations."""
+    port = free_port()
+    release_port(port)
+    with socket.create_server(("127.0.0.1", port)):
+        monkeypatch.setattr("lab.ports.LOWEST_PORT", port)
+        monkeypatch.setattr("lab.ports.HIGHEST_PORT", port + 1)
+
+        assert port + 1 == free_port()
+    release_port(port + 1)
