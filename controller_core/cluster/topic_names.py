@@ -1,0 +1,76 @@
+"""Which names a topic may have, in Kafka's rules and words.
+
+Leaves out whether a topic of that very name exists: the caller knows its topics. Source: Kafka's
+org.apache.kafka.common.internals.Topic and AdminZkClient.validateTopicCreate.
+"""
+
+import re
+from collections.abc import Iterable
+
+from controller_core.model.errors import Failure
+from kafka_wire.errors import ErrorCode
+
+MAX_NAME_LENGTH = 249
+"""Kafka's limit, in UTF-16 units: a log directory's name is the topic's, a hyphen, the partition and a suffix, in 255 bytes."""
+
+LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Topics that Kafka's own coordinators write."""
+
+
+def refuse_name(name: str, existing: Iterable[str] = ()) -> Failure | None:
+    """Return why Kafka would not create a topic of this name beside the existing ones, or None.
+
+    >>> refuse_name("a b").message
+    "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    >>> refuse_name("a.b", ["a_b", "c"]).message
+    "Topic 'a.b' collides with existing topics: a_b"
+    """
+    if (reason := illegal_because(name)) is not None:
+        return Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
+    if colliding := collisions(name, existing):
+        words = f"Topic '{name}' collides with existing topics: {', '.join(colliding)}"
+        return Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
+    return None
+
+
+def illegal_because(name: str) -> str | None:
+    """Return Kafka's reason why a name is illegal by itself, or None."""
+    if not name:
+        return "the empty string is not allowed"
+    if name in (".", ".."):
+        return f"'{name}' is not allowed"
+    if len(name.encode("utf-16-le", "surrogatepass")) // 2 > MAX_NAME_LENGTH:
+        return f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+    if not LEGAL_NAME.fullmatch(name):
+        return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    return None
+
+
+def collisions(name: str, existing: Iterable[str]) -> list[str]:
+    """Return, sorted, the other topics that would share this one's metrics: there, '.' and '_' are the same.
+
+    >>> collisions("a.b_c", ["a.b.c", "a_b_c", "a.b_c", "abc"])
+    ['a.b.c', 'a_b_c']
+    """
+    if not has_collision_characters(name):
+        return []
+    unified = unify(name)
+    # Only names of one length can be the same: most are passed over without being unified.
+    return sorted(other for other in existing if len(other) == len(name) and other != name and unify(other) == unified)
+
+
+def has_collision_characters(name: str) -> bool:
+    """Tell whether a name has characters that metrics do not tell apart."""
+    return "." in name or "_" in name
+
+
+def unify(name: str) -> str:
+    """Write a name as metrics do."""
+    return name.replace(".", "_")
+
+
+def is_internal(name: str) -> bool:
+    """Tell whether Kafka's own coordinators write this topic."""
+    return name in INTERNAL_TOPICS
