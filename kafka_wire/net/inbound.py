@@ -100,7 +100,7 @@ class Inbound(asyncio.Protocol):
             self.shut(f"it did not read its responses for {frame_timeout_ms} ms", logging.WARNING)
         elif self._partial_since is not None and now - self._partial_since > frame_timeout_ms / 1000:
             self.shut(f"its frame was not complete within {frame_timeout_ms} ms", logging.WARNING)
-        elif not self._slots and self._partial_since is None and now - self._active_at > idle_timeout_ms / 1000:
+        elif self._waits_for_peer() and now - self._active_at > idle_timeout_ms / 1000:
             self.shut(f"it was idle for {idle_timeout_ms} ms")
 
     # What asyncio calls.
@@ -128,6 +128,7 @@ class Inbound(asyncio.Protocol):
         """Take that the peer has sent its last request; it may still wait for responses, except over TLS."""
         assert self._transport is not None
         self._ended = True
+        self._active_at = self._loop.time()
         if self._closed or self._transport.get_extra_info("sslcontext") is not None:
             return False
         self._pump()
@@ -160,6 +161,10 @@ class Inbound(asyncio.Protocol):
         self.peer.gone()
 
     # How it works inside.
+
+    def _waits_for_peer(self) -> bool:
+        """Tell whether nothing is under way, or only for a peer that sends no more and may have gone for good."""
+        return self._ended or (not self._slots and self._partial_since is None)
 
     def _pump(self) -> None:
         """Start the requests that are here, as many as may be handled at once; read on only when there is room."""

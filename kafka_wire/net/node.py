@@ -126,11 +126,7 @@ class Node:
     async def _start(self, send: _Send[_T], deadline: float) -> _T:
         """Wait for the turn and a connection, and send; whoever waited for an attempt to open shares its failure."""
         failed_opens = self._failed_opens
-        try:
-            async with asyncio.timeout_at(deadline):
-                await self._turn.acquire()
-        except TimeoutError:
-            raise RequestTimedOut(f"{self._host}:{self._port} was not reached in time", sent=False) from None
+        await self._take_turn(deadline)
         try:
             if failed_opens != self._failed_opens:
                 raise ConnectionFailed(self._last_reason, sent=False)
@@ -138,6 +134,16 @@ class Node:
             return await send(connection, max(1, self._left_ms(deadline)))
         finally:
             self._turn.release()
+
+    async def _take_turn(self, deadline: float) -> None:
+        if self.connected and not self._turn.locked():  # nobody opens a connection, so there is nothing to wait for
+            await self._turn.acquire()
+            return
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise RequestTimedOut(f"{self._host}:{self._port} was not reached in time", sent=False) from None
 
     async def _connected(self, deadline: float) -> Connection:
         """Give the open connection, or open one after the backoff; the caller holds the turn."""

@@ -31,6 +31,7 @@ class Server:
     def __init__(self, handler: Handler, limits: ServerLimits) -> None:
         self.handler = handler
         self.limits = limits
+        self.port = 0  # the port that it listens on, also when 0 was asked for
         self._connections: set[Inbound] = set()
         self._ending: set[asyncio.Task[None]] = set()
         self._held_bytes = 0
@@ -48,15 +49,9 @@ class Server:
         self._listener = await loop.create_server(
             lambda: Inbound(self), host, port, ssl=ssl, backlog=BACKLOG, ssl_handshake_timeout=handshake_s
         )
+        self.port = self._listener.sockets[0].getsockname()[1]
         self._check_times()
         return self
-
-    @property
-    def port(self) -> int:
-        """The port that it listens on, also when 0 was asked for."""
-        assert self._listener is not None
-        port: int = self._listener.sockets[0].getsockname()[1]
-        return port
 
     @property
     def connection_count(self) -> int:

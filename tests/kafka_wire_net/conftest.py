@@ -1,0 +1,124 @@
+"""A server and raw peers on loopback for the tests of kafka_wire.net; every test must leave no task behind."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_wire.net.client import Connection
+from kafka_wire.net.server import Handler, Server, ServerLimits, serve
+from tests.kafka_wire_net.peers import RawPeer, echo
+
+_TEST_CERTIFICATE = Path(__file__).parent / "test_only_localhost.pem"
+
+
+@pytest.fixture(autouse=True)
+async def no_task_is_left() -> AsyncIterator[None]:
+    """Fail a test that leaves a task running; set up before and torn down after every other fixture."""
+    yield
+    await asyncio.sleep(0)
+    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert [] == left
+
+
+@pytest.fixture
+async def start_server() -> AsyncIterator[Callable[..., Awaitable[Server]]]:
+    """Start servers on loopback; closed after the test."""
+    servers: list[Server] = []
+
+    async def start(
+        handler: Handler = echo,
+        *,
+        ssl: ssl.SSLContext | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        **limits: int,
+    ) -> Server:
+        server = await serve(handler, host, port, limits=ServerLimits(**limits), ssl=ssl)
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        await server.close(grace_ms=1)
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Callable[..., Awaitable[RawPeer]]]:
+    """Open raw connections to a server; closed after the test."""
+    peers: list[RawPeer] = []
+
+    async def open_peer(server: Server) -> RawPeer:
+        peer = RawPeer(*await asyncio.open_connection("127.0.0.1", server.port))
+        peers.append(peer)
+        return peer
+
+    yield open_peer
+    for peer in peers:
+        await peer.close()
+
+
+@pytest.fixture
+async def start_script() -> AsyncIterator[Callable[..., Awaitable[int]]]:
+    """Start peers that follow a script, to the letter or against the protocol; gives the port."""
+    servers: list[asyncio.Server] = []
+    followed: dict[asyncio.Task[None], RawPeer] = {}
+
+    async def start(script: Callable[[RawPeer], Awaitable[None]]) -> int:
+        async def follow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            peer = RawPeer(reader, writer)
+            task = asyncio.current_task()
+            assert task is not None
+            followed[task] = peer
+            try:
+                await script(peer)
+                await reader.read()
+            except (ConnectionError, asyncio.IncompleteReadError):
+                return
+            finally:
+                await peer.close()
+
+        server = await asyncio.start_server(follow, "127.0.0.1", 0)
+        servers.append(server)
+        port: int = server.sockets[0].getsockname()[1]
+        return port
+
+    yield start
+    for server in servers:
+        server.close()
+    for peer in followed.values():
+        await peer.close()
+    if followed:
+        await asyncio.wait(followed)
+
+
+@pytest.fixture
+async def open_connection() -> AsyncIterator[Callable[..., Awaitable[Connection]]]:
+    """Open client connections; closed after the test."""
+    connections: list[Connection] = []
+
+    async def open_one(port: int, **settings: Any) -> Connection:
+        connection = await Connection.open("127.0.0.1", port, client_id="tests", **settings)
+        connections.append(connection)
+        return connection
+
+    yield open_one
+    for connection in connections:
+        await connection.close()
+
+
+@pytest.fixture(scope="session")
+def server_tls() -> ssl.SSLContext:
+    """Speak TLS as localhost, with a key that is public and serves tests alone."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(_TEST_CERTIFICATE)
+    return context
+
+
+@pytest.fixture(scope="session")
+def client_tls() -> ssl.SSLContext:
+    """Trust the tests' own certificate, and verify as every client does."""
+    return ssl.create_default_context(cafile=str(_TEST_CERTIFICATE))

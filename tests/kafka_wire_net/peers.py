@@ -1,0 +1,69 @@
+"""A peer that writes any bytes it likes, and frames that look like requests and responses."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Callable
+
+from kafka_wire.net.server import Peer
+
+
+class RawPeer:
+    """A peer that writes any bytes it likes, and reads frames."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def send(self, data: bytes) -> None:
+        """Write bytes as they are."""
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def send_frame(self, frame: bytes) -> None:
+        """Write a frame with its size."""
+        await self.send(struct.pack(">i", len(frame)) + frame)
+
+    async def read_frame(self) -> bytes:
+        """Read one frame, without its size."""
+        (size,) = struct.unpack(">i", await self.reader.readexactly(4))
+        return await self.reader.readexactly(size)
+
+    async def is_closed_by_server(self) -> bool:
+        """Wait for the end of the stream; False when a byte comes instead."""
+        try:
+            return await self.reader.read(1) == b""
+        except ConnectionError:
+            return True
+
+    async def reset(self) -> None:
+        """Break the connection, as a killed process or a dead network does."""
+        linger = struct.pack("ii", 1, 0)  # on, for no time: close sends RST
+        self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the socket, whatever state it is in."""
+        self.writer.transport.abort()
+        await asyncio.sleep(0)
+
+
+def request(correlation_id: int, payload: bytes = b"") -> bytes:
+    """Build a frame that starts as every request does: key 3, version 1, a correlation id."""
+    return struct.pack(">hhi", 3, 1, correlation_id) + payload
+
+
+def response(correlation_id: int, payload: bytes = b"") -> bytes:
+    """Build a response frame."""
+    return struct.pack(">i", correlation_id) + payload
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let everything else run until the condition holds; the test's own time-out ends a wait in vain."""
+    while not condition():  # noqa: ASYNC110  what is waited for is inside the tested code, which sets no event
+        await asyncio.sleep(0.001)
+
+
+async def echo(_peer: Peer, frame: bytes) -> bytes:
+    """Answer a request with its own correlation id and payload."""
+    return frame[4:]

@@ -1,0 +1,140 @@
+"""A call takes the highest version that both sides know, and asks for the peer's once per connection (KIP-35, KIP-511)."""
+
+import asyncio
+
+import pytest
+
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
+from kafka_wire.failures import CodecError
+from kafka_wire.net import negotiation
+from kafka_wire.net.client import ConnectionFailed, UnsupportedVersion
+from kafka_wire.net.server import Peer
+from tests.kafka_wire_net.fake_broker import FakeBroker, broker_with
+
+HIGHEST = negotiation.highest_api_versions()
+
+
+async def test_versions_are_asked_once_and_first(start_server, open_connection) -> None:
+    """Also when many calls start at the same moment."""
+    broker = broker_with(api_versions=(0, HIGHEST), describe_cluster=(0, 1))
+    connection = await open_connection((await start_server(broker)).port)
+    answers = await asyncio.gather(*(connection.call(ApiKey.DESCRIBE_CLUSTER, {}) for _ in range(3)))
+
+    assert ["answered in 1"] * 3 == [answer["cluster_id"] for answer in answers]
+    assert [(ApiKey.API_VERSIONS, HIGHEST), *[(ApiKey.DESCRIBE_CLUSTER, 1)] * 3] == broker.seen
+
+
+async def test_a_given_version_is_taken_as_it_is(start_server, open_connection) -> None:
+    """Who knows better (the controller, by inter.broker.protocol.version) is not asked to negotiate."""
+    broker = broker_with()
+    connection = await open_connection((await start_server(broker)).port)
+    await connection.call(ApiKey.DESCRIBE_CLUSTER, {}, version=0)
+
+    assert [(ApiKey.DESCRIBE_CLUSTER, 0)] == broker.seen
+
+
+@pytest.mark.parametrize("highest", range(HIGHEST))
+async def test_an_older_peer_is_asked_again_in_the_version_that_it_names(
+    highest, start_server, open_connection
+) -> None:
+    """KIP-511: UNSUPPORTED_VERSION comes in the shape of version 0 and names the versions of ApiVersions."""
+    broker = broker_with(api_versions=(0, highest))
+    connection = await open_connection((await start_server(broker)).port)
+    await connection.call(ApiKey.DESCRIBE_CLUSTER, {})
+
+    assert [HIGHEST, highest] == [version for key, version in broker.seen if key is ApiKey.API_VERSIONS]
+
+
+async def test_a_peer_before_kip_511_is_asked_again_in_version_0(start_server, open_connection) -> None:
+    """It refuses and names nothing."""
+    broker = broker_with(api_versions=(0, 0))
+
+    async def name_nothing(peer: Peer, frame: bytes) -> bytes:
+        header = codec.peek_header(frame)
+        if header.api_key == ApiKey.API_VERSIONS and header.api_version > 0:
+            body = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": []}
+            return codec.encode_response(ApiKey.API_VERSIONS, 0, header.correlation_id, body)
+        return await broker(peer, frame)
+
+    connection = await open_connection((await start_server(name_nothing)).port)
+
+    assert {ApiKey.API_VERSIONS: (0, 0), ApiKey.DESCRIBE_CLUSTER: (0, 1)} == await connection.api_versions()
+
+
+async def test_no_common_version_is_said_and_costs_nothing_else(start_server, open_connection) -> None:
+    """The request was not sent; the connection is as good as before."""
+    broker = broker_with(describe_cluster=(50, 60))
+    connection = await open_connection((await start_server(broker)).port)
+    with pytest.raises(UnsupportedVersion, match="serves DESCRIBE_CLUSTER 50 to 60"):
+        await connection.call(ApiKey.DESCRIBE_CLUSTER, {})
+    with pytest.raises(UnsupportedVersion, match="does not serve CREATE_TOPICS"):
+        await connection.call(ApiKey.CREATE_TOPICS, {})
+
+    assert not connection.closed
+
+
+async def test_a_body_that_does_not_fit_is_the_callers_mistake(start_server, open_connection) -> None:
+    """Nothing was sent; the connection is as good as before."""
+    connection = await open_connection((await start_server(broker_with())).port)
+    with pytest.raises(CodecError):
+        await connection.call(ApiKey.DESCRIBE_CLUSTER, {"no_such_field": 1}, version=0)
+
+    assert not connection.closed
+
+
+async def test_a_response_that_cannot_be_read_ends_the_connection(start_server, open_connection) -> None:
+    """A peer that frames well and encodes badly cannot be trusted with the next answer."""
+
+    async def garble(_peer: Peer, frame: bytes) -> bytes:
+        return frame[4:8] + b"\xff" * 9
+
+    connection = await open_connection((await start_server(garble)).port)
+    with pytest.raises(ConnectionFailed, match="malformed response to DESCRIBE_CLUSTER"):
+        await connection.call(ApiKey.DESCRIBE_CLUSTER, {}, version=0)
+
+    assert connection.closed
+
+
+async def test_a_refusal_to_negotiate_means_that_the_request_was_not_sent(start_server, open_connection) -> None:
+    """CLUSTER_AUTHORIZATION_FAILED, say; and a connection that breaks meanwhile."""
+    broker = FakeBroker({ApiKey.API_VERSIONS: (0, HIGHEST)}, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    connection = await open_connection((await start_server(broker)).port)
+    with pytest.raises(ConnectionFailed, match="refused ApiVersions") as refused:
+        await connection.call(ApiKey.DESCRIBE_CLUSTER, {})
+
+    assert not refused.value.sent
+
+
+async def test_a_connection_that_breaks_while_it_negotiates_sent_nothing(start_script, open_connection) -> None:
+    """Only ApiVersions went out, which changes nothing."""
+
+    async def leave(peer) -> None:
+        await peer.read_frame()
+        await peer.close()
+
+    connection = await open_connection(await start_script(leave))
+    with pytest.raises(ConnectionFailed) as failure:
+        await connection.call(ApiKey.DESCRIBE_CLUSTER, {})
+
+    assert not failure.value.sent
+
+
+async def test_cancelling_the_call_that_negotiates_leaves_the_next_one_to_it(start_server, open_connection) -> None:
+    """The second caller asks for the versions itself."""
+    broker, gate, arrived = broker_with(api_versions=(0, HIGHEST)), asyncio.Event(), asyncio.Event()
+
+    async def hold(peer: Peer, frame: bytes) -> bytes:
+        arrived.set()
+        await gate.wait()
+        return await broker(peer, frame)
+
+    connection = await open_connection((await start_server(hold)).port)
+    first = asyncio.ensure_future(connection.call(ApiKey.DESCRIBE_CLUSTER, {}))
+    await arrived.wait()
+    first.cancel()
+    second = asyncio.ensure_future(connection.call(ApiKey.DESCRIBE_CLUSTER, {}))
+    gate.set()
+
+    assert "answered in 1" == (await second)["cluster_id"]

@@ -1,0 +1,213 @@
+"""A node is connected when it is needed, again when it ended, and never hammered."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from kafka_wire.api import ApiKey
+from kafka_wire.net.client import Backoff, ConnectionFailed, Node, NodeSettings
+from kafka_wire.net.server import CloseConnection, Peer
+from tests.kafka_wire_net.fake_broker import broker_with
+from tests.kafka_wire_net.peers import request, response, until
+
+_QUICK = Backoff(initial_ms=1, cap_ms=4)
+_NEVER = Backoff(initial_ms=3_600_000, cap_ms=3_600_000)
+
+
+@pytest.fixture
+async def make_node() -> AsyncIterator[Callable[..., Node]]:
+    """Make nodes on loopback; closed after the test."""
+    nodes: list[Node] = []
+
+    def make(port: int, backoff: Backoff = _QUICK, **settings: int) -> Node:
+        node = Node("127.0.0.1", port, NodeSettings(client_id="tests", backoff=backoff, **settings), random=lambda: 0.5)
+        nodes.append(node)
+        return node
+
+    yield make
+    for node in nodes:
+        await node.close()
+
+
+async def _free_port(start_server) -> int:
+    server = await start_server()
+    await server.close()
+    return server.port
+
+
+async def test_a_node_is_not_connected_before_it_is_asked(start_server, make_node) -> None:
+    """A node that nobody asks costs nothing."""
+    server = await start_server()
+    node = make_node(server.port)
+    assert (False, 0) == (node.connected, server.connection_count)
+
+    assert response(1) == await node.call_raw(request(1))
+    assert (True, 1) == (node.connected, server.connection_count)
+
+
+async def test_calls_share_one_connection_and_keep_their_order(start_server, make_node) -> None:
+    """Also those that came while it was being opened."""
+    seen: list[int] = []
+
+    async def record(_peer: Peer, frame: bytes) -> bytes:
+        seen.append(frame[-1])
+        return frame[4:]
+
+    server = await start_server(record)
+    node = make_node(server.port)
+    await asyncio.gather(*(node.call_raw(request(0, bytes([number]))) for number in range(50)))
+
+    assert list(range(50)) == seen
+    assert 1 == server.connection_count
+
+
+async def test_a_connection_that_ended_is_opened_again_at_the_next_call(start_server, make_node) -> None:
+    """A broker that restarts on its port is the same node."""
+    server = await start_server()
+    node = make_node(server.port)
+    await node.call_raw(request(1))
+    await server.close()
+    await until(lambda: not node.connected)
+    await start_server(port=server.port)
+
+    assert response(2) == await node.call_raw(request(2))
+
+
+async def test_a_failed_call_is_not_repeated_unless_asked(start_server, make_node) -> None:
+    """Whether a request may be carried out twice is known to the caller alone."""
+    seen: list[int] = []
+
+    async def fail_twice(_peer: Peer, frame: bytes) -> bytes:
+        seen.append(frame[-1])
+        if seen.count(frame[-1]) < 3:
+            raise CloseConnection("not yet")
+        return frame[4:]
+
+    node = make_node((await start_server(fail_twice)).port)
+    with pytest.raises(ConnectionFailed):
+        await node.call_raw(request(0, b"\1"))
+    await node.call_raw(request(0, b"\2"), attempts=3)
+
+    assert [1, 2, 2, 2] == seen
+
+
+async def test_the_attempts_are_not_more_than_asked_for(start_server, make_node) -> None:
+    """The last failure is the caller's."""
+    seen: list[bytes] = []
+
+    async def always_fail(_peer: Peer, frame: bytes) -> bytes:
+        seen.append(frame)
+        raise CloseConnection("never")
+
+    node = make_node((await start_server(always_fail)).port)
+    with pytest.raises(ConnectionFailed) as failure:
+        await node.call_raw(request(0), attempts=3)
+
+    assert 3 == len(seen)
+    assert failure.value.sent
+
+
+async def test_a_call_that_cannot_wait_for_the_backoff_fails_at_once(start_server, make_node) -> None:
+    """Two attempts an hour apart: the second call's time is up long before."""
+    node = make_node(await _free_port(start_server), _NEVER)
+    with pytest.raises(ConnectionFailed, match="cannot be reached"):
+        await node.call_raw(request(1))
+    with pytest.raises(ConnectionFailed, match=r"failed 1 times; the next attempt is .* after this request's time"):
+        await node.call_raw(request(1))
+
+
+async def test_the_failures_grow_until_an_answer_comes(start_server, make_node) -> None:
+    """Accepting and hanging up is no sign of health: a peer that speaks another protocol does just that."""
+    answers = False
+
+    async def moody(_peer: Peer, frame: bytes) -> bytes:
+        if not answers:
+            raise CloseConnection("no")
+        return frame[4:]
+
+    node = make_node((await start_server(moody)).port)
+    for _ in range(4):
+        with pytest.raises(ConnectionFailed):
+            await node.call_raw(request(1))
+    assert 3 == node._failures  # the fourth is counted when the node is asked again
+    answers = True
+    await node.call_raw(request(1))
+
+    assert 0 == node._failures
+
+
+async def test_who_waited_for_an_attempt_shares_its_failure(start_server, make_node) -> None:
+    """A hundred callers of a dead node make one attempt, not a hundred one after the other."""
+    node = make_node(await _free_port(start_server), _NEVER)
+    calls = [node.call_raw(request(1)) for _ in range(100)]
+    failures = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert {(ConnectionFailed, False)} == {(type(failure), failure.sent) for failure in failures}
+    assert 1 == node._failures
+
+
+async def test_a_caller_waits_for_a_slow_connect_no_longer_than_its_time(start_server) -> None:
+    """One patient caller must not take the others' time."""
+    opening = asyncio.Event()
+
+    class Slow(Node):
+        async def _connected(self, deadline: float):
+            opening.set()
+            await asyncio.sleep(0.2)
+            return await super()._connected(deadline)
+
+    node = Slow("127.0.0.1", (await start_server()).port)
+    patient = asyncio.ensure_future(node.call_raw(request(1)))
+    await opening.wait()
+    with pytest.raises(ConnectionFailed, match="was not reached in time"):
+        await node.call_raw(request(2), timeout_ms=10)
+
+    assert response(1) == await patient
+    await node.close()
+
+
+async def test_call_negotiates_again_on_a_new_connection(start_server, make_node) -> None:
+    """The node may have come back with another version of Kafka."""
+    first = await start_server(broker_with(describe_cluster=(0, 0)))
+    node = make_node(first.port)
+    assert "answered in 0" == (await node.call(ApiKey.DESCRIBE_CLUSTER, {}))["cluster_id"]
+    await first.close()
+    await start_server(broker_with(describe_cluster=(0, 1)), port=first.port)
+
+    assert "answered in 1" == (await node.call(ApiKey.DESCRIBE_CLUSTER, {}, attempts=2))["cluster_id"]
+
+
+async def test_a_closed_node_stays_closed(start_server, make_node) -> None:
+    """Calls under way and later ones fail with that reason."""
+    arrived = asyncio.Event()
+
+    async def hang(_peer: Peer, _frame: bytes) -> bytes:
+        arrived.set()
+        await asyncio.Event().wait()
+        return b""
+
+    node = make_node((await start_server(hang)).port)
+    under_way = asyncio.ensure_future(node.call_raw(request(1), attempts=5))
+    await arrived.wait()
+    await node.close()
+    with pytest.raises(ConnectionFailed, match="closed here"):
+        await under_way
+    with pytest.raises(ConnectionFailed, match="closed here"):
+        await node.call_raw(request(1))
+
+
+async def test_one_way_requests_go_through_a_node_too(start_server, make_node) -> None:
+    """Produce with acks=0."""
+    seen: list[bytes] = []
+    arrived = asyncio.Event()
+
+    async def swallow(_peer: Peer, frame: bytes) -> None:
+        seen.append(frame[8:])
+        arrived.set()
+
+    node = make_node((await start_server(swallow)).port)
+    await node.send_raw(request(1, b"payload"))
+    await arrived.wait()
+
+    assert [b"payload"] == seen

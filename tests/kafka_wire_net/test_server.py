@@ -1,0 +1,245 @@
+"""What the server does for peers that behave."""
+
+import asyncio
+
+import pytest
+
+from kafka_wire.net.server import CloseConnection, Peer, ServerLimits
+from tests.kafka_wire_net.peers import request, response
+
+
+async def test_responses_leave_in_the_order_of_their_requests(start_server, connect) -> None:
+    """Kafka's guarantee per connection, even when the handlers end in another order."""
+    ended: list[int] = []
+    gates = [asyncio.Event() for _ in range(3)]
+
+    async def last_first(_peer: Peer, frame: bytes) -> bytes:
+        number = frame[-1]
+        await gates[number].wait()
+        ended.append(number)
+        if number:
+            gates[number - 1].set()
+        return frame[4:]
+
+    peer = await connect(await start_server(last_first))
+    for number in range(3):
+        await peer.send_frame(request(number, bytes([number])))
+    gates[2].set()
+
+    assert [response(n, bytes([n])) for n in range(3)] == [await peer.read_frame() for _ in range(3)]
+    assert [2, 1, 0] == ended
+
+
+async def test_a_request_without_response_gets_none(start_server, connect) -> None:
+    """Produce with acks=0 has no response; what follows is answered as ever."""
+
+    async def only_odd(_peer: Peer, frame: bytes) -> bytes | None:
+        return frame[4:] if frame[-1] % 2 else None
+
+    peer = await connect(await start_server(only_odd))
+    for number in range(4):
+        await peer.send_frame(request(number, bytes([number])))
+
+    assert [response(n, bytes([n])) for n in (1, 3)] == [await peer.read_frame() for _ in range(2)]
+
+
+async def test_no_more_requests_of_a_connection_are_handled_at_once_than_the_limit(start_server, connect) -> None:
+    """A flood waits in the peer's socket, and every request is answered in the end."""
+    now = most = 0
+
+    async def count(_peer: Peer, frame: bytes) -> bytes:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0)
+        now -= 1
+        return frame[4:]
+
+    peer = await connect(await start_server(count, max_in_flight=4))
+    flood = asyncio.ensure_future(_send_all(peer, 500))
+    answers = [await peer.read_frame() for _ in range(500)]
+    await flood
+
+    assert [response(number) for number in range(500)] == answers
+    assert 4 == most
+
+
+async def _send_all(peer, count: int) -> None:
+    for number in range(count):
+        await peer.send_frame(request(number))
+
+
+async def test_requests_over_the_byte_limit_of_a_connection_wait(start_server, connect) -> None:
+    """Requests under way hold one largest frame at most (and the one that goes over it)."""
+    now = most = 0
+
+    async def count(_peer: Peer, frame: bytes) -> bytes:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0)
+        now -= 1
+        return frame[4:8]
+
+    peer = await connect(await start_server(count, max_frame_bytes=1_000))
+    for number in range(20):
+        await peer.send_frame(request(number, bytes(492)))
+
+    assert [response(number) for number in range(20)] == [await peer.read_frame() for _ in range(20)]
+    assert 2 == most
+
+
+async def test_large_frames_come_whole(start_server, connect) -> None:
+    """A frame of many TCP segments, both ways."""
+    peer = await connect(await start_server())
+    payload = bytes(range(256)) * 20_000
+    sending = asyncio.ensure_future(peer.send_frame(request(7, payload)))
+
+    assert response(7, payload) == await peer.read_frame()
+    await sending
+
+
+async def test_a_half_closed_peer_still_gets_its_responses(start_server, connect) -> None:
+    """A client may send its last request and its FIN together."""
+    gate = asyncio.Event()
+
+    async def wait(_peer: Peer, frame: bytes) -> bytes:
+        await gate.wait()
+        return frame[4:]
+
+    peer = await connect(await start_server(wait, max_in_flight=1))
+    for number in range(3):
+        await peer.send_frame(request(number))
+    peer.writer.write_eof()
+    await asyncio.sleep(0)
+    gate.set()
+
+    assert [response(number) for number in range(3)] == [await peer.read_frame() for _ in range(3)]
+    assert await peer.is_closed_by_server()
+
+
+async def test_a_slow_handler_of_one_connection_holds_up_no_other(start_server, connect) -> None:
+    """Head-of-line blocking ends at the connection."""
+
+    async def stuck_on_one(_peer: Peer, frame: bytes) -> bytes:
+        if frame.endswith(b"stuck"):
+            await asyncio.Event().wait()
+        return frame[4:]
+
+    server = await start_server(stuck_on_one)
+    slow, quick = await connect(server), await connect(server)
+    await slow.send_frame(request(1, b"stuck"))
+    await quick.send_frame(request(2))
+
+    assert response(2) == await quick.read_frame()
+
+
+async def test_a_lost_connection_cancels_its_handlers_and_tells_who_asked(start_server, connect) -> None:
+    """What is kept per connection (an upstream connection, say) goes with it."""
+    started, cancelled, told = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def wait(peer: Peer, _frame: bytes) -> bytes:
+        peer.on_close(told.set)
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return b""
+
+    server = await start_server(wait)
+    peer = await connect(server)
+    await peer.send_frame(request(1))
+    await started.wait()
+    await peer.reset()
+    await told.wait()
+    await cancelled.wait()
+
+    assert (0, 0) == (server.connection_count, server.held_bytes)
+
+
+async def test_who_asks_after_the_end_is_told_at_once() -> None:
+    """A callback is never lost to a race with the connection's end."""
+    told: list[str] = []
+    peer = Peer("host", 1, print)
+    peer.gone()
+    peer.on_close(lambda: told.append("gone"))
+
+    assert ["gone"] == told
+
+
+async def test_a_handler_may_close_the_connection_for_a_reason(start_server, connect, caplog) -> None:
+    """CloseConnection is an order, not an error."""
+
+    async def refuse(_peer: Peer, _frame: bytes) -> bytes:
+        raise CloseConnection("no broker is left")
+
+    caplog.set_level("INFO")
+    peer = await connect(await start_server(refuse))
+    await peer.send_frame(request(1))
+
+    assert await peer.is_closed_by_server()
+    assert [("INFO", "no broker is left")] == [
+        (one.levelname, one.reason) for one in caplog.records if "reason" in vars(one)
+    ]
+
+
+async def test_nothing_is_held_once_everything_is_answered(start_server, connect) -> None:
+    """The count of held bytes returns to zero: it must not creep."""
+    server = await start_server(max_in_flight=3)
+    peer = await connect(server)
+    for number in range(20):
+        await peer.send_frame(request(number, bytes(number * 100)))
+    for _ in range(20):
+        await peer.read_frame()
+
+    assert (1, 0) == (server.connection_count, server.held_bytes)
+
+
+async def test_closing_waits_for_requests_under_way(start_server, connect) -> None:
+    """A graceful close answers what it has begun, and takes nothing new."""
+    started, gate = asyncio.Event(), asyncio.Event()
+
+    async def wait(_peer: Peer, frame: bytes) -> bytes:
+        started.set()
+        await gate.wait()
+        return frame[4:]
+
+    server = await start_server(wait)
+    peer, idle = await connect(server), await connect(server)
+    await peer.send_frame(request(1))
+    await started.wait()
+    closing = asyncio.ensure_future(server.close())
+    assert await idle.is_closed_by_server()
+    with pytest.raises(OSError, match=r"refused|Connect"):
+        await connect(server)
+    gate.set()
+
+    assert response(1) == await peer.read_frame()
+    assert await peer.is_closed_by_server()
+    await closing
+
+
+async def test_closing_does_not_wait_longer_than_the_grace(start_server, connect) -> None:
+    """A handler that hangs is cancelled."""
+    started = asyncio.Event()
+
+    async def hang(_peer: Peer, _frame: bytes) -> bytes:
+        started.set()
+        await asyncio.Event().wait()
+        return b""
+
+    server = await start_server(hang)
+    peer = await connect(server)
+    await peer.send_frame(request(1))
+    await started.wait()
+    await server.close(grace_ms=10)
+
+    assert await peer.is_closed_by_server()
+    assert 0 == server.connection_count
+
+
+def test_limits_of_zero_are_refused() -> None:
+    """Zero would mean that nothing works, and is somebody's guess for 'no limit'."""
+    with pytest.raises(ValueError, match="max_in_flight must be above 0"):
+        ServerLimits(max_in_flight=0)

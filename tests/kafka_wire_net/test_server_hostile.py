@@ -1,0 +1,288 @@
+"""What peers can do to the server: lose their own connection, and nothing else (seed 000)."""
+
+import asyncio
+import random
+import struct
+
+import pytest
+
+from kafka_wire.net.server import MalformedRequest, Peer
+from tests.kafka_wire_net.peers import request, response, until
+
+
+async def _still_answers(server, connect) -> bool:
+    peer = await connect(server)
+    await peer.send_frame(request(99))
+    return response(99) == await peer.read_frame()
+
+
+def _reasons(caplog) -> list[str]:
+    return [record.reason for record in caplog.records if "reason" in vars(record)]
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        pytest.param(struct.pack(">i", -1), id="negative size"),
+        pytest.param(struct.pack(">i", -(2**31)), id="most negative size"),
+        pytest.param(struct.pack(">i", 0), id="zero size"),
+        pytest.param(struct.pack(">i", 2**31 - 1), id="huge size"),
+        pytest.param(struct.pack(">i", 1_001) + bytes(1_001), id="one byte over the limit"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", id="HTTP"),
+        pytest.param(bytes.fromhex("16030100f1010000ed0303"), id="TLS"),
+        pytest.param(b"\xff" * 5_000, id="ones"),
+        pytest.param(struct.pack(">i", 10) + request(1, b"ok") + b"\xff" * 9, id="after a good frame"),
+    ],
+)
+async def test_a_malformed_stream_costs_its_connection_and_one_line(garbage, start_server, connect, caplog) -> None:
+    """Malformed or oversized: that connection is closed, logged once, the rest goes on."""
+    server = await start_server(max_frame_bytes=1_000)
+    good = await connect(server)
+    bad = await connect(server)
+    await bad.send(garbage)
+    while not await bad.is_closed_by_server():
+        continue
+
+    await good.send_frame(request(5))
+    assert response(5) == await good.read_frame()
+    assert 1 == len(_reasons(caplog))
+    assert 0 == server.held_bytes
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_random_bytes_leave_the_server_as_it_was(seed, start_server, connect) -> None:
+    """Thirty peers of noise, each of which ends its connection or goes away."""
+    source = random.Random(seed)
+    server = await start_server(max_frame_bytes=2_000, max_in_flight=3)
+    for _ in range(30):
+        peer = await connect(server)
+        try:
+            await peer.send(source.randbytes(source.randrange(1, 4_000)))
+        except ConnectionError:
+            continue
+        finally:
+            await peer.close()
+
+    assert await _still_answers(server, connect)
+
+
+async def test_a_handler_that_finds_no_request_closes_the_connection(start_server, connect, caplog) -> None:
+    """A frame may be whole and its content no request."""
+
+    async def judge(_peer: Peer, frame: bytes) -> bytes:
+        if frame.endswith(b"bad"):
+            raise MalformedRequest("no header")
+        return frame[4:]
+
+    server = await start_server(judge)
+    peer = await connect(server)
+    await peer.send_frame(request(1, b"bad"))
+
+    assert await peer.is_closed_by_server()
+    assert ["malformed request: no header"] == _reasons(caplog)
+    assert await _still_answers(server, connect)
+
+
+async def test_a_handler_that_breaks_costs_one_connection(start_server, connect, caplog) -> None:
+    """An exception that nobody thought of is logged with its traceback, and the process goes on."""
+
+    async def broken(_peer: Peer, frame: bytes) -> bytes:
+        if frame.endswith(b"bad"):
+            raise ZeroDivisionError
+        return frame[4:]
+
+    server = await start_server(broken)
+    peer = await connect(server)
+    await peer.send_frame(request(1, b"bad"))
+
+    assert await peer.is_closed_by_server()
+    assert [ZeroDivisionError] == [record.exc_info[0] for record in caplog.records if record.exc_info]
+    assert await _still_answers(server, connect)
+
+
+async def test_a_handler_that_is_cancelled_from_inside_does_not_hang_its_connection(start_server, connect) -> None:
+    """A cancelled future inside a handler is that request's failure."""
+
+    async def cancelled(_peer: Peer, _frame: bytes) -> bytes:
+        raise asyncio.CancelledError
+
+    peer = await connect(await start_server(cancelled))
+    await peer.send_frame(request(1))
+
+    assert await peer.is_closed_by_server()
+
+
+async def test_a_truncated_frame_ends_with_its_connection(start_server, connect, caplog) -> None:
+    """The peer promised 100 bytes, sent 10 and left."""
+    caplog.set_level("INFO")
+    server = await start_server()
+    peer = await connect(server)
+    await peer.send(struct.pack(">i", 100) + bytes(10))
+    peer.writer.write_eof()
+
+    assert await peer.is_closed_by_server()
+    assert ["it ended within a frame"] == _reasons(caplog)
+    assert 0 == server.held_bytes
+
+
+async def test_a_frame_that_trickles_is_cut_off(start_server, connect, caplog) -> None:
+    """Slowloris: each byte is progress, and the frame is still not complete in its time."""
+    server = await start_server(frame_timeout_ms=40)
+    peer = await connect(server)
+    stream = struct.pack(">i", 10_000) + bytes(10_000)
+    trickle = asyncio.ensure_future(_trickle(peer, stream))
+
+    assert await peer.is_closed_by_server()
+    trickle.cancel()
+    await asyncio.wait([trickle])
+    assert ["its frame was not complete within 40 ms"] == _reasons(caplog)
+    assert await _still_answers(server, connect)
+
+
+async def _trickle(peer, stream: bytes) -> None:
+    for byte in stream:
+        await peer.send(bytes([byte]))
+        await asyncio.sleep(0.001)
+
+
+async def test_an_idle_connection_is_closed_and_a_waiting_one_is_not(start_server, connect, caplog) -> None:
+    """Kafka's connections.max.idle.ms; a request under way is not idleness."""
+    caplog.set_level("INFO")
+    gate = asyncio.Event()
+
+    async def wait(_peer: Peer, frame: bytes) -> bytes:
+        await gate.wait()
+        return frame[4:]
+
+    server = await start_server(wait, idle_timeout_ms=40)
+    waiting, idle = await connect(server), await connect(server)
+    await waiting.send_frame(request(1))
+
+    assert await idle.is_closed_by_server()
+    assert ["it was idle for 40 ms"] == _reasons(caplog)
+    gate.set()
+    assert response(1) == await waiting.read_frame()
+
+
+async def test_a_peer_that_went_away_politely_does_not_keep_its_request_for_good(start_server, connect) -> None:
+    """A FIN may be a half-close or the end; after the idle time it is the end."""
+    cancelled = asyncio.Event()
+
+    async def hang(_peer: Peer, _frame: bytes) -> bytes:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return b""
+
+    server = await start_server(hang, idle_timeout_ms=40)
+    peer = await connect(server)
+    await peer.send_frame(request(1))
+    peer.writer.write_eof()
+    await cancelled.wait()
+
+    assert 0 == server.held_bytes
+
+
+async def test_a_peer_that_does_not_read_its_responses_is_closed(start_server, connect, caplog) -> None:
+    """Its responses would stay in this process's memory for good."""
+
+    async def much(_peer: Peer, frame: bytes) -> bytes:
+        return frame[4:] + bytes(1_000_000)
+
+    server = await start_server(much, frame_timeout_ms=100)
+    peer = await connect(server)
+    peer.writer.transport.pause_reading()
+    for number in range(40):
+        await peer.send_frame(request(number))
+    await until(lambda: not server.connection_count)
+
+    assert ["it did not read its responses for 100 ms"] == _reasons(caplog)
+    assert 0 == server.held_bytes
+
+
+async def test_responses_wait_for_a_peer_that_reads_late(start_server, connect) -> None:
+    """Backpressure holds responses back and loses none."""
+
+    async def much(_peer: Peer, frame: bytes) -> bytes:
+        return frame[4:] + bytes(300_000)
+
+    server = await start_server(much, max_in_flight=2)
+    peer = await connect(server)
+    peer.writer.transport.pause_reading()
+    for number in range(40):
+        await peer.send_frame(request(number))
+    await until(lambda: server.held_bytes > 0)
+    assert server.held_bytes < 10_000_000
+    peer.writer.transport.resume_reading()
+
+    assert list(range(40)) == [int.from_bytes((await peer.read_frame())[:4], "big") for _ in range(40)]
+    assert 0 == server.held_bytes
+
+
+async def test_the_greediest_is_closed_when_too_much_is_held_for_all(start_server, connect, caplog) -> None:
+    """Many half-sent large frames cannot fill the process's memory."""
+    server = await start_server(max_buffered_bytes=1_000_000, max_frame_bytes=2_000_000)
+    greedy = [await connect(server) for _ in range(3)]
+    for peer, size in zip(greedy, (300_000, 500_000, 250_000), strict=True):
+        await peer.send(struct.pack(">i", 2_000_000) + bytes(size))
+
+    assert await greedy[1].is_closed_by_server()
+    assert 1 == len(_reasons(caplog))
+    assert server.held_bytes <= 1_000_000
+    assert await _still_answers(server, connect)
+
+
+async def test_a_connection_over_the_limit_is_refused_and_the_flood_logged_once(start_server, connect, caplog) -> None:
+    """When one goes, there is room again."""
+    server = await start_server(max_connections=2)
+    kept = [await connect(server) for _ in range(2)]
+    for peer in kept:
+        await peer.send_frame(request(1))
+        await peer.read_frame()
+    for _ in range(5):
+        assert await (await connect(server)).is_closed_by_server()
+    assert ["2 connections are open, the limit"] == _reasons(caplog)
+    await kept[0].close()
+    await until(lambda: server.connection_count == 1)
+
+    assert await _still_answers(server, connect)
+
+
+async def test_a_flood_over_the_in_flight_limit_waits_outside(start_server, connect) -> None:
+    """A peer that never stops sending and never gets an answer is not read any more, and others are answered."""
+
+    async def stuck(_peer: Peer, frame: bytes) -> bytes:
+        if frame.endswith(b"stuck"):
+            await asyncio.Event().wait()
+        return frame[4:]
+
+    server = await start_server(stuck, max_in_flight=8)
+    peer = await connect(server)
+    flood = asyncio.ensure_future(_flood(peer))
+    await until(lambda: server.held_bytes >= 100_000)
+    assert await _still_answers(server, connect)
+    held = server.held_bytes
+    assert await _still_answers(server, connect)
+
+    assert held == server.held_bytes
+    assert held < 1_000_000
+    flood.cancel()
+    await asyncio.wait([flood])
+
+
+async def _flood(peer) -> None:
+    frame = request(1, bytes(1_000) + b"stuck")
+    many = (struct.pack(">i", len(frame)) + frame) * 100
+    while True:
+        await peer.send(many)
+
+
+async def test_a_peer_that_speaks_no_tls_is_dropped(start_server, connect, server_tls) -> None:
+    """Plain bytes to a TLS port, and a peer that says nothing."""
+    server = await start_server(ssl=server_tls, tls_handshake_timeout_ms=50)
+    plain, silent = await connect(server), await connect(server)
+    await plain.send_frame(request(1))
+
+    assert await plain.is_closed_by_server()
+    assert await silent.is_closed_by_server()

@@ -1,0 +1,45 @@
+"""TLS on both sides, verified unless the caller's context says otherwise."""
+
+import asyncio
+import ssl
+
+import pytest
+
+from kafka_wire.net.client import Connection, ConnectionFailed
+from tests.kafka_wire_net.peers import request, response
+
+
+async def test_a_verified_peer_is_asked_over_tls(start_server, open_connection, server_tls, client_tls) -> None:
+    """The same calls, encrypted."""
+    connection = await open_connection((await start_server(ssl=server_tls)).port, ssl=client_tls)
+    payloads = [bytes([number]) * 10_000 for number in range(20)]
+    answers = await asyncio.gather(*(connection.call_raw(request(1, payload)) for payload in payloads))
+
+    assert [response(1, payload) for payload in payloads] == answers
+
+
+async def test_an_unknown_certificate_is_refused(start_server, server_tls) -> None:
+    """The usual context trusts the usual authorities alone."""
+    server = await start_server(ssl=server_tls)
+    with pytest.raises(ConnectionFailed, match="CERTIFICATE_VERIFY_FAILED"):
+        await Connection.open("127.0.0.1", server.port, client_id=None, ssl=ssl.create_default_context())
+
+
+async def test_a_certificate_for_another_name_is_refused(start_server, server_tls, client_tls) -> None:
+    """127.0.0.2 is loopback too, and not in the certificate."""
+    server = await start_server(ssl=server_tls, host="127.0.0.2")
+    with pytest.raises(ConnectionFailed, match="mismatch"):
+        await Connection.open("127.0.0.2", server.port, client_id=None, ssl=client_tls)
+
+
+async def test_a_peer_that_speaks_plain_to_tls_and_the_other_way_round_fails(
+    start_server, server_tls, client_tls
+) -> None:
+    """The commonest mistake in a configuration ends with a reason, in time."""
+    plain, encrypted = await start_server(), await start_server(ssl=server_tls)
+    with pytest.raises(ConnectionFailed):
+        await Connection.open("127.0.0.1", plain.port, client_id=None, ssl=client_tls, connect_timeout_ms=2_000)
+    connection = await Connection.open("127.0.0.1", encrypted.port, client_id=None)
+    with pytest.raises(ConnectionFailed):
+        await connection.call_raw(request(1))
+    await connection.close()
