@@ -7,19 +7,32 @@ command line tools.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 from lab.cache import cached
-from lab.missing import LabError, find_tool
+from lab.missing import LabError, Missing, find_tool
 
 KAFKA_VERSION = "3.9.2"
 """The last line of Kafka with ZooKeeper mode."""
 
 JAVA_FOLDER = Path(__file__).parent / "java"
 
+NEWEST_KAFKA_VERSION = "4.3.1"
+"""Whose messages and error codes are known as well; its jars are read and asked, no broker of it runs."""
+
+INSTALL_JAVA = "apt-get install --yes default-jdk-headless"
+
+OLDEST_JAVA = 17
+"""What Kafka's newest jars are compiled for."""
+
 FETCH_TIMEOUT_S = 600
 """50 MB in 10 s on a usual line; a very slow line still gets there."""
+
+LOOK_TIMEOUT_S = 60
+"""A tenth of a second on an idle machine."""
 
 LAYOUT = 1
 """Raised when lab/java/pom.xml changes what is fetched for one version of Kafka."""
@@ -30,7 +43,22 @@ def java() -> str:
     home = os.environ.get("JAVA_HOME")
     if home and (Path(home) / "bin" / "java").is_file():
         return str(Path(home) / "bin" / "java")
-    return find_tool("java", purpose="runs ZooKeeper and Kafka", install="apt-get install --yes default-jre-headless")
+    return find_tool("java", purpose="runs ZooKeeper and Kafka", install=INSTALL_JAVA)
+
+
+def java_with_compiler() -> str:
+    """Return the path of `java` after a look at it: recent enough, and able to run a program from its source.
+
+    Raises `Missing` otherwise.
+    """
+    command = java()
+    listed = subprocess.run([command, "--list-modules"], check=False, capture_output=True, text=True, timeout=LOOK_TIMEOUT_S)
+    compiler = re.search(r"^jdk\.compiler@(\d+)", listed.stdout, re.MULTILINE)
+    if compiler is None:
+        raise Missing(f"a Java compiler ({command} belongs to a Java without one)", INSTALL_JAVA)
+    if int(compiler[1]) < OLDEST_JAVA:
+        raise Missing(f"Java {OLDEST_JAVA} or later ({command} is Java {compiler[1]})", INSTALL_JAVA)
+    return command
 
 
 def kafka_jars(version: str = KAFKA_VERSION) -> Path:
@@ -47,8 +75,21 @@ def _fetch(version: str, folder: Path) -> None:
         maven, "--batch-mode", "--quiet", "--file", str(JAVA_FOLDER / "pom.xml"), f"-Dkafka.version={version}",
         "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}",
     ]  # fmt: skip
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=NEWEST_KAFKA_VERSION = "4.3.1"
+"""Whose messages and error codes are known as well; its jars are read and asked, no broker of it runs."""
+
+INSTALL_JAVA = "apt-get install --yes default-jdk-headless"
+
+OLDEST_JAVA = 17
+"""What Kafka's newest jars are compiled for."""
+
+FETCH_TIMEOUT_S)
     if done.returncode:
         raise LabError(f"Maven could not fetch the jars of Kafka {version}:\n{(done.stdout + done.stderr)[-4000:]}")
     if not any(folder.glob("kafka-clients-*.jar")):
         raise LabError(f"Maven fetched no jar of Kafka {version} into {folder}")
+
+
+if __name__ == "__main__":  # python -m lab.jars VERSION...: the folders, as `make schemas` asks for them
+    for wanted in sys.argv[1:]:
+        sys.stdout.write(f"{kafka_jars(wanted)}\n")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from lab.jars import KAFKA_VERSION, java, kafka_jars
+from lab.jars import KAFKA_VERSION, NEWEST_KAFKA_VERSION, java_with_compiler, kafka_jars
 from lab.kube_binaries import kube_binaries
 from lab.missing import LabError, Missing
 
@@ -26,17 +26,23 @@ class Need:
     ready: Callable[[], object]
 
 
-def _kafka() -> str:
-    java()
-    return str(kafka_jars())
+def _kafka() -> None:
+    java_with_compiler()
+    kafka_jars()
+
+
+def _judges() -> None:
+    _kafka()
+    kafka_jars(NEWEST_KAFKA_VERSION)
 
 
 KAFKA = Need(f"Java and the jars of Kafka {KAFKA_VERSION}", _kafka)
+JUDGES = Need(f"the jars of Kafka {NEWEST_KAFKA_VERSION}", _judges)
 KUBERNETES = Need(
     "the Kubernetes API server, kubectl and etcd (a build, where it is needed, takes minutes)", kube_binaries
 )
 
-NEEDS: Mapping[str, Need] = {"zookeeper": KAFKA, "kafka": KAFKA, "java": KAFKA, "kubernetes": KUBERNETES}
+NEEDS: Mapping[str, Need] = {"zookeeper": KAFKA, "kafka": KAFKA, "java": JUDGES, "kubernetes": KUBERNETES}
 """The mark of a test -> what it needs."""
 
 
@@ -64,7 +70,7 @@ def lacking(need: Need) -> LeftOut | None:
 def main(arguments: list[str]) -> int:
     """Prepare all and return the exit status."""
     status = 0
-    for need in (KAFKA, KUBERNETES):
+    for need in (KAFKA, JUDGES, KUBERNETES):
         sys.stdout.write(f"preparing {need.title}\n")
         sys.stdout.flush()
         left_out = lacking(need)

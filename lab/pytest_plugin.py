@@ -16,7 +16,9 @@ import pytest
 from lab.prepare import NEEDS, LeftOut, Need, lacking
 from lab.process import processes
 
-LOG_LINES = 40
+LOG_LINES = 20
+LINE_CHARACTERS = 240
+"""With the number of lines above: a failed test of five processes still fits a few screens."""
 
 LEFT_OUT = pytest.StashKey[Counter[LeftOut]]()
 
@@ -52,12 +54,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put the ends of the lab's logs under a failed test: the folder with them is gone when it is read."""
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the ends of the logs that grew meanwhile under a failed test: the folder with them is gone when it is read."""
     report = yield
     if report.failed:
         for process in processes():
-            report.sections.append((f"log of {process.name}", process.log_tail(LOG_LINES)))
+            if process.log_path.is_file() and process.log_path.stat().st_mtime >= call.start:
+                tail = process.log_tail(LOG_LINES).splitlines()
+                report.sections.append((f"log of {process.name}", "\n".join(line[:LINE_CHARACTERS] for line in tail)))
     return report
 
 

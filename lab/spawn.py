@@ -16,21 +16,42 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from lab.missing import LabError
 
 BECOME = """
 import ctypes, os, sys
-libc = ctypes.CDLL(None, use_errno=True)
-if libc.prctl(1, 9, 0, 0, 0):  # PR_SET_PDEATHSIG, SIGKILL
-    sys.exit(os.strerror(ctypes.get_errno()))
-if os.getppid() != int(sys.argv[1]):
-    sys.exit("the parent is gone")
-os.execv(sys.argv[2], sys.argv[2:])
+parent, report, *command = sys.argv[1:]
+os.set_inheritable(int(report), False)
+try:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(1, 9, 0, 0, 0):  # PR_SET_PDEATHSIG, SIGKILL
+        raise OSError(ctypes.get_errno(), "prctl")
+    if os.getppid() != int(parent):
+        raise OSError("the parent is gone")
+    os.execv(command[0], command)
+except OSError as error:
+    os.write(int(report), str(error).encode())
+    sys.exit(127)
 """
+"""What the child runs first. Its end of a pipe closes by itself when it has become the command; before, it takes the reason."""
 
-_requests: queue.SimpleQueue[tuple[list[str], Path, Mapping[str, str], Path, Future[subprocess.Popen[bytes]]]] = (
-    queue.SimpleQueue()
-)
+REASON_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    command: Sequence[str]
+    log: Path
+    folder: Path
+    environment: Mapping[str, str]
+    report: int
+    started: Future[subprocess.Popen[bytes]] = field(default_factory=Future)
+
+
+_requests: queue.SimpleQueue[_Request] = queue.SimpleQueue()
 _starting = threading.Lock()
 _spawner: threading.Thread | None = None
 
@@ -38,12 +59,24 @@ _spawner: threading.Thread | None = None
 def spawn(
     command: Sequence[str], *, log: Path, folder: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Start `command` (its first word a path) as leader of a new session; both outputs are appended to `log`."""
+    """Start `command` (its first word a path) as leader of a new session; both outputs are appended to `log`.
+
+    Returns when the command runs and is bound to this process's life; raises `LabError` when it cannot be run.
+    """
     _ensure_spawner()
-    started: Future[subprocess.Popen[bytes]] = Future()
-    wrapped = [sys.executable, "-I", "-S", "-c", BECOME, str(os.getpid()), *command]
-    _requests.put((wrapped, log, environment, folder, started))
-    return started.result()
+    reading, report = os.pipe()
+    with os.fdopen(reading, "rb") as reasons:
+        try:
+            request = _Request(command, log, folder, environment, report)
+            _requests.put(request)
+            process = request.started.result()
+        finally:
+            os.close(report)  # the child has its own; the end of file is the child's doing then
+        reason = reasons.read(REASON_BYTES).decode("utf-8", errors="replace")
+    if reason:
+        process.wait()
+        raise LabError(f"{command[0]} cannot be run: {reason}")
+    return process
 
 
 def _ensure_spawner() -> None:
@@ -56,19 +89,25 @@ def _ensure_spawner() -> None:
 
 def _serve() -> None:
     while True:
-        command, log, environment, folder, started = _requests.get()
+        request = _requests.get()
         try:
-            with log.open("ab") as output:
+            with request.log.open("ab") as output:
                 process = subprocess.Popen(
-                    command,
+                    wrapped(request.command, os.getpid(), request.report),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    cwd=folder,
-                    env=dict(environment),
+                    cwd=request.folder,
+                    env=dict(request.environment),
                     start_new_session=True,
+                    pass_fds=[request.report],
                 )
         except OSError as error:
-            started.set_exception(error)
+            request.started.set_exception(error)
         else:
-            started.set_result(process)
+            request.started.set_result(process)
+
+
+def wrapped(command: Sequence[str], parent: int, report: int) -> list[str]:
+    """Return the command line that becomes `command` once it is bound to `parent`; reasons for a failure go to descriptor `report`."""
+    return [sys.executable, "-I", "-S", "-c", BECOME, str(parent), str(report), *command]

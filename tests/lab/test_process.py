@@ -114,6 +114,12 @@ def test_a_process_outlives_the_thread_that_asked_for_it(tmp_path: Path) -> None
     process.kill()
 
 
+def test_a_command_that_cannot_be_run_is_an_error_that_names_it(tmp_path: Path) -> None:
+    """A wrong path is told at once, not after the wait for readiness."""
+    with pytest.raises(LabError, match=r"none cannot be run: .*No such file"):
+        Process("none", [str(tmp_path / "none")], tmp_path).launch()
+
+
 def test_a_running_process_is_not_started_twice(tmp_path: Path) -> None:
     """The first one would be lost to the lab."""
     process = python("one", tmp_path, SLEEP)

@@ -1,0 +1,61 @@
+# Each target does all of its own set-up, on a fresh machine too, and asks no question. `make` alone lists them.
+# What is installed goes into .venv and the user's cache folder; `make clean` removes the first.
+
+PYTHON ?= python3
+PIP_VERSION := 26.3
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check test demo demo-kafka bench soak schemas clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+setup: $(READY) ## make .venv with everything that the other targets need
+
+# Again when a dependency changes; --build-constraint pins what builds the package itself.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or later is needed ($(PYTHON)): apt-get install --yes python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "Python's venv module is missing: apt-get install --yes python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check pip==$(PIP_VERSION)
+	$(RUN) -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
+	@touch $@
+
+check: $(READY) ## lint, format, types, layers
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+test: $(READY) ## run all tests that this machine can run, and list the others (ARGS="-k name" for some)
+	$(RUN) -m lab.prepare
+	$(RUN) -m pytest $(ARGS)
+
+demo: demo-kafka ## show it all once
+
+demo-kafka: $(READY) ## the same: a topic, a load, failures and a move on real Kafka under a real Kubernetes API
+	$(RUN) -m lab.prepare --strict
+	$(RUN) -m lab.demo
+
+bench: $(READY) ## measure, against the peers
+	$(RUN) -m lab.prepare --strict
+	$(RUN) -m bench $(ARGS)
+
+soak: $(READY) ## load and failures for as long as one likes
+	$(RUN) -m lab.prepare --strict
+	$(RUN) -m bench.soak $(ARGS)
+
+schemas: $(READY) ## draw the tables of Kafka's messages, errors and topic configs out of its jars again
+	broker=$$($(RUN) -m lab.jars 3.9.2) && newest=$$($(RUN) -m lab.jars 4.3.1) && export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" && \
+	  $(RUN) tools/draw_schemas.py "3.9.2=$$broker" "4.3.1=$$newest" && \
+	  $(RUN) tools/draw_errors.py "$$newest" && \
+	  $(RUN) tools/draw_topic_configs.py "$$broker"
+
+clean: ## remove .venv and what tools leave in the tree; the user's cache stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

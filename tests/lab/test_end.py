@@ -1,0 +1,132 @@
+"""Everything that the lab starts ends with it, however it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.folder import LabFolder
+from lab.spawn import wrapped
+from lab.waiting import wait_until
+
+ENDED = "ZX"
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended; one that nobody has waited for yet has."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return True
+    return stat.rpartition(")")[2].split()[0] in ENDED
+
+
+def run_until_it_names_its_processes(program: str) -> tuple[subprocess.Popen[str], list[int]]:
+    """Start a lab in a process of its own; it prints the ids of what it started."""
+    owner = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    return owner, [int(pid) for pid in owner.stdout.readline().split()]
+
+
+def assert_ends_with(owner: subprocess.Popen[str], number: signal.Signals, pids: list[int]) -> None:
+    """Send the owner a signal and wait until it and all that it started are gone."""
+    assert pids
+    assert not any(gone(pid) for pid in pids)
+    owner.send_signal(number)
+    owner.communicate()
+    for pid in pids:
+        wait_until(lambda pid=pid: gone(pid), timeout_s=30, what=f"process {pid} gone")
+
+
+SLEEPERS = """
+import sys, tempfile, time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from lab.process import Process
+
+folder = Path(tempfile.mkdtemp())
+sleepers = [Process(str(i), [sys.executable, "-c", "import time; time.sleep(600)"], folder) for i in range(3)]
+with ThreadPoolExecutor(3) as pool:
+    list(pool.map(Process.launch, sleepers))
+sleepers[0].pause()
+print(*(sleeper.pid for sleeper in sleepers), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_children_end_with_their_owner(number: signal.Signals) -> None:
+    """Kill -9, SIGTERM and Ctrl-C of the owner; one of the children is frozen."""
+    owner, pids = run_until_it_names_its_processes(SLEEPERS)
+
+    assert_ends_with(owner, number, pids)
+
+
+def test_a_child_does_not_start_when_its_owner_is_gone_already() -> None:
+    """The owner may die between the fork and the child's request to die with it."""
+    reading, report = os.pipe()
+    command = wrapped([sys.executable, "-c", "print('ran')"], os.getpid() + 1, report)
+    done = subprocess.run(command, capture_output=True, check=False, pass_fds=[report])
+    os.close(report)
+
+    with os.fdopen(reading) as reasons:
+        assert (b"", "the parent is gone") == (done.stdout, reasons.read())
+
+
+@pytest.mark.kafka
+def test_a_cluster_ends_with_its_killed_owner_and_the_next_lab_sweeps_its_folder() -> None:
+    """ZooKeeper and a broker, kill -9 of the process that started them."""
+    program = """
+import time
+from lab.cluster import kafka_cluster
+
+with kafka_cluster((1,)) as cluster:
+    print(cluster.zookeeper.process.pid, cluster.broker(1).process.pid, cluster.folder, flush=True)
+    time.sleep(600)
+"""
+    owner = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    *pids, folder = owner.stdout.readline().split()
+    assert Path(folder).is_dir()
+
+    assert_ends_with(owner, signal.SIGKILL, [int(pid) for pid in pids])
+    LabFolder().remove()
+    assert not Path(folder).exists()
+
+
+@pytest.mark.kubernetes
+def test_an_api_server_ends_with_its_killed_owner() -> None:
+    """Etcd and kube-apiserver, kill -9 of the process that started them."""
+    program = """
+import time
+from lab.kubernetes import kubernetes_api
+
+with kubernetes_api() as api:
+    print(api.etcd.pid, api.server.pid, flush=True)
+    time.sleep(600)
+"""
+    owner, pids = run_until_it_names_its_processes(program)
+
+    assert_ends_with(owner, signal.SIGKILL, pids)
+
+
+def test_a_failed_start_leaves_no_process_behind(tmp_path: Path) -> None:
+    """The second of two fails: the first ends with the interpreter."""
+    program = f"""
+import sys
+from pathlib import Path
+from lab.process import Process
+one = Process("one", [sys.executable, "-c", "import time; time.sleep(600)"], Path({str(tmp_path)!r}))
+one.launch()
+print(one.pid, flush=True)
+two = Process("two", [sys.executable, "-c", "raise SystemExit(1)"], Path({str(tmp_path)!r}))
+two.launch()
+two.wait_until_ready(lambda: False)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert "two ended with exit code 1 before it was ready" in done.stderr
+    wait_until(lambda: gone(int(done.stdout)), timeout_s=30, what="the first process gone")
