@@ -52,7 +52,9 @@ def java_with_compiler() -> str:
     Raises `Missing` otherwise.
     """
     command = java()
-    listed = subprocess.run([command, "--list-modules"], check=False, capture_output=True, text=True, timeout=LOOK_TIMEOUT_S)
+    listed = subprocess.run(
+        [command, "--list-modules"], check=False, capture_output=True, text=True, timeout=LOOK_TIMEOUT_S
+    )
     compiler = re.search(r"^jdk\.compiler@(\d+)", listed.stdout, re.MULTILINE)
     if compiler is None:
         raise Missing(f"a Java compiler ({command} belongs to a Java without one)", INSTALL_JAVA)
@@ -75,15 +77,7 @@ def _fetch(version: str, folder: Path) -> None:
         maven, "--batch-mode", "--quiet", "--file", str(JAVA_FOLDER / "pom.xml"), f"-Dkafka.version={version}",
         "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}",
     ]  # fmt: skip
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=NEWEST_KAFKA_VERSION = "4.3.1"
-"""Whose messages and error codes are known as well; its jars are read and asked, no broker of it runs."""
-
-INSTALL_JAVA = "apt-get install --yes default-jdk-headless"
-
-OLDEST_JAVA = 17
-"""What Kafka's newest jars are compiled for."""
-
-FETCH_TIMEOUT_S)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S)
     if done.returncode:
         raise LabError(f"Maven could not fetch the jars of Kafka {version}:\n{(done.stdout + done.stderr)[-4000:]}")
     if not any(folder.glob("kafka-clients-*.jar")):
