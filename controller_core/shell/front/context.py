@@ -1,0 +1,29 @@
+"""What a handler of the controller's own requests is told about the request, and what it is.
+
+Left out: the identity of the caller; that comes with authentication.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from kafka_wire.codec import Body
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """Where a request came from."""
+
+    listener: str
+    client_id: str | None
+    """What the client calls itself; no proof of anything."""
+    peer_host: str
+    correlation_id: int
+    api_version: int
+
+
+OwnHandler = Callable[[RequestContext, Body], Awaitable[Body]]
+"""Answers one request of the controller's own with the response's body.
+
+It is cancelled when the client's connection breaks. CloseConnection closes the connection; any other exception is
+logged as UNKNOWN_SERVER_ERROR and closes it too.
+"""

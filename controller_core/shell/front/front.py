@@ -1,0 +1,164 @@
+"""One listener of the controller: what comes in by it, and who answers.
+
+Left out: what the controller's own requests do (their handlers), authentication.
+"""
+
+import logging
+import ssl as tls
+from collections.abc import Mapping
+
+from controller_core.shell.front.broker_versions import SharedVersions
+from controller_core.shell.front.context import OwnHandler, RequestContext
+from controller_core.shell.front.endpoints import LiveBrokers
+from controller_core.shell.front.policy import BETWEEN_SERVERS
+from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits
+from controller_core.shell.front.versions import (
+    VersionRange,
+    api_versions_body,
+    names_its_software_well,
+    unsupported_version_body,
+)
+from kafka_wire import codec
+from kafka_wire.api import SERVED, ApiKey
+from kafka_wire.codec import Body, CodecError, RequestHeader
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.server import CloseConnection, MalformedRequest, Peer, Server, ServerLimits, serve
+
+_log = logging.getLogger(__name__)
+
+CLIENT_ID = "steward-front"  # in brokers' request logs, for what the front asks on its own account
+
+DEFAULT_SERVER_LIMITS = ServerLimits()
+_KNOWN_KEYS = frozenset(map(int, ApiKey))
+
+
+class Front:
+    """The front of one listener: `handle` is its server's handler. Made and started by `open_front`."""
+
+    def __init__(
+        self,
+        listener: str,
+        handlers: Mapping[ApiKey, OwnHandler],
+        live_brokers: LiveBrokers,
+        *,
+        relay_limits: RelayLimits = DEFAULT_LIMITS,
+        broker_ssl: tls.SSLContext | None = None,
+        served: Mapping[ApiKey, VersionRange] = SERVED,
+    ) -> None:
+        if ApiKey.API_VERSIONS in handlers or not handlers.keys() <= served.keys():
+            raise ValueError("handlers are for requests with versions in the table, and ApiVersions is the front's own")
+        self.listener = listener
+        self._handlers = dict(handlers)
+        self._own = {key: (served[key][0], served[key][1]) for key in [ApiKey.API_VERSIONS, *handlers]}
+        self.relay = Relay(live_brokers, limits=relay_limits, ssl=broker_ssl)
+        self._versions = SharedVersions(live_brokers, client_id=CLIENT_ID, ssl=broker_ssl)
+        self._server: Server | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        assert self._server is not None
+        return self._server.port
+
+    async def listen(self, host: str, port: int, limits: ServerLimits, ssl: tls.SSLContext | None) -> None:
+        """Take connections on `host`:`port`; OSError when the address cannot be had."""
+        self._server = await serve(self.handle, host, port, limits=limits, ssl=ssl)
+
+    async def close(self, grace_ms: int | None = None) -> None:
+        """Take no more connections, let requests under way end within the grace, then end every connection."""
+        if self._server is not None:
+            await self._server.close(grace_ms)
+        await self.relay.close()
+
+    async def handle(self, peer: Peer, frame: bytes) -> bytes | None:
+        """Answer one request frame, or have a broker answer it (a server's Handler)."""
+        try:
+            header = codec.peek_header(frame)
+            if header.api_key == ApiKey.API_VERSIONS:
+                return await self._api_versions(header, frame)
+            if header.api_key in self._own:
+                return await self._own_request(ApiKey(header.api_key), peer, header, frame)
+            self._check_relayable(header)
+            return await self.relay.forward(peer, header, frame)
+        except CodecError as why:
+            raise MalformedRequest(str(why)) from why
+
+    async def _api_versions(self, header: RequestHeader, frame: bytes) -> bytes:
+        version = header.api_version
+        lowest, highest = self._own[ApiKey.API_VERSIONS]
+        body: Body
+        if not lowest <= version <= highest:
+            version, body = 0, unsupported_version_body((lowest, highest))
+        elif not names_its_software_well(codec.decode_request(frame)[1], version):
+            body = {"error_code": ErrorCode.INVALID_REQUEST}
+        else:
+            body = api_versions_body(self._own, await self._versions.shared(), version)
+        return codec.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, body)
+
+    async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> bytes:
+        lowest, highest = self._own[key]
+        if not lowest <= header.api_version <= highest:
+            return _unsupported_version(key, header)
+        _, body = codec.decode_request(frame)
+        context = RequestContext(
+            listener=self.listener,
+            client_id=header.client_id,
+            peer_host=peer.host,
+            correlation_id=header.correlation_id,
+            api_version=header.api_version,
+        )
+        try:
+            answer = await self._handlers[key](context, body)
+            return codec.encode_response(key, header.api_version, header.correlation_id, answer)
+        except CloseConnection:
+            raise
+        except Exception as why:
+            extra = {"api_key": key.name, "api_version": header.api_version, "peer": str(peer)}
+            _log.exception("UNKNOWN_SERVER_ERROR: %s version %d failed", key.name, header.api_version, extra=extra)
+            raise CloseConnection(f"its {key.name} request could not be handled") from why
+
+    def _check_relayable(self, header: RequestHeader) -> None:
+        """Keep away from brokers what no client has reason to send; raises CloseConnection."""
+        key, version = header.api_key, header.api_version
+        if key in BETWEEN_SERVERS:
+            raise CloseConnection(f"{ApiKey(key).name} is a request between servers and is not relayed")
+        shared = self._versions.latest.ranges.get(key)
+        if shared is not None and not shared[0] <= version <= shared[1]:
+            raise CloseConnection(f"not every live broker serves version {version} of api key {key}")
+        if shared is None and key not in _KNOWN_KEYS:
+            raise MalformedRequest(f"there is no api key {key}")
+
+
+def _unsupported_version(key: ApiKey, header: RequestHeader) -> bytes:
+    """Answer UNSUPPORTED_VERSION where the response has a place for it; else close the connection, as Kafka always does.
+
+    A client that asked ApiVersions never comes here.
+    """
+    try:
+        body = {"error_code": ErrorCode.UNSUPPORTED_VERSION}
+        return codec.encode_response(key, header.api_version, header.correlation_id, body)
+    except CodecError:
+        raise CloseConnection(f"{key.name} version {header.api_version} is not supported here") from None
+
+
+async def open_front(
+    listener: str,
+    host: str,
+    port: int,
+    handlers: Mapping[ApiKey, OwnHandler],
+    live_brokers: LiveBrokers,
+    *,
+    limits: ServerLimits = DEFAULT_SERVER_LIMITS,
+    relay_limits: RelayLimits = DEFAULT_LIMITS,
+    ssl: tls.SSLContext | None = None,
+    broker_ssl: tls.SSLContext | None = None,
+) -> Front:
+    """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
+
+    `handlers` answer the controller's own requests, with the versions of kafka_wire.api.SERVED; `live_brokers` gives
+    where the live brokers are reached on the same listener. `ssl` is for clients, `broker_ssl` for the way to brokers.
+    Raises OSError when the address cannot be had.
+    """
+    front = Front(listener, handlers, live_brokers, relay_limits=relay_limits, broker_ssl=broker_ssl)
+    await front.listen(host, port, limits, ssl)
+    return front

@@ -1,0 +1,117 @@
+"""The answer to ApiVersions: the controller's own versions, and for all else what every live broker serves.
+
+A relayed request may reach any live broker, so it is offered only in versions that all of them know: a cluster in the
+middle of an upgrade is safe. Pure.
+
+Left out: asking the brokers (broker_versions.py).
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from controller_core.shell.front.policy import BETWEEN_SERVERS
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+
+_Key = TypeVar("_Key", int, str)
+
+VersionRange = tuple[int, int]
+"""Lowest and highest version, both included."""
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")  # KIP-511: what a client's software may be called
+_SOFTWARE_FROM = 3  # the version from which a client tells its software
+_ZERO_FEATURES_FROM = 4  # the version whose readers take a feature level of 0 (KAFKA-17011)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerVersions:
+    """What one broker said of itself."""
+
+    ranges: Mapping[int, VersionRange]
+    """By API key; also keys that this process does not know."""
+    supported_features: Mapping[str, VersionRange] = field(default_factory=dict)
+    finalized_features_epoch: int = -1
+    finalized_features: Mapping[str, VersionRange] = field(default_factory=dict)
+
+
+NO_BROKER = BrokerVersions({})
+
+
+def read_versions(body: Body) -> BrokerVersions:
+    """Read a broker's answer to ApiVersions."""
+    return BrokerVersions(
+        ranges={one["api_key"]: (one["min_version"], one["max_version"]) for one in body["api_keys"]},
+        supported_features={
+            one["name"]: (one["min_version"], one["max_version"]) for one in body["supported_features"]
+        },
+        finalized_features_epoch=body["finalized_features_epoch"],
+        finalized_features={
+            one["name"]: (one["min_version_level"], one["max_version_level"]) for one in body["finalized_features"]
+        },
+    )
+
+
+def shared(brokers: Sequence[BrokerVersions]) -> BrokerVersions:
+    """Give what all brokers have in common; finalized features are the cluster's own, so the newest epoch has them.
+
+    >>> shared([BrokerVersions({1: (0, 12), 2: (0, 5)}), BrokerVersions({1: (4, 17)})]).ranges
+    {1: (4, 12)}
+    """
+    if not brokers:
+        return NO_BROKER
+    newest = max(brokers, key=lambda broker: broker.finalized_features_epoch)
+    return BrokerVersions(
+        ranges=_intersection([broker.ranges for broker in brokers]),
+        supported_features=_intersection([broker.supported_features for broker in brokers]),
+        finalized_features_epoch=newest.finalized_features_epoch,
+        finalized_features=newest.finalized_features,
+    )
+
+
+def api_versions_body(own: Mapping[ApiKey, VersionRange], brokers: BrokerVersions, version: int) -> Body:
+    """Build the response's body in `version`, from the controller's own versions and what the brokers share."""
+    ranges: dict[int, VersionRange] = {key: at for key, at in brokers.ranges.items() if key not in BETWEEN_SERVERS}
+    ranges.update({int(key): at for key, at in own.items()})
+    least_level = 0 if version >= _ZERO_FEATURES_FROM else 1
+    return {
+        "error_code": ErrorCode.NONE,
+        "api_keys": _entries(sorted(ranges.items())),
+        "supported_features": [
+            {"name": name, "min_version": lowest, "max_version": highest}
+            for name, (lowest, highest) in sorted(brokers.supported_features.items())
+            if lowest >= least_level
+        ],
+        "finalized_features_epoch": brokers.finalized_features_epoch,
+        "finalized_features": [
+            {"name": name, "min_version_level": lowest, "max_version_level": highest}
+            for name, (lowest, highest) in sorted(brokers.finalized_features.items())
+        ],
+    }
+
+
+def unsupported_version_body(own: VersionRange) -> Body:
+    """Build the answer to an ApiVersions request of an unknown version, to be sent as version 0 (KIP-511).
+
+    Of all keys it names ApiVersions alone, so that the client can ask again in a version that is known.
+    """
+    return {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": _entries([(ApiKey.API_VERSIONS, own)])}
+
+
+def names_its_software_well(body: Body, version: int) -> bool:
+    """Tell whether the request's client software is named by KIP-511's rule; else the answer is INVALID_REQUEST."""
+    named = (body["client_software_name"], body["client_software_version"])
+    return version < _SOFTWARE_FROM or all(_SOFTWARE.fullmatch(name) for name in named)
+
+
+def _entries(ranges: Iterable[tuple[int, VersionRange]]) -> list[dict[str, Any]]:
+    return [{"api_key": key, "min_version": lowest, "max_version": highest} for key, (lowest, highest) in ranges]
+
+
+def _intersection(every: Sequence[Mapping[_Key, VersionRange]]) -> dict[_Key, VersionRange]:
+    """Give each key that all have in some version, with the versions that all have."""
+    common: set[_Key] = set(every[0]).intersection(*every[1:])
+    ranges = {key: (max(one[key][0] for one in every), min(one[key][1] for one in every)) for key in sorted(common)}
+    return {key: (lowest, highest) for key, (lowest, highest) in ranges.items() if lowest <= highest}
