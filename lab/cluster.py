@@ -9,6 +9,7 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lab.folder import lab_folder
 from lab.kafka import CLIENT, HEAP, SESSION_TIMEOUT_MS, KafkaBroker
@@ -20,6 +21,10 @@ INTERNAL_TOPIC_REPLICATION = 3
 
 CONTROLLER_TIMEOUT_S = 60.0
 """Twenty times the session time-out after which brokers elect a new controller by themselves."""
+
+
+IN_SYNC_TIMEOUT_S = 60.0
+"""A restarted broker is back in the ISR within seconds of its registration."""
 
 
 class KafkaCluster:
@@ -95,6 +100,30 @@ class KafkaCluster:
 
         what = "a controller is elected" if controller_id is None else f"{controller_id} is the controller"
         return wait_until(elected, timeout_s=timeout_s, what=what)
+
+    def assignment(self, topic: str) -> dict[int, list[int]]:
+        """Return the replicas of each partition as ZooKeeper has them, empty for an unknown topic."""
+        data = self.zookeeper.read(f"{self.chroot}/brokers/topics/{topic}")
+        partitions = {} if data is None else json.loads(data)["partitions"]
+        return {int(partition): replicas for partition, replicas in sorted(partitions.items())}
+
+    def partition_state(self, topic: str, partition: int) -> dict[str, Any] | None:
+        """Return the state znode of a partition (`leader`, `leader_epoch`, `isr`, ...), None when there is none yet."""
+        data = self.zookeeper.read(f"{self.chroot}/brokers/topics/{topic}/partitions/{partition}/state")
+        return None if data is None else dict(json.loads(data))
+
+    def wait_until_in_sync(self, topic: str, *, timeout_s: float = IN_SYNC_TIMEOUT_S) -> float:
+        """Return the seconds until every replica of every partition of `topic` was in the ISR and each had a leader."""
+
+        def in_sync() -> bool:
+            assignment = self.assignment(topic)
+            states = {partition: self.partition_state(topic, partition) for partition in assignment}
+            return bool(assignment) and all(
+                state is not None and state["leader"] >= 0 and set(state["isr"]) == set(assignment[partition])
+                for partition, state in states.items()
+            )
+
+        return wait_until(in_sync, timeout_s=timeout_s, what=f"all replicas of {topic} in sync")
 
     def close(self) -> None:
         """End all brokers at once, then ZooKeeper if it is ours."""

@@ -12,6 +12,7 @@ import platform
 import re
 import stat
 import subprocess
+import tempfile
 from pathlib import Path
 
 from lab.missing import LabError, find_tool
@@ -62,7 +63,9 @@ def _fetched_go(go: str, environment: dict[str, str]) -> str:
     """Return the go command of a newer toolchain, which is published as a module like any other."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     module = f"golang.org/toolchain@v0.0.1-go{TOOLCHAIN_VERSION}.linux-{machine}"
-    root = Path(json.loads(_run([go, "mod", "download", "-json", module], environment))["Dir"])
+    # From a folder outside of our module, whose file the older command cannot read.
+    answer = _run([go, "mod", "download", "-json", module], environment, folder=Path(tempfile.gettempdir()))
+    root = Path(json.loads(answer)["Dir"])
     # Files of a module are stored without the right to run them.
     for path in [*(root / "bin").iterdir(), *(root / "pkg" / "tool").rglob("*")]:
         if path.is_file():
@@ -71,13 +74,13 @@ def _fetched_go(go: str, environment: dict[str, str]) -> str:
     return str(root / "bin" / "go")
 
 
-def _run(command: list[str], environment: dict[str, str]) -> str:
+def _run(command: list[str], environment: dict[str, str], *, folder: Path = MODULE_FOLDER) -> str:
     done = subprocess.run(
         command,
         check=False,
         capture_output=True,
         text=True,
-        cwd=MODULE_FOLDER,
+        cwd=folder,
         env=environment,
         timeout=BUILD_TIMEOUT_S,
     )

@@ -111,6 +111,7 @@ def test_kafkas_own_tools_run_from_the_jars(breakable: KafkaCluster, tmp_path: P
     move = {"topic": "load", "partition": 0, "replicas": [2, 1, 3]}
     plan.write_text(json.dumps({"version": 1, "partitions": [move]}))
 
+    breakable.wait_until_in_sync("load")  # an election takes no replica outside of the ISR
     described = kafka_topics(*bootstrap, "--describe", "--topic", "load")
     moved = kafka_reassign_partitions(*bootstrap, "--reassignment-json-file", str(plan), "--execute")
     elected = kafka_leader_election(*bootstrap, "--election-type", "preferred", "--all-topic-partitions")
@@ -118,6 +119,7 @@ def test_kafkas_own_tools_run_from_the_jars(breakable: KafkaCluster, tmp_path: P
     assert (0, 0, 0) == (described.returncode, moved.returncode, elected.returncode), (moved.stderr, elected.stderr)
     assert 3 == described.stdout.count("Partition: ")
     assert "Successfully started partition reassignment for load-0" in moved.stdout
+    assert [2, 1, 3] == breakable.assignment("load")[0]
 
 
 @pytest.mark.kafka
