@@ -70,6 +70,8 @@ class RefusedReason(enum.Enum):
     NOT_EMPTY = "not empty"
     NO_AUTH = "no auth"
     """The session's identity may not do this to that znode."""
+    TOO_LARGE = "too large"
+    """It is larger than a server takes in one packet; it was not sent."""
     OTHER = "other"
     """Anything else that no retry will mend (an ephemeral parent, a quota, an illegal path); `Refused.detail` names it."""
 
@@ -137,7 +139,8 @@ def plan_batches(
 ) -> list[Batch]:
     """Pack groups of operations into transactions, each with the fence in front, in the order given.
 
-    A group is atomic: it is never split. A group that passes a limit by itself travels alone, and ZooKeeper judges it.
+    A group is atomic: it is never split. A group that passes a limit by itself travels alone: the session
+    judges whether it can be sent.
     An empty group is in no batch: there is nothing to write for it.
     """
     head: tuple[Operation, ...] = () if fence is None else (fence,)

@@ -1,0 +1,100 @@
+"""A kazoo client as a session needs it: one connection, one session, and every answer straight into the event loop.
+
+kazoo hands answers and watch events to two more threads, which may deliver them in another order than they came. Order is
+what a watch is worth, so both go from kazoo's connection thread into the mailbox at once, and no other thread is started.
+Left out: what the answers mean.
+"""
+
+import asyncio
+import logging
+from functools import partial
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.retry import KazooRetry
+
+from kafka_zookeeper.mailbox import Mailbox
+from kafka_zookeeper.settings import ZooKeeperSettings
+
+RECONNECT_DELAY_S = 0.02
+"""Before the first attempt to connect again: a server that was only restarted is back at once."""
+RECONNECT_MAX_DELAY_S = 0.5
+"""The session runs out while we wait, so never long; the jitter below keeps many clients from coming at once."""
+RECONNECT_JITTER = 0.4
+
+_log = logging.getLogger(f"{__name__}.kazoo")
+# kazoo writes requests, with the credentials that some carry, at lower levels; the session itself tells what it goes through.
+_log.setLevel(logging.ERROR)
+
+
+class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo publishes no types
+    """kazoo's handler of threads, without its two threads for callbacks."""
+
+    def __init__(self, connect_timeout_s: float) -> None:
+        super().__init__()
+        self._connect_timeout_s = connect_timeout_s
+
+    def start(self) -> None:
+        """Start nothing."""
+        self._running = True
+
+    def stop(self) -> None:
+        """Stop nothing."""
+        self._running = False
+
+    def dispatch_callback(self, callback: Any) -> None:
+        """Call a watcher in the connection's thread; all of ours do is post a letter."""
+        callback.func(*callback.args)
+
+    def create_connection(self, *args: Any, timeout: float | None = None, **kwargs: Any) -> Any:
+        """Connect, and leave time within the session for another server when this one swallows packets."""
+        limit = self._connect_timeout_s if timeout is None else min(timeout, self._connect_timeout_s)
+        return super().create_connection(*args, timeout=limit, **kwargs)
+
+
+class Reply:
+    """What kazoo's connection thread sets an answer on; it reaches the loop through the mailbox."""
+
+    __slots__ = ("_mailbox", "future")
+
+    def __init__(self, mailbox: Mailbox, loop: asyncio.AbstractEventLoop) -> None:
+        self._mailbox = mailbox
+        self.future: asyncio.Future[Any] = loop.create_future()
+
+    def set(self, value: Any = None) -> None:
+        """Deliver an answer."""
+        self._mailbox.post(partial(self._resolve, value))
+
+    def set_exception(self, error: BaseException) -> None:
+        """Deliver a failure."""
+        self._mailbox.post(partial(self._fail, error))
+
+    def _resolve(self, value: Any) -> None:
+        if not self.future.done():  # the caller may have been cancelled meanwhile
+            self.future.set_result(value)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+def make_client(settings: ZooKeeperSettings) -> KazooClient:
+    """Return a client that is not started yet. It connects again for as long as its session lives."""
+    addresses = settings.addresses
+    hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
+    session_timeout_s = settings.session_timeout_ms / 1000
+    handler = LoopHandler(session_timeout_s / (len(addresses) + 1))
+    return KazooClient(
+        hosts=f"{hosts}{settings.chroot}",
+        timeout=session_timeout_s,
+        handler=handler,
+        connection_retry=KazooRetry(
+            max_tries=-1,
+            delay=RECONNECT_DELAY_S,
+            max_delay=RECONNECT_MAX_DELAY_S,
+            max_jitter=RECONNECT_JITTER,
+            sleep_func=handler.sleep_func,
+        ),
+        logger=_log,
+    )
