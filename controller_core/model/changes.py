@@ -121,6 +121,17 @@ class StatesObserved:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicObserved:
+    """A known topic's assignment as found written: partitions may have been added, moves started or ended by others."""
+
+    name: str
+    replicas: Mapping[int, Replicas]
+    adding: Mapping[int, Replicas]
+    removing: Mapping[int, Replicas]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class MovesStarted:
     """Partitions of one topic are to get other replicas."""
 
@@ -205,6 +216,14 @@ class ProducerIdsAllocated:
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class ProducerIdsObserved:
+    """The last block of producer ids as found written."""
+
+    block_end: int
+    version: int
+
+
 Change = (
     BrokersObserved
     | ShutdownBegun
@@ -212,6 +231,7 @@ Change = (
     | PartitionsAdded
     | PartitionStates
     | StatesObserved
+    | TopicObserved
     | MovesStarted
     | MovesFinished
     | RemovalAnswered
@@ -222,4 +242,5 @@ Change = (
     | ReplicasDeleted
     | TopicRemoved
     | ProducerIdsAllocated
+    | ProducerIdsObserved
 )

@@ -98,7 +98,7 @@ class PartitionColumns:
         self._fit(replicas.shape[1])
         self.replicas[rows] = widen(replicas, self.width)
 
-    def set_states(  # noqa: PLR0917 - one argument a column
+    def set_states(
         self,
         rows: IntArray,
         leader: IntArray,

@@ -63,7 +63,19 @@ class DeletionsRead:
 
 @dataclass(frozen=True, slots=True)
 class Heal:
-    """Look for partitions without a live leader, or with dead brokers in the ISR, and mend what can be mended."""
+    """Mend partitions, of these topics or (None) of all, that have no live leader or dead brokers in the ISR."""
+
+    topics: frozenset[str] | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """The topics named."""
+        return scope.ALL if self.topics is None else scope.topics(self.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairAssignments:
+    """Look for partitions that name the controller as a replica, and move these away from it."""
 
     scope: Scope = scope.ALL
 
@@ -244,6 +256,7 @@ Event = (
     | TopicsRead
     | DeletionsRead
     | Heal
+    | RepairAssignments
     | AdvanceMoves
     | AdvanceDeletions
     | StopReplicaAnswered

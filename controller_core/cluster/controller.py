@@ -1,0 +1,50 @@
+"""`decide`: one event in, one decision out. The table of who decides what.
+
+Leaves out the order of events (`shell.turns`) and everything that touches the world.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from controller_core.cluster.deletion import (
+    decide_advance_deletions,
+    decide_delete_topics,
+    decide_deletions_read,
+    decide_stop_replica_answered,
+)
+from controller_core.cluster.failover import decide_activated, decide_brokers_read, decide_heal
+from controller_core.cluster.isr import decide_alter_partition
+from controller_core.cluster.leader_elections import decide_elect_leaders
+from controller_core.cluster.observed import decide_repair_assignments, decide_topics_read
+from controller_core.cluster.producer_ids import decide_allocate_producer_ids
+from controller_core.cluster.reassignment import decide_advance_moves, decide_alter_reassignments
+from controller_core.cluster.shutdown import decide_controlled_shutdown
+from controller_core.cluster.topics import decide_create_partitions, decide_create_topics
+from controller_core.model import events
+from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision
+
+DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] = {
+    events.Activated: lambda cluster, _: decide_activated(cluster),
+    events.BrokersRead: decide_brokers_read,
+    events.TopicsRead: decide_topics_read,
+    events.DeletionsRead: decide_deletions_read,
+    events.Heal: decide_heal,
+    events.RepairAssignments: lambda cluster, _: decide_repair_assignments(cluster),
+    events.AdvanceMoves: decide_advance_moves,
+    events.AdvanceDeletions: lambda cluster, _: decide_advance_deletions(cluster),
+    events.StopReplicaAnswered: decide_stop_replica_answered,
+    events.CreateTopics: decide_create_topics,
+    events.DeleteTopics: decide_delete_topics,
+    events.CreatePartitions: decide_create_partitions,
+    events.AlterReassignments: decide_alter_reassignments,
+    events.ElectLeaders: decide_elect_leaders,
+    events.AlterPartition: decide_alter_partition,
+    events.ControlledShutdown: decide_controlled_shutdown,
+    events.AllocateProducerIds: decide_allocate_producer_ids,
+}
+
+
+def decide(cluster: Cluster, event: events.Event) -> Decision[Any]:
+    """Decide what follows from an event on the present state. Changes nothing."""
+    return DECIDERS[type(event)](cluster, event)

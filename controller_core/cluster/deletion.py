@@ -1,0 +1,153 @@
+"""Topic deletion (kafka.controller.TopicDeletionManager; seed 000, DeleteTopicsListener).
+
+Goals: a topic's znode goes only after every replica's broker answered that its log is gone (C10, wire-facts gotcha 8); a
+deletion that cannot go on is kept and goes on later; a controller that takes over starts it again from the queue.
+
+    queued    the name is under /admin/delete_topics: nothing is elected, moved or added for the topic any more.
+    blocked   a replica's broker is away, or a move of the topic runs: looked at again when brokers or moves change.
+    started   everybody is told that there is no such topic (leader -2); every replica is told to stop, then to delete.
+    removed   all answered: the topic's znodes go, the name in the queue last.
+
+A broker that dies while it is waited for blocks the deletion; when it is back all replicas are told again, since deleting
+twice does no harm.
+
+Leaves out how long a caller waits for the end: the shell knows clocks.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from controller_core.model.changes import (
+    Change,
+    DeletionBlocked,
+    DeletionForgotten,
+    DeletionQueued,
+    DeletionStarted,
+    Origin,
+    RemovalAnswered,
+    ReplicasDeleted,
+    TopicRemoved,
+)
+from controller_core.model.cluster import Cluster, Deletion, Topic
+from controller_core.model.columns import unpad
+from controller_core.model.decision import Decision, decision
+from controller_core.model.errors import Failure
+from controller_core.model.events import (
+    AdvanceDeletions,
+    AdvanceMoves,
+    DeleteTopics,
+    DeletionsRead,
+    Event,
+    StopReplicaAnswered,
+)
+from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
+from controller_core.model.sends import Send, SendMetadata, SendStopReplica
+from kafka_wire.errors import ErrorCode
+
+
+def decide_delete_topics(cluster: Cluster, event: DeleteTopics) -> Decision[dict[str, Failure | None]]:
+    """Queue topics that exist; a topic in the queue already is no error, its caller waits for the same end."""
+    results: dict[str, Failure | None] = {}
+    for name in event.names:
+        known = name in cluster.topics
+        words = "This server does not host this topic-partition."
+        results[name] = None if known else Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
+    queue = tuple(name for name, failure in results.items() if failure is None and name not in cluster.deletions)
+    changes = (DeletionQueued(queue, Origin.REQUESTED),) if queue else ()
+    return Decision(changes, then=(AdvanceDeletions(),), reply=results)
+
+
+def decide_deletions_read(cluster: Cluster, event: DeletionsRead) -> Decision[None]:
+    """Take names that someone else queued; names that no topic has are taken out of the queue."""
+    known = tuple(name for name in event.names if name in cluster.topics and name not in cluster.deletions)
+    unknown = tuple(name for name in event.names if name not in cluster.topics)
+    return decision(
+        DeletionQueued(known, Origin.OBSERVED) if known else None,
+        DeletionForgotten(unknown) if unknown else None,
+        then=(AdvanceDeletions(),),
+    )
+
+
+def decide_advance_deletions(cluster: Cluster) -> Decision[None]:
+    """Take every queued deletion as far as it can go."""
+    changes: list[Change] = []
+    sends: list[Send] = []
+    for name, deletion in cluster.deletions.items():
+        topic = cluster.topics[name]
+        if deletion.started:
+            if not deletion.waiting:
+                changes.append(TopicRemoved(name, Origin.REQUESTED))
+            elif gone := set(deletion.waiting) - set(cluster.brokers):
+                changes.append(DeletionBlocked(name, f"brokers {sorted(gone)} are away"))
+        elif reason := _why_blocked(cluster, topic):
+            if reason != deletion.blocked:
+                changes.append(DeletionBlocked(name, reason))
+        else:
+            started = _start(cluster, topic)
+            changes.append(started)
+            sends += _tell(cluster, topic, started)
+    return decision(*changes, sends=sends)
+
+
+def _why_blocked(cluster: Cluster, topic: Topic) -> str:
+    """Say why a topic cannot be deleted now; empty when it can."""
+    if any(row in cluster.moves for row in topic.rows.tolist()):
+        return "a reassignment of the topic is running"
+    hosts = set(unpad(np.unique(cluster.columns.replicas[topic.rows])))
+    if away := sorted(hosts - set(cluster.brokers)):
+        return f"brokers {away} are away"
+    return ""
+
+
+def _start(cluster: Cluster, topic: Topic) -> DeletionStarted:
+    waiting: dict[int, list[int]] = {}
+    for row in topic.rows.tolist():
+        for broker in cluster.columns.replicas_of(row):
+            waiting.setdefault(broker, []).append(int(cluster.columns.partition[row]))
+    return DeletionStarted(topic.name, waiting)
+
+
+def _tell(cluster: Cluster, topic: Topic, started: DeletionStarted) -> Iterable[Send]:
+    """Tell everybody that the topic is gone, and its replicas to stop and then to delete: Kafka's order."""
+    yield SendMetadata(tuple(sorted(cluster.brokers)), topic.rows, deleting=True)
+    for delete in (False, True):
+        for broker, partitions in started.waiting.items():
+            names = tuple(TopicPartition(topic.name, partition) for partition in partitions)
+            yield SendStopReplica(broker, names, (EPOCH_DURING_DELETE,) * len(names), delete)
+
+
+def decide_stop_replica_answered(cluster: Cluster, event: StopReplicaAnswered) -> Decision[None]:
+    """Take note of deleted replicas, of deletions and of moves; go on with what waited for them.
+
+    A replica that could not be deleted blocks its topic's deletion. A move goes on: its target is in service, and the error
+    (a failed disk) is in the broker's own log.
+    """
+    changes: list[Change] = []
+    then: list[Event] = []
+    for name, partitions in _by_topic(event.done).items():
+        if name in cluster.deletions:
+            changes.append(ReplicasDeleted(name, event.broker, partitions))
+    for partition, reason in event.failed.items():
+        if partition.topic in cluster.deletions:
+            words = f"broker {event.broker} could not delete {partition.topic}-{partition.partition}: {reason}"
+            changes.append(DeletionBlocked(partition.topic, words))
+    if changes:
+        then.append(AdvanceDeletions())
+    moved = [partition for partition in (*event.done, *event.failed) if cluster.row_of(*partition) in cluster.moves]
+    if moved:
+        changes += [RemovalAnswered(partition.topic, partition.partition, event.broker) for partition in moved]
+        then.append(AdvanceMoves(frozenset(partition.topic for partition in moved)))
+    return decision(*changes, then=then)
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, ...]]:
+    groups: dict[str, list[int]] = {}
+    for partition in partitions:
+        groups.setdefault(partition.topic, []).append(partition.partition)
+    return {name: tuple(numbers) for name, numbers in groups.items()}
+
+
+def is_being_deleted(deletion: Deletion | None) -> bool:
+    """Whether brokers have been told that the topic is gone."""
+    return deletion is not None and deletion.started

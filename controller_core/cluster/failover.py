@@ -1,0 +1,157 @@
+"""Brokers come and go; partitions get a leader whenever they can have one.
+
+Brokers' registrations are read as a level. A broker that left, or is back under another epoch (it bounced: whatever it had
+not written is gone), is first taken out: `Heal` then elects without it. Only after that are brokers added that are new.
+
+`Heal` looks at all partitions and mends whatever the present state allows:
+
+    New, a replica lives              first leader and ISR: every live replica
+    leader gone, an ISR member lives  that one leads; the ISR loses the dead
+    leader gone, nobody in the ISR    unclean election where the topic allows it, else no leader; the ISR stays as it was,
+                                      since its members are the ones that may lead again
+    leader lives, ISR members gone    the ISR loses these, under a higher leader epoch
+
+It is the same look for a dead broker, a new one, a take-over and a retry after a refused write, so it cannot miss one.
+
+Leaves out brokers that say good-bye (shutdown), and preferred leaders.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from controller_core.cluster.election_columns import Elections, elect_new, elect_offline
+from controller_core.cluster.propagation import full_metadata, lead_or_follow
+from controller_core.model.changes import (
+    Announcement,
+    BrokersObserved,
+    DeletionBlocked,
+    PartitionStates,
+    RemovalAnswered,
+)
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids
+from controller_core.model.decision import Decision, decision
+from controller_core.model.events import AdvanceDeletions, AdvanceMoves, BrokersRead, Event, Heal, RepairAssignments
+from controller_core.model.ids import INITIAL_LEADER_EPOCH, NO_EPOCH, NO_LEADER, NOBODY
+from controller_core.model.sends import Send, SendMetadata
+
+LOOK_AT_EVERYTHING: tuple[Event, ...] = (Heal(), RepairAssignments(), AdvanceMoves(), AdvanceDeletions())
+"""What may be possible after a take-over, or with a broker more. Leaders come first: moves and deletions need them."""
+
+
+def decide_activated(cluster: Cluster) -> Decision[None]:
+    """Tell every broker all that there is, then mend what happened while nobody held the cluster."""
+    brokers = tuple(sorted(cluster.brokers))
+    sends: list[Send] = [full_metadata(cluster, brokers), *_hosted_by(cluster, brokers)]
+    return decision(sends=sends if brokers else (), then=LOOK_AT_EVERYTHING)
+
+
+def decide_brokers_read(cluster: Cluster, event: BrokersRead) -> Decision[None]:
+    """Take out the brokers that left or bounced, else add those that are new."""
+    read = {broker.id: broker for broker in event.brokers}
+    gone = {
+        broker_id
+        for broker_id, known in cluster.brokers.items()
+        if broker_id not in read or read[broker_id].epoch != known.epoch
+    }
+    if gone:
+        return _take_out(cluster, gone, event)
+    staying = tuple(sorted(cluster.brokers))
+    added = tuple(sorted(set(read) - set(staying)))
+    if not added and all(read[broker_id] == known for broker_id, known in cluster.brokers.items()):
+        return decision(then=(AdvanceMoves(), AdvanceDeletions()))
+    sends = [_who_lives(staying), *([full_metadata(cluster, added)] if added else []), *_hosted_by(cluster, added)]
+    return decision(BrokersObserved(event.brokers), sends=sends, then=LOOK_AT_EVERYTHING)
+
+
+def _take_out(cluster: Cluster, gone: set[int], event: BrokersRead) -> Decision[None]:
+    """Go on without brokers; what they were asked and had not answered, nobody waits for any more."""
+    staying = tuple(broker for broker in cluster.brokers.values() if broker.id not in gone)
+    moves = [
+        RemovalAnswered(*cluster.name_of(row), broker)
+        for row, move in cluster.moves.items()
+        for broker in gone.intersection(move.waiting)
+    ]
+    deletions = [
+        DeletionBlocked(name, f"brokers {sorted(gone)} are away")
+        for name, deletion in cluster.deletions.items()
+        if not gone.isdisjoint(deletion.waiting)
+    ]
+    told = _who_lives(tuple(sorted(broker.id for broker in staying)))
+    return decision(BrokersObserved(staying), *moves, *deletions, sends=[told], then=(Heal(), event))
+
+
+def _who_lives(brokers: tuple[int, ...]) -> SendMetadata:
+    """Tell brokers who is alive, and nothing of partitions."""
+    return SendMetadata(brokers, np.zeros(0, dtype=np.int32))
+
+
+def _hosted_by(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
+    """Tell each broker to lead or follow all that it has replicas of."""
+    rows = cluster.columns.hosted_by(cluster.columns.flags(brokers))
+    with_state = cluster.not_deleting(rows[cluster.columns.partition_epoch[rows] != NO_EPOCH])
+    return (send for broker in brokers if (send := lead_or_follow(cluster, broker, with_state)) is not None)
+
+
+def decide_heal(cluster: Cluster, event: Heal) -> Decision[None]:
+    """Mend what the present state allows; see the module's table."""
+    columns, live, registered = cluster.columns, cluster.live(), cluster.registered()
+    return decision(
+        _first_leaders(cluster, _within(cluster, columns.new(), event), live),
+        _next_leaders(cluster, _within(cluster, columns.without_live_leader(registered), event), live),
+        _shrink(cluster, _within(cluster, columns.used(), event), registered),
+    )
+
+
+def _within(cluster: Cluster, rows: IntArray, event: Heal) -> IntArray:
+    """Keep the rows that an event is about and that are not being deleted."""
+    kept = cluster.not_deleting(rows)
+    if event.topics is None:
+        return kept
+    indices = [cluster.topics[name].index for name in event.topics if name in cluster.topics]
+    return kept[np.isin(cluster.columns.topic[kept], indices)]
+
+
+def _first_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> PartitionStates | None:
+    elections = elect_new(cluster.columns.replicas[rows], live)
+    epochs = np.full(len(rows), INITIAL_LEADER_EPOCH, dtype=np.int32)
+    return _states(rows, elections, epochs, elections.elected)
+
+
+def _next_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> PartitionStates | None:
+    columns = cluster.columns
+    unclean = np.array([cluster.topic_at(row).name in cluster.unclean_topics for row in rows], dtype=np.bool_)
+    elections = elect_offline(columns.replicas[rows], columns.isr[rows], live, unclean)
+    # Where nobody can lead, the dead leader's name is taken off once; after that there is nothing to write.
+    written = elections.elected | (columns.leader[rows] != NO_LEADER)
+    return _states(rows, elections, columns.leader_epoch[rows] + 1, written)
+
+
+def _shrink(cluster: Cluster, rows: IntArray, registered: BoolArray) -> PartitionStates | None:
+    """Take dead brokers out of the ISRs of partitions that have a live leader."""
+    columns = cluster.columns
+    leading = registered[columns.leader[rows]]
+    isr = columns.isr[rows]
+    dead = any_of(~registered[isr] & (isr != NOBODY))
+    rows = rows[leading & dead]
+    if not len(rows):
+        return None
+    isr = columns.isr[rows]
+    epochs = columns.leader_epoch[rows] + 1
+    return PartitionStates(
+        rows, columns.leader[rows], epochs, keep_ids(isr, registered[isr]), Announcement.LEADER_AND_ISR
+    )
+
+
+def _states(rows: IntArray, elections: Elections, epochs: IntArray, written: BoolArray) -> PartitionStates | None:
+    if not written.any():
+        return None
+    return PartitionStates(
+        rows[written],
+        elections.leader[written],
+        epochs[written],
+        elections.isr[written],
+        Announcement.LEADER_AND_ISR,
+        unclean=elections.unclean[written],
+    )

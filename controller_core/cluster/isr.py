@@ -1,0 +1,115 @@
+"""AlterPartition: a leader grows or shrinks its ISR (KIP-497, KIP-841).
+
+The checks and their order are Kafka's (KafkaController.alterPartitions). The leader keeps its epoch, so replicas are not
+told; everybody else learns the new ISR by UpdateMetadata, and the leader by the answer.
+
+Leaves out topic ids: the shell has turned these into names.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller_core.cluster.states import NewState, partition_states
+from controller_core.model.changes import Announcement
+from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision
+from controller_core.model.errors import Failure
+from controller_core.model.events import AdvanceMoves, AlterPartition, IsrChange
+from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.move import Replicas
+from kafka_wire.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAnswer:
+    """A partition's state after the change."""
+
+    leader: int
+    leader_epoch: int
+    isr: Replicas
+    partition_epoch: int
+
+
+IsrAnswer = Failure | Mapping[TopicPartition, Failure | PartitionAnswer]
+"""One refusal for the whole request, or an answer for each partition."""
+
+
+def refuse_stale_broker(cluster: Cluster, broker: int, broker_epoch: int) -> Failure | None:
+    """Refuse a request that an earlier life of a broker sent, or that nobody registered could have sent (KIP-380)."""
+    known = cluster.brokers.get(broker)
+    if known is None:
+        return Failure(ErrorCode.STALE_BROKER_EPOCH, f"Broker {broker} is not registered.")
+    if broker_epoch not in {NO_EPOCH, known.epoch}:
+        words = f"Broker {broker} is registered under epoch {known.epoch}, the request carries {broker_epoch}."
+        return Failure(ErrorCode.STALE_BROKER_EPOCH, words)
+    return None
+
+
+def decide_alter_partition(cluster: Cluster, event: AlterPartition) -> Decision[IsrAnswer]:
+    """Check each partition on its own; write the ISRs that stand."""
+    if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch)) is not None:
+        return Decision(reply=failure)
+    answers: dict[TopicPartition, Failure | PartitionAnswer] = {}
+    states: list[NewState] = []
+    for change in event.changes:
+        row = cluster.row_of(*change.partition)
+        failure = _refuse(cluster, event.broker, change, row)
+        if failure is not None or row is None:
+            answers[change.partition] = failure or _unknown()
+        elif _is_done_already(cluster, change, row):
+            answers[change.partition] = _answer(change, int(cluster.columns.partition_epoch[row]), event.broker)
+        else:
+            states.append(NewState(row, event.broker, change.leader_epoch, change.isr))
+            answers[change.partition] = _answer(change, change.partition_epoch + 1, event.broker)
+    written = partition_states(states, Announcement.METADATA)
+    moving = frozenset(cluster.topic_at(state.row).name for state in states if state.row in cluster.moves)
+    later = (AdvanceMoves(moving),) if moving else ()
+    return Decision(() if written is None else (written,), later=later, reply=answers)
+
+
+def _answer(change: IsrChange, partition_epoch: int, leader: int) -> PartitionAnswer:
+    return PartitionAnswer(leader, change.leader_epoch, change.isr, partition_epoch)
+
+
+def _unknown() -> Failure:
+    return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+
+
+def _is_done_already(cluster: Cluster, change: IsrChange, row: int) -> bool:
+    """Whether the wish is the present state: a leader whose answer was lost asks again under the old partition epoch."""
+    columns = cluster.columns
+    return change.partition_epoch <= columns.partition_epoch[row] and change.isr == columns.isr_of(row)
+
+
+def _refuse(cluster: Cluster, broker: int, change: IsrChange, row: int | None) -> Failure | None:
+    if row is None or change.partition.topic in cluster.deletions:
+        return _unknown()
+    columns = cluster.columns
+    leader_epoch, partition_epoch = int(columns.leader_epoch[row]), int(columns.partition_epoch[row])
+    if change.leader_epoch > leader_epoch or change.partition_epoch > partition_epoch:
+        # The leader knows more than we do: another controller wrote after we were deposed.
+        return Failure(ErrorCode.NOT_CONTROLLER, "The leader knows a newer state than this controller.")
+    if change.leader_epoch < leader_epoch:
+        return Failure(ErrorCode.FENCED_LEADER_EPOCH, f"The leader epoch is {leader_epoch} by now.")
+    if columns.leader[row] != broker:
+        return Failure(ErrorCode.INVALID_REQUEST, f"Broker {broker} does not lead the partition.")
+    if _is_done_already(cluster, change, row):
+        return None
+    if change.partition_epoch != partition_epoch:
+        return Failure(ErrorCode.INVALID_UPDATE_VERSION, f"The partition epoch is {partition_epoch} by now.")
+    return _refuse_isr(cluster, broker, change, row)
+
+
+def _refuse_isr(cluster: Cluster, broker: int, change: IsrChange, row: int) -> Failure | None:
+    if not change.isr or broker not in change.isr or len(set(change.isr)) != len(change.isr):
+        return Failure(
+            ErrorCode.INVALID_REQUEST, f"An ISR without its leader, or with a replica twice: {list(change.isr)}."
+        )
+    if strangers := set(change.isr) - set(cluster.columns.replicas_of(row)):
+        return Failure(ErrorCode.INVALID_REQUEST, f"Not replicas of the partition: {sorted(strangers)}.")
+    if change.is_recovering and len(change.isr) > 1:
+        return Failure(ErrorCode.INVALID_REQUEST, "A leader that is recovering must be alone in the ISR (KIP-704).")
+    joining = set(change.isr) - set(cluster.columns.isr_of(row))
+    if away := sorted(joining - set(cluster.live_ids())):
+        return Failure(ErrorCode.INELIGIBLE_REPLICA, f"Not live, so not to join the ISR: {away} (KIP-841).")
+    return None

@@ -1,0 +1,62 @@
+"""ElectLeaders: preferred leaders back in their place, or unclean leaders where the ISR is lost and the caller accepts that.
+
+Results per partition are Kafka's (KIP-183, KIP-460). Leaves out the timed rebalance of preferred leaders.
+"""
+
+from collections.abc import Mapping
+
+from controller_core.cluster.election import Election, Reason, elect_offline, elect_preferred
+from controller_core.cluster.states import NewState, partition_states
+from controller_core.model.changes import Announcement
+from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision
+from controller_core.model.errors import Failure
+from controller_core.model.events import ElectLeaders
+from controller_core.model.ids import NO_EPOCH, TopicPartition
+from kafka_wire.errors import ErrorCode
+
+FAILURES: Mapping[Reason, Failure] = {
+    Reason.ELECTION_NOT_NEEDED: Failure(
+        ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+    ),
+    Reason.PREFERRED_LEADER_NOT_AVAILABLE: Failure(
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."
+    ),
+    Reason.NO_REPLICA_ONLINE: Failure(
+        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."
+    ),
+}
+
+
+def decide_elect_leaders(cluster: Cluster, event: ElectLeaders) -> Decision[dict[TopicPartition, Failure | None]]:
+    """Elect for each partition on its own. Asked for all, those that need no election are left out of the answer."""
+    asked = event.partitions
+    if asked is None:
+        asked = tuple(cluster.name_of(row) for row in cluster.columns.used().tolist())
+    live = frozenset(cluster.live_ids())
+    results: dict[TopicPartition, Failure | None] = {}
+    states: list[NewState] = []
+    for partition in asked:
+        row = cluster.row_of(*partition)
+        if row is None or partition.topic in cluster.deletions or cluster.columns.partition_epoch[row] == NO_EPOCH:
+            results[partition] = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+            continue
+        election = _elect(cluster, row, live, unclean=event.unclean)
+        results[partition] = None if election.elected else FAILURES[election.reason]
+        if election.elected:
+            epoch = int(cluster.columns.leader_epoch[row]) + 1
+            states.append(NewState(row, election.leader, epoch, election.isr, unclean=election.unclean))
+        elif event.partitions is None and election.reason is Reason.ELECTION_NOT_NEEDED:
+            del results[partition]
+    written = partition_states(states, Announcement.LEADER_AND_ISR)
+    return Decision(() if written is None else (written,), reply=results)
+
+
+def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -> Election:
+    columns = cluster.columns
+    leader, replicas, isr = int(columns.leader[row]), columns.replicas_of(row), columns.isr_of(row)
+    if not unclean:
+        return elect_preferred(leader, replicas, isr, live)
+    if leader in live:
+        return Election(leader, isr, False, Reason.ELECTION_NOT_NEEDED, ())
+    return elect_offline(replicas, isr, live, unclean_allowed=True)

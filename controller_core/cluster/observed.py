@@ -1,0 +1,90 @@
+"""What was found written by someone else: topics that appeared or vanished.
+
+Brokers in ZooKeeper mode create topics by themselves (auto-creation, internal topics), over every broker they know of, and
+they know the controller as one. Such an assignment is repaired before the topic becomes online, so that no assignment ever
+names the controller's id (wire-facts, h): each occurrence is replaced by the live broker that has the fewest replicas in the
+topic and none of this partition. Where there is no such broker the partition loses that replica.
+
+Leaves out topics that grew by someone else's hand.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from controller_core.cluster.states import column
+from controller_core.model.changes import MovesStarted, Origin, TopicAdded, TopicRemoved
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import pad
+from controller_core.model.decision import Decision, decision
+from controller_core.model.events import AdvanceDeletions, AdvanceMoves, Event, Heal, TopicRecord, TopicsRead
+from controller_core.model.move import Move, Replicas, plan_move, without
+
+
+def decide_topics_read(cluster: Cluster, event: TopicsRead) -> Decision[None]:
+    """Take in topics that appeared, and forget those that vanished."""
+    added = [added_topic(cluster, record) for record in event.added if record.name not in cluster.topics]
+    removed = [TopicRemoved(name, Origin.OBSERVED) for name in event.removed if name in cluster.topics]
+    then: list[Event] = []
+    if added:
+        names = frozenset(change.name for change in added)
+        then = [Heal(names), AdvanceMoves(names)]
+    if removed and cluster.deletions:
+        then.append(AdvanceDeletions())
+    return decision(*added, *removed, then=then)
+
+
+def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
+    """Move partitions away from the controller's id, where it came into an assignment while nobody of ours looked.
+
+    Such a partition may be in service, so it is moved like any other: the new replica joins the ISR first.
+    """
+    moves: dict[str, dict[int, Move]] = {}
+    hosted = cluster.not_deleting(cluster.columns.hosted_by(cluster.columns.flags([cluster.controller_id])))
+    for topic, rows in cluster.by_topic(hosted.tolist()):
+        idle = [row for row in rows if row not in cluster.moves]
+        present = {cluster.name_of(row).partition: cluster.columns.replicas_of(row) for row in idle}
+        repaired = repair(present, cluster.controller_id, cluster.live_ids())
+        of_topic = {name: plan_move(present[name], (), target) for name, target in repaired.items() if target}
+        if of_topic:
+            moves[topic.name] = of_topic
+    return decision(*(MovesStarted(name, of_topic) for name, of_topic in moves.items()))
+
+
+def added_topic(cluster: Cluster, record: TopicRecord, *, repaired: bool = True) -> TopicAdded:
+    """Turn what was found into a change, repaired where it names the controller unless that is left for later."""
+    replicas = repair(record.replicas, cluster.controller_id, cluster.live_ids()) if repaired else record.replicas
+    names = sorted(replicas)
+    moves = {
+        partition: Move(replicas[partition], record.adding.get(partition, ()), record.removing.get(partition, ()))
+        for partition in names
+        if record.adding.get(partition) or record.removing.get(partition)
+    }
+    return TopicAdded(
+        record.name,
+        record.topic_id,
+        column(names),
+        pad([replicas[partition] for partition in names]),
+        Origin.OBSERVED if replicas == dict(record.replicas) else Origin.REPAIRED,
+        moves,
+        version=record.version,
+    )
+
+
+def repair(assignment: Mapping[int, Replicas], controller_id: int, live: Replicas) -> dict[int, Replicas]:
+    """Replace the controller's id in an assignment.
+
+    >>> repair({0: (1, 1000), 1: (1000, 2), 2: (1, 2)}, 1000, (1, 2, 3))
+    {0: (1, 3), 1: (3, 2), 2: (1, 2)}
+    """
+    load = Counter(replica for replicas in assignment.values() for replica in replicas)
+    repaired: dict[int, Replicas] = {}
+    for partition, replicas in assignment.items():
+        chosen = list(replicas)
+        for place, replica in enumerate(replicas):
+            if replica == controller_id:
+                free = [broker for broker in live if broker not in chosen]
+                chosen[place] = min(free, key=lambda broker: (load[broker], broker), default=controller_id)
+                load[chosen[place]] += 1
+        # Where no broker lives that could take its place, it stays until one does: a partition needs a replica.
+        repaired[partition] = without(chosen, (controller_id,)) or replicas
+    return repaired

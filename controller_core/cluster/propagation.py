@@ -1,0 +1,79 @@
+"""What brokers are told about a committed change.
+
+The order within one change is Kafka's (ControllerBrokerRequestBatch): LeaderAndIsr to the replicas, then UpdateMetadata to
+everybody. A new broker first hears who is alive, since a follower looks its leader's address up there (wire-facts).
+
+A partition that leaves brokers behind (a move that has its target in sync) tells these to delete, after the others know:
+this follows from the committed change and never from the wish, so a refused write deletes nothing (C9).
+
+Leaves out the StopReplica of deletions and of controlled shutdown: the deciding modules ask for these.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from controller_core.cluster.transition import apply
+from controller_core.model.changes import Announcement, Change, PartitionStates
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
+
+
+def carry_out(cluster: Cluster, change: Change) -> tuple[Send, ...]:
+    """Apply a committed change and say what brokers have to hear of it."""
+    if not isinstance(change, PartitionStates):
+        apply(cluster, change)
+        return ()
+    first_state = cluster.columns.partition_epoch[change.rows] == NO_EPOCH
+    apply(cluster, change)
+    sends = announce(cluster, change.rows, change.announcement, first_state)
+    return sends if change.replicas is None else (*sends, *_delete_left_replicas(cluster, change.rows))
+
+
+def _delete_left_replicas(cluster: Cluster, rows: IntArray) -> Iterator[Send]:
+    """Tell the brokers that moved partitions leave behind to delete their replicas, one request a broker."""
+    by_broker: dict[int, list[tuple[TopicPartition, int]]] = {}
+    for row in rows.tolist():
+        for broker in cluster.moves[row].waiting:
+            epoch = int(cluster.columns.leader_epoch[row])
+            by_broker.setdefault(broker, []).append((cluster.name_of(row), epoch))
+    for broker, left in by_broker.items():
+        names, epochs = zip(*left, strict=True)
+        yield SendStopReplica(broker, names, epochs, delete=True)
+
+
+def announce(
+    cluster: Cluster, rows: IntArray, announcement: Announcement, first_state: BoolArray | None = None
+) -> tuple[Send, ...]:
+    """Tell replicas and everybody the present state of rows."""
+    everybody = tuple(sorted(cluster.brokers))
+    if not len(rows) or not everybody:
+        return ()
+    metadata = SendMetadata(everybody, rows)
+    if announcement is Announcement.METADATA:
+        return (metadata,)
+    return (*(send for broker in everybody if (send := lead_or_follow(cluster, broker, rows, first_state))), metadata)
+
+
+def lead_or_follow(
+    cluster: Cluster, broker: int, rows: IntArray, first_state: BoolArray | None = None
+) -> SendLeaderAndIsr | None:
+    """Tell one broker the present state of those rows that it holds a replica of; None where it holds none."""
+    hosted = (cluster.columns.replicas[rows] == broker).any(axis=1)
+    if not hosted.any():
+        return None
+    mine = rows[hosted]
+    is_new = np.zeros(len(mine), dtype=np.bool_) if first_state is None else first_state[hosted]
+    if cluster.moves:
+        added = [row in cluster.moves and broker in cluster.moves[row].adding for row in mine.tolist()]
+        is_new = is_new | np.array(added, dtype=np.bool_)
+    return SendLeaderAndIsr(broker, mine, is_new)
+
+
+def full_metadata(cluster: Cluster, brokers: tuple[int, ...]) -> SendMetadata:
+    """Tell brokers all that there is: every live broker and every partition that has a state."""
+    rows = cluster.columns.used()
+    with_state = rows[cluster.columns.partition_epoch[rows] != NO_EPOCH]
+    return SendMetadata(brokers, cluster.not_deleting(with_state))

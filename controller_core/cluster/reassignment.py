@@ -1,0 +1,164 @@
+"""Reassignment of replicas (KIP-455): start, change, cancel, and taking a running move to its end.
+
+Goals: a partition keeps its old replicas until every target replica is in sync (C9); a controller that takes over at any
+point finishes the move from what is written; no broker keeps a log that nobody knows of.
+
+A move is written in the topic's znode (union, adding, removing) when it starts and rewritten (target alone) when it ends.
+Between the two, in order:
+
+    PLANNED   written. The leader epoch is raised and replicas of the union are told, so that added ones start to fetch.
+    UNION     waiting for the target in the ISR. For a cancelled move nothing is waited for: the origin was in service.
+    REMOVING  leader and ISR within the target are written, the target's brokers are told, the removed ones are told to
+              delete. When all of these that are alive have answered, the end is written.
+
+Nothing but the lists is needed to go on after a change of controller: a move found written is PLANNED again, and every
+step may be done twice. Kafka's controller does not wait for the answers; we do, since a log left behind is found by nobody.
+
+Leaves out choosing targets (placement) and waves or throttles (the operator).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from controller_core.cluster.election import elect_reassigned
+from controller_core.cluster.states import NewState, partition_states
+from controller_core.model.changes import Announcement, MovesFinished, MovesStarted
+from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision, decision
+from controller_core.model.errors import Failure
+from controller_core.model.events import AdvanceDeletions, AdvanceMoves, AlterReassignments, Event
+from controller_core.model.ids import NO_EPOCH, NO_LEADER, TopicPartition
+from controller_core.model.move import Move, Replicas, Stage, plan_move, without
+from kafka_wire.errors import ErrorCode
+
+Results = Mapping[TopicPartition, Failure | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningMove:
+    """One line of ListPartitionReassignments."""
+
+    partition: TopicPartition
+    replicas: Replicas
+    adding: Replicas
+    removing: Replicas
+
+
+def decide_alter_reassignments(cluster: Cluster, event: AlterReassignments) -> Decision[Results]:
+    """Check each target on its own and write the moves that stand; the others are answered with their reason."""
+    results: dict[TopicPartition, Failure | None] = {}
+    moves: dict[str, dict[int, Move]] = {}
+    for partition, target in event.targets.items():
+        planned = _plan(cluster, partition, target)
+        results[partition] = planned if isinstance(planned, Failure) else None
+        if isinstance(planned, Move):
+            moves.setdefault(partition.topic, {})[partition.partition] = planned
+    changes = tuple(MovesStarted(topic, of_topic) for topic, of_topic in moves.items())
+    return Decision(changes, then=(AdvanceMoves(frozenset(moves)),) if moves else (), reply=results)
+
+
+def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) -> Move | Failure | None:
+    """Plan one move. None: the partition is there already, or on its way there."""
+    row = cluster.row_of(*partition)
+    if row is None:
+        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+    if partition.topic in cluster.deletions:
+        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition is being deleted.")
+    running = cluster.moves.get(row)
+    present = running.replicas if running else cluster.columns.replicas_of(row)
+    adding = running.adding if running else ()
+    if target is None:
+        if running is None:
+            return Failure(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+        target = running.origin
+        if set(cluster.columns.isr_of(row)).isdisjoint(target):
+            words = f"The reassignment cannot be cancelled: none of the original replicas {list(target)} is in sync."
+            return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+    elif (failure := _refuse_target(cluster, present, target)) is not None:
+        return failure
+    if target == (running.target if running else present):
+        return None
+    return plan_move(present, adding, target)
+
+
+def _refuse_target(cluster: Cluster, present: Replicas, target: Replicas) -> Failure | None:
+    """Refuse a target that cannot be (KafkaController.validateReplicas). Only replicas that are new must be alive."""
+    words = None
+    if not target:
+        words = "Empty replica list specified in partition reassignment."
+    elif len(set(target)) != len(target):
+        words = f"Duplicate replica ids in partition reassignment replica list: {list(target)}"
+    elif min(target) < 0:
+        words = f"Invalid broker id in replica list: {list(target)}"
+    elif dead := set(target) - set(present) - set(cluster.live_ids()):
+        words = (
+            f"Replica assignment has brokers that are not alive. Replica list: {list(target)}, "
+            f"not alive: {sorted(dead)}, live broker list: {list(cluster.live_ids())}"
+        )
+    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else None
+
+
+def decide_advance_moves(cluster: Cluster, event: AdvanceMoves) -> Decision[None]:
+    """Take running moves, of these topics or of all, as far as they can go on the present state."""
+    told: list[NewState] = []
+    narrowed: list[NewState] = []
+    finished: dict[str, dict[int, Replicas]] = {}
+    for row, move in _moves_of(cluster, event.topics):
+        name = cluster.name_of(row)
+        if cluster.columns.partition_epoch[row] == NO_EPOCH:
+            continue  # No leader yet: Heal comes first.
+        if move.stage is Stage.REMOVING:
+            if set(move.waiting).isdisjoint(cluster.brokers):
+                finished.setdefault(name.topic, {})[name.partition] = move.target
+        elif (narrow := _narrow(cluster, row, move)) is not None:
+            narrowed.append(narrow)
+        elif move.stage is Stage.PLANNED:
+            told.append(_bump(cluster, row))
+    # Removed replicas may all be away; then the end can be written at once. A deletion may have waited for the end.
+    then: list[Event] = [AdvanceMoves(event.topics)] if narrowed else []
+    later = [AdvanceDeletions()] if finished and cluster.deletions else []
+    return decision(
+        *(MovesFinished(topic, replicas) for topic, replicas in finished.items()),
+        partition_states(told, Announcement.LEADER_AND_ISR),
+        partition_states(narrowed, Announcement.LEADER_AND_ISR),
+        then=then,
+        later=later,
+    )
+
+
+def _moves_of(cluster: Cluster, topics: frozenset[str] | None) -> list[tuple[int, Move]]:
+    if topics is None:
+        return list(cluster.moves.items())
+    rows = [row for name in topics if name in cluster.topics for row in cluster.topics[name].rows.tolist()]
+    return [(row, cluster.moves[row]) for row in rows if row in cluster.moves]
+
+
+def _narrow(cluster: Cluster, row: int, move: Move) -> NewState | None:
+    """Leave the removed replicas, when the target can stand alone; None while it cannot."""
+    isr = cluster.columns.isr_of(row)
+    target_isr = without(isr, move.removing)
+    in_sync = bool(target_isr) if move.is_cancelled else set(move.target) <= set(isr)
+    if not in_sync:
+        return None
+    leader = int(cluster.columns.leader[row])
+    if leader not in target_isr or leader not in cluster.live_ids():
+        leader = elect_reassigned(move.target, target_isr, frozenset(cluster.live_ids())).leader
+        if leader == NO_LEADER:
+            return None
+    return NewState(row, leader, int(cluster.columns.leader_epoch[row]) + 1, target_isr, replicas=move.target)
+
+
+def _bump(cluster: Cluster, row: int) -> NewState:
+    """Raise the leader epoch and change nothing else: brokers take a new replica list only under a higher epoch."""
+    columns = cluster.columns
+    return NewState(row, int(columns.leader[row]), int(columns.leader_epoch[row]) + 1, columns.isr_of(row))
+
+
+def running_moves(cluster: Cluster, partitions: Iterable[TopicPartition] | None) -> list[RunningMove]:
+    """List moves that run, of these partitions or (None) of all."""
+    asked = None if partitions is None else set(partitions)
+    return [
+        RunningMove(name, move.replicas, move.adding, move.removing)
+        for row, move in cluster.moves.items()
+        if (name := cluster.name_of(row)) is not None and (asked is None or name in asked)
+    ]

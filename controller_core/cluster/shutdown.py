@@ -1,0 +1,101 @@
+"""Controlled shutdown: a broker's leaderships are taken before it exits (ControlledShutdownRequest, KIP-143).
+
+The broker leads nothing afterwards that another live ISR member can lead (C8), is out of every ISR that has another member,
+and is told to stop following, so that no leader waits for its fetches. It asks again until nothing is left.
+
+Leaves out its registration: that goes when the process does.
+"""
+
+from dataclasses import dataclass
+
+from controller_core.cluster.election_columns import elect_shutdown
+from controller_core.model.changes import Announcement, PartitionStates, ShutdownBegun
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import BoolArray, IntArray, keep_ids
+from controller_core.model.decision import Decision, decision
+from controller_core.model.errors import Failure
+from controller_core.model.events import ControlledShutdown
+from controller_core.model.ids import NO_EPOCH, NOBODY, TopicPartition
+from controller_core.model.sends import SendStopReplica
+from kafka_wire.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """Partitions that the broker still leads, because nobody else can."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+def decide_controlled_shutdown(cluster: Cluster, event: ControlledShutdown) -> Decision[Failure | Remaining]:
+    """Move the leaders off a broker and take it out of ISRs."""
+    known = cluster.brokers.get(event.broker)
+    if known is None:
+        return Decision(reply=Failure(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {event.broker} does not exist."))
+    if event.broker_epoch != NO_EPOCH and event.broker_epoch < known.epoch:
+        words = (
+            f"Broker {event.broker} is registered under epoch {known.epoch}, the request carries {event.broker_epoch}."
+        )
+        return Decision(reply=Failure(ErrorCode.STALE_BROKER_EPOCH, words))
+    leaving = cluster.columns.flags({*cluster.shutting_down, event.broker})
+    led = _led_with_others(cluster, event.broker)
+    moved, kept = _hand_over(cluster, led, leaving)
+    following = _follow_no_more(cluster, event.broker)
+    stop = _stop(cluster, event.broker)
+    remaining = Remaining(tuple(cluster.name_of(row) for row in kept.tolist()))
+    written = decision(ShutdownBegun(event.broker), moved, following, sends=[stop] if stop else [])
+    return Decision(written.changes, written.sends, reply=remaining)
+
+
+def _led_with_others(cluster: Cluster, broker: int) -> IntArray:
+    """Rows that the broker leads and that have another replica: a partition of one replica has nowhere to go."""
+    columns = cluster.columns
+    rows = cluster.not_deleting(columns.led_by(columns.flags([broker])))
+    # A second slot in use: more than one replica. A broker is in the first slots of a list without gaps.
+    shared: IntArray = rows[columns.replicas[rows, 1] != NOBODY]
+    return shared
+
+
+def _hand_over(cluster: Cluster, rows: IntArray, leaving: BoolArray) -> tuple[PartitionStates | None, IntArray]:
+    """Elect new leaders; also returns the rows for which there is none."""
+    columns = cluster.columns
+    elections = elect_shutdown(columns.replicas[rows], columns.isr[rows], cluster.registered(), leaving)
+    won = elections.elected
+    if not won.any():
+        return None, rows
+    moved = PartitionStates(
+        rows[won],
+        elections.leader[won],
+        columns.leader_epoch[rows[won]] + 1,
+        elections.isr[won],
+        Announcement.LEADER_AND_ISR,
+    )
+    return moved, rows[~won]
+
+
+def _follow_no_more(cluster: Cluster, broker: int) -> PartitionStates | None:
+    """Take the broker out of the ISRs that it follows in, where another member stays."""
+    columns = cluster.columns
+    rows = cluster.not_deleting(columns.with_in_isr(columns.flags([broker])))
+    isr = columns.isr[rows]
+    follows = (columns.leader[rows] != broker) & ((isr != NOBODY).sum(axis=1) > 1)
+    rows, isr = rows[follows], isr[follows]
+    if not len(rows):
+        return None
+    shrunk = keep_ids(isr, isr != broker)
+    return PartitionStates(
+        rows, columns.leader[rows], columns.leader_epoch[rows] + 1, shrunk, Announcement.LEADER_AND_ISR
+    )
+
+
+def _stop(cluster: Cluster, broker: int) -> SendStopReplica | None:
+    """Tell the broker to stop following, without deleting: it harms nothing should the ISRs still name it."""
+    columns = cluster.columns
+    rows = cluster.not_deleting(columns.hosted_by(columns.flags([broker])))
+    rows = rows[(columns.leader[rows] != broker) & (columns.partition_epoch[rows] != NO_EPOCH)]
+    if not len(rows):
+        return None
+    names = tuple(cluster.name_of(row) for row in rows.tolist())
+    # The epoch that the shrunk ISR is written under; a broker takes a StopReplica under an epoch not below its own.
+    epochs = tuple(int(epoch) + 1 for epoch in columns.leader_epoch[rows])
+    return SendStopReplica(broker, names, epochs, delete=False)

@@ -1,0 +1,59 @@
+"""Building `PartitionStates` from a handful of partitions: the values at the edge of the columns.
+
+Leaves out elections over whole columns (failover, shutdown build their columns directly).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller_core.model.changes import Announcement, PartitionStates
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import IntArray, pad
+from controller_core.model.move import Replicas
+
+
+@dataclass(frozen=True, slots=True)
+class NewState:
+    """One partition's state to be."""
+
+    row: int
+    leader: int
+    leader_epoch: int
+    isr: Replicas
+    replicas: Replicas | None = None
+    unclean: bool = False
+
+
+def partition_states(states: Sequence[NewState], announcement: Announcement) -> PartitionStates | None:
+    """Turn values into one change; None for none. Either all of them name their replicas or none does."""
+    if not states:
+        return None
+    told = [state.replicas for state in states if state.replicas is not None]
+    assert len(told) in {0, len(states)}, "replicas are told for all the rows of a change or for none"
+    return PartitionStates(
+        rows=column([state.row for state in states]),
+        leader=column([state.leader for state in states]),
+        leader_epoch=column([state.leader_epoch for state in states]),
+        isr=pad([state.isr for state in states]),
+        announcement=announcement,
+        replicas=pad(told) if told else None,
+        unclean=np.array([state.unclean for state in states], dtype=np.bool_),
+    )
+
+
+def column(values: Sequence[int]) -> IntArray:
+    """Make a column of integers."""
+    return np.array(values, dtype=np.int32)
+
+
+def state_values(cluster: Cluster, rows: Sequence[int]) -> list[NewState]:
+    """Read rows as values: what a test or a log shows of them."""
+    columns = cluster.columns
+    return [
+        NewState(
+            row, int(columns.leader[row]), int(columns.leader_epoch[row]), columns.isr_of(row), columns.replicas_of(row)
+        )
+        for row in rows
+    ]

@@ -1,0 +1,179 @@
+"""Creating topics and adding partitions.
+
+Each topic of a request stands on its own: one that is refused stops no other, and the words are Kafka's
+(ZkAdminManager.createTopics, createPartitions), since people and their tools know these.
+
+A topic is first written without states; its partitions then become online like those of a topic that a broker wrote by
+itself (auto-creation), so there is one way from New to Online and a crash between the two writes loses nothing.
+
+Leaves out waiting until brokers know the topic, and defaults of the cluster: the caller brings both.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import numpy as np
+
+from controller_core.cluster.placement import PlacementError, place_added, place_replicas
+from controller_core.cluster.topic_configs import topic_config_error
+from controller_core.cluster.topic_names import refuse_name
+from controller_core.model.changes import Change, Origin, PartitionsAdded, TopicAdded
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import IntArray, pad, unpad
+from controller_core.model.decision import Decision
+from controller_core.model.errors import Failure
+from controller_core.model.events import CreatePartitions, CreateTopics, Heal, NewPartitions, NewTopic
+from controller_core.model.move import Replicas
+from kafka_wire.errors import ErrorCode
+
+MAX_PARTITIONS_PER_REQUEST = 10_000
+"""Partitions that one request may add in all: Kafka's own limit (KIP-599 speaks of rates; KRaft's controller refuses more
+than 10,000 in a request), so that one caller cannot hold the controller for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCreation:
+    """What became of one topic of a CreateTopics request."""
+
+    failure: Failure | None
+    topic_id: UUID | None = None
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+def decide_create_topics(cluster: Cluster, event: CreateTopics) -> Decision[dict[str, TopicCreation]]:
+    """Check and place each topic; write those that stand, unless the caller only asks whether they would."""
+    results: dict[str, TopicCreation] = {}
+    changes: list[Change] = []
+    room = MAX_PARTITIONS_PER_REQUEST
+    for new in event.topics:
+        placed = _place_topic(cluster, new, event)
+        if isinstance(placed, Failure):
+            results[new.name] = TopicCreation(placed)
+            continue
+        if len(placed) > room:
+            words = f"Unable to create more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
+            results[new.name] = TopicCreation(Failure(ErrorCode.POLICY_VIOLATION, words))
+            continue
+        room -= len(placed)
+        configs = {key: value for key, value in new.configs.items() if value is not None}
+        replication_factor = len(unpad(placed[0]))
+        results[new.name] = TopicCreation(None, new.topic_id, len(placed), replication_factor, configs)
+        if not event.validate_only:
+            partitions = np.arange(len(placed), dtype=np.int32)
+            changes.append(TopicAdded(new.name, new.topic_id, partitions, placed, Origin.REQUESTED, configs=configs))
+    created = frozenset(name for name, result in results.items() if result.failure is None)
+    return Decision(tuple(changes), then=(Heal(created),) if changes else (), reply=results)
+
+
+def _place_topic(cluster: Cluster, new: NewTopic, event: CreateTopics) -> IntArray | Failure:
+    """Check one new topic and place its replicas: shape (partitions, replication factor)."""
+    if new.name in cluster.topics:
+        return Failure(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
+    if (failure := refuse_name(new.name, cluster.topics)) is not None:
+        return failure
+    if (error := topic_config_error(new.configs)) is not None:
+        return Failure(ErrorCode.INVALID_CONFIG, error.message)
+    if new.assignment:
+        if new.partitions != -1 or new.replication_factor != -1:
+            words = "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same time."
+            return Failure(ErrorCode.INVALID_REQUEST, words)
+        return _given(cluster, new.assignment)
+    partitions = event.default_partitions if new.partitions == -1 else new.partitions
+    replication_factor = event.default_replication_factor if new.replication_factor == -1 else new.replication_factor
+    if partitions > MAX_PARTITIONS_PER_REQUEST:
+        words = f"Unable to create more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
+        return Failure(ErrorCode.POLICY_VIOLATION, words)
+    try:
+        return place_replicas(_racks(cluster), partitions, replication_factor, new.start_index, new.replica_shift)
+    except PlacementError as error:
+        return _refused_placement(error)
+
+
+def _given(cluster: Cluster, assignment: Mapping[int, Replicas]) -> IntArray | Failure:
+    """Take an assignment that the caller chose."""
+    words = None
+    lists = [assignment[partition] for partition in sorted(assignment)]
+    if sorted(assignment) != list(range(len(assignment))):
+        words = "partitions should be a consecutive 0-based integer sequence"
+    elif len({len(replicas) for replicas in lists}) != 1:
+        words = "All partitions should have the same number of replicas"
+    else:
+        words = next((bad for replicas in lists if (bad := _refuse_replicas(cluster, replicas)) is not None), None)
+    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else pad(lists)
+
+
+def _refuse_replicas(cluster: Cluster, replicas: Replicas) -> str | None:
+    if not replicas:
+        return "Cannot have replication factor of 0 for any partition."
+    if len(set(replicas)) != len(replicas):
+        return f"Duplicate replica assignment found: {list(replicas)}"
+    if unknown := sorted(set(replicas) - set(cluster.live_ids())):
+        return f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}."
+    return None
+
+
+def decide_create_partitions(cluster: Cluster, event: CreatePartitions) -> Decision[dict[str, Failure | None]]:
+    """Check and place the partitions to add to each topic."""
+    results: dict[str, Failure | None] = {}
+    changes: list[Change] = []
+    for new in event.topics:
+        placed = _place_partitions(cluster, new)
+        results[new.topic] = placed if isinstance(placed, Failure) else None
+        if not isinstance(placed, Failure) and not event.validate_only:
+            first = len(cluster.topics[new.topic].rows)
+            partitions = np.arange(first, first + len(placed), dtype=np.int32)
+            changes.append(PartitionsAdded(new.topic, partitions, placed, Origin.REQUESTED))
+    grown = frozenset(name for name, result in results.items() if result is None)
+    return Decision(tuple(changes), then=(Heal(grown),) if changes else (), reply=results)
+
+
+def _place_partitions(cluster: Cluster, new: NewPartitions) -> IntArray | Failure:
+    topic = cluster.topics.get(new.topic)
+    if topic is None or new.topic in cluster.deletions:
+        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{new.topic}' does not exist.")
+    if any(row in cluster.moves for row in topic.rows.tolist()):
+        words = f"A partition reassignment is in progress for the topic '{new.topic}'."
+        return Failure(ErrorCode.REASSIGNMENT_IN_PROGRESS, words)
+    present, added = len(topic.rows), new.count - len(topic.rows)
+    if added < 0:
+        words = f"Topic currently has {present} partitions, which is higher than the requested {new.count}."
+        return Failure(ErrorCode.INVALID_PARTITIONS, words)
+    if added == 0:
+        return Failure(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partitions.")
+    if added > MAX_PARTITIONS_PER_REQUEST:
+        words = f"Unable to add more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
+        return Failure(ErrorCode.POLICY_VIOLATION, words)
+    first_replicas = cluster.columns.replicas_of(int(topic.rows[0]))
+    if new.assignments is not None:
+        return _given_added(cluster, new.assignments, added, len(first_replicas))
+    try:
+        return place_added(_racks(cluster), first_replicas, present, added, new.replica_shift)
+    except PlacementError as error:
+        return _refused_placement(error)
+
+
+def _given_added(
+    cluster: Cluster, assignments: Sequence[Replicas], added: int, replication_factor: int
+) -> IntArray | Failure:
+    words = None
+    if len(assignments) != added:
+        words = f"Increasing the number of partitions by {added} but {len(assignments)} assignments provided."
+    elif any(len(replicas) != replication_factor for replicas in assignments):
+        words = f"Existing topic has replication factor {replication_factor}; every added partition must have as many replicas."
+    else:
+        words = next(
+            (bad for replicas in assignments if (bad := _refuse_replicas(cluster, replicas)) is not None), None
+        )
+    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else pad(assignments)
+
+
+def _racks(cluster: Cluster) -> dict[int, str | None]:
+    """Live brokers and their racks: the controller's own id is none of them (wire-facts, h)."""
+    return {broker: cluster.brokers[broker].rack for broker in cluster.live_ids()}
+
+
+def _refused_placement(error: PlacementError) -> Failure:
+    return Failure(ErrorCode[error.code], str(error))

@@ -1,0 +1,249 @@
+"""`apply`: the only place that changes the cluster's state.
+
+Every change that is applied was committed before (or is observed, or lives in memory alone), so nothing here can fail on
+the state of the world; an assertion that fails is a defect of this program.
+
+Leaves out deciding, and telling brokers (propagation).
+"""
+
+from functools import singledispatch
+
+import numpy as np
+
+from controller_core.model.changes import (
+    BrokersObserved,
+    Change,
+    DeletionBlocked,
+    DeletionForgotten,
+    DeletionQueued,
+    DeletionStarted,
+    MovesFinished,
+    MovesStarted,
+    Origin,
+    PartitionsAdded,
+    PartitionStates,
+    ProducerIdsAllocated,
+    ProducerIdsObserved,
+    RemovalAnswered,
+    ReplicasDeleted,
+    ShutdownBegun,
+    StatesObserved,
+    TopicAdded,
+    TopicObserved,
+    TopicRemoved,
+)
+from controller_core.model.cluster import Cluster, Deletion
+from controller_core.model.columns import BoolArray, IntArray, pad
+from controller_core.model.ids import NO_LEADER, NOBODY
+from controller_core.model.move import Move, Stage
+
+
+@singledispatch
+def _apply(change: Change, cluster: Cluster) -> None:
+    raise TypeError(f"no rule to apply {type(change).__name__} to cluster of controller {cluster.controller_id}")
+
+
+def apply(cluster: Cluster, change: Change) -> None:
+    """Make a committed change true in memory."""
+    _apply(change, cluster)
+
+
+@_apply.register
+def _(change: BrokersObserved, cluster: Cluster) -> None:
+    before = cluster.brokers
+    cluster.columns.note_ids(np.array([broker.id for broker in change.brokers], dtype=np.int32))
+    cluster.brokers = {broker.id: broker for broker in change.brokers}
+    # A broker that left, or is back under another epoch, is no longer on its way out.
+    cluster.shutting_down = {
+        broker_id
+        for broker_id in cluster.shutting_down
+        if broker_id in cluster.brokers and cluster.brokers[broker_id].epoch == before[broker_id].epoch
+    }
+
+
+@_apply.register
+def _(change: ShutdownBegun, cluster: Cluster) -> None:
+    cluster.shutting_down.add(change.broker)
+
+
+@_apply.register
+def _(change: TopicAdded, cluster: Cluster) -> None:
+    assert change.name not in cluster.topics, f"topic {change.name} is there already"
+    written_again = change.origin is Origin.REPAIRED
+    topic = cluster.enter_topic(change.name, change.topic_id, change.version + written_again)
+    topic.rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
+    for place, partition in enumerate(change.partitions.tolist()):
+        if (move := change.moves.get(partition)) is not None:
+            cluster.moves[int(topic.rows[place])] = move
+    if change.configs.get("unclean.leader.election.enable") == "true":
+        cluster.unclean_topics.add(change.name)
+
+
+@_apply.register
+def _(change: PartitionsAdded, cluster: Cluster) -> None:
+    topic = cluster.topics[change.topic]
+    rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
+    topic.rows = np.concatenate([topic.rows, rows])
+    topic.version = change.version if change.origin is Origin.OBSERVED else topic.version + 1
+
+
+@_apply.register
+def _(change: PartitionStates, cluster: Cluster) -> None:
+    _check_states(cluster, change)
+    columns = cluster.columns
+    partition_epoch = columns.partition_epoch[change.rows] + 1
+    if change.replicas is not None:
+        columns.set_replicas(change.rows, change.replicas)
+    columns.set_states(
+        change.rows, change.leader, change.leader_epoch, change.isr, partition_epoch, cluster.controller_epoch
+    )
+    for row in _moving(cluster, change.rows):
+        move = cluster.moves[row]
+        if change.replicas is not None:
+            # Brokers that are away are not waited for: a restarted one is told its partitions anew.
+            waiting = tuple(replica for replica in move.removing if replica in cluster.brokers)
+            cluster.moves[row] = Move(move.replicas, move.adding, move.removing, Stage.REMOVING, waiting)
+        elif move.stage is Stage.PLANNED:
+            cluster.moves[row] = Move(move.replicas, move.adding, move.removing, Stage.UNION)
+
+
+@_apply.register
+def _(change: StatesObserved, cluster: Cluster) -> None:
+    cluster.columns.set_states(
+        change.rows, change.leader, change.leader_epoch, change.isr, change.partition_epoch, change.controller_epoch
+    )
+
+
+@_apply.register
+def _(change: TopicObserved, cluster: Cluster) -> None:
+    topic = cluster.topics[change.name]
+    topic.version = change.version
+    added = [partition for partition in sorted(change.replicas) if cluster.row_of(change.name, partition) is None]
+    if added:
+        replicas = pad([change.replicas[partition] for partition in added])
+        rows = cluster.columns.add(topic.index, np.array(added, dtype=np.int32), replicas)
+        topic.rows = np.concatenate([topic.rows, rows])
+    for partition, replicas_found in change.replicas.items():
+        row = cluster.row_of(change.name, partition)
+        assert row is not None, f"{change.name}-{partition} was just added and is not there"
+        found = Move(replicas_found, change.adding.get(partition, ()), change.removing.get(partition, ()))
+        known = cluster.moves.get(row)
+        if known is not None and (known.replicas, known.adding, known.removing) == (
+            found.replicas,
+            found.adding,
+            found.removing,
+        ):
+            continue  # The move as we know it: how far it has come is not written.
+        cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([replicas_found]))
+        if found.adding or found.removing:
+            cluster.moves[row] = found
+        else:
+            cluster.moves.pop(row, None)
+
+
+@_apply.register
+def _(change: MovesStarted, cluster: Cluster) -> None:
+    topic = cluster.topics[change.topic]
+    topic.version += 1
+    for partition, move in change.moves.items():
+        row = cluster.row_of(change.topic, partition)
+        assert row is not None, f"{change.topic}-{partition} is to move and is not there"
+        cluster.moves[row] = move
+        cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([move.replicas]))
+
+
+@_apply.register
+def _(change: MovesFinished, cluster: Cluster) -> None:
+    topic = cluster.topics[change.topic]
+    topic.version += 1
+    for partition, replicas in change.replicas.items():
+        row = cluster.row_of(change.topic, partition)
+        assert row is not None, f"{change.topic}-{partition} moved and is not there"
+        assert cluster.columns.replicas_of(row) == replicas, (
+            f"{change.topic}-{partition} ends elsewhere than its target"
+        )
+        del cluster.moves[row]
+
+
+@_apply.register
+def _(change: RemovalAnswered, cluster: Cluster) -> None:
+    row = cluster.row_of(change.topic, change.partition)
+    if row is None or row not in cluster.moves:
+        return
+    move = cluster.moves[row]
+    waiting = tuple(broker for broker in move.waiting if broker != change.broker)
+    cluster.moves[row] = Move(move.replicas, move.adding, move.removing, move.stage, waiting)
+
+
+@_apply.register
+def _(change: DeletionQueued, cluster: Cluster) -> None:
+    for name in change.topics:
+        cluster.deletions.setdefault(name, Deletion())
+
+
+@_apply.register
+def _(change: DeletionForgotten, cluster: Cluster) -> None:
+    for name in change.names:
+        cluster.deletions.pop(name, None)
+
+
+@_apply.register
+def _(change: DeletionStarted, cluster: Cluster) -> None:
+    waiting = {broker: set(partitions) for broker, partitions in change.waiting.items()}
+    cluster.deletions[change.topic] = Deletion(waiting, started=True)
+
+
+@_apply.register
+def _(change: DeletionBlocked, cluster: Cluster) -> None:
+    cluster.deletions[change.topic] = Deletion(blocked=change.reason)
+
+
+@_apply.register
+def _(change: ReplicasDeleted, cluster: Cluster) -> None:
+    deletion = cluster.deletions.get(change.topic)
+    if deletion is None or change.broker not in deletion.waiting:
+        return
+    deletion.waiting[change.broker] -= set(change.partitions)
+    if not deletion.waiting[change.broker]:
+        del deletion.waiting[change.broker]
+
+
+@_apply.register
+def _(change: TopicRemoved, cluster: Cluster) -> None:
+    cluster.leave_topic(change.topic)
+
+
+@_apply.register
+def _(change: ProducerIdsAllocated, cluster: Cluster) -> None:
+    cluster.producer_ids.block_end = change.last
+    cluster.producer_ids.version += 1
+
+
+@_apply.register
+def _(change: ProducerIdsObserved, cluster: Cluster) -> None:
+    cluster.producer_ids.block_end = change.block_end
+    cluster.producer_ids.version = change.version
+
+
+def _moving(cluster: Cluster, rows: IntArray) -> list[int]:
+    """Rows that have a move running; a look at each row is avoided while there is none."""
+    return [row for row in rows.tolist() if row in cluster.moves] if cluster.moves else []
+
+
+def _check_states(cluster: Cluster, change: PartitionStates) -> None:
+    """Check C1 to C4 before they are made true: cheap over columns, and worth a stop of the controller."""
+    columns, rows = cluster.columns, change.rows
+    replicas = columns.replicas[rows] if change.replicas is None else change.replicas
+    led = change.leader != NO_LEADER
+    in_isr = (change.isr == change.leader[:, None]).any(axis=1)
+    assert bool((in_isr | ~led).all()), "C1: a leader outside its ISR"
+    assert bool((_contained(change.isr, replicas) & (change.isr != NOBODY).any(axis=1)).all()), (
+        "C2: an ISR outside its replicas"
+    )
+    assert bool((change.leader_epoch >= columns.leader_epoch[rows]).all()), "C4: a leader epoch that falls"
+
+
+def _contained(inner: IntArray, outer: IntArray) -> BoolArray:
+    found = (inner[:, :, None] == outer[:, None, :]).any(axis=2)
+    contained: BoolArray = np.logical_and.reduce(found | (inner == NOBODY), axis=1)
+    return contained

@@ -1,0 +1,99 @@
+"""What brokers' answers mean: pure, from a request and its answer to an event, or to the news that we are deposed.
+
+A partition error STALE_CONTROLLER_EPOCH in a LeaderAndIsr answer is normal when the leader epoch is what the broker has
+already (wire-facts, gotcha 6); only the top-level one says that another controller rules.
+
+Leaves out retries: an answer ends its request.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from controller_core.model.events import StopReplicaAnswered
+from controller_core.model.ids import TopicPartition
+from controller_core.shell.brokers.requests import stopped_partitions
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+
+
+class Verdict(Enum):
+    """What a broker thinks of a request as a whole."""
+
+    TAKEN = "taken"
+    STALE_CONTROLLER = "stale controller"
+    """The broker has heard of a newer controller: this one is deposed."""
+    STALE_BROKER = "stale broker"
+    """The broker has registered anew: what it was told is void, and it will be told everything."""
+    FAILED = "failed"
+
+
+HARMLESS = frozenset({ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH})
+"""Partition errors of LeaderAndIsr that say nothing new."""
+GONE = frozenset({ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+"""Partition errors of StopReplica after which the broker holds no log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What an answer says."""
+
+    verdict: Verdict
+    event: StopReplicaAnswered | None = None
+    failed: tuple[tuple[TopicPartition, str], ...] = ()
+    """Partitions that the broker could not take on, with the error's name."""
+
+
+def meaning_of(broker: int, key: ApiKey, request: Body, answer: Body) -> Meaning:
+    """Read an answer."""
+    verdict = _verdict(answer["error_code"])
+    if key is ApiKey.STOP_REPLICA:
+        return Meaning(verdict, _stopped(broker, request, answer, verdict))
+    if key is ApiKey.LEADER_AND_ISR and verdict is Verdict.TAKEN:
+        return Meaning(verdict, failed=tuple(_not_taken(answer)))
+    return Meaning(verdict)
+
+
+def _verdict(code: int) -> Verdict:
+    match code:
+        case ErrorCode.NONE:
+            return Verdict.TAKEN
+        case ErrorCode.STALE_CONTROLLER_EPOCH:
+            return Verdict.STALE_CONTROLLER
+        case ErrorCode.STALE_BROKER_EPOCH:
+            return Verdict.STALE_BROKER
+        case _:
+            return Verdict.FAILED
+
+
+def _stopped(broker: int, request: Body, answer: Body, verdict: Verdict) -> StopReplicaAnswered | None:
+    asked = stopped_partitions(request)
+    if not asked or verdict in {Verdict.STALE_CONTROLLER, Verdict.STALE_BROKER}:
+        return None
+    if verdict is Verdict.FAILED:
+        return StopReplicaAnswered(broker, (), dict.fromkeys(asked, _name(answer["error_code"])))
+    codes = {
+        TopicPartition(error["topic_name"], error["partition_index"]): error["error_code"]
+        for error in answer["partition_errors"]
+    }
+    done = tuple(partition for partition in asked if codes.get(partition, ErrorCode.NONE) in GONE)
+    failed = {partition: _name(codes[partition]) for partition in asked if partition not in set(done)}
+    return StopReplicaAnswered(broker, done, failed)
+
+
+def _not_taken(answer: Body) -> "list[tuple[TopicPartition, str]]":
+    """List partitions with an error; before version 5 they come flat, since then by topic id (not named here)."""
+    flat = [(error["topic_name"], error) for error in answer["partition_errors"]]
+    by_topic = [(str(topic["topic_id"]), error) for topic in answer["topics"] for error in topic["partition_errors"]]
+    return [
+        (TopicPartition(name, error["partition_index"]), _name(error["error_code"]))
+        for name, error in (*flat, *by_topic)
+        if error["error_code"] not in HARMLESS
+    ]
+
+
+def _name(code: int) -> str:
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"

@@ -1,0 +1,141 @@
+"""All brokers' channels: opened and closed with their registrations, filled from what the core wants to be sent.
+
+Leaves out what to send (the core), and how a connection is kept (kafka_wire.net).
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Iterable
+
+from controller_core.cluster.propagation import full_metadata, lead_or_follow
+from controller_core.model.broker import Broker
+from controller_core.model.cluster import Cluster
+from controller_core.model.events import StopReplicaAnswered
+from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
+from controller_core.shell.brokers.answers import Verdict, meaning_of
+from controller_core.shell.brokers.channel import Channel, Request
+from controller_core.shell.brokers.requests import OwnAddress, leader_and_isr, stop_replica, update_metadata
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.net.node import Node, NodeSettings
+
+log = logging.getLogger(__name__)
+
+
+class Channels:
+    """The channels of one tenure."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        own: OwnAddress,
+        *,
+        stopped: Callable[[StopReplicaAnswered], None],
+        deposed: Callable[[], None],
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._own = own
+        self._stopped = stopped
+        self._deposed = deposed
+        self._settings = NodeSettings(client_id=f"steward-controller-{cluster.controller_id}", ssl=tls)
+        self._channels: dict[int, tuple[Broker, Channel]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def follow(self) -> None:
+        """Open channels to brokers that came, and close those of brokers that left or live anew."""
+        for broker_id, (broker, _) in list(self._channels.items()):
+            now = self._cluster.brokers.get(broker_id)
+            if now is None or now.epoch != broker.epoch or now.endpoints != broker.endpoints:
+                self._drop(broker_id)
+        for broker in self._cluster.brokers.values():
+            if broker.id not in self._channels:
+                self._open(broker)
+
+    def send(self, sends: Iterable[Send]) -> None:
+        """Queue requests, built from the cluster as it is now."""
+        for send in sends:
+            match send:
+                case SendLeaderAndIsr():
+                    body = leader_and_isr(self._cluster, send, self._own)
+                    self._put(send.broker, ApiKey.LEADER_AND_ISR, body)
+                case SendMetadata():
+                    body = update_metadata(self._cluster, send, self._own)
+                    for broker in send.brokers:
+                        self._put(broker, ApiKey.UPDATE_METADATA, body)
+                case SendStopReplica():
+                    self._put(send.broker, ApiKey.STOP_REPLICA, stop_replica(self._cluster, send))
+
+    async def idle(self, timeout_ms: int) -> bool:
+        """Wait until every broker answered what it was sent so far; False when time is up first."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await asyncio.gather(*(channel.idle() for _, channel in self._channels.values()))
+        except TimeoutError:
+            return False
+        return True
+
+    def queued(self) -> dict[int, int]:
+        """Count the requests that wait, by broker."""
+        return {broker_id: channel.queued for broker_id, (_, channel) in self._channels.items()}
+
+    async def close(self) -> None:
+        """Drop all that waits."""
+        for broker_id in list(self._channels):
+            self._drop(broker_id)
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    def _open(self, broker: Broker) -> None:
+        endpoint = broker.endpoint(self._own.inter_broker_listener)
+        if endpoint is None:
+            log.error(
+                "broker cannot be told anything: it does not have the inter-broker listener",
+                extra={"broker": broker.id, "listener": self._own.inter_broker_listener},
+            )
+            return
+        node = Node(endpoint.host, endpoint.port, self._settings)
+        self._channels[broker.id] = (broker, Channel(broker.id, node, self._on_answer))
+
+    def _drop(self, broker_id: int) -> None:
+        _, channel = self._channels.pop(broker_id)
+        task = asyncio.create_task(channel.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    def _put(self, broker_id: int, key: ApiKey, body: Body) -> None:
+        entry = self._channels.get(broker_id)
+        if entry is None:
+            return
+        broker, channel = entry
+        if channel.is_full:
+            self._tell_anew(broker, channel)
+        channel.put(key, self._body(broker, body))
+
+    def _tell_anew(self, broker: Broker, channel: Channel) -> None:
+        """Replace what waits by the present state; what asks to delete is kept, since nothing else says it."""
+        log.warning("a broker lags too far behind and is told everything anew", extra={"broker": broker.id})
+        channel.keep_only(ApiKey.STOP_REPLICA)
+        metadata = full_metadata(self._cluster, (broker.id,))
+        channel.put(ApiKey.UPDATE_METADATA, self._body(broker, update_metadata(self._cluster, metadata, self._own)))
+        hosted = lead_or_follow(self._cluster, broker.id, metadata.rows)
+        if hosted is not None:
+            channel.put(ApiKey.LEADER_AND_ISR, self._body(broker, leader_and_isr(self._cluster, hosted, self._own)))
+
+    @staticmethod
+    def _body(broker: Broker, body: Body) -> Body:
+        return {**body, "broker_epoch": broker.epoch}
+
+    def _on_answer(self, request: Request, answer: Body) -> None:
+        meaning = meaning_of(request.broker, request.key, request.body, answer)
+        context = {"broker": request.broker, "api": request.key.name}
+        if meaning.verdict is Verdict.STALE_CONTROLLER:
+            log.warning("a broker has heard of a newer controller", extra=context)
+            self._deposed()
+        elif meaning.verdict is not Verdict.TAKEN:
+            log.warning("a broker refused a request", extra={**context, "error_code": answer["error_code"]})
+        for partition, error in meaning.failed:
+            extra = {**context, "topic": partition.topic, "partition": partition.partition, "error": error}
+            log.warning("a broker could not take on a partition", extra=extra)
+        if meaning.event is not None:
+            self._stopped(meaning.event)

@@ -1,0 +1,57 @@
+"""Asking a broker for those of its settings that a controller must know (DescribeConfigs of the broker).
+
+ZooKeeper-mode brokers keep defaults for new topics and the border of automatic broker ids in their own configuration, and a
+controller that is a broker reads its own; we ask. Leaves out when to ask.
+"""
+
+from dataclasses import dataclass
+
+from controller_core.shell.active import Defaults
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import CodecError
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.failures import ConnectionFailed
+from kafka_wire.net.node import Node, NodeSettings
+
+TIMEOUT_MS = 5_000
+"""A broker that takes longer is asked again later, or another is."""
+BROKER_RESOURCE = 4
+"""ConfigResource.Type.BROKER."""
+RESERVED_MAX_ID = "reserved.broker.max.id"
+PARTITIONS = "num.partitions"
+REPLICATION_FACTOR = "default.replication.factor"
+DELETE_TOPICS = "delete.topic.enable"
+
+
+class InquiryError(Exception):
+    """The broker did not tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """What a broker told."""
+
+    defaults: Defaults
+    reserved_broker_max_id: int
+
+
+async def inquire(broker: int, host: str, port: int) -> BrokerSettings:
+    """Ask one broker. Raises InquiryError."""
+    node = Node(host, port, NodeSettings(client_id="steward-controller-inquiry"))
+    keys = [RESERVED_MAX_ID, PARTITIONS, REPLICATION_FACTOR, DELETE_TOPICS]
+    resource = {"resource_type": BROKER_RESOURCE, "resource_name": str(broker), "configuration_keys": keys}
+    try:
+        answer = await node.call(ApiKey.DESCRIBE_CONFIGS, {"resources": [resource]}, timeout_ms=TIMEOUT_MS)
+    except (ConnectionFailed, CodecError) as error:
+        raise InquiryError(f"broker {broker}: {error}") from error
+    finally:
+        await node.close()
+    result = answer["results"][0]
+    if result["error_code"] != ErrorCode.NONE:
+        raise InquiryError(f"broker {broker}: {ErrorCode(result['error_code']).name} {result['error_message']}")
+    told = {config["name"]: config["value"] for config in result["configs"]}
+    try:
+        defaults = Defaults(int(told[PARTITIONS]), int(told[REPLICATION_FACTOR]), told[DELETE_TOPICS] == "true")
+        return BrokerSettings(defaults, int(told[RESERVED_MAX_ID]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InquiryError(f"broker {broker} left out a setting: {error!r}") from error

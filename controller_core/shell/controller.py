@@ -1,0 +1,238 @@
+"""The loop of one tenure: an event's turn, from the decision to its writes, requests and reply.
+
+    event ──► decide ──► changes ──► store (fenced) ──► apply ──► requests to brokers ──► then … ──► reply
+
+One asyncio loop owns the cluster's state. What the store says comes back as a value: refused writes are read again and the
+event is decided anew on what was found; a lost connection is waited out the same way; a fence that does not hold ends the
+tenure.
+
+Leaves out how the tenure was won (presence) and who brings events (watches, the front).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import numpy as np
+
+from controller_core.cluster.controller import decide
+from controller_core.cluster.propagation import carry_out
+from controller_core.model.broker import Broker, Endpoint
+from controller_core.model.changes import BrokersObserved, Change, TopicRemoved
+from controller_core.model.cluster import Cluster
+from controller_core.model.events import AdvanceDeletions, AdvanceMoves, Event, Heal, StopReplicaAnswered, TopicsRead
+from controller_core.shell.active import Defaults, OverloadedError, TenureLostError
+from controller_core.shell.brokers.channels import Channels
+from controller_core.shell.brokers.requests import OwnAddress
+from controller_core.shell.metrics import Metrics
+from controller_core.shell.state_log import log_change
+from controller_core.shell.turns import Turns
+from controller_core.shell.zookeeper.refresh import refresh
+from controller_core.shell.zookeeper.store import Outcome, Store
+from kafka_zookeeper.errors import ZooKeeperError
+from kafka_zookeeper.session import ZooKeeperSession
+
+log = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 8
+"""Times that an event is decided anew because somebody else wrote meanwhile: each time one of us got further."""
+TICK_S = 5.0
+"""Pause between looks at what may have been left undone: a safety net under every event, not a way of working."""
+
+
+class Controller:
+    """One tenure. Implements `active.ActiveController`."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        session: ZooKeeperSession,
+        store: Store,
+        own: OwnAddress,
+        cluster_id: str,
+        defaults: Defaults,
+        metrics: Metrics,
+    ) -> None:
+        self.cluster = cluster
+        self.cluster_id = cluster_id
+        self.defaults = defaults
+        self.turns = Turns()
+        self._session = session
+        self._store = store
+        self._own = own
+        self._metrics = metrics
+        self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._removed: dict[str, asyncio.Event] = {}
+        self.broker_left: Callable[[Broker], None] = lambda _: None
+        """Called for each broker that is no longer registered."""
+        self._channels = Channels(
+            cluster, own, stopped=self._on_stopped, deposed=lambda: self.end("a broker knows a newer controller")
+        )
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether this tenure is over."""
+        return self._ended.done()
+
+    def advertised(self) -> Sequence[Endpoint]:
+        """Where this controller is reached."""
+        return self._own.endpoints
+
+    def end(self, why: str) -> None:
+        """End the tenure: nothing is written or sent from now on."""
+        if not self._ended.done():
+            log.warning("the tenure ends", extra={"why": why, "controller_epoch": self.cluster.controller_epoch})
+            self._ended.set_result(why)
+
+    async def ended(self) -> str:
+        """Wait for the tenure's end; returns why."""
+        return await asyncio.shield(self._ended)
+
+    async def close(self) -> None:
+        """Stop everything that belongs to this tenure."""
+        self.end("closed")
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._channels.close()
+        for gone in self._removed.values():
+            gone.set()
+
+    async def start(self, event: Event) -> None:
+        """Open the channels and decide the first event."""
+        self._channels.follow()
+        await self.submit(event)
+
+    async def submit(self, event: Event) -> Any:
+        """Decide an event in its turn. Raises TenureLostError, OverloadedError."""
+        with self._metrics.event(event):
+            async with self.turns.take(event.scope):
+                return await self._run(event)
+
+    async def look(self, read: Callable[[], Coroutine[Any, Any, Event | None]]) -> None:
+        """Read something of the world while nobody writes, and decide on what was found, in one turn.
+
+        Read outside the turn, a list of topics could miss one that is just being written, and take it for removed.
+        """
+        async with self.turns.take(Heal().scope):
+            event = await read()
+            if event is not None:
+                with self._metrics.event(event):
+                    await self._run(event)
+
+    def post(self, event: Event) -> None:
+        """Submit an event that nobody waits for."""
+        self.spawn(self.submit(event), f"{type(event).__name__}")
+
+    def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> None:
+        """Run something for as long as the tenure lasts. A failure that is none of the known ones ends the tenure."""
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._on_done)
+
+    async def tick(self) -> None:
+        """Look, for ever, at what may have been left undone."""
+        while True:
+            await asyncio.sleep(TICK_S)
+            for event in (Heal(), AdvanceMoves(), AdvanceDeletions()):
+                await self.submit(event)
+
+    async def brokers_know(self, timeout_ms: int) -> bool:
+        """Wait until the live brokers have answered what they were sent so far; False when time is up first."""
+        return await self._channels.idle(timeout_ms)
+
+    async def topic_gone(self, name: str, timeout_ms: int) -> bool:
+        """Wait until a topic is no more; False when time is up first. Raises TenureLostError."""
+        gone = self._removed.setdefault(name, asyncio.Event())
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while name in self.cluster.topics:
+                    await gone.wait()
+                    if self.has_ended:
+                        raise TenureLostError("the tenure ended while a topic was being deleted")
+        except TimeoutError:
+            return False
+        finally:
+            if name not in self.cluster.topics:
+                self._removed.pop(name, None)
+        return True
+
+    def queued(self) -> dict[int, int]:
+        """Count the requests that wait, by broker."""
+        return self._channels.queued()
+
+    async def _run(self, event: Event) -> Any:
+        """Decide, write, apply, tell; again for what was refused; then what follows."""
+        for _ in range(MAX_ATTEMPTS):
+            self._check()
+            decision = decide(self.cluster, event)
+            try:
+                outcome = await self._store.commit(self.cluster, decision.changes)
+                self._check()
+                self._carry_out(outcome.committed)
+                if outcome.is_whole:
+                    break
+                await self._catch_up(outcome)
+            except ZooKeeperError as error:
+                self.end(str(error))
+                raise TenureLostError(str(error)) from error
+        else:
+            raise OverloadedError(
+                f"{type(event).__name__} was refused {MAX_ATTEMPTS} times: others write the same znodes"
+            )
+        self._channels.send(decision.sends)
+        for following in decision.then:
+            await self._run(following)
+        for later in decision.later:
+            self.post(later)
+        return decision.reply
+
+    def _check(self) -> None:
+        if self.has_ended:
+            raise TenureLostError(self._ended.result())
+
+    def _carry_out(self, committed: Sequence[Change]) -> None:
+        for change in committed:
+            log_change(self.cluster, change)
+            self._metrics.change(change)
+            before = self.cluster.brokers
+            self._channels.send(carry_out(self.cluster, change))
+            match change:
+                case TopicRemoved(topic=name):
+                    if (gone := self._removed.pop(name, None)) is not None:
+                        gone.set()
+                case BrokersObserved():
+                    self._channels.follow()
+                    for broker_id in before.keys() - self.cluster.brokers.keys():
+                        self.broker_left(before[broker_id])
+                case _:
+                    pass
+
+    async def _catch_up(self, outcome: Outcome) -> None:
+        """Read again what was refused, or may be written or not."""
+        log.info(
+            "somebody else wrote, or the connection went: reading again",
+            extra={"partitions": len(outcome.stale_rows), "topics": outcome.stale_topics, "unknown": outcome.unknown},
+        )
+        rows = np.array(sorted(set(outcome.stale_rows)), dtype=np.int32)
+        found, strangers = await refresh(self._session, self.cluster, rows, outcome)
+        self._carry_out(found)
+        if strangers:
+            await self._run(TopicsRead(strangers, ()))
+
+    def _on_stopped(self, event: StopReplicaAnswered) -> None:
+        self.post(event)
+
+    def _on_done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        if isinstance(error, OverloadedError):
+            log.warning("put off to the next look", extra={"event": task.get_name(), "why": str(error)})
+            return
+        if not isinstance(error, TenureLostError | ZooKeeperError):
+            # A defect. Whoever holds the cluster next reads everything anew: that is the safest way on.
+            log.error("unexpected failure", exc_info=error, extra={"event": task.get_name()})
+        self.end(f"{type(error).__name__}: {error}")

@@ -1,0 +1,84 @@
+"""Metrics of the controller, by the names of Kafka's own controller metrics in Prometheus' form.
+
+Leaves out serving them over HTTP (process).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from controller_core.model.changes import Change, PartitionStates
+from controller_core.model.cluster import Cluster
+from controller_core.model.events import Event
+from controller_core.model.ids import NO_LEADER, NOBODY
+
+PREFIX = "kafka_controller_kafkacontroller"
+EVENT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+"""Buckets around the controller's own target: 50 ms from a broker's end to its successors' news."""
+
+
+class Metrics:
+    """The controller's metrics in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.active = Gauge(
+            f"{PREFIX}_activecontrollercount", "1 while this process holds the cluster.", registry=self.registry
+        )
+        self.epoch = Gauge(f"{PREFIX}_controllerepoch", "Epoch of the present tenure.", registry=self.registry)
+        self.brokers = Gauge(f"{PREFIX}_activebrokercount", "Registered brokers.", registry=self.registry)
+        self.topics = Gauge(f"{PREFIX}_globaltopiccount", "Topics.", registry=self.registry)
+        self.all_partitions = Gauge(f"{PREFIX}_globalpartitioncount", "Partitions.", registry=self.registry)
+        self.offline = Gauge(f"{PREFIX}_offlinepartitionscount", "Partitions without a leader.", registry=self.registry)
+        self.imbalance = Gauge(
+            f"{PREFIX}_preferredreplicaimbalancecount",
+            "Partitions that their preferred replica does not lead.",
+            registry=self.registry,
+        )
+        self.to_delete = Gauge(f"{PREFIX}_topicstodeletecount", "Topics queued for deletion.", registry=self.registry)
+        self.moves = Gauge(
+            f"{PREFIX}_reassigningpartitionscount", "Partitions with a running reassignment.", registry=self.registry
+        )
+        self.elections = Counter(
+            "kafka_controller_controllerstats_leaderelections", "Leaders elected.", registry=self.registry
+        )
+        self.unclean_elections = Counter(
+            "kafka_controller_controllerstats_uncleanleaderelections",
+            "Leaders elected from outside the ISR.",
+            registry=self.registry,
+        )
+        self.event_seconds = Histogram(
+            "steward_controller_event_seconds",
+            "From an event's arrival to the end of its turn.",
+            ["event"],
+            buckets=EVENT_SECONDS,
+            registry=self.registry,
+        )
+
+    @contextmanager
+    def event(self, event: Event) -> Iterator[None]:
+        """Time an event."""
+        with self.event_seconds.labels(type(event).__name__).time():
+            yield
+
+    def change(self, change: Change) -> None:
+        """Count a committed change."""
+        if isinstance(change, PartitionStates):
+            self.elections.inc(int((change.leader != NO_LEADER).sum()))
+            if change.unclean is not None:
+                self.unclean_elections.inc(int(change.unclean.sum()))
+
+    def partitions(self, cluster: Cluster) -> None:
+        """Look at the whole cluster: a few passes over columns."""
+        columns = cluster.columns
+        rows = columns.used()
+        leader, preferred = columns.leader[rows], columns.replicas[rows, 0]
+        self.epoch.set(cluster.controller_epoch)
+        self.brokers.set(len(cluster.brokers))
+        self.topics.set(len(cluster.topics))
+        self.all_partitions.set(len(rows))
+        self.offline.set(int((~cluster.registered()[leader]).sum()))
+        self.imbalance.set(int(((leader != preferred) & (preferred != NOBODY)).sum()))
+        self.to_delete.set(len(cluster.deletions))
+        self.moves.set(len(cluster.moves))

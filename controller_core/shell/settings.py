@@ -1,0 +1,80 @@
+"""What a controller process is told at its start, checked before anything is opened.
+
+Leaves out the command line (steward) and what brokers tell (active.Defaults).
+"""
+
+import re
+from dataclasses import dataclass
+
+DEFAULT_CONTROLLER_ID = 1000
+"""`reserved.broker.max.id`'s default: ids above are handed out to brokers automatically, so the highest free one is ours."""
+DEFAULT_SESSION_TIMEOUT_MS = 6_000
+"""How long a dead controller keeps its place. Kafka's brokers take 18 s; a controller should be missed for less."""
+DEFAULT_METRICS_PORT = 9404
+"""Where `/metrics`, `/readyz` and `/healthz` are served: the port of the Prometheus JMX exporter's examples."""
+
+_LISTENER = re.compile(
+    r"(?P<name>[A-Za-z0-9_.-]{1,64})=(?P<host>\[[0-9A-Fa-f:]+\]|[^:,=\[\]]*):(?P<port>\d{1,5})"
+    r"(?:,(?P<advertised_host>\[[0-9A-Fa-f:]+\]|[^:,=\[\]]+):(?P<advertised_port>\d{1,5}))?"
+)
+MAX_PORT = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One of the controller's listeners: Kafka's listener name, where it listens, and where it says that it is."""
+
+    name: str
+    host: str
+    port: int
+    advertised_host: str
+    advertised_port: int
+
+
+def parse_listener(text: str) -> Listener:
+    """Read `NAME=HOST:PORT` or `NAME=HOST:PORT,ADVERTISED_HOST:ADVERTISED_PORT`. Raises ValueError.
+
+    >>> parse_listener("CLIENT=0.0.0.0:9092,controller.example:9092").advertised_host
+    'controller.example'
+    """
+    match = _LISTENER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"listener {text!r} is not NAME=HOST:PORT or NAME=HOST:PORT,ADVERTISED_HOST:ADVERTISED_PORT")
+    host, port = match["host"].strip("[]"), int(match["port"])
+    advertised_host = (match["advertised_host"] or host).strip("[]")
+    advertised_port = int(match["advertised_port"] or port)
+    if max(port, advertised_port) > MAX_PORT:
+        raise ValueError(f"listener {text!r} names a port over {MAX_PORT}")
+    if advertised_host in {"", "0.0.0.0", "::"}:  # noqa: S104 - looked for, not bound
+        raise ValueError(f"listener {text!r} listens on every address: say after a comma under which one it is reached")
+    return Listener(match["name"].upper(), host, port, advertised_host, advertised_port)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """Settings of one controller process."""
+
+    zookeeper: str
+    """`host:port,host:port/chroot`."""
+    controller_id: int
+    listeners: tuple[Listener, ...]
+    """One for each listener that the brokers have, by the same names, so that every client finds the controller."""
+    inter_broker_listener: str
+    """The listener by which brokers are told what to do, and by which they ask."""
+    session_timeout_ms: int = DEFAULT_SESSION_TIMEOUT_MS
+    rack: str | None = None
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = DEFAULT_METRICS_PORT
+
+    def __post_init__(self) -> None:
+        names = [listener.name for listener in self.listeners]
+        if not names:
+            raise ValueError("no listener is given: brokers and clients could not reach the controller")
+        if len(set(names)) != len(names):
+            raise ValueError(f"a listener is given twice: {', '.join(names)}")
+        if self.inter_broker_listener not in names:
+            raise ValueError(
+                f"the inter-broker listener {self.inter_broker_listener} is none of the listeners {', '.join(names)}"
+            )
+        if self.controller_id < 0:
+            raise ValueError(f"the controller's id is {self.controller_id}; a number from 0 on is needed")

@@ -1,0 +1,85 @@
+"""The state-change log: one line for each transition, in words and fields that a person can search for.
+
+Leaves out what is not a transition. Large changes are summed up after a bound, so that a broker's death with 100,000 leaders
+does not write 100,000 lines before anything else happens.
+"""
+
+import logging
+
+from controller_core.model.changes import (
+    BrokersObserved,
+    Change,
+    DeletionBlocked,
+    DeletionQueued,
+    DeletionStarted,
+    MovesFinished,
+    MovesStarted,
+    PartitionsAdded,
+    PartitionStates,
+    ShutdownBegun,
+    TopicAdded,
+    TopicRemoved,
+)
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import unpad
+from controller_core.model.ids import NO_LEADER
+
+log = logging.getLogger("steward.state_change")
+
+MAX_LINES_PER_CHANGE = 50
+"""Partitions of one change that get a line of their own; the others are counted."""
+
+
+def log_change(cluster: Cluster, change: Change) -> None:
+    """Write down a committed change; called before it is applied, so that what was is known still."""
+    match change:
+        case PartitionStates():
+            _log_states(cluster, change)
+        case BrokersObserved():
+            now, before = {broker.id for broker in change.brokers}, set(cluster.brokers)
+            if now != before:
+                log.info("brokers", extra={"came": sorted(now - before), "left": sorted(before - now)})
+        case ShutdownBegun(broker=broker):
+            log.info("broker is shutting down", extra={"broker": broker})
+        case TopicAdded(name=name, origin=origin):
+            log.info("topic", extra={"topic": name, "origin": origin.value, "partitions": len(change.partitions)})
+        case PartitionsAdded(topic=name):
+            log.info("partitions added", extra={"topic": name, "added": len(change.partitions)})
+        case MovesStarted(topic=name, moves=moves):
+            log.info("moves started", extra={"topic": name, "partitions": len(moves)})
+        case MovesFinished(topic=name, replicas=replicas):
+            log.info("moves finished", extra={"topic": name, "partitions": len(replicas)})
+        case DeletionQueued(topics=names):
+            log.info("deletion queued", extra={"topics": list(names)})
+        case DeletionStarted(topic=name):
+            log.info("deletion started", extra={"topic": name, "brokers": sorted(change.waiting)})
+        case DeletionBlocked(topic=name, reason=reason):
+            log.info("deletion waits", extra={"topic": name, "why": reason})
+        case TopicRemoved(topic=name):
+            log.info("topic removed", extra={"topic": name})
+        case _:
+            pass
+
+
+def _log_states(cluster: Cluster, change: PartitionStates) -> None:
+    columns = cluster.columns
+    for place, row in enumerate(change.rows[:MAX_LINES_PER_CHANGE].tolist()):
+        name = cluster.name_of(row)
+        unclean = change.unclean is not None and bool(change.unclean[place])
+        log.log(
+            logging.WARNING if unclean or change.leader[place] == NO_LEADER else logging.INFO,
+            "partition",
+            extra={
+                "topic": name.topic,
+                "partition": name.partition,
+                "leader_before": int(columns.leader[row]),
+                "leader": int(change.leader[place]),
+                "leader_epoch": int(change.leader_epoch[place]),
+                "isr_before": columns.isr_of(row),
+                "isr": unpad(change.isr[place]),
+                "unclean": unclean,
+            },
+        )
+    more = len(change.rows) - MAX_LINES_PER_CHANGE
+    if more > 0:
+        log.info("partitions, and more", extra={"more": more})

@@ -1,0 +1,157 @@
+"""Changes as groups of ZooKeeper operations: pure, so that a test reads what would be written.
+
+A group is what has to happen at once. Every transaction that carries groups is fenced by a check of `/controller_epoch`
+(the store adds it); in it, each write of ours names the version of the znode it was decided on.
+
+Some znodes may be there already (parents that another controller made before it died, a name queued twice, the
+configuration of a topic that was deleted by hand). `present` names those that a first try found; they are then set or left
+alone. Leaves out the removal of topics: what is to be removed must be read first.
+"""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller_core.model.changes import (
+    Change,
+    DeletionQueued,
+    MovesFinished,
+    MovesStarted,
+    Origin,
+    PartitionsAdded,
+    PartitionStates,
+    ProducerIdsAllocated,
+    TopicAdded,
+)
+from controller_core.model.cluster import Cluster, Topic
+from controller_core.model.columns import unpad
+from controller_core.model.ids import NO_EPOCH, NOBODY
+from controller_core.model.move import Move, Replicas
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats.configs import encode_config
+from kafka_zookeeper.formats.partition_columns import encode_partition_states
+from kafka_zookeeper.formats.producer_ids import ProducerIdBlock, encode_producer_id_block
+from kafka_zookeeper.formats.topics import TopicAssignment, encode_topic
+from kafka_zookeeper.writes import ANY_VERSION, Create, Operation, SetData
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Operations that must be done at once."""
+
+    operations: tuple[Operation, ...]
+    row: int = NO_EPOCH
+    """The row whose state this writes; -1 for others."""
+    topic: str = ""
+    """The topic whose znode this writes; empty for others."""
+
+
+def groups_of(cluster: Cluster, change: Change, present: AbstractSet[str]) -> list[Group]:
+    """Turn one change into groups; none for a change that is observed or lives in memory alone."""
+    match change:
+        case PartitionStates():
+            return _states(cluster, change, present)
+        case TopicAdded(origin=Origin.REQUESTED):
+            return [_new_topic(change, present)]
+        case TopicAdded(origin=Origin.REPAIRED):
+            return [_repaired_topic(change)]
+        case PartitionsAdded(origin=Origin.REQUESTED):
+            added = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
+            return [_assignment(cluster, cluster.topics[change.topic], replicas=added)]
+        case MovesStarted():
+            return [_assignment(cluster, cluster.topics[change.topic], moves=dict(change.moves))]
+        case MovesFinished():
+            return [_assignment(cluster, cluster.topics[change.topic], finished=dict(change.replicas))]
+        case DeletionQueued(origin=Origin.REQUESTED):
+            queued = [paths.delete_topic(name) for name in change.topics]
+            return [Group((Create(path, None),)) for path in queued if path not in present]
+        case ProducerIdsAllocated():
+            return [_producer_ids(cluster, change)]
+        case _:
+            return []
+
+
+def _new_topic(change: TopicAdded, present: AbstractSet[str]) -> Group:
+    """Write a topic's configuration and its assignment, in Kafka's order (AdminZkClient.createTopic)."""
+    config_path, config = paths.topic_config(change.name), encode_config(change.configs)
+    configured = SetData(config_path, config, ANY_VERSION) if config_path in present else Create(config_path, config)
+    replicas = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
+    document = encode_topic(TopicAssignment(replicas, topic_id=change.topic_id))
+    parent = Create(paths.partitions(change.name), None)
+    return Group((configured, Create(paths.topic(change.name), document), parent), topic=change.name)
+
+
+def _repaired_topic(change: TopicAdded) -> Group:
+    replicas = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
+    adding = {partition: move.adding for partition, move in change.moves.items()}
+    removing = {partition: move.removing for partition, move in change.moves.items()}
+    document = encode_topic(TopicAssignment(replicas, adding, removing, change.topic_id))
+    return Group((SetData(paths.topic(change.name), document, change.version),), topic=change.name)
+
+
+def _assignment(
+    cluster: Cluster,
+    topic: Topic,
+    replicas: dict[int, Replicas] | None = None,
+    moves: dict[int, Move] | None = None,
+    finished: dict[int, Replicas] | None = None,
+) -> Group:
+    """Write a topic's assignment as it is, with some partitions added, some moving, and some at the end of their move."""
+    columns = cluster.columns
+    all_replicas: dict[int, Replicas] = {}
+    all_moves: dict[int, Move] = {}
+    for row in topic.rows.tolist():
+        partition = int(columns.partition[row])
+        all_replicas[partition] = columns.replicas_of(row)
+        if row in cluster.moves and partition not in (finished or {}):
+            all_moves[partition] = cluster.moves[row]
+    all_moves |= moves or {}
+    all_replicas |= {partition: move.replicas for partition, move in all_moves.items()}
+    all_replicas |= (replicas or {}) | (finished or {})
+    document = encode_topic(
+        TopicAssignment(
+            all_replicas,
+            {partition: move.adding for partition, move in all_moves.items()},
+            {partition: move.removing for partition, move in all_moves.items()},
+            topic.topic_id,
+        )
+    )
+    return Group((SetData(paths.topic(topic.name), document, topic.version),), topic=topic.name)
+
+
+def _states(cluster: Cluster, change: PartitionStates, present: AbstractSet[str]) -> list[Group]:
+    """Write partitions' states, each a group of its own; a partition's first state is created with its parent."""
+    counts = (change.isr != NOBODY).sum(axis=1)
+    offsets = np.concatenate(([0], np.cumsum(counts)))
+    documents = encode_partition_states(
+        change.leader, change.leader_epoch, cluster.controller_epoch, change.isr[change.isr != NOBODY], offsets
+    )
+    versions = cluster.columns.partition_epoch[change.rows].tolist()
+    groups: list[Group] = []
+    for row, version, document in zip(change.rows.tolist(), versions, documents, strict=True):
+        name = cluster.name_of(row)
+        path = paths.partition_state(*name)
+        if version != NO_EPOCH:
+            groups.append(Group((SetData(path, document, version),), row))
+            continue
+        parent = paths.partition(*name)
+        parents: tuple[Operation, ...] = () if parent in present else (Create(parent, None),)
+        groups.append(Group((*parents, Create(path, document)), row))
+    return groups
+
+
+def parents_of(cluster: Cluster, change: Change) -> list[str]:
+    """Name the znodes that first states need above them and that another controller may or may not have made."""
+    if not isinstance(change, PartitionStates):
+        return []
+    first = change.rows[cluster.columns.partition_epoch[change.rows] == NO_EPOCH]
+    return [paths.partitions(topic.name) for topic, _ in cluster.by_topic(first.tolist())]
+
+
+def _producer_ids(cluster: Cluster, change: ProducerIdsAllocated) -> Group:
+    document = encode_producer_id_block(ProducerIdBlock(change.broker, change.first, change.last))
+    version = cluster.producer_ids.version
+    path = paths.PRODUCER_ID_BLOCK
+    written = Create(path, document) if version == NO_EPOCH else SetData(path, document, version)
+    return Group((written,))

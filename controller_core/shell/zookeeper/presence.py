@@ -1,0 +1,133 @@
+"""Who holds the cluster: taking `/controller`, and noticing that it is lost.
+
+The rules are Kafka's (KafkaController.elect; seed 002): whoever creates the ephemeral `/controller` and raises
+`/controller_epoch`, in one transaction, is the controller; the others wait for it to change.
+
+One rule is ours. A native broker that holds the cluster only stood in while no process of ours was there, so we take it
+back: one transaction deletes its znode, creates ours and raises the epoch (taking it in two steps loses the race against
+the other brokers: wire-facts, gotcha 3). The broker sees its znode go and resigns by itself. A holder that is no registered
+broker is another process of ours, and is left alone; so is a `/controller` that cannot be read or names nobody: as with
+Kafka, somebody has to remove it.
+
+Leaves out what is done with the cluster.
+"""
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats.controller import (
+    NO_CONTROLLER,
+    ControllerRegistration,
+    controller_id,
+    decode_controller_epoch,
+    encode_controller,
+    encode_controller_epoch,
+)
+from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_zookeeper.writes import Committed, Create, Delete, Operation, SetData
+
+log = logging.getLogger(__name__)
+
+STAND_BY_CHECK_S = 5.0
+"""A standby looks at `/controller` this often, watch or no watch."""
+RETRY_S = 0.05
+"""Pause after a lost race, so that two processes do not keep each other busy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The controller's place, as it was taken."""
+
+    epoch: int
+    epoch_version: int
+    """Version of `/controller_epoch`: the fence of every write."""
+    taken_from: int
+    """The broker that held it, or -1."""
+
+
+class Presence:
+    """One session's standing for the controller's place."""
+
+    def __init__(self, session: ZooKeeperSession, own_id: int) -> None:
+        self._session = session
+        self._own_id = own_id
+        self._changed = asyncio.Event()
+        self._complained_of: bytes | None = None
+
+    async def take(self) -> Place:
+        """Wait until the place can be taken, and take it."""
+        while True:
+            self._changed.clear()
+            holder = await self._session.get(paths.CONTROLLER, watch=self._on_change)
+            place = await self._try(holder)
+            if place is not None:
+                return place
+            if holder is None:
+                await asyncio.sleep(RETRY_S)
+                continue
+            try:
+                async with asyncio.timeout(STAND_BY_CHECK_S):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    async def lost(self) -> None:
+        """Wait until the place that was taken is another's, or nobody's."""
+        while True:
+            self._changed.clear()
+            holder = await self._session.get(paths.CONTROLLER, watch=self._on_change)
+            if holder is None or holder.ephemeral_owner != self._session.session_id:
+                return
+            await self._changed.wait()
+
+    def _on_change(self, _event: object) -> None:
+        self._changed.set()
+
+    async def _try(self, holder: Node | None) -> Place | None:
+        """Take the place if it is free, ours to take back, or left over from an earlier life of this session."""
+        if holder is None:
+            return await self._claim((), NO_CONTROLLER)
+        held_by = self._holder_id(holder)
+        if held_by == NO_CONTROLLER:
+            return None
+        is_native = await self._session.get(paths.broker(held_by)) is not None
+        if not is_native and held_by != self._own_id:
+            return None
+        if held_by == self._own_id and holder.ephemeral_owner != self._session.session_id:
+            # An earlier process of ours that died: its session ends by itself, and a live one must not be robbed.
+            return None
+        return await self._claim((Delete(paths.CONTROLLER, holder.version),), held_by)
+
+    def _holder_id(self, holder: Node) -> int:
+        try:
+            return controller_id(holder.data)
+        except FormatError as error:
+            if self._complained_of != holder.data:
+                self._complained_of = holder.data
+                log.error(
+                    "nobody can become the controller: /controller cannot be read; delete it", extra={"why": str(error)}
+                )
+            return NO_CONTROLLER
+
+    async def _claim(self, before: tuple[Operation, ...], taken_from: int) -> Place | None:
+        epoch_node = await self._session.get(paths.CONTROLLER_EPOCH)
+        if epoch_node is None:
+            # The very first controller of this cluster: Kafka begins with 0 as well, and raises it.
+            await self._session.multi([Create(paths.CONTROLLER_EPOCH, encode_controller_epoch(0))])
+            return None
+        epoch = decode_controller_epoch(epoch_node.data) + 1
+        registration = encode_controller(ControllerRegistration(self._own_id, int(time.time() * 1000)))
+        claim = (
+            *before,
+            Create(paths.CONTROLLER, registration, ephemeral=True),
+            SetData(paths.CONTROLLER_EPOCH, encode_controller_epoch(epoch), epoch_node.version),
+        )
+        result = await self._session.multi(claim)
+        if not isinstance(result, Committed):
+            return None
+        log.info("took the controller's place", extra={"controller_epoch": epoch, "taken_from": taken_from})
+        return Place(epoch, epoch_node.version + 1, taken_from)

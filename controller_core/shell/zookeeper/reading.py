@@ -1,0 +1,134 @@
+"""Reading what is written, as the core's values: brokers, topics, partition states, producer ids.
+
+Znodes that cannot be understood cost only themselves: they are named in the log once and left out, as Kafka does or better.
+Leaves out watching, and everything that changes.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from controller_core.model.broker import Broker, Endpoint
+from controller_core.model.changes import StatesObserved
+from controller_core.model.cluster import Cluster, ProducerIds
+from controller_core.model.columns import IntArray
+from controller_core.model.events import TopicRecord
+from controller_core.model.ids import MAX_BROKER_ID, NOBODY
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats.brokers import decode_broker
+from kafka_zookeeper.formats.configs import decode_config
+from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.formats.partition_columns import decode_partition_states
+from kafka_zookeeper.formats.producer_ids import decode_producer_id_block
+from kafka_zookeeper.formats.topics import decode_topic
+from kafka_zookeeper.session import Node, ZooKeeperSession
+
+log = logging.getLogger(__name__)
+
+UNCLEAN_ELECTION = "unclean.leader.election.enable"
+
+
+def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tuple[Broker, ...]:
+    """Read registrations; one that went meanwhile, or that cannot be understood, is left out.
+
+    So is a broker under the controller's own id: nothing that it does could be told from what we do.
+    """
+    brokers: list[Broker] = []
+    for name, node in nodes.items():
+        if node is None or not (name.isascii() and name.isdigit()) or int(name) > MAX_BROKER_ID:
+            continue
+        broker_id = int(name)
+        if broker_id == controller_id:
+            log.error(
+                "a broker has the controller's id and is left out: give the controller another", extra={"id": name}
+            )
+            continue
+        try:
+            found = decode_broker(broker_id, node.data)
+        except FormatError as error:
+            log.error(
+                "broker left out: its registration cannot be read", extra={"broker": broker_id, "why": str(error)}
+            )
+            continue
+        endpoints = tuple(
+            Endpoint(endpoint.listener, endpoint.host, endpoint.port, endpoint.security_protocol)
+            for endpoint in found.endpoints
+        )
+        brokers.append(Broker(broker_id, node.czxid, endpoints, found.rack))
+    return tuple(brokers)
+
+
+async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[TopicRecord, ...]:
+    """Read topics' assignments; one that went meanwhile, or that cannot be understood, is left out."""
+    nodes = await session.multi_get([paths.topic(name) for name in names])
+    records: list[TopicRecord] = []
+    for name, node in zip(names, nodes, strict=True):
+        if node is None:
+            continue
+        try:
+            found = decode_topic(name, node.data)
+        except FormatError as error:
+            log.error("topic left out: its assignment cannot be read", extra={"topic": name, "why": str(error)})
+            continue
+        records.append(TopicRecord(name, found.topic_id, found.replicas, found.adding, found.removing, node.version))
+    return tuple(records)
+
+
+async def read_states(session: ZooKeeperSession, cluster: Cluster, rows: IntArray) -> StatesObserved | None:
+    """Read the states of rows; None when none of them has one."""
+    names = [cluster.name_of(row) for row in rows.tolist()]
+    where = [paths.partition_state(*name) for name in names]
+    nodes = await session.multi_get(where)
+    columns = decode_partition_states(where, [None if node is None else node.data for node in nodes])
+    for place, error in columns.errors.items():
+        log.error("partition state cannot be read", extra={"partition": str(names[place]), "why": str(error)})
+    there = np.flatnonzero(columns.present)
+    if not len(there):
+        return None
+    counts = np.diff(columns.isr_offsets)
+    versions = np.array([NOBODY if node is None else node.version for node in nodes], dtype=np.int32)
+    return StatesObserved(
+        rows[there],
+        columns.leader[there],
+        columns.leader_epoch[there],
+        _rectangle(columns.isr, columns.isr_offsets, counts)[there],
+        versions[there],
+        columns.controller_epoch[there],
+    )
+
+
+def _rectangle(flat: IntArray, offsets: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> IntArray:
+    """Turn lists one after another into a rectangle, padded with -1."""
+    width = int(counts.max(initial=1))
+    slots = np.arange(width)
+    filled = slots < counts[:, None]
+    rectangle = np.full((len(counts), width), NOBODY, dtype=np.int32)
+    rectangle[filled] = flat[(offsets[:-1, None] + slots)[filled]]
+    return rectangle
+
+
+async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -> set[str]:
+    """Read which topics allow a leader from outside the ISR."""
+    where = [paths.topic_config(name) for name in names]
+    nodes = await session.multi_get(where)
+    unclean: set[str] = set()
+    for name, path, node in zip(names, where, nodes, strict=True):
+        try:
+            config = decode_config(path, None if node is None else node.data)
+        except FormatError as error:
+            log.error("topic configuration cannot be read", extra={"topic": name, "why": str(error)})
+            continue
+        if config.get(UNCLEAN_ELECTION, "").strip().lower() == "true":
+            unclean.add(name)
+    return unclean
+
+
+async def read_producer_ids(session: ZooKeeperSession) -> ProducerIds:
+    """Read the last block of producer ids. Raises FormatError: handing out ids twice must not be risked."""
+    node = await session.get(paths.PRODUCER_ID_BLOCK)
+    if node is None:
+        return ProducerIds()
+    block = decode_producer_id_block(node.data)
+    return ProducerIds(-1 if block is None else block.last_producer_id, node.version)

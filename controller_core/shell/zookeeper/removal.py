@@ -1,0 +1,74 @@
+"""Removing what belongs to a deleted topic: its znodes from the leaves up, its configuration, its name in the queue last.
+
+A controller that dies half-way leaves the name in the queue, so that the next one goes on; what is gone already is no
+error. What is below the topic is read first, since nobody vouches for what others wrote there.
+
+Leaves out when a topic may be removed.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from kafka_zookeeper import paths
+from kafka_zookeeper.writes import ANY_VERSION, Committed, Delete, Operation, Refused, RefusedReason
+
+MAX_DEPTH = 8
+"""Levels below a topic's znode: Kafka has three. Deeper ones are somebody's mistake, and the topic stays queued."""
+MAX_TRIES = 8
+"""Times that a removal is read and tried anew, should someone write below the topic meanwhile."""
+MAX_DELETES = 500
+"""Deletes in one transaction: see `kafka_zookeeper.writes.MAX_BATCH_OPERATIONS`."""
+
+
+class Transactor(Protocol):
+    """What a removal needs of the store."""
+
+    async def transact(self, operations: Sequence[Operation]) -> Committed | Refused | None:
+        """Do operations at once behind the fence."""
+
+    async def children_of(self, parents: Sequence[str]) -> list[list[str] | None]:
+        """List the children of many znodes; None for one that is not there."""
+
+
+async def remove_topic(store: Transactor, topic: str) -> bool:
+    """Remove all that is written of a topic; False when it is not known to be all gone."""
+    for _ in range(MAX_TRIES):
+        below = await _tree(store, paths.topic(topic))
+        doomed = [*reversed(below), paths.topic_config(topic), paths.delete_topic(topic)]
+        if await _delete(store, doomed):
+            return True
+    return False
+
+
+async def forget_deletions(store: Transactor, names: Sequence[str]) -> bool:
+    """Take names out of the queue of deletions."""
+    return await _delete(store, [paths.delete_topic(name) for name in names])
+
+
+async def _tree(store: Transactor, root: str) -> list[str]:
+    """List a znode and all below it, parents before children; nothing where it is not there."""
+    found: list[str] = []
+    level = [root]
+    for _ in range(MAX_DEPTH):
+        children = await store.children_of(level)
+        there = [(path, names) for path, names in zip(level, children, strict=True) if names is not None]
+        found += [path for path, _ in there]
+        level = [f"{path}/{name}" for path, names in there for name in names]
+        if not level:
+            break
+    return found
+
+
+async def _delete(store: Transactor, doomed: Sequence[str]) -> bool:
+    """Delete znodes in order; those that are gone are passed over. False: unknown, or one has children again."""
+    left = list(doomed)
+    while left:
+        batch = left[:MAX_DELETES]
+        result = await store.transact([Delete(path, ANY_VERSION) for path in batch])
+        if isinstance(result, Committed):
+            left = left[len(batch) :]
+        elif isinstance(result, Refused) and result.reason is RefusedReason.NO_NODE:
+            left.remove(batch[result.index - 1])
+        else:
+            return False
+    return True

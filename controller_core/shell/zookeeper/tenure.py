@@ -1,0 +1,86 @@
+"""The beginning of a tenure: everything is read once, in bulk, and becomes the cluster's state.
+
+Leaves out how the place was taken (presence), and watching (watching): whatever changes between this read and the first
+look is found by that look.
+"""
+
+import logging
+import time
+
+from controller_core.cluster.observed import added_topic
+from controller_core.cluster.transition import apply
+from controller_core.model.changes import BrokersObserved, DeletionQueued, Origin
+from controller_core.model.cluster import Cluster
+from controller_core.shell.zookeeper.presence import Place
+from controller_core.shell.zookeeper.reading import (
+    decode_brokers,
+    read_producer_ids,
+    read_states,
+    read_topics,
+    read_unclean_topics,
+)
+from controller_core.shell.zookeeper.store import Store
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats.cluster_id import decode_cluster_id
+from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.session import ZooKeeperSession
+
+log = logging.getLogger(__name__)
+
+WATCHED_PARENTS = (
+    "/brokers",
+    paths.BROKER_IDS,
+    paths.TOPICS,
+    "/config",
+    "/config/topics",
+    paths.CONFIG_CHANGES,
+    "/admin",
+    paths.DELETE_TOPICS,
+)
+"""Znodes that brokers make as well when they start (ZkData.PersistentZkPaths); a controller may be there before them."""
+
+
+async def make_parents(store: Store) -> None:
+    """Make the znodes that are watched, where they are missing."""
+    await store.ensure(WATCHED_PARENTS)
+
+
+async def load_cluster(session: ZooKeeperSession, controller_id: int, place: Place) -> Cluster:
+    """Read brokers, topics, states, deletions and producer ids. Raises FormatError where going on would risk data."""
+    started = time.perf_counter()
+    cluster = Cluster(controller_id, place.epoch)
+    ids = await session.children(paths.BROKER_IDS) or []
+    nodes = await session.multi_get([f"{paths.BROKER_IDS}/{name}" for name in ids])
+    apply(cluster, BrokersObserved(decode_brokers(dict(zip(ids, nodes, strict=True)), controller_id)))
+    names = await session.children(paths.TOPICS) or []
+    for record in await read_topics(session, names):
+        apply(cluster, added_topic(cluster, record, repaired=False))
+    states = await read_states(session, cluster, cluster.columns.used())
+    if states is not None:
+        apply(cluster, states)
+    cluster.unclean_topics = await read_unclean_topics(session, list(cluster.topics))
+    cluster.producer_ids = await read_producer_ids(session)
+    queued = tuple(name for name in await session.children(paths.DELETE_TOPICS) or [] if name in cluster.topics)
+    apply(cluster, DeletionQueued(queued, Origin.OBSERVED))
+    log.info(
+        "read the cluster",
+        extra={
+            "brokers": sorted(cluster.brokers),
+            "topics": len(cluster.topics),
+            "partitions": len(cluster.columns.used()),
+            "milliseconds": round((time.perf_counter() - started) * 1000, 1),
+        },
+    )
+    return cluster
+
+
+async def read_cluster_id(session: ZooKeeperSession) -> str:
+    """Read the cluster's id; empty where no broker has made one yet."""
+    node = await session.get(paths.CLUSTER_ID)
+    if node is None:
+        return ""
+    try:
+        return decode_cluster_id(node.data)
+    except FormatError as error:
+        log.error("the cluster's id cannot be read", extra={"why": str(error)})
+        return ""

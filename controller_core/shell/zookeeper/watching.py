@@ -1,0 +1,58 @@
+"""Watching brokers, topics and the queue of deletions: each a level, read whole whenever it may have changed.
+
+A watch only says "look again". The look arms the watch with the read, so nothing falls between two watches; a connection
+that broke counts as a change. What is read is compared with what is known by the core, so a look too many changes nothing.
+
+Leaves out what follows.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from controller_core.model.events import BrokersRead, DeletionsRead, Event, TopicsRead
+from controller_core.shell.controller import Controller
+from controller_core.shell.zookeeper.reading import decode_brokers, read_topics
+from kafka_zookeeper import paths
+from kafka_zookeeper.session import ZooKeeperSession
+
+Changed = Callable[[object], None]
+Look = Callable[[Changed], Coroutine[Any, Any, Event | None]]
+
+
+class Watching:
+    """The looks of one tenure."""
+
+    def __init__(self, controller: Controller, session: ZooKeeperSession) -> None:
+        self._controller = controller
+        self._session = session
+
+    def start(self) -> None:
+        """Look, and look again, until the tenure ends."""
+        for name, look in (("brokers", self._brokers), ("topics", self._topics), ("deletions", self._deletions)):
+            self._controller.spawn(self._follow(look), f"watch {name}")
+
+    async def _follow(self, look: Look) -> None:
+        changed = asyncio.Event()
+        while True:
+            changed.clear()
+            await self._controller.look(lambda: look(lambda _: changed.set()))
+            await changed.wait()
+
+    async def _brokers(self, changed: Changed) -> Event | None:
+        ids = await self._session.children(paths.BROKER_IDS, watch=changed) or []
+        # One watch a broker as well: a registration's endpoints may change in place.
+        nodes = await asyncio.gather(*(self._session.get(f"{paths.BROKER_IDS}/{name}", watch=changed) for name in ids))
+        return BrokersRead(decode_brokers(dict(zip(ids, nodes, strict=True)), self._controller.cluster.controller_id))
+
+    async def _topics(self, changed: Changed) -> Event | None:
+        names = set(await self._session.children(paths.TOPICS, watch=changed) or [])
+        known = self._controller.cluster.topics
+        added = await read_topics(self._session, sorted(names - set(known)))
+        removed = tuple(sorted(set(known) - names))
+        return TopicsRead(added, removed) if added or removed else None
+
+    async def _deletions(self, changed: Changed) -> Event | None:
+        names = set(await self._session.children(paths.DELETE_TOPICS, watch=changed) or [])
+        strange = tuple(sorted(names - set(self._controller.cluster.deletions)))
+        return DeletionsRead(strange) if strange else None

@@ -1,0 +1,5 @@
+"""`python -m steward`."""
+
+from steward.main import app
+
+app()

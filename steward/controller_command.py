@@ -1,0 +1,35 @@
+"""`steward controller`: from options to a running controller process. Leaves out what that process does."""
+
+import asyncio
+import logging
+import signal
+import sys
+
+from controller_core.shell.process import ControllerProcess, IdentityError
+from controller_core.shell.settings import ControllerSettings
+from kafka_zookeeper.errors import ConnectFailedError
+
+log = logging.getLogger(__name__)
+
+EXIT_WRONG_SETTINGS = 2
+"""As typer's own exit code for options that cannot be."""
+EXIT_FAILED = 1
+
+
+def run_controller(settings: ControllerSettings) -> int:
+    """Run until SIGTERM or SIGINT; returns the exit code."""
+    return asyncio.run(_run(settings))
+
+
+async def _run(settings: ControllerSettings) -> int:
+    process = ControllerProcess(settings)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, process.stop)
+    try:
+        await process.run()
+    except (IdentityError, ConnectFailedError, OSError) as error:
+        log.error("the controller cannot run", extra={"why": str(error)})
+        sys.stderr.write(f"steward controller: {error}\n")
+        return EXIT_WRONG_SETTINGS if isinstance(error, IdentityError) else EXIT_FAILED
+    return 0

@@ -1,0 +1,53 @@
+"""Logs on stderr: JSON lines for machines, or one line of words for people. Leaves out what is logged."""
+
+import json
+import logging
+import sys
+import time
+from enum import StrEnum
+
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+class LogFormat(StrEnum):
+    """How log records are written."""
+
+    JSON = "json"
+    TEXT = "text"
+
+
+def _extras(record: logging.LogRecord) -> dict[str, object]:
+    return {key: value for key, value in record.__dict__.items() if key not in _STANDARD and not key.startswith("_")}
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line; whatever was passed as `extra` are fields of their own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
+        document = {"time": stamp, "level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        document |= {key: value for key, value in _extras(record).items() if key not in document}
+        if record.exc_info:
+            document["exception"] = self.formatException(record.exc_info)
+        return json.dumps(document, default=str, ensure_ascii=False)
+
+
+class TextFormatter(logging.Formatter):
+    """Time, level, words, and `key=value` for what was passed as `extra`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record."""
+        stamp = time.strftime("%H:%M:%S", time.localtime(record.created)) + f".{int(record.msecs):03d}"
+        fields = "".join(f" {key}={value}" for key, value in _extras(record).items())
+        text = f"{stamp} {record.levelname:7} {record.name}: {record.getMessage()}{fields}"
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+def set_up_logs(log_format: LogFormat, level: str) -> None:
+    """Send all logs to stderr. Raises ValueError for a level that there is not."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if log_format is LogFormat.JSON else TextFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # kazoo writes a line a request and three a reconnect; the session says what matters.
+    logging.getLogger("kazoo").setLevel(logging.ERROR)

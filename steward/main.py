@@ -1,0 +1,119 @@
+"""The command line. Every option can be an environment variable (`STEWARD_…`), as a pod's manifest sets it.
+
+Leaves out what the commands do: each is a module of its own, imported when it is asked for, so that the controller does not
+carry the operator's libraries.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from steward.logs import LogFormat, set_up_logs
+
+app = typer.Typer(
+    name="steward",
+    help="Kafka's controller as a Kubernetes operator.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+LogFormatOption = Annotated[LogFormat, typer.Option(envvar="STEWARD_LOG_FORMAT", help="How logs are written.")]
+LogLevelOption = Annotated[str, typer.Option(envvar="STEWARD_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")]
+
+
+def _logs(log_format: LogFormat, log_level: str) -> None:
+    try:
+        set_up_logs(log_format, log_level)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--log-level") from error
+
+
+@app.callback()
+def _steward() -> None:
+    """Kafka's controller as a Kubernetes operator."""
+
+
+@app.command()
+def controller(
+    zookeeper: Annotated[
+        str, typer.Option(envvar="STEWARD_ZOOKEEPER", help="zookeeper.connect: HOST:PORT,HOST:PORT/CHROOT.")
+    ],
+    listener: Annotated[
+        list[str],
+        typer.Option(
+            envvar="STEWARD_LISTENERS",
+            help="NAME=HOST:PORT[,ADVERTISED_HOST:ADVERTISED_PORT], once for each listener of the brokers.",
+        ),
+    ],
+    controller_id: Annotated[
+        int,
+        typer.Option("--id", envvar="STEWARD_ID", min=0, help="An id no broker has, at most reserved.broker.max.id."),
+    ] = 1000,
+    inter_broker_listener: Annotated[
+        str | None,
+        typer.Option(envvar="STEWARD_INTER_BROKER_LISTENER", help="inter.broker.listener.name; the first by default."),
+    ] = None,
+    session_timeout_ms: Annotated[
+        int, typer.Option(envvar="STEWARD_SESSION_TIMEOUT_MS", min=1000, help="Session with ZooKeeper.")
+    ] = 6000,
+    rack: Annotated[str | None, typer.Option(envvar="STEWARD_RACK", help="Rack to be listed under.")] = None,
+    metrics_host: Annotated[
+        str, typer.Option(envvar="STEWARD_METRICS_HOST", help="Address of /metrics, /healthz and /readyz.")
+    ] = "127.0.0.1",
+    metrics_port: Annotated[int, typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535)] = 9404,
+    log_format: LogFormatOption = LogFormat.JSON,
+    log_level: LogLevelOption = "INFO",
+) -> None:
+    """Run the controller of a Kafka cluster in ZooKeeper mode."""
+    from controller_core.shell.settings import ControllerSettings, parse_listener  # noqa: PLC0415 - see the module
+    from kafka_zookeeper.settings import ZooKeeperSettings  # noqa: PLC0415
+    from steward.controller_command import run_controller  # noqa: PLC0415
+
+    _logs(log_format, log_level)
+    try:
+        ZooKeeperSettings(zookeeper, session_timeout_ms)
+        listeners = tuple(map(parse_listener, listener))
+        inter_broker = (inter_broker_listener or (listeners[0].name if listeners else "")).upper()
+        settings = ControllerSettings(
+            zookeeper, controller_id, listeners, inter_broker, session_timeout_ms, rack, metrics_host, metrics_port
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    raise typer.Exit(run_controller(settings))
+
+
+@app.command()
+def operator(
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(envvar="KUBECONFIG", help="Kubeconfig; without one the pod's own account is used."),
+    ] = None,
+    context: Annotated[str | None, typer.Option(envvar="STEWARD_CONTEXT", help="Context of the kubeconfig.")] = None,
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option(envvar="STEWARD_NAMESPACES", help="Namespace to serve, may be repeated; all by default."),
+    ] = None,
+    metrics_port: Annotated[int, typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535)] = 9405,
+    health_port: Annotated[int, typer.Option(envvar="STEWARD_HEALTH_PORT", min=0, max=65535)] = 9406,
+    resync_interval_s: Annotated[
+        float, typer.Option(envvar="STEWARD_RESYNC_INTERVAL_S", min=1, help="Pause between looks at everything.")
+    ] = 120,
+    log_format: LogFormatOption = LogFormat.JSON,
+    log_level: LogLevelOption = "INFO",
+) -> None:
+    """Run the Kubernetes operator: Topic, Reassignment and Cluster resources."""
+    from steward.operator_command import run_operator  # noqa: PLC0415 - see the module
+
+    _logs(log_format, log_level)
+    raise typer.Exit(
+        run_operator(
+            kubeconfig=kubeconfig,
+            context=context,
+            namespaces=tuple(namespace or ()),
+            metrics_port=metrics_port,
+            health_port=health_port,
+            resync_interval_s=resync_interval_s,
+        )
+    )
