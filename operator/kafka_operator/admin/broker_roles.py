@@ -1,0 +1,46 @@
+"""Which of the nodes that a cluster lists as brokers hold data.
+
+A controller of ours stands in the list of brokers so that clients can reach it, and is none: it must not be counted, nor named in
+a plan. It says so in Kafka's own words: its setting `process.roles` is "controller" alone. A stock broker's is empty (ZooKeeper
+mode) or contains "broker"; a cluster that does not tell counts as made of brokers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.admin import ConfigResourceType
+from kafka.errors import KafkaError
+from kafka.protocol.admin import DescribeConfigsRequest
+
+from kafka_operator.admin.connection import Connection
+
+PROCESS_ROLES = "process.roles"
+CONTROLLER_ALONE = {"controller"}
+
+
+def only_brokers(connection: Connection, metadata: Any) -> tuple[int, ...]:
+    """Return the ids of the brokers in a Metadata answer, ascending."""
+    listed = sorted(int(broker.node_id) for broker in metadata.brokers)
+    controller_id = int(metadata.controller_id)
+    if controller_id in listed and _is_controller_alone(connection, controller_id):
+        listed.remove(controller_id)
+    return tuple(listed)
+
+
+def _is_controller_alone(connection: Connection, node_id: int) -> bool:
+    known = connection.controller_alone.get(node_id)
+    if known is None:
+        known = connection.controller_alone[node_id] = _ask(connection, node_id)
+    return known
+
+
+def _ask(connection: Connection, node_id: int) -> bool:
+    resources = [(int(ConfigResourceType.BROKER), str(node_id), [PROCESS_ROLES])]
+    request = DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
+    try:
+        response = connection.to_node(request, node_id)
+    except KafkaError:
+        return False
+    values = [entry.value for result in response.results for entry in result.configs if entry.name == PROCESS_ROLES]
+    return any({role.strip() for role in (value or "").split(",")} == CONTROLLER_ALONE for value in values)

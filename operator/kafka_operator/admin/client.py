@@ -1,0 +1,190 @@
+"""The Admin port on kafka-python: each call in a worker thread, on a connection that is renewed when it fails.
+
+A call is tried twice: once on the connection that is there, which may be stale, and once on a new one. Every call may be repeated:
+what has happened already is seen at the engine's next look, or answered with "already exists".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from kafka.errors import KafkaError
+
+from kafka_operator.admin import requests
+from kafka_operator.admin.broker_roles import only_brokers
+from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
+from kafka_operator.admin.port import (
+    AdminError,
+    CallRefusedError,
+    ClusterUnreachableError,
+    ControllerUnavailableError,
+    Refusals,
+)
+from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
+from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
+from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.metrics import Metrics
+from kafka_operator.resources.reassignment import Partition
+
+ATTEMPTS = 2
+"""One on the connection at hand, one on a new one; more is the engine's business, which backs off."""
+
+THREADS = 4
+"""Calls of one cluster at a time: a batch of Topics, one of Reassignments, a look at the cluster, and one to spare."""
+
+CALL_TIMEOUT_S = 60.0
+"""The last resort: longer than both attempts with all their own limits, so that a hung thread cannot hold the engine."""
+
+T = TypeVar("T")
+
+
+class KafkaAdmin:
+    """One cluster through kafka-python; opened at the first call."""
+
+    def __init__(self, bootstrap_servers: Sequence[str], metrics: Metrics) -> None:
+        self._bootstrap_servers = tuple(bootstrap_servers)
+        self._metrics = metrics
+        self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="kafka-admin")
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._closed = False
+
+    async def describe_cluster(self) -> ClusterSeen:
+        """Return the cluster's id, controller and brokers; a controller that is no broker is not counted as one."""
+
+        def work(connection: Connection) -> ClusterSeen:
+            response = connection.to_any(requests.metadata_request([]))
+            broker_ids = only_brokers(connection, response)
+            return ClusterSeen(response.cluster_id or "", response.controller_id, broker_ids)
+
+        return await self._call("describe_cluster", work)
+
+    async def describe_topics(self, names: Sequence[str]) -> Mapping[str, KafkaTopic | Failure]:
+        """Return the topics that exist, without their settings, as the controller sees them."""
+        if not names:
+            return {}
+        request = requests.metadata_request(names)
+        return requests.topics_of(await self._controller_call("describe_topics", request, lambda _: ()))
+
+    async def describe_configs(
+        self, wanted: Mapping[str, frozenset[str]]
+    ) -> Mapping[str, Mapping[str, ConfigValue] | Failure]:
+        """Return those of the wanted settings that are set on the topics themselves."""
+        if not wanted:
+            return {}
+        request = requests.describe_configs_request(wanted)
+        return requests.configs_of(
+            await self._controller_call("describe_configs", request, lambda r: _codes(r.results))
+        )
+
+    async def create_topics(self, topics: Sequence[CreateTopic]) -> Refusals:
+        """Create topics."""
+        request = requests.create_topics_request(topics, OPERATION_TIMEOUT_MS)
+        response = await self._controller_call("create_topics", request, lambda r: _codes(r.topics))
+        return requests.refused_topics(response.topics)
+
+    async def grow_topics(self, topics: Sequence[GrowTopic]) -> Refusals:
+        """Add partitions."""
+        request = requests.create_partitions_request(topics, OPERATION_TIMEOUT_MS)
+        response = await self._controller_call("create_partitions", request, lambda r: _codes(r.results))
+        return requests.refused_topics(response.results)
+
+    async def alter_configs(self, topics: Sequence[AlterConfig]) -> Refusals:
+        """Set and reset settings of topics."""
+        request = requests.alter_configs_request(topics)
+        response = await self._controller_call("alter_configs", request, lambda r: _codes(r.responses))
+        return requests.refused_topics(response.responses, "resource_name")
+
+    async def delete_topics(self, names: Sequence[str]) -> Refusals:
+        """Delete topics and their data."""
+        request = requests.delete_topics_request(names, OPERATION_TIMEOUT_MS)
+        response = await self._controller_call("delete_topics", request, lambda r: _codes(r.responses))
+        return requests.refused_topics(response.responses)
+
+    async def list_reassignments(self) -> Moves:
+        """Return all partitions that are being reassigned."""
+        request = requests.list_reassignments_request(OPERATION_TIMEOUT_MS)
+        response = await self._controller_call("list_reassignments", request, lambda r: (r.error_code,))
+        _raise_refusal(response.error_code, response.error_message)
+        return requests.moves_of(response)
+
+    async def alter_reassignments(
+        self, targets: Mapping[Partition, tuple[int, ...] | None]
+    ) -> Mapping[Partition, Failure]:
+        """Begin moves and cancel moves; one that is over already counts as cancelled."""
+        request = requests.alter_reassignments_request(targets, OPERATION_TIMEOUT_MS)
+        response = await self._controller_call("alter_reassignments", request, lambda r: (r.error_code,))
+        _raise_refusal(response.error_code, response.error_message)
+        return {
+            partition: failure
+            for partition, failure in requests.refused_partitions(response).items()
+            if not (targets.get(partition) is None and failure.code == NO_REASSIGNMENT_IN_PROGRESS)
+        }
+
+    async def close(self) -> None:
+        """Close the connection; calls that are under way fail."""
+        self._closed = True
+        await asyncio.to_thread(self._drop, self._connection)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _controller_call(self, name: str, request: Any, codes_of: Callable[[Any], Iterable[int]]) -> Any:
+        return await self._call(name, lambda connection: connection.to_controller(request, codes_of))
+
+    async def _call(self, name: str, work: Callable[[Connection], T]) -> T:
+        if self._closed:
+            raise ClusterUnreachableError("the connection was closed")
+        loop = asyncio.get_running_loop()
+        with self._metrics.admin_call(name):
+            try:
+                return await asyncio.wait_for(loop.run_in_executor(self._threads, self._attempts, work), CALL_TIMEOUT_S)
+            except TimeoutError:
+                await asyncio.to_thread(self._drop, self._connection)
+                raise ControllerUnavailableError(f"{name} gave no answer in {CALL_TIMEOUT_S:.0f} s") from None
+
+    def _attempts(self, work: Callable[[Connection], T]) -> T:
+        trouble: Exception | None = None
+        for _ in range(ATTEMPTS):
+            connection = self._connected()
+            try:
+                return work(connection)
+            except ControllerUnavailableError as error:
+                trouble = error
+            except AdminError:
+                raise
+            except (KafkaError, OSError, RuntimeError) as error:
+                self._drop(connection)
+                trouble = error
+        raise ControllerUnavailableError(f"{type(trouble).__name__}: {trouble}") from trouble
+
+    def _connected(self) -> Connection:
+        with self._lock:
+            if self._closed:
+                raise ClusterUnreachableError("the connection was closed")
+            if self._connection is None:
+                try:
+                    self._connection = Connection(self._bootstrap_servers)
+                except (KafkaError, OSError) as error:
+                    raise ClusterUnreachableError(f"{type(error).__name__}: {error}") from error
+            return self._connection
+
+    def _drop(self, connection: Connection | None) -> None:
+        """Close a connection that failed, unless another thread has done so."""
+        with self._lock:
+            if connection is None or connection is not self._connection:
+                return
+            self._connection = None
+        connection.close()
+
+
+def _codes(results: Iterable[Any]) -> Iterable[int]:
+    return [result.error_code for result in results]
+
+
+def _raise_refusal(code: int, message: str | None) -> None:
+    failure = requests.failure_of(code, message)
+    if failure is not None:
+        raise CallRefusedError(failure)

@@ -1,0 +1,84 @@
+"""The Admin calls that the operator makes, as one small interface.
+
+Each call takes many items and answers for each of them; one bad item never spoils the call. What fails as a whole is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
+from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.resources.reassignment import Partition
+
+Refusals = Mapping[str, Failure]
+"""Topic -> why its part of the call failed; a topic that is not in it succeeded."""
+
+
+class AdminError(Exception):
+    """An Admin call that failed as a whole."""
+
+
+class ClusterUnreachableError(AdminError):
+    """No broker of the cluster answers."""
+
+
+class ControllerUnavailableError(AdminError):
+    """Brokers answer, the controller does not: it is being replaced, or cut off."""
+
+
+class CallRefusedError(AdminError):
+    """The cluster answers and refuses the whole call."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.name}: {failure.message}")
+        self.failure = failure
+
+
+class Admin(Protocol):
+    """One cluster, over its Admin protocol; every call may raise AdminError."""
+
+    async def describe_cluster(self) -> ClusterSeen:
+        """Return the cluster's id, controller and brokers."""
+        ...
+
+    async def describe_topics(self, names: Sequence[str]) -> Mapping[str, KafkaTopic | Failure]:
+        """Return the topics that exist, without their settings; a topic that does not exist is missing."""
+        ...
+
+    async def describe_configs(
+        self, wanted: Mapping[str, frozenset[str]]
+    ) -> Mapping[str, Mapping[str, ConfigValue] | Failure]:
+        """Return, for each topic, those of the wanted settings that are set on the topic itself."""
+        ...
+
+    async def create_topics(self, topics: Sequence[CreateTopic]) -> Refusals:
+        """Create topics."""
+        ...
+
+    async def grow_topics(self, topics: Sequence[GrowTopic]) -> Refusals:
+        """Add partitions."""
+        ...
+
+    async def alter_configs(self, topics: Sequence[AlterConfig]) -> Refusals:
+        """Set and reset settings of topics."""
+        ...
+
+    async def delete_topics(self, names: Sequence[str]) -> Refusals:
+        """Delete topics and their data."""
+        ...
+
+    async def list_reassignments(self) -> Moves:
+        """Return all partitions that are being reassigned."""
+        ...
+
+    async def alter_reassignments(
+        self, targets: Mapping[Partition, tuple[int, ...] | None]
+    ) -> Mapping[Partition, Failure]:
+        """Begin moves, and cancel those whose target is None; return the partitions that were refused."""
+        ...
+
+    async def close(self) -> None:
+        """Close every connection; calls that are under way fail."""
+        ...

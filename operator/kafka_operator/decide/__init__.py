@@ -1,0 +1,7 @@
+"""The operator's decisions: what a resource says, what the cluster shows, hence one step.
+
+    Resource + view of the cluster ──► decide ──► Step ──► the engine carries it out and looks again
+
+Pure: no socket, clock, random source, thread or log. A step is one effect; the next one is decided on what is then seen, so that
+a process killed after any step, at any call, ends where one that was never killed ends.
+"""

@@ -1,0 +1,60 @@
+"""Kafka's error codes as reasons of the Ready condition, and which of them pass by themselves.
+
+Codes are Kafka's own (org.apache.kafka.common.protocol.Errors). The message is always the broker's.
+"""
+
+from __future__ import annotations
+
+from kafka_operator.decide.observed import Failure
+
+UNKNOWN_TOPIC_OR_PARTITION = 3
+TOPIC_ALREADY_EXISTS = 36
+NO_REASSIGNMENT_IN_PROGRESS = 85
+
+KAFKA_ERROR = "KafkaError"
+
+REASONS = {
+    3: "UnknownTopic",
+    17: "InvalidTopic",
+    29: "NotAuthorized",
+    31: "NotAuthorized",
+    36: "TopicExists",
+    37: "InvalidPartitions",
+    38: "NotEnoughBrokers",
+    39: "InvalidReplicaAssignment",
+    40: "InvalidConfig",
+    42: "InvalidRequest",
+    44: "PolicyViolation",
+    60: "ReassignmentInProgress",
+    73: "DeletionDisabled",
+    85: "NotMoving",
+}
+
+PASSING = {
+    5,  # LEADER_NOT_AVAILABLE: the topic is being created
+    6,  # NOT_LEADER_OR_FOLLOWER
+    7,  # REQUEST_TIMED_OUT: done or not done, the next look tells
+    8,  # BROKER_NOT_AVAILABLE
+    13,  # NETWORK_EXCEPTION
+    14,  # COORDINATOR_LOAD_IN_PROGRESS
+    36,  # TOPIC_ALREADY_EXISTS: created by our own call that timed out, or not gone yet after a deletion
+    41,  # NOT_CONTROLLER
+    60,  # REASSIGNMENT_IN_PROGRESS
+    77,  # STALE_BROKER_EPOCH: a broker that restarts
+    89,  # THROTTLING_QUOTA_EXCEEDED
+}
+
+
+def reason_of(failure: Failure) -> str:
+    """Return the reason that the Ready condition gives for a failure."""
+    return REASONS.get(failure.code, KAFKA_ERROR)
+
+
+def message_of(failure: Failure) -> str:
+    """Return the broker's own words, or the error's name where it sent none."""
+    return failure.message or failure.name
+
+
+def passes_by_itself(failure: Failure) -> bool:
+    """Tell whether trying again soon is likely to help with nobody doing anything."""
+    return failure.code in PASSING

@@ -1,0 +1,99 @@
+"""What was seen of Kafka, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from kafka_operator.resources.reassignment import Partition
+
+NO_LEADER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Kafka's refusal of one item of a call: its error code, the code's name, and the broker's own words."""
+
+    code: int
+    name: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValue:
+    """A setting that is set on a topic itself; `type` as DescribeConfigs names it (KIP-569), e.g. "LONG", empty if unknown."""
+
+    value: str | None
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaPartition:
+    """One partition: its leader (-1 for none) and its replicas in order; while it moves, those that it moves to."""
+
+    index: int
+    leader: int
+    replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTopic:
+    """A topic that exists; `topic_id` is None where the cluster has none (before Kafka 2.8)."""
+
+    name: str
+    topic_id: str | None
+    partitions: tuple[KafkaPartition, ...]
+    config: Mapping[str, ConfigValue] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def replication_factor(self) -> int:
+        """Return the copies that every partition has at least."""
+        return min((len(partition.replicas) for partition in self.partitions), default=0)
+
+    @property
+    def leaderless(self) -> tuple[int, ...]:
+        """Return the partitions without a leader, ascending."""
+        return tuple(sorted(partition.index for partition in self.partitions if partition.leader == NO_LEADER))
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A partition that is being reassigned (ListPartitionReassignments, KIP-455).
+
+    `replicas` is the union that holds while it moves, target first; `adding` and `removing` are parts of it.
+    """
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """Return the replicas that remain when it is done."""
+        return tuple(broker for broker in self.replicas if broker not in self.removing)
+
+
+Moves = Mapping[Partition, Move]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSeen:
+    """A cluster that answered: its id, its controller (-1 for none), the brokers that are alive, ascending."""
+
+    cluster_id: str
+    controller_id: int
+    broker_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """Why a cluster could not be looked at: reason and words for the Ready condition.
+
+    The words name no passing detail (which broker, which socket error), so that trying again changes no status.
+    """
+
+    reason: str
+    message: str
+    definite: bool = True
+    """False while it may well be a controller's failover, which is waited for before anything is said."""

@@ -1,0 +1,29 @@
+"""Two Topics for one Kafka topic: the oldest wins, the others wait until it is gone (O5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from kafka_operator.names import Key
+from kafka_operator.resources.topic import Topic
+
+
+def winner(claims: Iterable[Topic]) -> Topic:
+    """Return the Topic that owns the Kafka topic which all of these name: the first created, by uid where that is equal.
+
+    Every process comes to the same answer, whatever it saw first, since neither field ever changes.
+    """
+    return min(claims, key=_seniority)
+
+
+def _seniority(topic: Topic) -> tuple[datetime, str]:
+    return topic.metadata.created, topic.metadata.uid
+
+
+def conflict_message(topic: str, owner: Key) -> str:
+    """Return the words for the one that lost."""
+    return (
+        f"Topic {owner.namespace}/{owner.name} is older and owns the Kafka topic {topic}. "
+        "Delete one of the two; when the owner goes, this one takes over."
+    )

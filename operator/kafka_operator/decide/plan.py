@@ -1,0 +1,125 @@
+"""A Reassignment's plan, checked whole against the cluster before anything moves: all of it can be done, or none of it is.
+
+Each trouble has a reason of its own. Those that may pass while a user's other resources take effect (a topic that is being
+created, a broker that starts) are waited for; the others are final, since a plan that starts by itself much later surprises.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_operator.decide.observed import KafkaTopic, Moves
+from kafka_operator.decide.spread import spread
+from kafka_operator.names import Key
+from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment
+
+MAX_LISTED = 10
+"""Names listed in a message; a plan may have thousands."""
+
+Topics = Mapping[str, KafkaTopic]
+Plan = tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a plan cannot be carried out; `may_pass` where the cluster may yet become what the plan needs."""
+
+    reason: str
+    message: str
+    may_pass: bool = False
+
+
+def exact_plan(reassignment: Reassignment, topics: Topics) -> Plan | Trouble:
+    """Return the plan as written, or the one that follows from topics and brokers."""
+    if reassignment.plan:
+        return reassignment.plan
+    missing = [move.topic for move in reassignment.topics if move.topic not in topics]
+    if missing:
+        return _unknown_topics(missing)
+    plan: list[Assignment] = []
+    for move in reassignment.topics:
+        assignments = spread(topics[move.topic], move.brokers)
+        if assignments is None:
+            most = max(len(partition.replicas) for partition in topics[move.topic].partitions)
+            return Trouble(
+                "NotEnoughBrokers",
+                f"Topic {move.topic} has {most} replicas of a partition; they do not fit on {len(move.brokers)} brokers.",
+            )
+        plan.extend(assignments)
+    return tuple(plan)
+
+
+def check_plan(
+    plan: Plan, *, topics: Topics, broker_ids: Iterable[int], moves: Moves, rivals: Mapping[Partition, Key]
+) -> Trouble | None:
+    """Return the first trouble with a plan, or None when all of it can be handed to the controller.
+
+    `moves` are those that go on in the cluster, `rivals` the partitions of other Reassignments that have begun.
+    """
+    return (
+        _repeated_partition(plan)
+        or _repeated_replica(plan)
+        or _unknown_names(plan, topics)
+        or _unknown_brokers(plan, frozenset(broker_ids))
+        or _overlap(plan, moves, rivals)
+    )
+
+
+def _repeated_partition(plan: Plan) -> Trouble | None:
+    counts = Counter(item.partition for item in plan)
+    repeated = [str(partition) for partition, count in counts.items() if count > 1]
+    if repeated:
+        return Trouble("DuplicatePartition", f"The plan names a partition twice: {_listed(repeated)}.")
+    return None
+
+
+def _repeated_replica(plan: Plan) -> Trouble | None:
+    repeated = [
+        f"{item.partition} {list(item.replicas)}" for item in plan if len(set(item.replicas)) < len(item.replicas)
+    ]
+    if repeated:
+        return Trouble("DuplicateReplica", f"The plan names a broker twice for one partition: {_listed(repeated)}.")
+    return None
+
+
+def _unknown_names(plan: Plan, topics: Topics) -> Trouble | None:
+    missing = sorted({item.partition.topic for item in plan} - topics.keys())
+    if missing:
+        return _unknown_topics(missing)
+    known = {Partition(topic.name, partition.index) for topic in topics.values() for partition in topic.partitions}
+    unknown = [str(item.partition) for item in plan if item.partition not in known]
+    if unknown:
+        return Trouble("UnknownPartition", f"The cluster has no such partition: {_listed(unknown)}.", may_pass=True)
+    return None
+
+
+def _unknown_topics(names: Sequence[str]) -> Trouble:
+    return Trouble("UnknownTopic", f"The cluster has no such topic: {_listed(names)}.", may_pass=True)
+
+
+def _unknown_brokers(plan: Plan, broker_ids: frozenset[int]) -> Trouble | None:
+    unknown = sorted({broker for item in plan for broker in item.replicas} - broker_ids)
+    if unknown:
+        alive = ", ".join(map(str, sorted(broker_ids)))
+        message = f"No such broker is alive: {_listed([str(broker) for broker in unknown])}. Alive are {alive}."
+        return Trouble("UnknownBroker", message, may_pass=True)
+    return None
+
+
+def _overlap(plan: Plan, moves: Moves, rivals: Mapping[Partition, Key]) -> Trouble | None:
+    claimed = [item.partition for item in plan if item.partition in rivals]
+    if claimed:
+        other = rivals[claimed[0]]
+        message = f"Reassignment {other.name} moves the same partitions: {_listed([str(name) for name in claimed])}."
+        return Trouble("Overlap", message)
+    moving = [str(item.partition) for item in plan if item.partition in moves]
+    if moving:
+        return Trouble("Overlap", f"Another reassignment already moves these partitions: {_listed(moving)}.")
+    return None
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MAX_LISTED])
+    return shown if len(names) <= MAX_LISTED else f"{shown} and {len(names) - MAX_LISTED} more"

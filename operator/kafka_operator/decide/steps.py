@@ -1,0 +1,125 @@
+"""What a decision can ask for: exactly one step, after which the world is looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kafka_operator.resources.reassignment import Partition
+
+StatusT_co = TypeVar("StatusT_co", covariant=True)
+
+RETRY_SOON_S = 0.1
+"""First delay where the cause is likely to pass by itself: metadata that is not visible yet, a controller's failover."""
+
+RETRY_LATER_S = 2.0
+"""First delay where somebody has to do something: a setting that the broker refuses, too few brokers."""
+
+RETRY_CAP_S = 60.0
+"""Longest delay between two tries; what needs a person rarely gets one sooner."""
+
+DELETION_RETRY_CAP_S = 5.0
+"""Longest delay between two tries of a deletion: somebody waits for it, and its patience is short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """A Kubernetes event about the resource."""
+
+    warning: bool
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Put our finalizer on the resource and note the settings that it may set, before either has an effect on Kafka."""
+
+    managed_config: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Take our finalizer off; the resource may go."""
+
+    announcement: Announcement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStatus(Generic[StatusT_co]):
+    """Write a status that differs from the present one."""
+
+    status: StatusT_co
+    announcement: Announcement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Not there yet: look again after a delay that doubles from `first_s` to `cap_s`."""
+
+    first_s: float = RETRY_SOON_S
+    cap_s: float = RETRY_CAP_S
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """All is well, and something goes on: look again after this time."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing is left to do until something changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopic:
+    """Create the topic."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    config: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GrowTopic:
+    """Raise the topic's partitions to this number."""
+
+    name: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConfig:
+    """Set some settings, and return some to the cluster's defaults; all of them or none."""
+
+    name: str
+    set: tuple[tuple[str, str], ...]
+    reset: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropTopic:
+    """Delete the topic and its data."""
+
+    name: str
+
+
+TopicAction = CreateTopic | GrowTopic | AlterConfig | DropTopic
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Have Kafka carry out these, in any order."""
+
+    actions: tuple[TopicAction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Hand the controller these targets; None cancels the partition's move (AlterPartitionReassignments)."""
+
+    targets: Mapping[Partition, tuple[int, ...] | None]

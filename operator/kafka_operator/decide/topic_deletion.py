@@ -1,0 +1,77 @@
+"""What to do for a Topic that is being deleted.
+
+The Kafka topic goes only if this Topic holds it, owns it and it is the one that was seen before (O4); and the resource goes in
+bounded time whatever Kafka does, so that a namespace is never wedged: then the Kafka topic is kept, and an event says so.
+"""
+
+from __future__ import annotations
+
+from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of
+from kafka_operator.decide.observed import Away
+from kafka_operator.decide.steps import (
+    DELETION_RETRY_CAP_S,
+    RETRY_SOON_S,
+    Announcement,
+    Apply,
+    Done,
+    DropTopic,
+    Release,
+    Retry,
+)
+from kafka_operator.decide.topic import TopicView
+from kafka_operator.resources.topic import Topic
+
+DELETION_PATIENCE_S = 30.0
+"""How long a deletion is tried: longer than a controller's failover (18 s by default), shorter than people's patience with kubectl.
+
+It is counted by the operator's own clock from its first try, since a clock that differs from the API server's must cost no topic.
+"""
+
+Step = Apply | Release | Retry | Done
+
+
+def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
+    """Return the next step for a Topic that is being deleted, on a cluster that answers."""
+    assert topic.metadata.deleted is not None, topic.key
+    if not topic.metadata.held:
+        return Done()
+    if view.owner is not None:
+        return Release()
+    if topic.retain:
+        return Release(
+            Announcement(False, "TopicRetained", f"The Kafka topic {topic.name} stays (deletionPolicy Retain).")
+        )
+    if view.failure is not None:
+        if view.failure.code == UNKNOWN_TOPIC_OR_PARTITION:
+            return Release()
+        return _give_up_late(topic, view.waited_s, message_of(view.failure))
+    if view.seen is None:
+        return Release()
+    if topic.status.topic_id is not None and topic.status.topic_id != view.seen.topic_id:
+        why = (
+            f"It has another id ({view.seen.topic_id}) than the one that this Topic managed ({topic.status.topic_id})."
+        )
+        return Release(_kept(topic, why))
+    if view.applied:
+        return _give_up_late(topic, view.waited_s, "Kafka has accepted the deletion and does not finish it.")
+    return Apply((DropTopic(topic.name),))
+
+
+def decide_topic_deletion_away(topic: Topic, away: Away, waited_s: float) -> Step:
+    """Return the next step for a Topic that is being deleted while its cluster cannot be looked at."""
+    assert topic.metadata.deleted is not None, topic.key
+    if not topic.metadata.held:
+        return Done()
+    if topic.retain:
+        return Release()
+    return _give_up_late(topic, waited_s, away.message)
+
+
+def _give_up_late(topic: Topic, waited_s: float, why: str) -> Step:
+    if waited_s < DELETION_PATIENCE_S:
+        return Retry(RETRY_SOON_S, DELETION_RETRY_CAP_S)
+    return Release(_kept(topic, why))
+
+
+def _kept(topic: Topic, why: str) -> Announcement:
+    return Announcement(True, "TopicKept", f"The Kafka topic {topic.name} is kept. {why}")

@@ -1,0 +1,163 @@
+"""The Kube port on the official client's asyncio part: plain requests, with its authentication and TLS.
+
+The typed methods of the client validate every argument with pydantic and know no custom resources better than we do, so requests
+are made one level below. A call that is asked for patience (429, or 503 with Retry-After) is repeated a few times here; everything
+else is the engine's business, which backs off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+from kubernetes.aio.client import ApiClient, Configuration
+
+from kafka_operator.kube.events import event_body
+from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, Notice, RefusedError, UnavailableError
+from kafka_operator.metrics import Metrics
+from kafka_operator.names import API_VERSION, COMPONENT, Key, Kind
+from kafka_operator.resources.metadata import Patch, RawObject
+
+REQUEST_TIMEOUT_S = 15.0
+"""How long an answer may take; the API server's own limit for a request is 60 s, a healthy one answers in milliseconds."""
+
+PAGE_SIZE = 500
+"""Objects of one page of a list: what kubectl and client-go ask for."""
+
+PATIENT_ATTEMPTS = 4
+"""How often a call is made when the server asks for patience; then the engine's back-off takes over."""
+
+MAX_PATIENCE_S = 5.0
+"""Longest Retry-After that is waited for here."""
+
+MAX_LIST_RESTARTS = 3
+"""How often a list begins anew when its continue token has expired (410)."""
+
+MERGE_PATCH = "application/merge-patch+json"
+PATIENCE_ASKED = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+
+
+class ExpiredError(KubeError):
+    """A list's continue token has expired."""
+
+
+class KubeClient:
+    """The Kubernetes API of one configuration."""
+
+    def __init__(self, configuration: Configuration, metrics: Metrics) -> None:
+        self._client = ApiClient(configuration)
+        self._metrics = metrics
+
+    async def list_objects(self, kind: Kind, namespace: str | None) -> list[RawObject]:
+        """Return all objects of a kind, page by page; a list that expires on the way begins anew."""
+        for _ in range(MAX_LIST_RESTARTS):
+            try:
+                return await self._list_once(kind, namespace)
+            except ExpiredError:
+                continue
+        raise UnavailableError(f"the list of {kind.plural} expired {MAX_LIST_RESTARTS} times before its end")
+
+    async def get_object(self, key: Key) -> RawObject:
+        """Return an object."""
+        return await self._call(f"get_{key.kind.value.lower()}", "GET", _path(key))
+
+    async def patch_object(self, key: Key, patch: Patch) -> RawObject:
+        """Merge a patch into an object, its status excepted."""
+        return await self._call(f"patch_{key.kind.value.lower()}", "PATCH", _managed(_path(key)), patch)
+
+    async def patch_status(self, key: Key, patch: Patch) -> RawObject:
+        """Merge a patch into an object's status."""
+        return await self._call(
+            f"patch_{key.kind.value.lower()}_status", "PATCH", _managed(f"{_path(key)}/status"), patch
+        )
+
+    async def post_event(self, notice: Notice) -> None:
+        """Record an event."""
+        await self._call("post_event", "POST", f"/api/v1/namespaces/{notice.key.namespace}/events", event_body(notice))
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+    async def _list_once(self, kind: Kind, namespace: str | None) -> list[RawObject]:
+        found: list[RawObject] = []
+        token = ""
+        while True:
+            query = {"limit": str(PAGE_SIZE)} | ({"continue": token} if token else {})
+            path = f"{_collection(kind, namespace)}?{urlencode(query)}"
+            page = await self._call(f"list_{kind.plural}", "GET", path)
+            found.extend(page["items"])
+            token = page["metadata"].get("continue") or ""
+            if not token:
+                return found
+
+    async def _call(self, name: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        with self._metrics.kube_call(name):
+            for attempt in range(1, PATIENT_ATTEMPTS + 1):
+                status, patience_s, data = await self._request(method, path, body)
+                if status not in PATIENCE_ASKED or patience_s is None or attempt == PATIENT_ATTEMPTS:
+                    break
+                await asyncio.sleep(min(patience_s, MAX_PATIENCE_S))
+        return _answer(status, data, f"{method} {path}")
+
+    async def _request(self, method: str, path: str, body: Any) -> tuple[int, float | None, bytes]:
+        """Return status, Retry-After in seconds, and body."""
+        content_type = MERGE_PATCH if method == "PATCH" else "application/json"
+        try:
+            _, url, headers, payload, _ = await self._client.param_serialize(
+                method,
+                path,
+                header_params={"Accept": "application/json", "Content-Type": content_type},
+                body=body,
+                auth_settings=["BearerToken"],
+            )
+            response = await self._client.call_api(method, url, headers, payload, _request_timeout=REQUEST_TIMEOUT_S)
+            data = await response.read()
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise UnavailableError(f"{method} {path}: {type(error).__name__}: {error}") from error
+        return response.status, _seconds(response.getheader("Retry-After")), data
+
+
+def _answer(status: int, data: bytes, what: str) -> dict[str, Any]:
+    """Return the body of a success; raise what its status means otherwise."""
+    if status < HTTPStatus.BAD_REQUEST:
+        answer: dict[str, Any] = json.loads(data)
+        return answer
+    words = f"{what}: {status} {_message(data)}"
+    if status == HTTPStatus.NOT_FOUND:
+        raise NotFoundError(words)
+    if status == HTTPStatus.CONFLICT:
+        raise ConflictError(words)
+    if status == HTTPStatus.GONE:
+        raise ExpiredError(words)
+    if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise UnavailableError(words)
+    raise RefusedError(words)
+
+
+def _message(data: bytes) -> str:
+    try:
+        return str(json.loads(data)["message"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _seconds(header: str | None) -> float | None:
+    return float(header) if header is not None and header.isdecimal() else None
+
+
+def _collection(kind: Kind, namespace: str | None) -> str:
+    place = "" if namespace is None else f"/namespaces/{namespace}"
+    return f"/apis/{API_VERSION}{place}/{kind.plural}"
+
+
+def _path(key: Key) -> str:
+    return f"{_collection(key.kind, key.namespace)}/{key.name}"
+
+
+def _managed(path: str) -> str:
+    return f"{path}?fieldManager={COMPONENT}"

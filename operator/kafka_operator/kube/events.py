@@ -1,0 +1,53 @@
+"""A core/v1 Event about a resource, as `kubectl describe` shows it."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_operator.kube.port import Notice
+from kafka_operator.names import API_VERSION, COMPONENT
+from kafka_operator.resources.metadata import write_time
+
+MAX_MESSAGE_BYTES = 1024
+"""The API server refuses longer ones (validation of core/v1 Event)."""
+
+MAX_NAME_LENGTH = 230
+"""Leaves room for the suffix in the 253 characters of an object's name."""
+
+
+def event_body(notice: Notice) -> dict[str, Any]:
+    """Return the event as the API wants it."""
+    moment = write_time(datetime.now(UTC))
+    return {
+        "metadata": {
+            "name": f"{notice.key.name[:MAX_NAME_LENGTH]}.{secrets.token_hex(8)}",
+            "namespace": notice.key.namespace,
+        },
+        "involvedObject": {
+            "apiVersion": API_VERSION,
+            "kind": notice.key.kind.value,
+            "namespace": notice.key.namespace,
+            "name": notice.key.name,
+            "uid": notice.uid,
+            "resourceVersion": notice.resource_version,
+        },
+        "type": "Warning" if notice.warning else "Normal",
+        "reason": notice.reason,
+        "message": _shortened(notice.message),
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "reportingInstance": COMPONENT,
+        "firstTimestamp": moment,
+        "lastTimestamp": moment,
+        "count": 1,
+    }
+
+
+def _shortened(message: str) -> str:
+    """Cut to the API server's limit, which counts bytes."""
+    data = message.encode()
+    if len(data) <= MAX_MESSAGE_BYTES:
+        return message
+    return data[: MAX_MESSAGE_BYTES - 3].decode(errors="ignore") + "..."

@@ -1,0 +1,54 @@
+"""Credentials for the Kubernetes API: one configuration for the client and for kopf's watches alike.
+
+In a pod it is the service account's; elsewhere a kubeconfig, by path or as KUBECONFIG and the home folder say.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import kopf
+from kubernetes.aio.client import Configuration
+from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+
+SCHEME_AND_TOKEN = 2
+
+
+class LoginError(Exception):
+    """No usable credentials; the message says where they were looked for."""
+
+
+async def configuration(kubeconfig: Path | None, context: str | None) -> Configuration:
+    """Return the client's configuration; LoginError when there is none."""
+    found = Configuration()
+    try:
+        if kubeconfig is None and context is None:
+            try:
+                load_incluster_config(client_configuration=found)
+            except ConfigException:
+                await load_kube_config(client_configuration=found)
+        else:
+            path = None if kubeconfig is None else str(kubeconfig)
+            await load_kube_config(config_file=path, context=context, client_configuration=found)
+    except (ConfigException, OSError) as error:
+        where = "the service account and the kubeconfig" if kubeconfig is None else str(kubeconfig)
+        raise LoginError(f"no credentials for the Kubernetes API in {where}: {error}") from error
+    return found
+
+
+async def connection_info(found: Configuration) -> kopf.ConnectionInfo:
+    """Return the same credentials as kopf takes them."""
+    header = await found.get_api_key_with_prefix("BearerToken") or ""
+    parts = header.split(" ", 1)
+    scheme, token = parts if len(parts) == SCHEME_AND_TOKEN else (None, header or None)
+    return kopf.ConnectionInfo(
+        server=found.host,
+        ca_path=found.ssl_ca_cert,
+        insecure=not found.verify_ssl,
+        scheme=scheme.capitalize() if scheme else None,
+        token=token,
+        username=found.username or None,
+        password=found.password or None,
+        certificate_path=found.cert_file,
+        private_key_path=found.key_file,
+    )

@@ -1,0 +1,69 @@
+"""The calls to the Kubernetes API that the engine makes, as one small interface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.metadata import Patch, RawObject
+
+
+class KubeError(Exception):
+    """A call that failed."""
+
+
+class NotFoundError(KubeError):
+    """The object is gone, or never was; or the kind is not installed."""
+
+
+class ConflictError(KubeError):
+    """The object has changed since it was read, or is another one of the same name: read it again."""
+
+
+class RefusedError(KubeError):
+    """The API server understands and refuses: no permission, or a schema that differs from ours. Trying again helps nothing soon."""
+
+
+class UnavailableError(KubeError):
+    """No answer, or one that asks for patience (429, 5xx); the call may have been carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A Kubernetes event about an object."""
+
+    key: Key
+    uid: str
+    resource_version: str
+    warning: bool
+    reason: str
+    message: str
+
+
+class Kube(Protocol):
+    """The Kubernetes API; every call may raise KubeError."""
+
+    async def list_objects(self, kind: Kind, namespace: str | None) -> list[RawObject]:
+        """Return all objects of a kind, in one namespace or in all of them."""
+        ...
+
+    async def get_object(self, key: Key) -> RawObject:
+        """Return an object."""
+        ...
+
+    async def patch_object(self, key: Key, patch: Patch) -> RawObject:
+        """Merge a patch into an object, its status excepted, and return it."""
+        ...
+
+    async def patch_status(self, key: Key, patch: Patch) -> RawObject:
+        """Merge a patch into an object's status and return the object."""
+        ...
+
+    async def post_event(self, notice: Notice) -> None:
+        """Record an event."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections."""
+        ...

@@ -1,0 +1,66 @@
+"""The operator's own names in Kubernetes: group, kinds, finalizers, annotations.
+
+Everything that it leaves on a user's object carries the group's prefix, so that it is plain whose it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+GROUP = "steward.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+FINALIZER = f"{GROUP}/operator"
+"""Held on a resource from before the first effect on Kafka until the last one is undone or kept on purpose."""
+
+FRAMEWORK_FINALIZER = f"{GROUP}/framework"
+"""Named to kopf, and never set: kopf takes the finalizer that it is told is its own off objects for which it has no handler."""
+
+MANAGED_CONFIG = f"{GROUP}/managed-config"
+"""Annotation of a Topic: the settings' names that this Topic may have set, comma-separated, written before they are set."""
+
+COMPONENT = "steward-operator"
+"""Who reports the events, and who manages the fields that it writes."""
+
+
+class Kind(StrEnum):
+    """The resources that are reconciled."""
+
+    CLUSTER = "Cluster"
+    TOPIC = "Topic"
+    REASSIGNMENT = "Reassignment"
+
+    @property
+    def plural(self) -> str:
+        """Return the name in URLs."""
+        return f"{self.value.lower()}s"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """The name of one resource: all that an event hands on."""
+
+    kind: Kind
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ClusterRef:
+    """The Cluster that a resource refers to, in the resource's own namespace."""
+
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> Key:
+        """Return the Cluster's own key."""
+        return Key(Kind.CLUSTER, self.namespace, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
