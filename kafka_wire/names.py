@@ -7,6 +7,7 @@ One rule for every message, so that a reader of Kafka's documents can guess each
 import re
 from functools import cache
 
+_KRAFT = re.compile("[kK]Raft")
 _WORD_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -17,4 +18,4 @@ def snake_case(name: str) -> str:
     >>> snake_case("isKRaftController"), snake_case("V0Host"), snake_case("ResultsByTopicV3AndBelow")
     ('is_kraft_controller', 'v0_host', 'results_by_topic_v3_and_below')
     """
-    return _WORD_BOUNDARY.sub("_", name.replace("KRaft", "Kraft")).lower()
+    return _WORD_BOUNDARY.sub("_", _KRAFT.sub("Kraft", name)).lower()

@@ -35,6 +35,10 @@ class Versions(NamedTuple):
         """Tell whether some version is in both."""
         return max(self.lowest, other.lowest) <= min(self.highest, other.highest)
 
+    def all(self) -> range:
+        """Return every version in it; only for ranges that end."""
+        return range(self.lowest, self.highest + 1)
+
     @classmethod
     def parse(cls, text: str | None) -> "Versions":
         """Read Kafka's notation: "3", "0-8", "6+", "none" (or nothing at all, which means none)."""

@@ -1,0 +1,285 @@
+"""Record batches, format 2 (magic 2): what Produce carries, Fetch returns and a log is made of.
+
+    base_offset int64 | length int32 | leader_epoch int32 | magic int8 | crc uint32 | attributes int16 | ...
+
+The CRC is CRC-32C over everything from the attributes on; base offset and leader epoch stand outside it, so that a broker can
+set them without touching the rest. Each record has varint deltas to the batch's base offset and timestamp.
+Left out: formats 0 and 1 (refused), the codecs but gzip (compression.py), what keys and values mean. Source: Kafka's
+DefaultRecordBatch and DefaultRecord, KIP-98, KIP-534 (delete horizon).
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+import google_crc32c
+
+from kafka_wire.compression import MAX_UNPACKED_BYTES, Compression, pack, unpack
+from kafka_wire.failures import CodecError, WireError
+from kafka_wire.varints import MAX_VARLONG_BYTES, read_varint, write_varint
+
+MAGIC = 2
+
+# Offset and length: what stands in front of the part that the length counts.
+_PREFIX = struct.Struct(">qi")
+_AFTER_LENGTH = struct.Struct(">ibI")
+_AFTER_CRC = struct.Struct(">hiqqqhii")
+_CRC_OFFSET = _PREFIX.size + 5
+HEADER_BYTES = _PREFIX.size + _AFTER_LENGTH.size + _AFTER_CRC.size
+
+# A record: length, attributes, two deltas, key and value lengths, header count, one byte each at the least.
+MIN_RECORD_BYTES = 7
+# A header: the lengths of its key and value.
+MIN_RECORD_HEADER_BYTES = 2
+
+_COMPRESSION_MASK = 0x07
+_LOG_APPEND_TIME = 0x08
+_TRANSACTIONAL = 0x10
+_CONTROL = 0x20
+_DELETE_HORIZON = 0x40
+
+NO_PRODUCER = -1
+
+
+class CorruptBatch(WireError):  # noqa: N818 -- Kafka's name for it: CORRUPT_MESSAGE
+    """Bytes that are no well-formed record batch, or whose checksum does not fit."""
+
+
+class ControlType(IntEnum):
+    """What a control record says (ControlRecordType)."""
+
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+    KRAFT_VERSION = 5
+    KRAFT_VOTERS = 6
+
+
+class Record(NamedTuple):
+    """One record. `timestamp_ms` is the producer's time, or the broker's in a batch with `log_append_time`."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHeader:
+    """What is known of a batch without opening its records; `size_bytes` is the whole batch's."""
+
+    base_offset: int
+    size_bytes: int
+    partition_leader_epoch: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp_ms: int
+    max_timestamp_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def last_offset(self) -> int:
+        """The last offset that the batch stands for, also when compaction took that record."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def compression(self) -> int:
+        """The codec's number: a member of Compression, or one that nobody knows."""
+        return self.attributes & _COMPRESSION_MASK
+
+    @property
+    def log_append_time(self) -> bool:
+        """Whether `max_timestamp_ms`, the broker's time of appending, is the timestamp of every record."""
+        return bool(self.attributes & _LOG_APPEND_TIME)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the batch belongs to a transaction."""
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether its records are Kafka's own, with a control_type, and not the application's."""
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When tombstones in it may go (KIP-534): the base timestamp then has that meaning."""
+        return self.base_timestamp_ms if self.attributes & _DELETE_HORIZON else None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBatch:
+    """A batch and its records."""
+
+    header: BatchHeader
+    records: tuple[Record, ...]
+
+
+def control_key(kind: ControlType, version: int = 0) -> bytes:
+    """Return the key of a control record: int16 version, int16 type."""
+    return struct.pack(">hh", version, kind)
+
+
+def control_type(record: Record) -> ControlType | None:
+    """Return what a control record says, None for a type that we do not know; raises CorruptBatch without such a key."""
+    try:
+        _, kind = struct.unpack_from(">hh", record.key or b"")
+    except struct.error:
+        raise CorruptBatch(f"The key {record.key!r} of a control record is no version and type.") from None
+    return ControlType(kind) if kind in ControlType.__members__.values() else None
+
+
+def encode_batch(
+    records: tuple[Record, ...] | list[Record],
+    *,
+    compression: Compression = Compression.NONE,
+    partition_leader_epoch: int = -1,
+    producer_id: int = NO_PRODUCER,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    is_transactional: bool = False,
+    is_control: bool = False,
+) -> bytes:
+    """Encode records, in the order of their offsets, as one batch; its base offset and timestamp are the first record's.
+
+    Raises WireError for no records, a number that does not fit, or a codec that this package does not have.
+    """
+    if not records:
+        raise WireError("A batch needs at least one record.")
+    base = records[0]
+    try:
+        encoded = b"".join(_encode_record(record, base) for record in records)
+        attributes = compression | (_TRANSACTIONAL if is_transactional else 0) | (_CONTROL if is_control else 0)
+        checked = _AFTER_CRC.pack(
+            attributes,
+            records[-1].offset - base.offset,
+            base.timestamp_ms,
+            max(record.timestamp_ms for record in records),
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            len(records),
+        ) + pack(compression, encoded)
+        rest = _AFTER_LENGTH.pack(partition_leader_epoch, MAGIC, google_crc32c.value(checked)) + checked
+        return _PREFIX.pack(base.offset, len(rest)) + rest
+    except (struct.error, UnicodeEncodeError) as error:
+        raise WireError(
+            f"A batch of {len(records)} records from offset {base.offset} does not fit its format: {error}"
+        ) from None
+
+
+def _encode_record(record: Record, base: Record) -> bytes:
+    parts = [
+        b"\0",
+        write_varint(record.timestamp_ms - base.timestamp_ms),
+        write_varint(record.offset - base.offset),
+        _encode_bytes(record.key),
+        _encode_bytes(record.value),
+        write_varint(len(record.headers)),
+    ]
+    for key, value in record.headers:
+        parts += (_encode_bytes(key.encode()), _encode_bytes(value))
+    body = b"".join(parts)
+    return write_varint(len(body)) + body
+
+
+def _encode_bytes(value: bytes | None) -> bytes:
+    return write_varint(-1) if value is None else write_varint(len(value)) + value
+
+
+def batch_headers(data: bytes) -> Iterator[tuple[int, BatchHeader]]:
+    """Yield the position and header of each whole batch; a batch cut off at the end is left out, as Fetch allows it.
+
+    Raises CorruptBatch for a length that cannot be and for another format than 2. Checksums are not looked at.
+    """
+    position = 0
+    while len(data) - position >= HEADER_BYTES:
+        base_offset, length = _PREFIX.unpack_from(data, position)
+        size = _PREFIX.size + length
+        if size < HEADER_BYTES:
+            raise CorruptBatch(
+                f"The batch at offset {base_offset} says it has {size} bytes; its header has {HEADER_BYTES}."
+            )
+        leader_epoch, magic, crc = _AFTER_LENGTH.unpack_from(data, position + _PREFIX.size)
+        if magic != MAGIC:
+            raise CorruptBatch(f"The batch at offset {base_offset} has format {magic}; only {MAGIC} is read here.")
+        if size > len(data) - position:
+            return
+        rest = _AFTER_CRC.unpack_from(data, position + _PREFIX.size + _AFTER_LENGTH.size)
+        yield position, BatchHeader(base_offset, size, leader_epoch, crc, *rest)
+        position += size
+
+
+def decode_batches(data: bytes | memoryview, *, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> Iterator[RecordBatch]:
+    """Yield each whole batch with its records.
+
+    Raises CorruptBatch (a checksum, a length, a count that does not fit) and UnsupportedCompression, both WireErrors.
+    """
+    data = bytes(data)
+    for position, header in batch_headers(data):
+        checked = data[position + _PREFIX.size + _AFTER_LENGTH.size : position + header.size_bytes]
+        if google_crc32c.value(checked) != header.crc:
+            raise CorruptBatch(f"The checksum of the batch at offset {header.base_offset} does not fit its bytes.")
+        records = unpack(header.compression, checked[_AFTER_CRC.size :], max_unpacked_bytes)
+        yield RecordBatch(header, tuple(_decode_records(records, header)))
+
+
+def _decode_records(data: bytes, header: BatchHeader) -> Iterator[Record]:
+    count = header.record_count
+    if not 0 <= count <= len(data) // MIN_RECORD_BYTES:
+        raise CorruptBatch(f"The batch at offset {header.base_offset} says {count} records in {len(data)} bytes.")
+    position = 0
+    try:
+        for _ in range(count):
+            length, position = read_varint(data, position)
+            record, end = _decode_record(data, position, header)
+            if end != position + length:
+                raise CorruptBatch(f"The record at offset {record.offset} has not the length that it says.")
+            position = end
+            yield record
+    except (IndexError, UnicodeDecodeError, CodecError) as error:
+        raise CorruptBatch(f"A record in the batch at offset {header.base_offset} is malformed: {error}") from None
+    if position != len(data):
+        raise CorruptBatch(
+            f"{len(data) - position} bytes follow the records of the batch at offset {header.base_offset}."
+        )
+
+
+def _decode_record(data: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
+    position += 1  # the attributes, of which none has a meaning yet
+    timestamp_delta, position = read_varint(data, position, MAX_VARLONG_BYTES)
+    offset_delta, position = read_varint(data, position)
+    key, position = _decode_bytes(data, position)
+    value, position = _decode_bytes(data, position)
+    count, position = read_varint(data, position)
+    if not 0 <= count <= (len(data) - position) // MIN_RECORD_HEADER_BYTES:
+        raise CodecError(f"{count} headers in {len(data) - position} bytes")
+    headers = []
+    for _ in range(count):
+        name, position = _decode_bytes(data, position)
+        content, position = _decode_bytes(data, position)
+        if name is None:
+            raise CodecError("a header without a key")
+        headers.append((name.decode(), content))
+    timestamp = header.max_timestamp_ms if header.log_append_time else header.base_timestamp_ms + timestamp_delta
+    return Record(header.base_offset + offset_delta, timestamp, key, value, tuple(headers)), position
+
+
+def _decode_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
+    length, position = read_varint(data, position)
+    if length < 0:
+        return None, position
+    end = position + length
+    if end > len(data):
+        raise CodecError(f"a length of {length} where {len(data) - position} bytes are left")
+    return data[position:end], end

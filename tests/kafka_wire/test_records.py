@@ -1,0 +1,161 @@
+"""Record batches: what is written is read again, and what is no batch is refused in words."""
+
+import struct
+import zlib
+
+import google_crc32c
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_wire import records as wire
+from kafka_wire.compression import Compression, UnsupportedCompression
+from kafka_wire.failures import WireError
+from kafka_wire.records import ControlType, CorruptBatch, Record
+from tests.kafka_wire.batches import PRODUCERS, records
+
+ONE = (Record(7, 1_700_000_000_000, b"key", b"value", (("trace", b"1"),)),)
+
+GOLDEN = bytes.fromhex(
+    "0000000000000007"  # base offset
+    "00000048"  # length of what follows
+    "ffffffff02"  # no leader epoch, format 2
+    "fe4e12c0"  # CRC-32C
+    "0000"  # attributes
+    "00000000"  # last offset delta
+    "0000018bcfe568000000018bcfe56800"  # base and highest timestamp
+    "ffffffffffffffffffffffffffff"  # no producer id, epoch, sequence
+    "00000001"  # records
+    "2c000000"  # one of 22 bytes, no attributes, no deltas
+    "066b65790a76616c7565"  # key, value
+    "020a747261636502"  # one header
+    "31"
+)
+
+
+def test_a_batch_has_exactly_these_bytes() -> None:
+    """DefaultRecordBatch's layout, written out; test_records_java.py has Kafka read the like."""
+    assert GOLDEN == wire.encode_batch(ONE)
+
+
+@given(batches=st.lists(st.tuples(records(), PRODUCERS | st.just({})), max_size=3), gzip=st.booleans())
+def test_batches_come_back_in_order(batches: list[tuple[tuple[Record, ...], dict[str, int]]], gzip: bool) -> None:
+    """Several batches in a row, as Fetch returns them, with all that a header carries."""
+    compression = Compression.GZIP if gzip else Compression.NONE
+    encoded = [wire.encode_batch(one, compression=compression, **producer) for one, producer in batches]
+    read = list(wire.decode_batches(b"".join(encoded)))
+
+    assert [one for one, _ in batches] == [batch.records for batch in read]
+    assert [len(one) for one in encoded] == [batch.header.size_bytes for batch in read]
+    assert [one[-1].offset for one, _ in batches] == [batch.header.last_offset for batch in read]
+    for (_, producer), batch in zip(batches, read, strict=True):
+        for name, value in producer.items():
+            assert value == getattr(batch.header, name)
+
+
+def test_a_batch_cut_off_at_the_end_is_left_out() -> None:
+    """Fetch cuts at its maximum of bytes, wherever that falls (KIP-74)."""
+    whole = wire.encode_batch(ONE)
+
+    for cut in range(len(whole)):
+        assert 1 == len(list(wire.decode_batches(whole + whole[:cut])))
+
+
+def test_a_wrong_checksum_is_refused() -> None:
+    """CORRUPT_MESSAGE: one flipped bit in any byte that the checksum covers."""
+    whole = wire.encode_batch(ONE)
+
+    for position in range(21, len(whole)):
+        broken = bytearray(whole)
+        broken[position] ^= 1
+        with pytest.raises(CorruptBatch, match="checksum"):
+            list(wire.decode_batches(bytes(broken)))
+
+
+def test_another_format_is_refused() -> None:
+    """Formats 0 and 1 are older than any broker that this project drives."""
+    broken = bytearray(wire.encode_batch(ONE))
+    broken[16] = 1
+
+    with pytest.raises(CorruptBatch, match="format 1"):
+        list(wire.decode_batches(bytes(broken)))
+
+
+def test_a_length_shorter_than_a_header_is_refused() -> None:
+    """Else the next position would not be after this one, and reading would never end."""
+    broken = bytearray(wire.encode_batch(ONE))
+    broken[8:12] = struct.pack(">i", -12)
+
+    with pytest.raises(CorruptBatch, match="says it has 0 bytes"):
+        list(wire.decode_batches(bytes(broken)))
+
+
+@pytest.mark.parametrize("compression", [Compression.SNAPPY, Compression.LZ4, Compression.ZSTD, 7])
+def test_a_codec_that_is_not_here_is_refused_by_name(compression: int) -> None:
+    """The header can still be read: a relay or a log needs no more."""
+    broken = with_checksum(wire.encode_batch(ONE), attributes=compression)
+
+    with pytest.raises(UnsupportedCompression) as refusal:
+        list(wire.decode_batches(broken))
+    assert compression == refusal.value.compression
+    assert [compression] == [header.compression for _, header in wire.batch_headers(broken)]
+
+
+def test_what_unpacks_to_too_much_is_refused() -> None:
+    """A kilobyte of gzip can hold a megabyte of zeros."""
+    bomb = wire.encode_batch((Record(0, 0, None, bytes(1_000_000)),), compression=Compression.GZIP)
+    assert 2000 > len(bomb)
+
+    with pytest.raises(WireError, match="more than 1000 bytes"):
+        list(wire.decode_batches(bomb, max_unpacked_bytes=1000))
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_only_wire_errors_escape_from_hostile_bytes(data: st.DataObject) -> None:
+    """Any byte changed anywhere, with a checksum that fits, as a hostile producer would send it."""
+    broken = bytearray(
+        wire.encode_batch(data.draw(records()), compression=data.draw(st.sampled_from([0, 1]).map(Compression)))
+    )
+    for _ in range(data.draw(st.integers(1, 3))):
+        broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
+
+    try:
+        list(wire.decode_batches(with_checksum(bytes(broken))))
+    except WireError:
+        return
+
+
+def test_a_control_record_says_what_it_is() -> None:
+    """Its key: int16 version, int16 type (LeaderChange is 2)."""
+    batch = wire.encode_batch((Record(3, 4, wire.control_key(ControlType.LEADER_CHANGE), b""),), is_control=True)
+    (read,) = wire.decode_batches(batch)
+
+    assert b"\0\0\0\2" == read.records[0].key
+    assert read.header.is_control
+    assert ControlType.LEADER_CHANGE is wire.control_type(read.records[0])
+    assert wire.control_type(Record(0, 0, b"\0\0\0\x63", None)) is None
+    with pytest.raises(CorruptBatch):
+        wire.control_type(Record(0, 0, None, None))
+
+
+def test_an_empty_batch_is_refused() -> None:
+    """Without a record there is no base offset to give it."""
+    with pytest.raises(WireError, match="at least one record"):
+        wire.encode_batch(())
+
+
+def test_gzip_is_what_every_gzip_reads() -> None:
+    """The records behind the 61 bytes of the header are one gzip member."""
+    packed = wire.encode_batch(ONE, compression=Compression.GZIP)
+
+    assert wire.encode_batch(ONE)[wire.HEADER_BYTES :] == zlib.decompress(packed[wire.HEADER_BYTES :], wbits=31)
+
+
+def with_checksum(batch: bytes, *, attributes: int | None = None) -> bytes:
+    """Return a batch with other attributes, and in any case the checksum that its bytes have."""
+    changed = bytearray(batch)
+    if attributes is not None:
+        changed[21:23] = struct.pack(">h", attributes)
+    changed[17:21] = struct.pack(">I", google_crc32c.value(bytes(changed[21:])))
+    return bytes(changed)
