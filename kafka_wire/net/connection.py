@@ -51,16 +51,17 @@ class Connection:
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
         request_timeout_ms: int = REQUEST_TIMEOUT_MS,
         max_frame_bytes: int = MAX_FRAME_BYTES,
+        on_held: Callable[[int], None] | None = None,
     ) -> Self:
         """Connect to `host`:`port`, by TLS when a context is given (its settings decide what is verified).
 
-        Raises ConnectionFailed, with `sent` False, when the peer cannot be reached in time.
+        `on_held` hears how the bytes held of an incomplete response change, for who keeps an account of them. Raises ConnectionFailed, with `sent` False, when the peer cannot be reached in time.
         """
         name = f"{host}:{port}"
         try:
             async with asyncio.timeout(connect_timeout_ms / 1000):
                 _, pipeline = await asyncio.get_running_loop().create_connection(
-                    lambda: Pipeline(name, max_frame_bytes=max_frame_bytes), host, port, ssl=ssl
+                    lambda: Pipeline(name, max_frame_bytes=max_frame_bytes, on_held=on_held), host, port, ssl=ssl
                 )
         except TimeoutError:
             raise ConnectionFailed(f"{name} did not accept within {connect_timeout_ms} ms", sent=False) from None

@@ -70,7 +70,7 @@ class Inbound(asyncio.Protocol):
         self._stalled_since: float | None = None  # the peer does not read
         self._transport: asyncio.Transport | None = None
         self.held_bytes = 0  # kept by the owner's hold()
-        self.peer = Peer("unknown", 0, self.shut)
+        self.peer = Peer("unknown", 0, self.shut, self.hold)
 
     def drain(self) -> None:
         """Start no more requests, and close when those under way have been answered."""
@@ -81,8 +81,8 @@ class Inbound(asyncio.Protocol):
         """Close the connection now, and log why; only the first reason counts."""
         if self._closed:
             return
-        self._closed = True
         self._owner.hold(self, -self.held_bytes)
+        self._closed = True
         _log.log(
             level,
             "Closed the connection of %s: %s",
@@ -92,6 +92,11 @@ class Inbound(asyncio.Protocol):
         )
         if self._transport is not None:
             self._transport.abort()
+
+    def hold(self, byte_count: int) -> None:
+        """Count what is held for this connection, more or (below 0) less; over the server's limit, somebody is closed."""
+        if not self._closed:
+            self._owner.hold(self, byte_count)
 
     def check_time(self, now: float) -> None:
         """Close the connection if one of its times is up at `now` (loop time in s)."""
@@ -121,7 +126,7 @@ class Inbound(asyncio.Protocol):
         if self._closed:
             return
         self._assembler.feed(data)
-        self._owner.hold(self, len(data))
+        self.hold(len(data))
         self._pump()
 
     def eof_received(self) -> bool:
@@ -139,14 +144,13 @@ class Inbound(asyncio.Protocol):
         assert self._transport is not None
         self._stalled_since = self._loop.time()
         self._unsent_bytes = self._transport.get_write_buffer_size()
-        if not self._closed:
-            self._owner.hold(self, self._unsent_bytes)
+        self.hold(self._unsent_bytes)
 
     def resume_writing(self) -> None:
         """Go on: the peer has read."""
         self._stalled_since = None
+        self.hold(-self._unsent_bytes)
         if not self._closed:
-            self._owner.hold(self, -self._unsent_bytes)
             self._flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -214,7 +218,7 @@ class Inbound(asyncio.Protocol):
         slot.done = True
         if not self._closed:
             if slot.response is not None:
-                self._owner.hold(self, SIZE_BYTES + len(slot.response))
+                self.hold(SIZE_BYTES + len(slot.response))
             self._flush()
 
     def _flush(self) -> None:
@@ -232,8 +236,7 @@ class Inbound(asyncio.Protocol):
                     size += SIZE_BYTES + len(slot.response)
             self._transport.write(b"".join(parts))
             self._active_at = self._loop.time()
-            if not self._closed:
-                self._owner.hold(self, -(freed + size))
+            self.hold(-(freed + size))
         if not self._closed:
             self._pump()
 

@@ -15,6 +15,8 @@ class Peer:
     port: int
     close: Callable[[str], None]
     """Closes the connection at once, for a reason that is logged."""
+    hold: Callable[[int], None]
+    """Counts bytes that a handler holds for this connection, more or (below 0) less, in the server's account."""
     _callbacks: list[Callable[[], None]] = field(default_factory=list, repr=False)
     _gone: bool = False
 

@@ -37,13 +37,18 @@ class _Waiter:
 
 
 class Pipeline(asyncio.Protocol):
-    """The protocol object of one connection. `name` is the peer's address, for messages."""
+    """The protocol object of one connection. `name` is the peer's address, for messages.
 
-    def __init__(self, name: str, *, max_frame_bytes: int) -> None:
+    `on_held` hears of every change in the bytes held of a response that is not complete yet: more, or (below 0) less.
+    """
+
+    def __init__(self, name: str, *, max_frame_bytes: int, on_held: Callable[[int], None] | None = None) -> None:
         self._name = name
         self._loop = asyncio.get_running_loop()
         self._assembler = FrameAssembler(max_frame_bytes)
         self._max_frame_bytes = max_frame_bytes
+        self._on_held = on_held
+        self._held_bytes = 0  # as on_held knows it
         self._waiters: deque[_Waiter] = deque()
         self._next_correlation = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -102,6 +107,7 @@ class Pipeline(asyncio.Protocol):
         for waiter in waiters:
             if not waiter.answer.done():
                 waiter.answer.set_exception(type(failure)(failure.reason, sent=True))
+        self._tell_held(0)
         self._wake()
         for callback in self._on_end:
             callback()
@@ -138,6 +144,7 @@ class Pipeline(asyncio.Protocol):
                 self._answer(frame)
         except MalformedFrame as why:
             self.fail(ConnectionFailed(f"{self._name} sent a malformed stream: {why}", sent=True))
+        self._tell_held(self._assembler.buffered)
         self._wake()
 
     def pause_writing(self) -> None:
@@ -188,6 +195,13 @@ class Pipeline(asyncio.Protocol):
         self._waiters.popleft()
         if not waiter.answer.done():
             waiter.answer.set_result(frame)
+
+    def _tell_held(self, byte_count: int) -> None:
+        if self.failure is not None:
+            byte_count = 0
+        if self._on_held is not None and byte_count != self._held_bytes:
+            change, self._held_bytes = byte_count - self._held_bytes, byte_count
+            self._on_held(change)
 
     def _wake(self) -> None:
         if self._room is not None and not self._room.done():

@@ -209,6 +209,36 @@ async def test_a_cancelled_request_that_is_never_answered_still_ends_the_connect
     assert connection.closed
 
 
+async def test_what_is_held_of_an_answer_is_told_and_returns_to_nothing(start_server, open_connection) -> None:
+    """Who relays keeps an account of what arrived and is not whole yet."""
+    told: list[int] = []
+
+    async def much(_peer: Peer, frame: bytes) -> bytes:
+        return frame[4:] + bytes(1_000_000)
+
+    connection = await open_connection((await start_server(much)).port, on_held=told.append)
+    await connection.call_raw(request(1))
+
+    assert 0 == sum(told)
+    assert max(told) > 0
+
+
+async def test_what_was_held_is_given_back_when_the_connection_ends(start_script, open_connection) -> None:
+    """Half an answer, and then the end."""
+    told: list[int] = []
+
+    async def half(peer) -> None:
+        await peer.read_frame()
+        await peer.send(struct.pack(">i", 1_000) + bytes(500))
+        await peer.close()
+
+    connection = await open_connection(await start_script(half), on_held=told.append)
+    with pytest.raises(ConnectionFailed):
+        await connection.call_raw(request(1))
+
+    assert 0 == sum(told)
+
+
 async def test_a_one_way_request_waits_for_nothing(start_server, open_connection) -> None:
     """Produce with acks=0; the next request is answered as ever."""
 

@@ -161,7 +161,7 @@ async def test_a_lost_connection_cancels_its_handlers_and_tells_who_asked(start_
 async def test_who_asks_after_the_end_is_told_at_once() -> None:
     """A callback is never lost to a race with the connection's end."""
     told: list[str] = []
-    peer = Peer("host", 1, print)
+    peer = Peer("host", 1, print, print)
     peer.gone()
     peer.on_close(lambda: told.append("gone"))
 

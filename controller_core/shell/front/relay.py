@@ -11,6 +11,7 @@ import asyncio
 import logging
 import ssl as tls
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from controller_core.shell.front.endpoints import BrokerEndpoint, LiveBrokers
@@ -97,7 +98,7 @@ class Relay:
 
     # What routes ask of their relay.
 
-    async def connect(self, tried: set[int]) -> tuple[BrokerEndpoint, Connection]:
+    async def connect(self, tried: set[int], on_held: Callable[[int], None]) -> tuple[BrokerEndpoint, Connection]:
         """Connect to the live broker with the fewest relayed connections; one in `tried` (which grows) is not asked."""
         while True:
             endpoint = self._choose(tried)
@@ -111,6 +112,7 @@ class Relay:
                     connect_timeout_ms=self._limits.connect_timeout_ms,
                     request_timeout_ms=self._limits.request_timeout_ms,
                     max_frame_bytes=self._limits.max_frame_bytes,
+                    on_held=on_held,
                 )
             except ConnectionFailed as why:
                 self._avoid[endpoint] = asyncio.get_running_loop().time() + self._limits.avoid_ms / 1000

@@ -4,7 +4,7 @@ Left out: which broker (relay.py).
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from controller_core.shell.front.acks import has_response
@@ -23,7 +23,7 @@ class Brokers(Protocol):
 
     live_brokers: LiveBrokers
 
-    async def connect(self, tried: set[int]) -> tuple[BrokerEndpoint, Connection]:
+    async def connect(self, tried: set[int], on_held: Callable[[int], None]) -> tuple[BrokerEndpoint, Connection]:
         """Connect to a live broker that is not in `tried`, and add all that were tried to it."""
 
     def dispose(self, connection: Connection) -> None:
@@ -94,7 +94,7 @@ class Route:
         if self._bound:
             raise CloseConnection("the broker that it was bound to is lost")
         self._connection, self.endpoint = None, None
-        endpoint, connection = await self._brokers.connect(tried)
+        endpoint, connection = await self._brokers.connect(tried, self._peer.hold)
         if self._closed:
             self._brokers.dispose(connection)
             raise CloseConnection("its client is gone")

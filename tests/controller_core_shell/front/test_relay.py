@@ -1,15 +1,18 @@
 """What the controller does not own reaches a live broker unchanged, and its answer comes back so."""
 
 import asyncio
+import contextlib
 import socket
 import struct
+from types import SimpleNamespace
 
 import pytest
 
+from controller_core.shell.front.endpoints import BrokerEndpoint
 from controller_core.shell.front.relay import RelayLimits
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
-from kafka_wire.net.server import Peer
+from kafka_wire.net.server import Peer, ServerLimits
 from tests.controller_core_shell.front.fakes import FakeBroker, once, request, until
 
 
@@ -273,6 +276,37 @@ async def test_a_broken_answer_of_a_broker_is_not_passed_on(start_brokers, start
     await client.send(request(ApiKey.JOIN_GROUP))
 
     assert await client.is_closed_by_server()
+
+
+async def test_what_is_held_of_a_brokers_answer_counts_for_its_client(
+    start_brokers, start_front, connect, caplog
+) -> None:
+    """Many clients that ask for much and read nothing cannot fill the controller's memory."""
+    ended = asyncio.Event()
+
+    async def half_an_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(struct.pack(">i", 50_000_000) + bytes(2_000_000))
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+        ended.set()
+
+    broker = await asyncio.start_server(half_an_answer, "127.0.0.1", 0)
+    [other] = await start_brokers(1)
+    port = broker.sockets[0].getsockname()[1]
+    live = [SimpleNamespace(endpoint=BrokerEndpoint(2, "127.0.0.1", port))]
+    front = await start_front(live, limits=ServerLimits(max_buffered_bytes=1_000_000))
+    client = await connect(front)
+    await client.send(request(ApiKey.FETCH))
+    assert await client.is_closed_by_server()
+    await ended.wait()
+    broker.close()
+    live[:] = [other]
+
+    assert "bytes are held for all connections" in caplog.text
+    assert 1 == (await (await connect(front)).ask(request(ApiKey.LIST_GROUPS)))[4]
+    assert 0 == front._server.held_bytes
 
 
 async def test_relayed_clients_are_limited(start_brokers, start_front, connect, caplog) -> None:
