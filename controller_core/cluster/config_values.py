@@ -6,6 +6,7 @@ has (SHORT, CLASS, PASSWORD). Source: Kafka's ConfigDef.parseType, and the numbe
 
 import math
 import re
+from decimal import Decimal
 from enum import Enum
 
 ConfigValue = bool | int | float | str | tuple[str, ...]
@@ -120,8 +121,8 @@ def show_double(value: float) -> str:
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or PLAIN_FROM <= abs(value) < PLAIN_BELOW:
-        return repr(value)
-    # repr gives the shortest digits; `e` with as many of them puts the point behind the first.
-    digits = re.sub(r"e.*|[^0-9]", "", repr(abs(value))).strip("0")
-    mantissa, exponent = f"{value:.{len(digits) - 1}e}".split("e")
-    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
+        return repr(value)  # the shortest digits that are unique, as Java's
+    sign, digits, shift = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(shift, int), "it is finite"
+    fraction = "".join(map(str, digits[1:])) or "0"
+    return f"{'-' * sign}{digits[0]}.{fraction}E{len(digits) - 1 + shift}"

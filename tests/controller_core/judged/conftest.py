@@ -1,0 +1,56 @@
+"""Kafka itself as the judge: one JVM for all tests of this folder, which answers what Kafka's own classes decide."""
+
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.jars import java
+from lab.java_process import java_command
+from lab.missing import Missing
+
+SOURCE = Path(__file__).parent / "java" / "ClusterJudge.java"
+"""Run from its source, which needs a JDK."""
+
+ENDING_S = 10
+"""The judge ends when its input does; a JVM needs a fraction of a second for that."""
+
+
+class Judge:
+    """A conversation with ClusterJudge.java."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def ask(self, what: str, cases: Sequence[dict[str, Any]]) -> list[Any]:
+        """Return Kafka's answer to each case; a refusal is {"refused": its message, "of_value": a ConfigException or not}."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"ask": what, "cases": list(cases)}) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, "the judge ended; its standard error is above"
+        answers: list[Any] = json.loads(line)
+        assert len(cases) == len(answers)
+        return answers
+
+
+@pytest.fixture(scope="session")
+def judge() -> Iterator[Judge]:
+    """Kafka 3.9.2; mark the test `java`."""
+    if not Path(java()).resolve().with_name("javac").is_file():
+        raise Missing("a JDK (runs the judge from its source)", "apt-get install --yes default-jdk-headless")
+    command = java_command(str(SOURCE), heap="256m", log4j="log4j-tools.properties")
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as process:
+        try:
+            yield Judge(process)
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(ENDING_S)
+        finally:
+            process.kill()

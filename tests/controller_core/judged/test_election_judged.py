@@ -1,0 +1,136 @@
+"""Elections and states, judged by Kafka 3.9's Election and its state machines."""
+
+import random
+from typing import Any
+
+import pytest
+
+from controller_core.cluster.election import (
+    Election,
+    Reason,
+    elect_offline,
+    elect_preferred,
+    elect_reassigned,
+    elect_shutdown,
+)
+from controller_core.cluster.partition_machine import PREDECESSORS as PARTITION_PREDECESSORS
+from controller_core.cluster.partition_machine import PartitionState
+from controller_core.cluster.replica_machine import PREDECESSORS as REPLICA_PREDECESSORS
+from controller_core.cluster.replica_machine import ReplicaState
+from controller_core.model.ids import NO_LEADER
+from tests.controller_core.cases import MAX_BROKER, PartitionCase, random_partition
+from tests.controller_core.judged.conftest import Judge
+
+pytestmark = pytest.mark.java
+
+CASES = 10_000
+
+
+def ask(
+    judge: Judge, selector: str, cases: list[PartitionCase], removing: list[list[int]] | None = None
+) -> list[dict[str, Any] | None]:
+    """Have Kafka elect; with replicas being removed, a case's assignment is a reassignment's target."""
+    return judge.ask(
+        "elect",
+        [
+            {
+                "selector": selector,
+                "leader": case.leader,
+                "isr": case.isr,
+                "replicas": [*case.assignment, *leaving],
+                "adding": [],
+                "removing": leaving,
+                "live": sorted(case.live),
+                "shutting_down": sorted(case.shutting_down),
+                "unclean": case.unclean_allowed,
+            }
+            for case, leaving in zip(cases, removing or [[] for _ in cases], strict=True)
+        ],
+    )
+
+
+def answer_of(elected: Election) -> dict[str, Any] | None:
+    """Write an election as the judge does."""
+    if elected.leader == NO_LEADER:
+        return None
+    recovery = "RECOVERING" if elected.unclean else "RECOVERED"
+    isr, receivers = list(elected.isr), list(elected.receivers)
+    return {"leader": elected.leader, "isr": isr, "recovery": recovery, "receivers": receivers}
+
+
+def drawn(seed: int) -> list[PartitionCase]:
+    """Draw many partitions."""
+    source = random.Random(seed)
+    return [random_partition(source) for _ in range(CASES)]
+
+
+def live(case: PartitionCase) -> set[int]:
+    """Return the live brokers as Kafka counts them: those that shut down are none."""
+    return case.live - case.shutting_down
+
+
+def test_offline_partitions_elect_as_kafka_does(judge: Judge) -> None:
+    """Election.leaderForOffline, with the recovery state of unclean leaders (KIP-704)."""
+    cases = drawn(1)
+
+    for case, expected in zip(cases, ask(judge, "offline", cases), strict=True):
+        elected = elect_offline(case.assignment, case.isr, live(case), unclean_allowed=case.unclean_allowed)
+        assert expected == answer_of(elected), case
+
+
+def test_preferred_leaders_are_elected_as_kafka_does(judge: Judge) -> None:
+    """Election.leaderForPreferredReplica; that none is needed is found by Kafka's caller, so those cases are left out."""
+    cases = [case for case in drawn(2) if case.leader != case.assignment[0]]
+
+    for case, expected in zip(cases, ask(judge, "preferred", cases), strict=True):
+        assert expected == answer_of(elect_preferred(case.leader, case.assignment, case.isr, live(case))), case
+
+
+def test_shutdowns_elect_as_kafka_does(judge: Judge) -> None:
+    """Election.leaderForControlledShutdown, which tells brokers that shut down too."""
+    cases = drawn(3)
+
+    for case, expected in zip(cases, ask(judge, "shutdown", cases), strict=True):
+        assert expected == answer_of(elect_shutdown(case.assignment, case.isr, case.live, case.shutting_down)), case
+
+
+def test_reassigned_partitions_elect_as_kafka_does(judge: Judge) -> None:
+    """Election.leaderForReassign: of a partition that has the union of old and target replicas, the target counts."""
+    cases = drawn(4)
+    source = random.Random(5)
+    others = [sorted(set(range(MAX_BROKER)) - set(case.assignment)) for case in cases]
+    removing = [source.sample(brokers, source.randint(0, 3)) for brokers in others]
+
+    for case, expected in zip(cases, ask(judge, "reassigned", cases, removing), strict=True):
+        assert expected == answer_of(elect_reassigned(case.assignment, case.isr, live(case))), case
+
+
+def test_every_reason_is_met_by_the_cases_drawn() -> None:
+    """A comparison that never sees a kind of outcome would show nothing about it."""
+    met = set()
+    for case in drawn(6):
+        met |= {
+            elect_offline(case.assignment, case.isr, live(case), unclean_allowed=case.unclean_allowed).reason,
+            elect_preferred(case.leader, case.assignment, case.isr, live(case)).reason,
+            elect_reassigned(case.assignment, case.isr, live(case)).reason,
+            elect_shutdown(case.assignment, case.isr, case.live, case.shutting_down).reason,
+        }
+
+    assert set(Reason) - {Reason.NO_OP, Reason.NEW} == met
+
+
+def test_states_their_numbers_and_predecessors_are_kafkas(judge: Judge) -> None:
+    """PartitionState and ReplicaState of Kafka 3.9: where a seed's table is narrower, Kafka's counts."""
+    tables: list[tuple[Any, Any]] = [
+        (PartitionState, PARTITION_PREDECESSORS),
+        (ReplicaState, REPLICA_PREDECESSORS),
+    ]
+    ours = {
+        state.label: [state.value, sorted(before.label for before in predecessors[state])]
+        for states, predecessors in tables
+        for state in states
+    }
+
+    (theirs,) = judge.ask("states", [{"names": sorted(ours)}])
+
+    assert theirs == ours
