@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 8
 """Times that an event is decided anew because somebody else wrote meanwhile: each time one of us got further."""
+CLOSED = "closed"
+"""Why a tenure ends when nothing is wrong: the process stops, or the place was lost and noticed as such."""
 TICK_S = 5.0
 """Pause between looks at what may have been left undone: a safety net under every event, not a way of working."""
 
@@ -83,7 +85,8 @@ class Controller:
     def end(self, why: str) -> None:
         """End the tenure: nothing is written or sent from now on."""
         if not self._ended.done():
-            log.warning("the tenure ends", extra={"why": why, "controller_epoch": self.cluster.controller_epoch})
+            level = logging.INFO if why == CLOSED else logging.WARNING
+            log.log(level, "the tenure ends", extra={"why": why, "controller_epoch": self.cluster.controller_epoch})
             self._ended.set_result(why)
 
     async def ended(self) -> str:
@@ -92,7 +95,7 @@ class Controller:
 
     async def close(self) -> None:
         """Stop everything that belongs to this tenure."""
-        self.end("closed")
+        self.end(CLOSED)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
