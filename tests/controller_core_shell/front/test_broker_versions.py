@@ -8,6 +8,7 @@ from controller_core.shell.front import broker_versions
 from controller_core.shell.front.broker_versions import SharedVersions
 from controller_core.shell.front.versions import NO_BROKER
 from kafka_wire.api import ApiKey
+from kafka_wire.net.server import serve
 from tests.controller_core_shell.front.fakes import BROKER_RANGES
 
 
@@ -92,12 +93,12 @@ async def test_a_silent_broker_holds_nobody_up_for_long(start_brokers, monkeypat
     """A frozen process accepts connections and answers nothing."""
     monkeypatch.setattr(broker_versions, "ASK_TIMEOUT_MS", 30)
     [good] = await start_brokers(1)
-    silent = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", 0)
-    frozen = type(good.endpoint)(2, "127.0.0.1", silent.sockets[0].getsockname()[1])
+    silent = await serve(lambda _peer, _frame: asyncio.Event().wait(), "127.0.0.1", 0)
+    frozen = type(good.endpoint)(2, "127.0.0.1", silent.port)
     versions = SharedVersions(lambda: [good.endpoint, frozen], client_id="tests")
 
     assert (0, 17) == (await versions.shared()).ranges[ApiKey.FETCH]
-    silent.close()
+    await silent.close(grace_ms=1)
 
 
 async def test_with_no_live_broker_the_last_answer_stands(start_brokers) -> None:
