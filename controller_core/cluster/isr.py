@@ -15,7 +15,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.errors import Failure
 from controller_core.model.events import AdvanceMoves, AlterPartition, IsrChange
-from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from kafka_wire.errors import ErrorCode
 
@@ -34,12 +34,17 @@ IsrAnswer = Failure | Mapping[TopicPartition, Failure | PartitionAnswer]
 """One refusal for the whole request, or an answer for each partition."""
 
 
-def refuse_stale_broker(cluster: Cluster, broker: int, broker_epoch: int) -> Failure | None:
-    """Refuse a request that an earlier life of a broker sent, or that nobody registered could have sent (KIP-380)."""
+def refuse_stale_broker(
+    cluster: Cluster, broker: int, broker_epoch: int, unknown: ErrorCode = ErrorCode.STALE_BROKER_EPOCH
+) -> Failure | None:
+    """Refuse a request that another life of a broker sent, or that nobody registered could have sent (KIP-380).
+
+    A request without an epoch is refused too, as Kafka does: every broker that has these requests knows its epoch.
+    """
     known = cluster.brokers.get(broker)
     if known is None:
-        return Failure(ErrorCode.STALE_BROKER_EPOCH, f"Broker {broker} is not registered.")
-    if broker_epoch not in {NO_EPOCH, known.epoch}:
+        return Failure(unknown, f"Broker {broker} is not registered.")
+    if broker_epoch != known.epoch:
         words = f"Broker {broker} is registered under epoch {known.epoch}, the request carries {broker_epoch}."
         return Failure(ErrorCode.STALE_BROKER_EPOCH, words)
     return None

@@ -26,7 +26,8 @@ class ProducerIdBlock:
 
 def decide_allocate_producer_ids(cluster: Cluster, event: AllocateProducerIds) -> Decision[Failure | ProducerIdBlock]:
     """Hand out the block behind the last one."""
-    if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch)) is not None:
+    unknown = ErrorCode.BROKER_ID_NOT_REGISTERED
+    if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch, unknown)) is not None:
         return Decision(reply=failure)
     first = cluster.producer_ids.block_end + 1
     last = first + BLOCK_SIZE - 1

@@ -15,7 +15,7 @@ from controller_core.model.columns import BoolArray, IntArray, keep_ids
 from controller_core.model.decision import Decision, decision
 from controller_core.model.errors import Failure
 from controller_core.model.events import ControlledShutdown
-from controller_core.model.ids import NO_EPOCH, NOBODY, TopicPartition
+from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY, TopicPartition
 from controller_core.model.sends import SendStopReplica
 from kafka_wire.errors import ErrorCode
 
@@ -74,11 +74,15 @@ def _hand_over(cluster: Cluster, rows: IntArray, leaving: BoolArray) -> tuple[Pa
 
 
 def _follow_no_more(cluster: Cluster, broker: int) -> PartitionStates | None:
-    """Take the broker out of the ISRs that it follows in, where another member stays."""
+    """Take the broker out of the ISRs that it follows in, where another member stays.
+
+    Where nobody leads, the ISR stays as it is: its members are the ones that may lead again.
+    """
     columns = cluster.columns
     rows = cluster.not_deleting(columns.with_in_isr(columns.flags([broker])))
     isr = columns.isr[rows]
-    follows = (columns.leader[rows] != broker) & ((isr != NOBODY).sum(axis=1) > 1)
+    led_by_another = (columns.leader[rows] != broker) & (columns.leader[rows] != NO_LEADER)
+    follows = led_by_another & ((isr != NOBODY).sum(axis=1) > 1)
     rows, isr = rows[follows], isr[follows]
     if not len(rows):
         return None

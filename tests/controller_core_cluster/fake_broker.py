@@ -1,0 +1,102 @@
+"""A broker as the controller's requests make it: what it holds, leads, follows and knows of the others.
+
+The rules are ReplicaManager's: a state is taken under a higher leader epoch only, a StopReplica under one that is not
+below, a follower needs a leader that it knows to be alive. A log is its number of records, enough to see one lost.
+Leaves out fetching: a driver says when a follower has caught up.
+"""
+
+from dataclasses import dataclass, field
+
+from controller_core.model.broker import Broker, Endpoint
+from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, NO_LEADER, TopicPartition
+from controller_core.model.move import Replicas
+from tests.controller_core_cluster.messages import LeaderAndIsr, Message, PartitionTold, StopReplica, UpdateMetadata
+
+
+@dataclass
+class FakeBroker:
+    """One broker over all its lives; `bounce` and `kill` leave its logs alone and nothing else."""
+
+    id: int
+    epoch: int
+    rack: str | None = None
+    is_up: bool = True
+    logs: dict[TopicPartition, int] = field(default_factory=dict)
+    states: dict[TopicPartition, PartitionTold] = field(default_factory=dict)
+    stopped: set[TopicPartition] = field(default_factory=set)
+    """Partitions that it was told to stop following, its log kept."""
+    metadata: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    """Leader and leader epoch, as clients would hear."""
+    live: Replicas = ()
+
+    @property
+    def registration(self) -> Broker:
+        """The registration of this life."""
+        return Broker(self.id, self.epoch, (Endpoint("INTERNAL", f"host{self.id}", 9092, "PLAINTEXT"),), self.rack)
+
+    def start(self, epoch: int) -> None:
+        """Begin another life."""
+        self.is_up, self.epoch = True, epoch
+        self.states, self.stopped, self.metadata, self.live = {}, set(), {}, ()
+
+    def take(self, message: Message) -> dict[TopicPartition, str]:
+        """Do as told; the answer is the error of each partition that has one."""
+        match message:
+            case LeaderAndIsr():
+                return self._lead_or_follow(message)
+            case UpdateMetadata():
+                self._learn(message)
+                return {}
+            case StopReplica():
+                return self._stop(message)
+
+    def leads(self, partition: TopicPartition) -> bool:
+        """Whether it takes itself for the leader."""
+        return self.is_up and partition in self.states and self.states[partition].leader == self.id
+
+    def follows(self, partition: TopicPartition, leader: "FakeBroker") -> bool:
+        """Whether it fetches from that leader, and that leader lets it."""
+        if not (self.is_up and leader.leads(partition)) or partition in self.stopped:
+            return False
+        mine, theirs = self.states.get(partition), leader.states[partition]
+        return (
+            mine is not None
+            and (mine.leader, mine.leader_epoch) == (leader.id, theirs.leader_epoch)
+            and self.id in theirs.replicas
+        )
+
+    def _lead_or_follow(self, message: LeaderAndIsr) -> dict[TopicPartition, str]:
+        assert self.live, f"broker {self.id} is told to lead or follow and knows of no live broker (wire-facts)"
+        for name, told in message.partitions.items():
+            assert self.id in told.replicas, f"broker {self.id} is told of {name}, which it is no replica of"
+            known = self.states.get(name)
+            if known is not None and told.leader_epoch <= known.leader_epoch:
+                continue
+            if told.leader not in {NO_LEADER, self.id}:
+                assert told.leader in self.live, f"broker {self.id} does not know the address of {name}'s leader"
+            self.states[name] = told
+            self.stopped.discard(name)
+            self.logs.setdefault(name, 0)
+        return {}
+
+    def _learn(self, message: UpdateMetadata) -> None:
+        self.live = message.live
+        for name, told in message.partitions.items():
+            if told.leader == LEADER_DURING_DELETE:
+                self.metadata.pop(name, None)
+            else:
+                self.metadata[name] = (told.leader, told.leader_epoch)
+
+    def _stop(self, message: StopReplica) -> dict[TopicPartition, str]:
+        errors: dict[TopicPartition, str] = {}
+        for name, epoch in message.partitions.items():
+            known = self.states.get(name)
+            if known is not None and epoch != EPOCH_DURING_DELETE and epoch < known.leader_epoch:
+                errors[name] = "FENCED_LEADER_EPOCH"
+            elif message.delete:
+                self.states.pop(name, None)
+                self.logs.pop(name, None)
+                self.stopped.discard(name)
+            else:
+                self.stopped.add(name)
+        return errors

@@ -1,0 +1,243 @@
+"""What is written, as a model: the plain twin of ZooKeeper behind the shell's store.
+
+Every znode that the controller writes has a version, every write names the version that it was decided on, and a controller
+that was deposed writes nothing. Leaves out paths, bytes, transactions and lost connections.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+import numpy as np
+
+from controller_core.cluster.observed import added_topic
+from controller_core.cluster.transition import apply
+from controller_core.model.broker import Broker
+from controller_core.model.changes import (
+    BrokersObserved,
+    Change,
+    DeletionForgotten,
+    DeletionQueued,
+    MovesFinished,
+    MovesStarted,
+    Origin,
+    PartitionsAdded,
+    PartitionStates,
+    ProducerIdsAllocated,
+    StatesObserved,
+    TopicAdded,
+    TopicObserved,
+    TopicRemoved,
+)
+from controller_core.model.cluster import Cluster, ProducerIds
+from controller_core.model.columns import pad, unpad
+from controller_core.model.events import TopicRecord
+from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.move import Replicas
+
+UNCLEAN = "unclean.leader.election.enable"
+
+
+class DeposedError(Exception):
+    """The fence does not hold: another controller raised the controller epoch (C5)."""
+
+
+@dataclass(frozen=True)
+class WrittenState:
+    """One partition's state znode."""
+
+    leader: int
+    leader_epoch: int
+    isr: Replicas
+    controller_epoch: int
+    version: int
+
+
+@dataclass(frozen=True)
+class WrittenTopic:
+    """One topic's znode, and its configuration."""
+
+    topic_id: UUID | None
+    replicas: dict[int, Replicas]
+    adding: dict[int, Replicas] = field(default_factory=dict)
+    removing: dict[int, Replicas] = field(default_factory=dict)
+    configs: dict[str, str] = field(default_factory=dict)
+    version: int = 0
+
+
+@dataclass
+class Outcome:
+    """What became of one change: the part of it that is written, and what is not as it was thought to be."""
+
+    committed: Change | None
+    stale_rows: tuple[int, ...] = ()
+    stale_topic: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was written."""
+        return not (self.stale_rows or self.stale_topic)
+
+
+class Written:
+    """All that outlives a controller."""
+
+    def __init__(self) -> None:
+        self.controller_epoch = 0
+        self.topics: dict[str, WrittenTopic] = {}
+        self.states: dict[TopicPartition, WrittenState] = {}
+        self.deletions: list[str] = []
+        self.producer_ids = ProducerIds()
+
+    def take_place(self, controller_id: int) -> Cluster:
+        """Raise the controller epoch: from now on the earlier controllers' writes are refused."""
+        self.controller_epoch += 1
+        return Cluster(controller_id, self.controller_epoch)
+
+    def load(self, cluster: Cluster, brokers: Iterable[Broker]) -> None:
+        """Read everything, in the order of the shell's tenure."""
+        apply(cluster, BrokersObserved(tuple(brokers)))
+        for name in self.topics:
+            apply(cluster, added_topic(cluster, self.record(name), repaired=False))
+        if (states := self.states_of(cluster, cluster.columns.used().tolist())) is not None:
+            apply(cluster, states)
+        cluster.unclean_topics = {name for name, topic in self.topics.items() if topic.configs.get(UNCLEAN) == "true"}
+        cluster.producer_ids = replace(self.producer_ids)
+        queued = tuple(name for name in self.deletions if name in cluster.topics)
+        apply(cluster, DeletionQueued(queued, Origin.OBSERVED))
+
+    def record(self, name: str) -> TopicRecord:
+        """Read one topic."""
+        topic = self.topics[name]
+        return TopicRecord(
+            name, topic.topic_id, dict(topic.replicas), dict(topic.adding), dict(topic.removing), topic.version
+        )
+
+    def found(self, cluster: Cluster, outcome: Outcome) -> list[Change]:
+        """Read again what a write was refused for, and was known."""
+        changes: list[Change] = []
+        if outcome.stale_rows and (states := self.states_of(cluster, outcome.stale_rows)) is not None:
+            changes.append(states)
+        if (name := outcome.stale_topic) in cluster.topics:
+            if name in self.topics:
+                found = self.record(name)
+                changes.append(TopicObserved(name, found.replicas, found.adding, found.removing, found.version))
+            else:
+                changes.append(TopicRemoved(name, Origin.OBSERVED))
+        return changes
+
+    def states_of(self, cluster: Cluster, rows: Iterable[int]) -> StatesObserved | None:
+        """Read the states of those rows that have one."""
+        there = [(row, state) for row in rows if (state := self.states.get(cluster.name_of(row))) is not None]
+        if not there:
+            return None
+        columns = [
+            np.array(column, dtype=np.int32)
+            for column in zip(
+                *((row, s.leader, s.leader_epoch, s.version, s.controller_epoch) for row, s in there), strict=True
+            )
+        ]
+        rows_there, leader, leader_epoch, version, controller_epoch = columns
+        return StatesObserved(
+            rows_there, leader, leader_epoch, pad([state.isr for _, state in there]), version, controller_epoch
+        )
+
+    def commit(self, cluster: Cluster, change: Change) -> Outcome:
+        """Write one change as far as its versions hold. Raises DeposedError."""
+        if cluster.controller_epoch != self.controller_epoch:
+            raise DeposedError
+        match change:
+            case PartitionStates():
+                return self._commit_states(cluster, change)
+            case TopicAdded(origin=Origin.REQUESTED | Origin.REPAIRED):
+                return self._commit_topic(change)
+            case PartitionsAdded(origin=Origin.REQUESTED):
+                added = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
+                return self._assign(cluster, change.topic, change, added, {}, {})
+            case MovesStarted():
+                union = {partition: move.replicas for partition, move in change.moves.items()}
+                adding = {partition: move.adding for partition, move in change.moves.items()}
+                removing = {partition: move.removing for partition, move in change.moves.items()}
+                return self._assign(cluster, change.topic, change, union, adding, removing)
+            case MovesFinished():
+                nothing: dict[int, Replicas] = dict.fromkeys(change.replicas, ())
+                return self._assign(cluster, change.topic, change, dict(change.replicas), nothing, nothing)
+            case DeletionQueued(origin=Origin.REQUESTED):
+                self.deletions += [name for name in change.topics if name not in self.deletions]
+            case DeletionForgotten():
+                self.deletions = [name for name in self.deletions if name not in change.names]
+            case TopicRemoved(origin=Origin.REQUESTED):
+                self.remove(change.topic)
+                self.deletions.remove(change.topic)
+            case ProducerIdsAllocated():
+                assert self.producer_ids.version == cluster.producer_ids.version
+                self.producer_ids = ProducerIds(change.last, self.producer_ids.version + 1)
+        return Outcome(change)
+
+    def remove(self, name: str) -> None:
+        """Remove all of a topic."""
+        del self.topics[name]
+        self.states = {partition: state for partition, state in self.states.items() if partition.topic != name}
+
+    def _commit_states(self, cluster: Cluster, change: PartitionStates) -> Outcome:
+        stale: list[int] = []
+        written: list[int] = []
+        for place, row in enumerate(change.rows.tolist()):
+            name = cluster.name_of(row)
+            present = self.states.get(name)
+            version = NO_EPOCH if present is None else present.version
+            if name.topic not in self.topics or version != cluster.columns.partition_epoch[row]:
+                stale.append(row)
+                continue
+            written.append(place)
+            self.states[name] = WrittenState(
+                int(change.leader[place]),
+                int(change.leader_epoch[place]),
+                unpad(change.isr[place]),
+                cluster.controller_epoch,
+                version + 1,
+            )
+        if not stale:
+            return Outcome(change)
+        return Outcome(change.take(np.array(written, dtype=np.int32)) if written else None, tuple(stale))
+
+    def _commit_topic(self, change: TopicAdded) -> Outcome:
+        present = self.topics.get(change.name)
+        as_thought = present is None if change.origin is Origin.REQUESTED else present is not None
+        if not as_thought or (present is not None and present.version != change.version):
+            return Outcome(None, stale_topic=change.name)
+        self.topics[change.name] = WrittenTopic(
+            change.topic_id,
+            dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True)),
+            {partition: move.adding for partition, move in change.moves.items()},
+            {partition: move.removing for partition, move in change.moves.items()},
+            dict(change.configs) if present is None else present.configs,
+            0 if present is None else present.version + 1,
+        )
+        return Outcome(change)
+
+    def _assign(
+        self,
+        cluster: Cluster,
+        name: str,
+        change: Change,
+        replicas: dict[int, Replicas],
+        adding: dict[int, Replicas],
+        removing: dict[int, Replicas],
+    ) -> Outcome:
+        """Write a topic's assignment, changed in some partitions."""
+        present = self.topics.get(name)
+        if present is None or present.version != cluster.topics[name].version:
+            return Outcome(None, stale_topic=name)
+        self.topics[name] = replace(
+            present,
+            replicas=present.replicas | replicas,
+            adding=_without_empty(present.adding | adding),
+            removing=_without_empty(present.removing | removing),
+            version=present.version + 1,
+        )
+        return Outcome(change)
+
+
+def _without_empty(lists: dict[int, Replicas]) -> dict[int, Replicas]:
+    return {partition: replicas for partition, replicas in lists.items() if replicas}
