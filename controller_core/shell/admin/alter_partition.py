@@ -1,0 +1,138 @@
+"""AlterPartition, versions 0 to 3 (KIP-497): a leader asks for other ISRs of its partitions.
+
+Versions 0 and 1 name topics, 2 and 3 (KIP-841) give ids; version 3 (KIP-903) tells of each ISR member which life of that
+broker is meant. A member that lives another life by now is not to join: its log may be shorter than the leader thinks.
+Brokers in ZooKeeper mode send -1 there, any life.
+
+Source: KafkaController.alterPartitions, Partition.addBrokerEpochToIsr. Leaves out all other checks: the core makes them.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from controller_core.cluster.isr import IsrAnswer, PartitionAnswer
+from controller_core.model import events
+from controller_core.model.cluster import Cluster
+from controller_core.model.errors import Failure
+from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.move import Replicas
+from controller_core.shell.active import ActiveController
+from controller_core.shell.front.context import RequestContext
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+
+TOPIC_IDS_FROM = 2
+"""The same versions know INELIGIBLE_REPLICA; those below are told OPERATION_NOT_ATTEMPTED."""
+EPOCHS_FROM = 3
+RECOVERING = 1
+"""LeaderRecoveryState (KIP-704)."""
+
+Answers = Mapping[TopicPartition, Failure | PartitionAnswer]
+
+
+async def alter_partition(active: ActiveController, context: RequestContext, body: Body) -> Body:
+    """Write the ISRs that stand, and answer."""
+    names = topic_names(active.cluster, context, body)
+    refused = refuse_other_lives(active.cluster, context, body, names)
+    answer: IsrAnswer = await active.submit(alter_partition_event(context, body, names, refused))
+    if isinstance(answer, Failure):
+        return alter_partition_refused(context, body, answer)
+    return alter_partition_response(context, body, names, {**answer, **refused})
+
+
+def topic_names(cluster: Cluster, context: RequestContext, body: Body) -> list[str | None]:
+    """Name the request's topics, in its order; None for an id that no topic has."""
+    if context.api_version < TOPIC_IDS_FROM:
+        return [topic["topic_name"] for topic in body["topics"]]
+    return [cluster.topic_name(topic["topic_id"]) for topic in body["topics"]]
+
+
+def _asked(body: Body, names: list[str | None]) -> Iterator[tuple[TopicPartition, Body]]:
+    for topic, name in zip(body["topics"], names, strict=True):
+        for partition in topic["partitions"]:
+            if name is not None:
+                yield TopicPartition(name, partition["partition_index"]), partition
+
+
+def refuse_other_lives(
+    cluster: Cluster, context: RequestContext, body: Body, names: list[str | None]
+) -> dict[TopicPartition, Failure]:
+    """Refuse ISRs that name another life of a broker than the one that is registered."""
+    if context.api_version < EPOCHS_FROM:
+        return {}
+    refused: dict[TopicPartition, Failure] = {}
+    for name, partition in _asked(body, names):
+        members = partition["new_isr_with_epochs"]
+        others = [member["broker_id"] for member in members if _is_other_life(cluster, member)]
+        if others:
+            words = f"Registered under another broker epoch than the leader knows: {others} (KIP-903)."
+            refused[name] = Failure(ErrorCode.INELIGIBLE_REPLICA, words)
+    return refused
+
+
+def _is_other_life(cluster: Cluster, member: Body) -> bool:
+    known = cluster.brokers.get(member["broker_id"])
+    return member["broker_epoch"] != NO_EPOCH and (known is None or known.epoch != member["broker_epoch"])
+
+
+def alter_partition_event(
+    context: RequestContext, body: Body, names: list[str | None], refused: Mapping[TopicPartition, Failure]
+) -> events.AlterPartition:
+    """Translate the partitions that are not refused already; of two wishes for one partition the last counts."""
+    changes = {
+        name: events.IsrChange(
+            name,
+            partition["leader_epoch"],
+            asked_isr(context, partition),
+            partition["partition_epoch"],
+            partition["leader_recovery_state"] == RECOVERING,
+        )
+        for name, partition in _asked(body, names)
+        if name not in refused
+    }
+    return events.AlterPartition(body["broker_id"], body["broker_epoch"], tuple(changes.values()))
+
+
+def asked_isr(context: RequestContext, partition: Body) -> Replicas:
+    """List the members of the ISR that is asked for."""
+    if context.api_version < EPOCHS_FROM:
+        return tuple(partition["new_isr"])
+    return tuple(member["broker_id"] for member in partition["new_isr_with_epochs"])
+
+
+def alter_partition_response(context: RequestContext, body: Body, names: list[str | None], answers: Answers) -> Body:
+    """Translate what became of each partition, in the order of the request."""
+    topics = []
+    for topic, name in zip(body["topics"], names, strict=True):
+        partitions = [_partition(context, name, partition, answers) for partition in topic["partitions"]]
+        topics.append({"topic_name": name or "", "topic_id": topic["topic_id"], "partitions": partitions})
+    return {"error_code": ErrorCode.NONE, "topics": topics}
+
+
+def _partition(context: RequestContext, topic: str | None, partition: Body, answers: Answers) -> Body:
+    number = partition["partition_index"]
+    if topic is None:
+        return {"partition_index": number, "error_code": ErrorCode.UNKNOWN_TOPIC_ID}
+    answer = answers[TopicPartition(topic, number)]
+    if isinstance(answer, Failure):
+        return {"partition_index": number, "error_code": error_code(context, answer)}
+    return {
+        "partition_index": number,
+        "error_code": ErrorCode.NONE,
+        "leader_id": answer.leader,
+        "leader_epoch": answer.leader_epoch,
+        "isr": list(answer.isr),
+        "leader_recovery_state": partition["leader_recovery_state"],
+        "partition_epoch": answer.partition_epoch,
+    }
+
+
+def error_code(context: RequestContext, failure: Failure) -> ErrorCode:
+    """Choose the code that the version knows."""
+    if failure.code == ErrorCode.INELIGIBLE_REPLICA and context.api_version < TOPIC_IDS_FROM:
+        return ErrorCode.OPERATION_NOT_ATTEMPTED
+    return failure.code
+
+
+def alter_partition_refused(_context: RequestContext, _body: Body, failure: Failure) -> Body:
+    """Answer at the top: the broker asks for the same again, elsewhere when that says NOT_CONTROLLER."""
+    return {"error_code": failure.code, "topics": []}

@@ -1,0 +1,65 @@
+"""CreatePartitions, versions 0 to 3 (KIP-195): each topic on its own; waits for the brokers as CreateTopics does.
+
+Source: KafkaApis.handleCreatePartitionsRequest, ZkAdminManager.createPartitions.
+"""
+
+from collections.abc import Mapping
+from random import Random
+
+from controller_core.model import events
+from controller_core.model.errors import Failure
+from controller_core.shell.active import ActiveController
+from controller_core.shell.admin.draws import draw_place
+from controller_core.shell.admin.outcomes import Outcome, duplicates, error_fields, timed_out
+from controller_core.shell.admin.waiting import brokers_know
+from controller_core.shell.front.context import RequestContext
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+
+
+async def create_partitions(active: ActiveController, _context: RequestContext, body: Body, random: Random) -> Body:
+    """Add partitions, wait until brokers know them, answer."""
+    results: dict[str, Outcome] = dict(refuse_duplicates(body))
+    event = create_partitions_event(body, random, frozenset(results))
+    if event.topics:
+        results |= await active.submit(event)
+    if not body["validate_only"] and any(failure is None for failure in results.values()):
+        await brokers_know(active, body["timeout_ms"])
+    return create_partitions_response(body, results)
+
+
+def refuse_duplicates(body: Body) -> dict[str, Failure]:
+    """Refuse topics that stand twice in the request."""
+    names = duplicates(topic["name"] for topic in body["topics"])
+    return {name: Failure(ErrorCode.INVALID_REQUEST, "Duplicate topic in request.") for name in names}
+
+
+def create_partitions_event(
+    body: Body, random: Random, refused: frozenset[str] = frozenset()
+) -> events.CreatePartitions:
+    """Translate the topics that are not refused already."""
+    topics = [topic for topic in body["topics"] if topic["name"] not in refused]
+    return events.CreatePartitions(tuple(_new_partitions(topic, random) for topic in topics), body["validate_only"])
+
+
+def _new_partitions(topic: Body, random: Random) -> events.NewPartitions:
+    given = topic["assignments"]
+    assignments = None if given is None else [tuple(assignment["broker_ids"]) for assignment in given]
+    return events.NewPartitions(topic["name"], topic["count"], assignments, draw_place(random), draw_place(random))
+
+
+def create_partitions_response(body: Body, results: Mapping[str, Outcome]) -> Body:
+    """Translate what became of each topic; a name that stands twice in the request is answered once."""
+    no_time = not body["validate_only"] and body["timeout_ms"] <= 0
+    late = timed_out("The partitions are added; the request left no time to wait for them.")
+    outcomes = {
+        name: late if no_time and results[name] is None else results[name]
+        for name in dict.fromkeys(topic["name"] for topic in body["topics"])
+    }
+    return {"results": [{"name": name, **error_fields(outcome)} for name, outcome in outcomes.items()]}
+
+
+def create_partitions_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
+    """Answer every topic with the same error."""
+    names = dict.fromkeys(topic["name"] for topic in body["topics"])
+    return {"results": [{"name": name, **error_fields(failure)} for name in names]}

@@ -1,0 +1,115 @@
+"""CreateTopics, versions 0 to 7: each topic on its own, with random numbers drawn for the core.
+
+Once topics are written, the caller is kept until the live brokers know them, or a second at most: whoever asks another
+broker next finds them there. Kafka answers REQUEST_TIMED_OUT for a created topic when the request's timeout is not
+positive; so do we.
+
+Source: KafkaApis.handleCreateTopicsRequest, ControllerApis.createTopics, ZkAdminManager.createTopics.
+Leaves out checks of a topic by itself: the core makes them.
+"""
+
+from collections.abc import Mapping
+from random import Random
+
+from controller_core.cluster.topics import TopicCreation
+from controller_core.model import events
+from controller_core.model.errors import Failure
+from controller_core.shell.active import ActiveController, Defaults
+from controller_core.shell.admin.created_configs import created_configs
+from controller_core.shell.admin.draws import draw_place, draw_topic_id
+from controller_core.shell.admin.outcomes import NO_TOPIC_ID, duplicates, error_fields, timed_out
+from controller_core.shell.admin.waiting import brokers_know
+from controller_core.shell.front.context import RequestContext
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+"""The name of a quorum's own log."""
+
+
+async def create_topics(
+    active: ActiveController, _context: RequestContext, body: Body, random: Random, broker_defaults: Mapping[str, str]
+) -> Body:
+    """Create topics, wait until brokers know them, answer."""
+    results = {name: TopicCreation(failure) for name, failure in refuse_names(body).items()}
+    event = create_topics_event(body, active.defaults, random, frozenset(results))
+    if event.topics:
+        results |= await active.submit(event)
+    if not body["validate_only"] and any(result.failure is None for result in results.values()):
+        await brokers_know(active, body["timeout_ms"])
+    return create_topics_response(body, results, broker_defaults)
+
+
+def refuse_names(body: Body) -> dict[str, Failure]:
+    """Refuse what a request may not ask for, whatever the cluster's state: by name, in the words of ControllerApis."""
+    names = [topic["name"] for topic in body["topics"]]
+    refused = {name: Failure(ErrorCode.INVALID_REQUEST, "Duplicate topic name.") for name in duplicates(names)}
+    if CLUSTER_METADATA_TOPIC in names:
+        words = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
+        refused[CLUSTER_METADATA_TOPIC] = Failure(ErrorCode.INVALID_REQUEST, words)
+    return refused
+
+
+def create_topics_event(
+    body: Body, defaults: Defaults, random: Random, refused: frozenset[str] = frozenset()
+) -> events.CreateTopics:
+    """Translate the topics that are not refused already."""
+    return events.CreateTopics(
+        tuple(_new_topic(topic, random) for topic in body["topics"] if topic["name"] not in refused),
+        body["validate_only"],
+        defaults.num_partitions,
+        defaults.default_replication_factor,
+    )
+
+
+def _new_topic(topic: Body, random: Random) -> events.NewTopic:
+    return events.NewTopic(
+        topic["name"],
+        draw_topic_id(random),
+        topic["num_partitions"],
+        topic["replication_factor"],
+        {given["partition_index"]: tuple(given["broker_ids"]) for given in topic["assignments"]},
+        {config["name"]: config["value"] for config in topic["configs"]},
+        draw_place(random),
+        draw_place(random),
+    )
+
+
+def create_topics_response(
+    body: Body, results: Mapping[str, TopicCreation], broker_defaults: Mapping[str, str]
+) -> Body:
+    """Translate what became of each topic; a name that stands twice in the request is answered once."""
+    names = dict.fromkeys(topic["name"] for topic in body["topics"])
+    return {"topics": [_result(name, results[name], body, broker_defaults) for name in names]}
+
+
+def _result(name: str, result: TopicCreation, body: Body, broker_defaults: Mapping[str, str]) -> Body:
+    if result.failure is not None:
+        return _failed(name, result.failure)
+    if not body["validate_only"] and body["timeout_ms"] <= 0:
+        return _failed(name, timed_out("The topic is created; the request left no time to wait for it."))
+    return {
+        "name": name,
+        **error_fields(None),
+        # A topic that is not made has no id.
+        "topic_id": NO_TOPIC_ID if body["validate_only"] or result.topic_id is None else result.topic_id,
+        "num_partitions": result.partitions,
+        "replication_factor": result.replication_factor,
+        "configs": created_configs(result.configs, broker_defaults),
+    }
+
+
+def _failed(name: str, failure: Failure) -> Body:
+    return {
+        "name": name,
+        **error_fields(failure),
+        "topic_id": NO_TOPIC_ID,
+        "num_partitions": -1,
+        "replication_factor": -1,
+        "configs": [],
+    }
+
+
+def create_topics_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
+    """Answer every topic with the same error."""
+    return {"topics": [_failed(name, failure) for name in dict.fromkeys(topic["name"] for topic in body["topics"])]}

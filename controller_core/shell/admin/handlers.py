@@ -1,0 +1,106 @@
+"""The table of what the controller answers itself, for the front to dispatch by.
+
+    request ──► is there a tenure? ──► its API: event, submit, response
+                     │ no                     │ the tenure is lost, or too many wait
+                     └────────► refused, in the response's own shape ◄┘
+
+Leaves out ApiVersions (the front's own), and unexpected exceptions: the front logs these and ends the connection.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from random import Random, SystemRandom
+
+from controller_core.model.errors import Failure
+from controller_core.shell.active import ActiveController, OverloadedError, TenureLostError
+from controller_core.shell.admin.alter_partition import alter_partition, alter_partition_refused
+from controller_core.shell.admin.brokers import (
+    allocate_producer_ids,
+    allocate_producer_ids_refused,
+    controlled_shutdown,
+    controlled_shutdown_refused,
+)
+from controller_core.shell.admin.create_partitions import create_partitions, create_partitions_refused
+from controller_core.shell.admin.create_topics import create_topics, create_topics_refused
+from controller_core.shell.admin.delete_topics import delete_topics, delete_topics_refused
+from controller_core.shell.admin.describe_cluster import describe_cluster, describe_cluster_refused
+from controller_core.shell.admin.describe_topic_partitions import (
+    describe_topic_partitions,
+    describe_topic_partitions_refused,
+)
+from controller_core.shell.admin.elections import elect_leaders, elect_leaders_refused
+from controller_core.shell.admin.metadata import metadata, metadata_refused
+from controller_core.shell.admin.outcomes import NOT_CONTROLLER, OVERLOADED
+from controller_core.shell.admin.reassignments import (
+    alter_reassignments,
+    alter_reassignments_refused,
+    list_reassignments,
+    list_reassignments_refused,
+)
+from controller_core.shell.front.context import OwnHandler, RequestContext
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+
+Tenure = Callable[[], ActiveController | None]
+"""Gives the controller that holds the cluster now; None while this process does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API: how it is answered, and how its response says that nothing was done."""
+
+    answer: Callable[[ActiveController, RequestContext, Body], Awaitable[Body]]
+    refused: Callable[[RequestContext, Body, Failure], Body]
+
+
+def handlers(
+    active: Tenure, *, random: Random | None = None, topic_defaults: Callable[[], Mapping[str, str]] = dict
+) -> dict[ApiKey, OwnHandler]:
+    """Make the handlers of all APIs that the controller answers itself, for every listener alike.
+
+    `random` draws topic ids and where placement starts; by default it is the system's, so that no two processes draw the
+    same ids. `topic_defaults` gives what the brokers set as defaults of topic configs, by the topic config's name; what is
+    absent has Kafka's own default. Only the configs in CreateTopics' answer depend on it.
+    A handler raises RelayInstead where a broker is to answer, and what it did not expect.
+    """
+    table = apis(random or SystemRandom(), topic_defaults)
+    return {key: partial(answer, api, active) for key, api in table.items()}
+
+
+def apis(random: Random, topic_defaults: Callable[[], Mapping[str, str]]) -> Mapping[ApiKey, Api]:
+    """List the APIs."""
+
+    async def create_topics_drawn(active: ActiveController, context: RequestContext, body: Body) -> Body:
+        return await create_topics(active, context, body, random, topic_defaults())
+
+    async def create_partitions_drawn(active: ActiveController, context: RequestContext, body: Body) -> Body:
+        return await create_partitions(active, context, body, random)
+
+    return {
+        ApiKey.METADATA: Api(metadata, metadata_refused),
+        ApiKey.DESCRIBE_CLUSTER: Api(describe_cluster, describe_cluster_refused),
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(describe_topic_partitions, describe_topic_partitions_refused),
+        ApiKey.CREATE_TOPICS: Api(create_topics_drawn, create_topics_refused),
+        ApiKey.DELETE_TOPICS: Api(delete_topics, delete_topics_refused),
+        ApiKey.CREATE_PARTITIONS: Api(create_partitions_drawn, create_partitions_refused),
+        ApiKey.ELECT_LEADERS: Api(elect_leaders, elect_leaders_refused),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(alter_reassignments, alter_reassignments_refused),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(list_reassignments, list_reassignments_refused),
+        ApiKey.ALTER_PARTITION: Api(alter_partition, alter_partition_refused),
+        ApiKey.CONTROLLED_SHUTDOWN: Api(controlled_shutdown, controlled_shutdown_refused),
+        ApiKey.ALLOCATE_PRODUCER_IDS: Api(allocate_producer_ids, allocate_producer_ids_refused),
+    }
+
+
+async def answer(api: Api, active: Tenure, context: RequestContext, body: Body) -> Body:
+    """Answer one request, or refuse it in its response's shape."""
+    tenure = active()
+    if tenure is None:
+        return api.refused(context, body, NOT_CONTROLLER)
+    try:
+        return await api.answer(tenure, context, body)
+    except TenureLostError:
+        return api.refused(context, body, NOT_CONTROLLER)
+    except OverloadedError:
+        return api.refused(context, body, OVERLOADED)
