@@ -55,7 +55,8 @@ class Connection:
     ) -> Self:
         """Connect to `host`:`port`, by TLS when a context is given (its settings decide what is verified).
 
-        `on_held` hears how the bytes held of an incomplete response change, for who keeps an account of them. Raises ConnectionFailed, with `sent` False, when the peer cannot be reached in time.
+        `on_held` hears how the bytes held of an incomplete response change, for who keeps an account of them.
+        Raises ConnectionFailed, with `sent` False, when the peer cannot be reached in time.
         """
         name = f"{host}:{port}"
         try:

@@ -7,6 +7,7 @@ import logging
 import ssl as tls
 from collections.abc import Mapping
 
+from controller_core.shell.admin.relay_instead import RelayInstead
 from controller_core.shell.front.broker_versions import SharedVersions
 from controller_core.shell.front.context import OwnHandler, RequestContext
 from controller_core.shell.front.endpoints import LiveBrokers
@@ -109,13 +110,24 @@ class Front:
         )
         try:
             answer = await self._handlers[key](context, body)
-            return codec.encode_response(key, header.api_version, header.correlation_id, answer)
+        except RelayInstead:
+            return await self.relay.forward(peer, header, frame)
         except CloseConnection:
             raise
         except Exception as why:
-            extra = {"api_key": key.name, "api_version": header.api_version, "peer": str(peer)}
-            _log.exception("UNKNOWN_SERVER_ERROR: %s version %d failed", key.name, header.api_version, extra=extra)
-            raise CloseConnection(f"its {key.name} request could not be handled") from why
+            raise self._failed(key, peer, header, why) from why
+        try:
+            return codec.encode_response(key, header.api_version, header.correlation_id, answer)
+        except CodecError as why:  # The answer cannot be written: a defect of its handler, not of the request.
+            raise self._failed(key, peer, header, why) from why
+
+    @staticmethod
+    def _failed(key: ApiKey, peer: Peer, header: RequestHeader, why: Exception) -> CloseConnection:
+        """Write a defect down once; the connection it met is closed, and the process goes on."""
+        extra = {"api_key": key.name, "api_version": header.api_version, "peer": str(peer)}
+        words = "UNKNOWN_SERVER_ERROR: %s version %d failed"
+        _log.error(words, key.name, header.api_version, exc_info=why, extra=extra)
+        return CloseConnection(f"its {key.name} request could not be handled")
 
     def _check_relayable(self, header: RequestHeader) -> None:
         """Keep away from brokers what no client has reason to send; raises CloseConnection."""

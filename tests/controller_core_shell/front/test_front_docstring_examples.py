@@ -1,0 +1,13 @@
+"""Examples in docstrings are part of the specification; here they are run."""
+
+import doctest
+
+from controller_core.shell.front import versions
+
+
+def test_every_example_in_a_docstring_holds() -> None:
+    """Algorithms carry their worked example as a doctest."""
+    result = doctest.testmod(versions)
+
+    assert 0 == result.failed
+    assert result.attempted > 0
