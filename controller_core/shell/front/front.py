@@ -96,7 +96,7 @@ class Front:
             body = api_versions_body(self._own, await self._versions.shared(), version)
         return codec.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, body)
 
-    async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> bytes:
+    async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> bytes | None:
         lowest, highest = self._own[key]
         if not lowest <= header.api_version <= highest:
             return _unsupported_version(key, header)
