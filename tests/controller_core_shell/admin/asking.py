@@ -1,5 +1,6 @@
 """Asking a handler as a client does: request and response go through Kafka's own bytes, in the version asked for."""
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -40,7 +41,7 @@ async def ask(
 
 
 async def active_with_topic(
-    name: str, assignment: dict[int, Replicas], *brokers: Broker, **settings: Any
+    name: str, assignment: Mapping[int, Replicas], *brokers: Broker, **settings: Any
 ) -> FakeActive:
     """An active controller with one topic, placed as said, every replica in sync."""
     active = active_with(*brokers, **settings)
@@ -48,7 +49,7 @@ async def active_with_topic(
     return active
 
 
-async def add_topic(active: FakeActive, name: str, assignment: dict[int, Replicas]) -> None:
+async def add_topic(active: FakeActive, name: str, assignment: Mapping[int, Replicas]) -> None:
     """Create a topic, placed as said."""
     given = [{"partition_index": number, "broker_ids": list(ids)} for number, ids in assignment.items()]
     topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "assignments": given}

@@ -85,10 +85,10 @@ async def test_an_earlier_life_gets_no_producer_ids() -> None:
 
 
 async def test_a_stranger_gets_no_producer_ids() -> None:
-    """Nobody registered could have asked."""
+    """BROKER_ID_NOT_REGISTERED (KafkaController.processAllocateProducerIds)."""
     response = await ask(active_with(), ApiKey.ALLOCATE_PRODUCER_IDS, {"broker_id": 9, "broker_epoch": 109})
 
-    assert ErrorCode.NONE != response["error_code"]
+    assert ErrorCode.BROKER_ID_NOT_REGISTERED == response["error_code"]
 
 
 async def test_without_a_tenure_no_producer_ids_are_handed_out() -> None:
