@@ -24,7 +24,7 @@ from kafka_wire.errors import ErrorCode
 
 IDS_FROM = 6
 DELETION_DISABLED_FROM = 3
-"""Versions below have no code for it and say INVALID_REQUEST (KAFKA-5757)."""
+"""Versions below have no code for it and say INVALID_REQUEST (KAFKA-5975)."""
 
 
 @dataclass(frozen=True, slots=True)
