@@ -4,15 +4,15 @@ Kafka's jars carry the definitions that its own codec is generated from. This sc
 decide bytes: names, types, versions, nullability, tags, defaults, ignorability, api keys. It leaves out every comment
 and description, what only documents (entity types, listeners), and what only Java's collections need (map keys).
 
-    python tools/draw_schemas.py 3.9.2=DIRECTORY_OF_JARS 4.3.1=DIRECTORY_OF_JARS
+    python tools/draw_schemas.py [--into DIRECTORY] 3.9.2=DIRECTORY_OF_JARS 4.3.1=DIRECTORY_OF_JARS
 
 writes one `messages-VERSION.jsonl` for each pair, one message a line, sorted by name: drawing twice gives the same bytes.
 A shared struct is written out where it is used, so that a line can be read alone.
 """
 
+import argparse
 import json
 import re
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -108,20 +108,22 @@ def definitions(jars: Path, version: str) -> list[Json]:
     return found
 
 
-def main(arguments: list[str]) -> None:
+def main() -> None:
     """Write one table for each VERSION=DIRECTORY."""
-    for argument in arguments:
-        version, _, directory = argument.partition("=")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--into", type=Path, default=TABLES, help="where the tables are written")
+    parser.add_argument("jars", nargs="+", metavar="VERSION=DIRECTORY")
+    arguments = parser.parse_args()
+    for pair in arguments.jars:
+        version, _, directory = pair.partition("=")
         messages = [draw_message(one) for one in definitions(Path(directory), version)]
         # A message that a version still names and no longer has carries "none" and no fields.
         messages = sorted((one for one in messages if one["versions"] != "none"), key=lambda one: str(one["name"]))
         lines = [json.dumps(one, separators=(",", ":")) for one in messages]
-        target = TABLES / f"messages-{version}.jsonl"
+        target = arguments.into / f"messages-{version}.jsonl"
         target.write_text("\n".join(lines) + "\n")
         print(f"{target.name}: {len(lines)} messages")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    main(sys.argv[1:])
+    main()

@@ -3,23 +3,23 @@
 Left out: whether a body is sensible; a codec must carry every value that its types allow.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_wire import schema
 from kafka_wire.plain_decoder import fresh_default
 from kafka_wire.schema import Field
+from tests.kafka_wire.effort import examples
 
 Body = dict[str, Any]
 
-EXAMPLES = int(os.environ.get("KAFKA_WIRE_EXAMPLES", "2"))
-"""Bodies for each version of each message; a soak sets hundreds."""
+BODIES = 2
+"""Bodies for each version of each message in a usual run; the first has nothing in it."""
 
 LONGEST_ARRAY = 2
 LONGEST_TEXT = 5
@@ -97,13 +97,7 @@ def for_bodies(
 ) -> None:
     """Run `check(name, version, body)` on some bodies of one version, or of a strategy of one's own."""
 
-    @settings(
-        max_examples=EXAMPLES,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        phases=[Phase.generate, Phase.shrink],
-    )
+    @examples(BODIES)
     @given(bodies(name, version) if strategy is None else strategy)
     def hold(body: Body) -> None:
         check(name, version, body)

@@ -4,11 +4,12 @@ It is the last release with the requests that a ZooKeeper-mode controller sends 
 """
 
 import dataclasses
-import datetime
+import datetime as dt
 import enum
 import io
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -41,6 +42,7 @@ RENAMED = {
     "candidateid": "replicaid",
     "candidatedirectoryid": "replicadirectoryid",
     "clientmetricsresources": "configresources",
+    "name": "resourcename",
 }
 """Fields of Vote and of ListConfigResources (then ListClientMetricsResources), which Kafka 4 calls otherwise."""
 
@@ -61,10 +63,11 @@ def test_kio_reads_the_same_fields_and_writes_the_same_bytes(key: ApiKey, kind: 
         special = {plain(name): TYPES[kind] for name, kind in special_fields(entity)}
         fields = schema.definition(name, version).fields
         by_key = {one: special[plain(one)] for one in all_keys(fields) if plain(one) in special}
-        for_bodies(name, version, lambda *one: kio_agrees(entity, *one), Bodies(version, by_key).structs(fields))
+        for_bodies(name, version, partial(kio_agrees, entity), Bodies(version, by_key).structs(fields))
 
 
 def kio_agrees(entity: Any, name: str, version: int, body: Body) -> None:
+    """Let kio read what we write of a body."""
     encoded = codec.encode(name, version, body)
     seen, consumed = entity_reader(entity)(encoded, 0)
     written = io.BytesIO()
@@ -94,10 +97,10 @@ def as_kio(ours: Any, seen: Any) -> Any:
     """Return a value of ours in the type that kio has for it."""
     if seen is None and ours in (uuid.UUID(int=0), -1):
         return None  # no uuid, no time
-    if isinstance(seen, datetime.timedelta):
-        return datetime.timedelta(milliseconds=ours)
-    if isinstance(seen, datetime.datetime):
-        return datetime.datetime.fromtimestamp(ours / 1000, datetime.UTC)
+    if isinstance(seen, dt.timedelta):
+        return dt.timedelta(milliseconds=ours)
+    if isinstance(seen, dt.datetime):
+        return dt.datetime.fromtimestamp(ours / 1000, dt.UTC)
     if isinstance(seen, enum.Enum):
         return type(seen)(ours)
     return ours

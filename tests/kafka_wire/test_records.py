@@ -5,7 +5,7 @@ import zlib
 
 import google_crc32c
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_wire import records as wire
@@ -13,6 +13,7 @@ from kafka_wire.compression import Compression, UnsupportedCompression
 from kafka_wire.failures import WireError
 from kafka_wire.records import ControlType, CorruptBatch, Record
 from tests.kafka_wire.batches import PRODUCERS, records
+from tests.kafka_wire.effort import examples
 
 ONE = (Record(7, 1_700_000_000_000, b"key", b"value", (("trace", b"1"),)),)
 
@@ -38,6 +39,7 @@ def test_a_batch_has_exactly_these_bytes() -> None:
     assert GOLDEN == wire.encode_batch(ONE)
 
 
+@examples(60)
 @given(batches=st.lists(st.tuples(records(), PRODUCERS | st.just({})), max_size=3), gzip=st.booleans())
 def test_batches_come_back_in_order(batches: list[tuple[tuple[Record, ...], dict[str, int]]], gzip: bool) -> None:
     """Several batches in a row, as Fetch returns them, with all that a header carries."""
@@ -110,7 +112,7 @@ def test_what_unpacks_to_too_much_is_refused() -> None:
         list(wire.decode_batches(bomb, max_unpacked_bytes=1000))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.data())
 def test_only_wire_errors_escape_from_hostile_bytes(data: st.DataObject) -> None:
     """Any byte changed anywhere, with a checksum that fits, as a hostile producer would send it."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_wire import codec
@@ -13,11 +13,10 @@ from kafka_wire import records as wire
 from kafka_wire.compression import Compression
 from kafka_wire.records import ControlType, Record, RecordBatch
 from tests.kafka_wire.batches import PRODUCERS, records
+from tests.kafka_wire.effort import examples
 from tests.kafka_wire.judge import RecordJudge
 
 pytestmark = pytest.mark.java
-
-SHARED_JVM = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,7 @@ def judge() -> Iterator[RecordJudge]:
         yield running
 
 
-@SHARED_JVM
+@examples(60)
 @given(records=records(), producer=PRODUCERS | st.just({}), epoch=st.integers(-1, 5))
 def test_java_writes_the_same_bytes(
     judge: RecordJudge, records: tuple[Record, ...], producer: dict[str, Any], epoch: int
@@ -40,7 +39,7 @@ def test_java_writes_the_same_bytes(
     assert encoded == verdict.written
 
 
-@SHARED_JVM
+@examples(60)
 @given(records=records())
 def test_java_reads_our_gzip_and_we_read_its(judge: RecordJudge, records: tuple[Record, ...]) -> None:
     """Two implementations of gzip need not make the same bytes."""
@@ -61,6 +60,7 @@ def test_java_reads_our_control_batches(judge: RecordJudge) -> None:
 
 
 def as_json(batch: RecordBatch) -> dict[str, Any]:
+    """Return a batch as RecordJudge.java lists it."""
     header = batch.header
     return {
         "base_offset": header.base_offset,
@@ -78,9 +78,11 @@ def as_json(batch: RecordBatch) -> dict[str, Any]:
 
 
 def json_record(record: Record) -> dict[str, Any]:
+    """Return a record as RecordJudge.java lists it."""
     headers = [[key, text(value)] for key, value in record.headers]
     return {**record._asdict(), "key": text(record.key), "value": text(record.value), "headers": headers}
 
 
 def text(value: bytes | None) -> str | None:
+    """Return bytes as JSON has them."""
     return None if value is None else base64.b64encode(value).decode()

@@ -14,6 +14,7 @@ def test_what_is_encoded_is_decoded_again(name: str) -> None:
 
 
 def come_back_from_both_engines(name: str, version: int, body: Body) -> None:
+    """Encode and decode with each, and hold them to the same bytes."""
     definition = schema.definition(name, version)
     encoded = codec.encode(name, version, body)
     expected = complete(definition.fields, version, body)

@@ -1,0 +1,70 @@
+"""The enumerations written out in the source agree with the tables drawn from Kafka."""
+
+import json
+from importlib import resources
+
+import pytest
+
+from kafka_wire import codec, schema
+from kafka_wire.api import CALLED, SERVED, ApiKey, highest_shared
+from kafka_wire.errors import ErrorCode
+from kafka_wire.schema import Versions
+
+
+def test_api_keys_are_those_of_the_tables() -> None:
+    """Where a key was renamed (74), the newer name is ours."""
+    keys: dict[int | None, str] = {}
+    for kafka in reversed(schema.GENERATIONS):
+        for message in schema.generation(kafka).values():
+            if message.kind == "request":
+                keys[message.api_key] = message.name
+
+    assert keys == {int(key): key.message + "Request" for key in ApiKey}
+
+
+def test_error_codes_are_those_of_the_table() -> None:
+    """Name, code, text and retriable mark of each."""
+    table = (resources.files("kafka_wire") / "tables" / "errors.jsonl").read_text()
+    ours = [
+        {"code": int(code), "name": code.name, "message": code.message, "retriable": code.retriable}
+        for code in ErrorCode
+    ]
+
+    assert list(map(json.loads, table.splitlines())) == ours
+
+
+def test_an_unknown_error_code_is_an_unknown_server_error() -> None:
+    """As Java's Errors.forCode has it: a newer broker may have codes that we do not know."""
+    assert ErrorCode.UNKNOWN_SERVER_ERROR is ErrorCode.of(9999)
+    assert ErrorCode.NOT_CONTROLLER is ErrorCode.of(41)
+
+
+@pytest.mark.parametrize("table", [SERVED, CALLED])
+def test_what_is_served_or_called_is_known_to_the_codec(table: dict[ApiKey, Versions]) -> None:
+    """Request and response, every version."""
+    for key, versions in table.items():
+        for name in (key.message + "Request", key.message + "Response"):
+            lowest, highest = codec.versions(name)
+            assert lowest <= versions.lowest <= versions.highest <= highest, name
+
+
+def test_what_is_served_is_what_kafka_3_9_has() -> None:
+    """Versions of Kafka 4 mean things that a ZooKeeper-mode controller does not know."""
+    for key, versions in SERVED.items():
+        assert versions.highest == schema.generation("3.9.2")[key.message + "Request"].versions.highest, key
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "expected"),
+    [
+        (0, 7, 7),
+        (0, 9, 7),
+        (0, 5, 5),
+        (0, 4, 4),
+        (0, 3, None),
+        (8, 9, None),
+    ],
+)
+def test_the_highest_version_that_both_know_is_called(lowest: int, highest: int, expected: int | None) -> None:
+    """We call LeaderAndIsr 4 to 7."""
+    assert expected == highest_shared(ApiKey.LEADER_AND_ISR, lowest, highest)

@@ -1,0 +1,144 @@
+"""Bytes from a peer that means harm, or is broken: refused as a CodecError, and by both engines alike."""
+
+import random
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_wire import codec, plain_decoder, schema
+from kafka_wire.codec import CodecError
+from tests.kafka_wire.bodies import Body, for_bodies, versions_of
+from tests.kafka_wire.effort import examples
+
+# Lengths and counts as an attacker would choose them: the largest, the smallest, one that never ends.
+NASTY = [bytes.fromhex(one) for one in ("7fffffff", "80000000", "ffffffff0f", "ffffffffff", "7fff", "8000", "ff", "00")]
+
+MUTATIONS = 8
+"""Of each body; their kinds are drawn from a generator seeded with the body's own bytes."""
+
+
+@pytest.mark.parametrize("name", schema.names())
+def test_mutated_messages_are_refused_or_read_by_both_engines(name: str) -> None:
+    """Changed, cut, extended or with a nasty length inside: never another exception, never two opinions."""
+    for version in versions_of(name):
+        for_bodies(name, version, mutants_are_judged_alike)
+
+
+def mutants_are_judged_alike(name: str, version: int, body: Body) -> None:
+    """Spoil the body's bytes in several ways."""
+    encoded = codec.encode(name, version, body)
+    chance = random.Random(encoded)
+    for _ in range(MUTATIONS):
+        mutant = mutated(encoded, chance)
+        both(name, version, mutant)
+
+
+def both(name: str, version: int, data: bytes) -> None:
+    """Decode with both engines and hold them to the same body, or to a refusal each."""
+    definition = schema.definition(name, version)
+    try:
+        expected, end = plain_decoder.decode(definition, version, data)
+    except CodecError:
+        end = -1
+    if end == len(data):
+        assert repr(expected) == repr(codec.decode(name, version, data))  # repr: a NaN is not equal to itself
+        return
+    with pytest.raises(CodecError) as refusal:
+        codec.decode(name, version, data)
+    assert (name, version) == (refusal.value.message, refusal.value.version)
+    assert "cannot be decoded" not in refusal.value.reason  # the plain twin found the reason
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """Return the bytes with one thing wrong."""
+    at = chance.randrange(len(data) + 1)
+    nasty = chance.choice(NASTY)
+    return chance.choice(
+        [
+            data[:at],
+            data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :],
+            data[:at] + nasty + data[at + len(nasty) :],
+            data[:at] + nasty + data[at:],
+            data + nasty,
+        ]
+    )
+
+
+@examples(300)
+@given(st.sampled_from(schema.names()), st.data(), st.binary(max_size=60))
+def test_any_bytes_are_refused_or_read_by_both_engines(name: str, data: st.DataObject, garbage: bytes) -> None:
+    """Bytes that were never a message."""
+    both(name, data.draw(st.sampled_from(versions_of(name))), garbage)
+
+
+@examples(300)
+@given(st.binary(max_size=60))
+def test_only_codec_errors_escape_from_frames(garbage: bytes) -> None:
+    """The server decodes whatever comes with whatever key it claims."""
+    for decode in (codec.peek_header, codec.decode_request):
+        try:
+            decode(garbage)
+        except CodecError:
+            continue
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "data"),
+    [
+        ("LeaderAndIsrRequest", 1, "000003e8 00000002 7fffffff"),
+        ("LeaderAndIsrRequest", 7, "000003e8 00 00000002 0000000000000009 00 ffffffff0f"),
+        ("StopReplicaRequest", 0, "000003e8 00000002 00 7fffffff"),
+        ("DeleteTopicsRequest", 1, "7fffffff"),
+        ("ElectLeadersRequest", 1, "00 00000001 0001 74 7fffffff"),
+        ("SaslAuthenticateRequest", 0, "7fffffff"),
+        ("ProduceRequest", 3, "ffff 0001 00000000 00000001 0001 74 00000001 00000000 7fffffff"),
+        ("MetadataRequest", 12, "ffffffff0f"),
+        ("FetchRequest", 17, "00000000" * 8 + "01 01 01  7f 00 ffffffff0f"),
+    ],
+)
+def test_nothing_is_set_aside_for_a_promise(name: str, version: int, data: str) -> None:
+    """Two billion elements announced in a few bytes cost no memory to refuse."""
+    raw = bytes.fromhex(data)
+    with pytest.raises(CodecError):
+        codec.decode(name, version, raw)  # compiled now, so that only the decoding is measured
+
+    tracemalloc.start()
+    with pytest.raises(CodecError):
+        codec.decode(name, version, raw)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert 1_000_000 > peak
+
+
+def test_the_error_names_the_field() -> None:
+    """Whoever sent the bytes gets told where they stop making sense."""
+    whole = codec.encode("LeaderAndIsrRequest", 7, {"topic_states": [{"topic_name": "t" * 40}]})
+
+    with pytest.raises(CodecError) as refusal:
+        codec.decode("LeaderAndIsrRequest", 7, whole[:50])
+    assert "LeaderAndIsrRequest v7: topic_states[0].topic_name: needs 40 bytes, 30 are left" == str(refusal.value)
+    with pytest.raises(CodecError, match="LeaderAndIsrRequest v7: 3 bytes are left after the message"):
+        codec.decode("LeaderAndIsrRequest", 7, whole + b"abc")
+
+
+def test_unknown_tags_are_skipped_and_their_lengths_checked() -> None:
+    """KIP-482: a newer peer may add tagged fields to any struct of a flexible version."""
+    whole = codec.encode("ApiVersionsRequest", 3, {})
+    tagged = whole[:-1] + bytes.fromhex("02  05 03 616263  8001 00")
+
+    assert codec.decode("ApiVersionsRequest", 3, whole) == codec.decode("ApiVersionsRequest", 3, tagged)
+    with pytest.raises(CodecError, match="tag 5"):
+        codec.decode("ApiVersionsRequest", 3, whole[:-1] + bytes.fromhex("01 05 04 616263"))
+
+
+def test_a_known_tag_must_have_its_length() -> None:
+    """Else what follows would be read from the wrong place, or the value from beyond its own bytes."""
+    whole = codec.encode("ApiVersionsResponse", 3, {"finalized_features_epoch": 3})
+    assert "01 01 08 0000000000000003".replace(" ", "") == whole[-11:].hex()
+
+    for wrong in ("01 01 07 0000000000000003", "01 01 09 0000000000000003 00"):
+        with pytest.raises(CodecError, match="finalized_features_epoch: tag 1 has"):
+            codec.decode("ApiVersionsResponse", 3, whole[:-11] + bytes.fromhex(wrong))

@@ -1,0 +1,33 @@
+"""The committed tables are what Kafka's jars say: drawing them again changes nothing."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_wire.schema import GENERATIONS
+from lab.jars import java, kafka_jars
+
+pytestmark = pytest.mark.java
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_drawing_the_schemas_again_changes_nothing(tmp_path: Path) -> None:
+    """`make schemas` on any machine."""
+    pairs = [f"{kafka}={kafka_jars(kafka)}" for kafka in GENERATIONS]
+    subprocess.run([sys.executable, ROOT / "tools" / "draw_schemas.py", "--into", tmp_path, *pairs], check=True)
+
+    for kafka in GENERATIONS:
+        name = f"messages-{kafka}.jsonl"
+        assert (ROOT / "kafka_wire" / "tables" / name).read_text() == (tmp_path / name).read_text()
+
+
+def test_drawing_the_error_codes_again_changes_nothing(tmp_path: Path) -> None:
+    """The newest generation's codes include the older one's."""
+    jars = kafka_jars(GENERATIONS[0])
+    command = [sys.executable, ROOT / "tools" / "draw_errors.py", "--java", java(), "--into", tmp_path, jars]
+    subprocess.run(command, check=True)
+
+    assert (ROOT / "kafka_wire" / "tables" / "errors.jsonl").read_text() == (tmp_path / "errors.jsonl").read_text()

@@ -1,0 +1,59 @@
+"""Variable-length integers, as Kafka's ByteUtils has them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_wire.failures import CodecError
+from kafka_wire.varints import MAX_VARLONG_BYTES, read_uvarint, read_varint, write_uvarint, write_varint
+from tests.kafka_wire.effort import examples
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [(0, "00"), (1, "01"), (127, "7f"), (128, "8001"), (300, "ac02"), (16383, "ff7f"), (0xFFFFFFFF, "ffffffff0f")],
+)
+def test_unsigned(value: int, encoded: str) -> None:
+    """Seven bits a byte, the least significant first."""
+    assert encoded == write_uvarint(value).hex()
+    assert (value, len(encoded) // 2) == read_uvarint(bytes.fromhex(encoded), 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [
+        (0, "00"),
+        (-1, "01"),
+        (1, "02"),
+        (-64, "7f"),
+        (64, "8001"),
+        (2147483647, "feffffff0f"),
+        (-2147483648, "ffffffff0f"),
+    ],
+)
+def test_signed(value: int, encoded: str) -> None:
+    """Zigzag: small negatives stay short."""
+    assert encoded == write_varint(value).hex()
+    assert (value, len(encoded) // 2) == read_varint(bytes.fromhex(encoded), 0)
+
+
+@examples(200)
+@given(st.integers(-(1 << 63), (1 << 63) - 1), st.binary(max_size=3))
+def test_long(value: int, before: bytes) -> None:
+    """64 bits take ten bytes at the most; the position is where the next value begins."""
+    encoded = before + write_varint(value)
+
+    assert (value, len(encoded)) == read_varint(encoded + b"x", len(before), MAX_VARLONG_BYTES)
+
+
+@pytest.mark.parametrize("encoded", ["ffffffffff", "ffffffff7f", "8080808080"])
+def test_what_does_not_fit_32_bits_is_refused(encoded: str) -> None:
+    """A sixth byte, or bits beyond the thirty-second: Java drops them in silence, we do not guess."""
+    with pytest.raises(CodecError):
+        read_uvarint(bytes.fromhex(encoded + "00"), 0)
+
+
+def test_a_varint_cut_off_is_an_end_of_bytes() -> None:
+    """Callers turn IndexError into words of their own."""
+    with pytest.raises(IndexError):
+        read_uvarint(b"\xff\xff", 0)
