@@ -18,6 +18,9 @@ from kafka_operator.resources.cluster import Cluster, ClusterStatus
 LOOK_EVERY_S = 10.0
 """How often a cluster is looked at when nothing changes: one small request; news of brokers may be this old."""
 
+AWAY_FIRST_S = 0.5
+"""First delay before a cluster that does not answer is looked at again."""
+
 NAMESPACE_GRACE_S = 3.0
 """How long a deleted Cluster with dependents waits for them to be deleted too: a namespace's deletion goes kind by kind."""
 
@@ -27,7 +30,7 @@ RELEASE_AFTER_S = DELETION_PATIENCE_S + 5.0
 DEPENDENT_POLL_S = 0.5
 """How often a deleted Cluster looks whether its dependents are gone."""
 
-Step = Claim | Release | WriteStatus[ClusterStatus] | Retry | Wait
+Step = Claim | Release | WriteStatus[ClusterStatus] | Retry | Wait | Done
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ def decide_cluster(cluster: Cluster, seen: ClusterSeen | Away, now: datetime) ->
     status = _seen_status(cluster, seen, now) if isinstance(seen, ClusterSeen) else _away_status(cluster, seen, now)
     if status != cluster.status:
         return WriteStatus(status, announce(cluster.status.conditions, status.conditions))
-    return Wait(LOOK_EVERY_S) if isinstance(seen, ClusterSeen) else Retry()
+    return Wait(LOOK_EVERY_S) if isinstance(seen, ClusterSeen) else Retry(AWAY_FIRST_S, LOOK_EVERY_S)
 
 
 def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: float) -> Release | Retry | Done:

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, announce, with_ready
 from kafka_operator.decide.config import config_changes
-from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
+from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of, passes_by_itself, reason_of
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.ownership import conflict_message
 from kafka_operator.decide.steps import (
@@ -134,7 +134,7 @@ def _unsupported(topic: Topic, seen: KafkaTopic) -> str | None:
 
 
 def _after_failure(topic: Topic, view: TopicView, failure: Failure) -> Step:
-    passing = passes_by_itself(failure)
+    passing = passes_by_itself(failure) or failure.code == UNKNOWN_TOPIC_OR_PARTITION  # it went while we looked
     if passing and view.waited_s < PATIENCE_S:
         return Retry()
     written = _judged(topic, view, FALSE, reason_of(failure), message_of(failure))

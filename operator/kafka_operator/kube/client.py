@@ -17,7 +17,15 @@ import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
 
 from kafka_operator.kube.events import event_body
-from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, Notice, RefusedError, UnavailableError
+from kafka_operator.kube.port import (
+    ConflictError,
+    KubeError,
+    Listing,
+    NotFoundError,
+    Notice,
+    RefusedError,
+    UnavailableError,
+)
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import API_VERSION, COMPONENT, Key, Kind
 from kafka_operator.resources.metadata import Patch, RawObject
@@ -52,7 +60,7 @@ class KubeClient:
         self._client = ApiClient(configuration)
         self._metrics = metrics
 
-    async def list_objects(self, kind: Kind, namespace: str | None) -> list[RawObject]:
+    async def list_objects(self, kind: Kind, namespace: str | None) -> Listing:
         """Return all objects of a kind, page by page; a list that expires on the way begins anew."""
         for _ in range(MAX_LIST_RESTARTS):
             try:
@@ -83,7 +91,7 @@ class KubeClient:
         """Close all connections."""
         await self._client.close()
 
-    async def _list_once(self, kind: Kind, namespace: str | None) -> list[RawObject]:
+    async def _list_once(self, kind: Kind, namespace: str | None) -> Listing:
         found: list[RawObject] = []
         token = ""
         while True:
@@ -93,7 +101,7 @@ class KubeClient:
             found.extend(page["items"])
             token = page["metadata"].get("continue") or ""
             if not token:
-                return found
+                return Listing(tuple(found), page["metadata"]["resourceVersion"])
 
     async def _call(self, name: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
         with self._metrics.kube_call(name):

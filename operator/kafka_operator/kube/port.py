@@ -41,10 +41,18 @@ class Notice:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All objects of a kind at one moment, which `resource_version` names."""
+
+    objects: tuple[RawObject, ...]
+    resource_version: str
+
+
 class Kube(Protocol):
     """The Kubernetes API; every call may raise KubeError."""
 
-    async def list_objects(self, kind: Kind, namespace: str | None) -> list[RawObject]:
+    async def list_objects(self, kind: Kind, namespace: str | None) -> Listing:
         """Return all objects of a kind, in one namespace or in all of them."""
         ...
 

@@ -1,0 +1,75 @@
+"""Kubernetes events: each piece of news once, and a storm of the same news in small doses.
+
+When a cluster goes away, a thousand Topics have the same to tell. Their conditions say it; of events, a burst is posted for each
+cluster and reason, then one in a while. An event is news and no state: one that cannot be posted is logged and let go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafka_operator.decide.steps import Announcement
+from kafka_operator.engine.cache import Resource
+from kafka_operator.kube.port import Kube, KubeError, Notice
+from kafka_operator.logs import get_logger
+from kafka_operator.names import ClusterRef
+from kafka_operator.resources.cluster import Cluster
+
+BURST = 25
+"""Events of one cluster and reason at once: what client-go's own spam filter lets pass."""
+
+REFILL_S = 60.0
+"""Time after which one more may follow."""
+
+MAX_BUCKETS = 1_000
+"""Pairs of cluster and reason that are remembered; with more the oldest are forgotten, which at worst lets a burst pass again."""
+
+log = get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    filled_s: float
+
+
+class Announcer:
+    """Posts events."""
+
+    def __init__(self, kube: Kube, clock: Callable[[], float]) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._buckets: dict[tuple[ClusterRef, str], _Bucket] = {}
+
+    async def announce(self, resource: Resource, announcement: Announcement) -> None:
+        """Post an event about a resource, unless too many of its like were posted."""
+        ref = resource.ref if isinstance(resource, Cluster) else resource.cluster
+        log.info("event", resource=str(resource.key), reason=announcement.reason, text=announcement.message)
+        if not self._admits(ref, announcement.reason):
+            return
+        notice = Notice(
+            key=resource.key,
+            uid=resource.metadata.uid,
+            resource_version=resource.metadata.resource_version,
+            warning=announcement.warning,
+            reason=announcement.reason,
+            message=announcement.message,
+        )
+        try:
+            await self._kube.post_event(notice)
+        except KubeError as error:
+            log.warning("event not posted", resource=str(resource.key), reason=announcement.reason, error=str(error))
+
+    def _admits(self, ref: ClusterRef, reason: str) -> bool:
+        now_s = self._clock()
+        bucket = self._buckets.pop((ref, reason), None) or _Bucket(BURST, now_s)
+        bucket.tokens = min(BURST, bucket.tokens + (now_s - bucket.filled_s) / REFILL_S)
+        bucket.filled_s = now_s
+        admitted = bucket.tokens >= 1
+        if admitted:
+            bucket.tokens -= 1
+        self._buckets[ref, reason] = bucket  # at the end: the order is that of last use
+        while len(self._buckets) > MAX_BUCKETS:
+            del self._buckets[next(iter(self._buckets))]
+        return admitted

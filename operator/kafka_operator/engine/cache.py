@@ -1,0 +1,143 @@
+"""The resources as last read, whoever read them: a watch, a list, or the answer to a write of our own.
+
+The highest resource version wins, so that a late watch event never hides what we wrote after it. A cache is never trusted alone: a
+write carries the version that it was decided on, and the API server refuses it when that is not the present one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from kafka_operator.names import ClusterRef, Key, Kind
+from kafka_operator.resources.cluster import Cluster, read_cluster
+from kafka_operator.resources.metadata import RawObject, newer
+from kafka_operator.resources.reassignment import Reassignment, read_reassignment
+from kafka_operator.resources.topic import Topic, read_topic
+
+Resource = Cluster | Topic | Reassignment
+NameT = TypeVar("NameT")
+
+
+def read_resource(kind: Kind, raw: RawObject) -> Resource:
+    """Read a resource of any kind; KeyError or ValueError when it does not follow the schema."""
+    if kind is Kind.CLUSTER:
+        return read_cluster(raw)
+    return read_topic(raw) if kind is Kind.TOPIC else read_reassignment(raw)
+
+
+class Cache:
+    """All resources of the watched namespaces, by name, by cluster, and Topics by the Kafka topic that they name."""
+
+    def __init__(self) -> None:
+        self._clusters: dict[Key, Cluster] = {}
+        self._topics: dict[Key, Topic] = {}
+        self._reassignments: dict[Key, Reassignment] = {}
+        self._by_cluster: dict[ClusterRef, set[Key]] = defaultdict(set)
+        self._by_topic_name: dict[str, set[Key]] = defaultdict(set)
+
+    def learn(self, resource: Resource) -> bool:
+        """Keep a resource unless a newer state of it is known; tell whether it was kept."""
+        known = self.get(resource.key)
+        if known is not None and not newer(resource.metadata.resource_version, known.metadata.resource_version):
+            return False
+        if known is not None:
+            self._remove(known)
+        self._insert(resource)
+        return True
+
+    def forget(self, key: Key, uid: str | None = None) -> bool:
+        """Drop a resource that is gone (only that of this uid, if one is given); tell whether it was there."""
+        known = self.get(key)
+        if known is None or (uid is not None and known.metadata.uid != uid):
+            return False
+        self._remove(known)
+        return True
+
+    def get(self, key: Key) -> Resource | None:
+        """Return a resource."""
+        if key.kind is Kind.CLUSTER:
+            return self._clusters.get(key)
+        return self._topics.get(key) if key.kind is Kind.TOPIC else self._reassignments.get(key)
+
+    def cluster(self, ref: ClusterRef) -> Cluster | None:
+        """Return the Cluster that a reference names."""
+        return self._clusters.get(ref.key)
+
+    def topic(self, key: Key) -> Topic | None:
+        """Return a Topic."""
+        return self._topics.get(key)
+
+    def reassignment(self, key: Key) -> Reassignment | None:
+        """Return a Reassignment."""
+        return self._reassignments.get(key)
+
+    def keys(self, kind: Kind) -> list[Key]:
+        """Return the names of all resources of a kind."""
+        tables: dict[Kind, Iterable[Key]] = {
+            Kind.CLUSTER: self._clusters,
+            Kind.TOPIC: self._topics,
+            Kind.REASSIGNMENT: self._reassignments,
+        }
+        return list(tables[kind])
+
+    def dependents(self, ref: ClusterRef) -> Iterator[Topic | Reassignment]:
+        """Return the Topics and Reassignments that refer to a Cluster."""
+        for key in list(self._by_cluster.get(ref, ())):
+            resource = self._topics.get(key) or self._reassignments.get(key)
+            if resource is not None:
+                yield resource
+
+    def identity(self, ref: ClusterRef) -> str:
+        """Return what tells Kafka clusters apart: Kafka's own id once it was seen, else the Cluster's name.
+
+        Two Clusters may reach the same Kafka cluster.
+        """
+        cluster = self._clusters.get(ref.key)
+        known = None if cluster is None else cluster.status.cluster_id
+        return known or f"{ref.namespace}/{ref.name}"
+
+    def same_cluster(self, ref: ClusterRef) -> list[ClusterRef]:
+        """Return the Clusters that reach the same Kafka cluster, this one among them."""
+        identity = self.identity(ref)
+        others = [cluster.ref for cluster in self._clusters.values() if self.identity(cluster.ref) == identity]
+        return others or [ref]
+
+    def claims(self, topic: Topic) -> list[Topic]:
+        """Return the Topics that name the same Kafka topic of the same Kafka cluster, this one among them."""
+        identity = self.identity(topic.cluster)
+        named = (self._topics[key] for key in self._by_topic_name.get(topic.name, ()))
+        return [claim for claim in named if self.identity(claim.cluster) == identity]
+
+    def named(self, topic_name: str) -> list[Key]:
+        """Return the Topics that name a Kafka topic, on any cluster."""
+        return list(self._by_topic_name.get(topic_name, ()))
+
+    def _insert(self, resource: Resource) -> None:
+        if isinstance(resource, Cluster):
+            self._clusters[resource.key] = resource
+            return
+        self._by_cluster[resource.cluster].add(resource.key)
+        if isinstance(resource, Topic):
+            self._topics[resource.key] = resource
+            self._by_topic_name[resource.name].add(resource.key)
+        else:
+            self._reassignments[resource.key] = resource
+
+    def _remove(self, resource: Resource) -> None:
+        if isinstance(resource, Cluster):
+            del self._clusters[resource.key]
+            return
+        _discard(self._by_cluster, resource.cluster, resource.key)
+        if isinstance(resource, Topic):
+            del self._topics[resource.key]
+            _discard(self._by_topic_name, resource.name, resource.key)
+        else:
+            del self._reassignments[resource.key]
+
+
+def _discard(index: dict[NameT, set[Key]], name: NameT, key: Key) -> None:
+    index[name].discard(key)
+    if not index[name]:
+        del index[name]

@@ -1,0 +1,67 @@
+"""What a watch event leads to: the resource is learnt, and names are submitted. The event itself orders nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+from kafka_operator.engine.cache import Cache, Resource, read_resource
+from kafka_operator.engine.retries import Retries
+from kafka_operator.engine.watch_lag import WatchLag
+from kafka_operator.logs import get_logger
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.topic import Topic
+
+DELETED = "DELETED"
+
+log = get_logger(__name__)
+
+
+class Front:
+    """Takes watch events."""
+
+    def __init__(
+        self, cache: Cache, retries: Retries, watch_lag: WatchLag, submit: Callable[[Key], Awaitable[None]]
+    ) -> None:
+        self._cache = cache
+        self._retries = retries
+        self._watch_lag = watch_lag
+        self._submit = submit
+
+    async def take(self, kind: Kind, event_type: str | None, raw: RawObject | Any) -> None:
+        """Take one event: ADDED, MODIFIED, DELETED, or None for one of a list."""
+        try:
+            resource = read_resource(kind, raw)
+        except (KeyError, ValueError, TypeError) as error:
+            log.warning("resource not understood", kind=kind.value, error=repr(error))
+            return
+        if event_type == DELETED:
+            await self._gone(resource)
+            return
+        self._watch_lag.brought(resource.key, resource.metadata.resource_version)
+        before = self._cache.get(resource.key)
+        if not self._cache.learn(resource):
+            return
+        await self._submit(resource.key)
+        for key in list(self._concerned(before, resource)):
+            await self._submit(key)
+
+    async def _gone(self, resource: Resource) -> None:
+        self._watch_lag.gone(resource.key)
+        self._cache.forget(resource.key, resource.metadata.uid)
+        self._retries.forget(resource.key)
+        await self._submit(resource.key)
+        for key in list(self._concerned(None, resource)):
+            await self._submit(key)
+
+    def _concerned(self, before: Resource | None, resource: Resource) -> Iterator[Key]:
+        """Return the others whose decision may come out differently now."""
+        if isinstance(resource, Topic):
+            if before is None:  # it came or went: another Topic of the same Kafka topic may lose or win it
+                yield from (key for key in self._cache.named(resource.name) if key != resource.key)
+        elif isinstance(resource, Cluster):
+            same = isinstance(before, Cluster) and before.bootstrap_servers == resource.bootstrap_servers
+            if not same:
+                yield from (dependent.key for dependent in self._cache.dependents(resource.ref))

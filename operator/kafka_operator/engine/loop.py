@@ -1,0 +1,149 @@
+"""The loop: lanes of names become batches, batches become tries, tries end in done, wait or retry.
+
+One lane for each kind and cluster, one batch at a time in each: a resource is never worked on twice at once, batches grow by
+themselves when a cluster is slow, and a cluster that hangs holds up nobody else's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kafka_operator.decide.steps import RETRY_LATER_S, Retry, Wait
+from kafka_operator.engine.queue import CAPACITY, WorkQueue
+from kafka_operator.engine.queue import Lane as AnyLane
+from kafka_operator.engine.retries import Retries
+from kafka_operator.engine.writer import Outcome
+from kafka_operator.logs import get_logger
+from kafka_operator.metrics import Metrics
+from kafka_operator.names import ClusterRef, Key, Kind
+
+MAX_BATCH = 200
+"""Resources in a batch: an Admin call of some 20 kB, answered in well under a second."""
+
+LINGER_S = 0.05
+"""How long a lane waits for company before it takes a batch: little of the 2 s that a Topic may take, much for `kubectl apply -f`."""
+
+BEAT_EVERY_S = 1.0
+"""How often the loop shows that it lives."""
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The resources of one kind on one cluster; Clusters are a lane each."""
+
+    kind: Kind
+    ref: ClusterRef
+
+
+class Reconciler(Protocol):
+    """Tries once for each resource of a batch."""
+
+    async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        """Return the outcome for every key."""
+        ...
+
+
+class Loop:
+    """Works off the queue."""
+
+    def __init__(
+        self,
+        lane_of: Callable[[Key], Lane | None],
+        reconcilers: Mapping[Kind, Reconciler],
+        retries: Retries,
+        metrics: Metrics,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        linger_s: float = LINGER_S,
+        capacity: int = CAPACITY,
+    ) -> None:
+        self._queue = WorkQueue(lane_of, self._woken, capacity=capacity)
+        self._reconcilers = reconcilers
+        self._retries = retries
+        self._metrics = metrics
+        self._clock = clock
+        self._linger_s = linger_s
+        self._workers: dict[AnyLane, asyncio.Task[None]] = {}
+        self._started_s: dict[AnyLane, float] = {}
+        self._closed = False
+        self.beat_s = clock()
+        """When the loop last showed that it lives, on the given clock."""
+
+    async def submit(self, key: Key) -> None:
+        """Have a resource looked at; wait while the queue is full."""
+        await self._queue.put(key)
+
+    def wake(self, key: Key) -> None:
+        """Have a resource looked at, from within the loop."""
+        self._queue.put_now(key)
+
+    @property
+    def oldest_batch_s(self) -> float:
+        """Return for how long the batch that has been worked on longest has been so; 0 when there is none."""
+        return max((self._clock() - started_s for started_s in list(self._started_s.values())), default=0.0)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is worked on and nothing waits for its turn; timers may still run."""
+        return not self._workers and not len(self._queue)
+
+    async def beat(self) -> None:
+        """Show that the loop lives, until cancelled."""
+        while True:
+            self.beat_s = self._clock()
+            self._metrics.queue_size.set(len(self._queue))
+            await asyncio.sleep(BEAT_EVERY_S)
+
+    async def close(self) -> None:
+        """Stop working; what was begun is left as it is, as after a crash, and taken up at the next start."""
+        self._closed = True
+        self._queue.close()
+        workers = list(self._workers.values())
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+    def _woken(self, lane: AnyLane) -> None:
+        if lane not in self._workers and not self._closed:
+            assert isinstance(lane, Lane), lane
+            self._workers[lane] = asyncio.create_task(self._work(lane), name=f"{lane.kind} of {lane.ref}")
+
+    async def _work(self, lane: Lane) -> None:
+        """Work a lane off; there is a worker as long as there is work."""
+        try:
+            while self._queue.waiting(lane):
+                if self._queue.waiting(lane) < MAX_BATCH:
+                    await asyncio.sleep(self._linger_s)
+                keys = self._queue.take(lane, MAX_BATCH)
+                self._started_s[lane] = self._clock()
+                outcomes = await self._reconcile(lane, keys)
+                del self._started_s[lane]
+                for key in keys:
+                    self._settle(key, outcomes.get(key, Retry()))
+        finally:
+            self._started_s.pop(lane, None)
+            del self._workers[lane]
+
+    async def _reconcile(self, lane: Lane, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        with self._metrics.batch(lane.kind, keys):
+            try:
+                return await self._reconcilers[lane.kind].reconcile(lane.ref, keys)
+            except Exception:  # one faulty batch must not end the operator
+                log.exception("batch failed", lane=f"{lane.kind} of {lane.ref}", size=len(keys))
+                return {key: Retry(RETRY_LATER_S) for key in keys}
+
+    def _settle(self, key: Key, outcome: Outcome) -> None:
+        if isinstance(outcome, Retry):
+            self._metrics.failed.labels(key.kind.value).inc()
+            self._queue.put_after(key, self._retries.delay_s(key, outcome))
+            return
+        self._metrics.successful.labels(key.kind.value).inc()
+        self._retries.forget(key)
+        if isinstance(outcome, Wait):
+            self._queue.put_after(key, outcome.seconds)

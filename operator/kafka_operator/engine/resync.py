@@ -1,0 +1,98 @@
+"""Everything is listed at the start and then every so often, whatever the watch says, and looked at anew.
+
+It finds what a watch lost, and reverts what was changed in Kafka behind our back. Where nothing differs, nothing is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from kafka_operator.engine.cache import Cache, read_resource
+from kafka_operator.engine.watch_lag import WatchLag
+from kafka_operator.kube.port import Kube, KubeError, Listing, NotFoundError, RefusedError
+from kafka_operator.logs import get_logger
+from kafka_operator.metrics import Metrics
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.metadata import newer
+
+RETRY_S = 2.0
+"""Delay before a list that failed is tried again."""
+
+ORDER = (Kind.CLUSTER, Kind.TOPIC, Kind.REASSIGNMENT)
+"""Clusters first, so that the others find theirs."""
+
+log = get_logger(__name__)
+
+
+class NotInstalledError(Exception):
+    """A kind is unknown to the API server, or may not be listed: nothing can be done before that is changed."""
+
+
+class Resync:
+    """Lists all resources and submits them."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        cache: Cache,
+        watch_lag: WatchLag,
+        submit: Callable[[Key], Awaitable[None]],
+        metrics: Metrics,
+        *,
+        namespaces: Sequence[str],
+        interval_s: float,
+    ) -> None:
+        """`namespaces` are those to list; none of them stands for all."""
+        self._kube = kube
+        self._cache = cache
+        self._watch_lag = watch_lag
+        self._submit = submit
+        self._metrics = metrics
+        self._namespaces: Sequence[str | None] = namespaces or (None,)
+        self._interval_s = interval_s
+        self.loaded = False
+        """Whether everything was listed once."""
+
+    async def run(self) -> None:
+        """Resync until cancelled; NotInstalledError when a kind cannot be listed."""
+        while True:
+            try:
+                await self.once()
+            except (NotFoundError, RefusedError) as error:
+                raise NotInstalledError(str(error)) from error
+            except KubeError as error:
+                log.warning("list failed", error=str(error))
+                await asyncio.sleep(RETRY_S)
+                continue
+            self.loaded = True
+            await asyncio.sleep(self._interval_s)
+
+    async def once(self) -> None:
+        """List everything, then submit everything."""
+        for kind in ORDER:
+            listings = [await self._kube.list_objects(kind, namespace) for namespace in self._namespaces]
+            self._take(kind, listings)
+        for kind in ORDER:
+            keys = self._cache.keys(kind)
+            self._metrics.resources.labels(kind.value).set(len(keys))
+            for key in keys:
+                await self._submit(key)
+
+    def _take(self, kind: Kind, listings: Sequence[Listing]) -> None:
+        """Learn what is listed, and forget what is not and was not written after the list was made."""
+        versions: list[tuple[Key, str]] = []
+        for listing in listings:
+            for raw in listing.objects:
+                resource = read_resource(kind, raw)
+                self._cache.learn(resource)
+                versions.append((resource.key, resource.metadata.resource_version))
+        present = {key for key, _ in versions}
+        for key in self._cache.keys(kind):
+            known = self._cache.get(key)
+            if known is None or key in present:
+                continue
+            if all(not newer(known.metadata.resource_version, listing.resource_version) for listing in listings):
+                self._cache.forget(key)
+                log.info("forgotten", resource=str(key))
+        self._watch_lag.listed(kind, versions)

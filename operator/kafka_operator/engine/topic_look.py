@@ -1,0 +1,59 @@
+"""One look at the Kafka topics of a batch: partitions, settings, and where what moves is going."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kafka_operator.admin.port import Admin
+from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_operator.decide.observed import Failure, KafkaPartition, KafkaTopic, Moves
+from kafka_operator.resources.reassignment import Partition
+from kafka_operator.resources.topic import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The topics that exist, with those settings that their Topics manage; and why some could not be looked at."""
+
+    topics: Mapping[str, KafkaTopic]
+    failures: Mapping[str, Failure]
+
+
+async def look_at_topics(admin: Admin, topics: Sequence[Topic]) -> Look:
+    """Ask for all of them at once: Metadata, then DescribeConfigs for what is managed, then moves if any could matter."""
+    answers = await admin.describe_topics(sorted({topic.name for topic in topics}))
+    failures = {name: answer for name, answer in answers.items() if isinstance(answer, Failure)}
+    seen = {name: answer for name, answer in answers.items() if isinstance(answer, KafkaTopic)}
+    wanted: dict[str, frozenset[str]] = {}
+    for topic in topics:
+        keys = frozenset(dict(topic.config)) | topic.managed_config
+        if topic.name in seen and keys and topic.metadata.deleted is None:
+            wanted[topic.name] = wanted.get(topic.name, frozenset()) | keys
+    for name, config in (await admin.describe_configs(wanted)).items():
+        if not isinstance(config, Failure):
+            seen[name] = replace(seen[name], config=config)
+        elif config.code == UNKNOWN_TOPIC_OR_PARTITION:
+            del seen[name]  # it went between the two calls
+        else:
+            failures[name] = config
+    if any(_other_replication(topic, seen.get(topic.name)) for topic in topics):
+        moves = await admin.list_reassignments()
+        seen = {name: _with_targets(topic, moves) for name, topic in seen.items()}
+    return Look(seen, failures)
+
+
+def _other_replication(topic: Topic, seen: KafkaTopic | None) -> bool:
+    if seen is None or topic.metadata.deleted is not None:
+        return False
+    return any(len(partition.replicas) != topic.replication_factor for partition in seen.partitions)
+
+
+def _with_targets(topic: KafkaTopic, moves: Moves) -> KafkaTopic:
+    """Show a partition that moves with the replicas that it will have; while it moves it has those of before as well."""
+
+    def settled(partition: KafkaPartition) -> KafkaPartition:
+        move = moves.get(Partition(topic.name, partition.index))
+        return partition if move is None else replace(partition, replicas=move.target)
+
+    return replace(topic, partitions=tuple(map(settled, topic.partitions)))

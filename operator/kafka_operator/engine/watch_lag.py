@@ -1,0 +1,57 @@
+"""Whether the watch delivers: what a list has shown, the watch must have shown too, or it is dead.
+
+A watch that stalls looks like one on which nothing happens. Each list tells which version every resource has; from then on the watch
+owes that version or a newer one, until it brings it. What it owes for longer than some lists' time will not come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.metadata import newer
+
+
+@dataclass(frozen=True, slots=True)
+class _Debt:
+    version: str
+    since_s: float
+
+
+class WatchLag:
+    """What the watch has brought, and what it owes."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._brought: dict[Key, str] = {}
+        self._owed: dict[Key, _Debt] = {}
+
+    def brought(self, key: Key, version: str) -> None:
+        """Note what the watch brought."""
+        self._brought[key] = version
+        debt = self._owed.get(key)
+        if debt is not None and not newer(debt.version, version):
+            del self._owed[key]
+
+    def gone(self, key: Key) -> None:
+        """Note that the watch told of a resource's end."""
+        self._brought.pop(key, None)
+        self._owed.pop(key, None)
+
+    def listed(self, kind: Kind, versions: Collection[tuple[Key, str]]) -> None:
+        """Note a full list of a kind; a resource that is not in it is owed no more."""
+        present = {key for key, _ in versions}
+        for key in [key for key in self._brought.keys() | self._owed.keys() if key.kind is kind and key not in present]:
+            self.gone(key)
+        for key, version in versions:
+            known = self._brought.get(key)
+            if known is not None and not newer(version, known):
+                continue
+            before = self._owed.get(key)
+            self._owed[key] = _Debt(version, self._clock() if before is None else before.since_s)
+
+    @property
+    def lag_s(self) -> float:
+        """Return the age of the oldest debt, 0 when there is none."""
+        return max((self._clock() - debt.since_s for debt in list(self._owed.values())), default=0.0)

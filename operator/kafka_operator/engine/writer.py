@@ -1,0 +1,122 @@
+"""Writes to Kubernetes: our finalizer, our annotation, a status; each guarded by the version that it was decided on.
+
+What the API server answers is learnt at once, so that the next decision, and the watch event that follows, find nothing new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from kafka_operator.decide.steps import (
+    RETRY_LATER_S,
+    RETRY_SOON_S,
+    Announcement,
+    Claim,
+    Done,
+    Release,
+    Retry,
+    Wait,
+    WriteStatus,
+)
+from kafka_operator.engine.announcer import Announcer
+from kafka_operator.engine.cache import Cache, Resource, read_resource
+from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
+from kafka_operator.logs import get_logger
+from kafka_operator.names import FINALIZER, MANAGED_CONFIG, Key
+from kafka_operator.resources.cluster import ClusterStatus
+from kafka_operator.resources.metadata import Patch, RawObject
+from kafka_operator.resources.reassignment import ReassignmentStatus
+from kafka_operator.resources.topic import TopicStatus
+
+MAX_PARALLEL_WRITES = 16
+"""Writes under way at once: two cores and one API server are busy with fewer, and a busy API server answers 429 to more."""
+
+Status = TopicStatus | ClusterStatus | ReassignmentStatus
+KubeStep = Claim | Release | WriteStatus[TopicStatus] | WriteStatus[ClusterStatus] | WriteStatus[ReassignmentStatus]
+Outcome = Done | Wait | Retry
+
+log = get_logger(__name__)
+
+
+class Writer:
+    """Carries out the steps that are writes to Kubernetes."""
+
+    def __init__(self, kube: Kube, cache: Cache, announcer: Announcer) -> None:
+        self._kube = kube
+        self._cache = cache
+        self._announcer = announcer
+        self._parallel = asyncio.Semaphore(MAX_PARALLEL_WRITES)
+
+    async def carry_out(self, resource: Resource, step: KubeStep) -> Outcome | None:
+        """Carry out a step; return the outcome when the try ends with it, None to go on with what is learnt."""
+        async with self._parallel:
+            try:
+                await self._write(resource, step)
+            except NotFoundError:
+                self._cache.forget(resource.key, resource.metadata.uid)
+                return Done()
+            except ConflictError:
+                return await self._read_again(resource.key)
+            except RefusedError as error:
+                log.warning("write refused", resource=str(resource.key), error=str(error))
+                return Retry(RETRY_LATER_S)
+            except UnavailableError as error:
+                log.info("write not answered", resource=str(resource.key), error=str(error))
+                return Retry(RETRY_SOON_S)
+        return Done() if isinstance(step, Release) else None
+
+    async def _write(self, resource: Resource, step: KubeStep) -> None:
+        announcement: Announcement | None = None
+        if isinstance(step, Claim):
+            self._learn(resource.key, await self._kube.patch_object(resource.key, _claim_patch(resource, step)))
+        elif isinstance(step, Release):
+            raw = await self._kube.patch_object(resource.key, _release_patch(resource))
+            if raw["metadata"].get("finalizers"):
+                self._learn(resource.key, raw)
+            else:
+                self._cache.forget(resource.key, resource.metadata.uid)
+            announcement = step.announcement
+        else:
+            self._learn(resource.key, await self._kube.patch_status(resource.key, _status_patch(resource, step.status)))
+            announcement = step.announcement
+        if announcement is not None:
+            await self._announcer.announce(resource, announcement)
+
+    async def _read_again(self, key: Key) -> Outcome | None:
+        try:
+            self._learn(key, await self._kube.get_object(key))
+        except NotFoundError:
+            self._cache.forget(key)
+            return Done()
+        except (ConflictError, RefusedError, UnavailableError) as error:
+            log.info("read not answered", resource=str(key), error=str(error))
+            return Retry(RETRY_SOON_S)
+        return None
+
+    def _learn(self, key: Key, raw: RawObject) -> None:
+        self._cache.learn(read_resource(key.kind, raw))
+
+
+def _claim_patch(resource: Resource, claim: Claim) -> Patch:
+    metadata: Patch = {"resourceVersion": resource.metadata.resource_version}
+    if not resource.metadata.held:
+        metadata["finalizers"] = [*resource.metadata.finalizers, FINALIZER]
+    names = ",".join(sorted(claim.managed_config)) or None
+    if names != resource.metadata.annotation(MANAGED_CONFIG):
+        metadata["annotations"] = {MANAGED_CONFIG: names}
+    return {"metadata": metadata}
+
+
+def _release_patch(resource: Resource) -> Patch:
+    remaining = [finalizer for finalizer in resource.metadata.finalizers if finalizer != FINALIZER]
+    return {"metadata": {"resourceVersion": resource.metadata.resource_version, "finalizers": remaining}}
+
+
+def _status_patch(resource: Resource, status: Status) -> Patch:
+    """Return what differs; a plan of thousands of partitions is not sent again with each second's progress."""
+    before, after = resource.status.to_patch(), status.to_patch()
+    changed = {name: value for name, value in after.items() if value != before[name]}
+    return {
+        "metadata": {"resourceVersion": resource.metadata.resource_version, "uid": resource.metadata.uid},
+        "status": changed,
+    }

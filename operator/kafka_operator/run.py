@@ -1,0 +1,137 @@
+"""The operator's process: everything is made and joined here, started, watched over and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from collections.abc import Awaitable, Mapping, Sequence
+from datetime import UTC, datetime
+
+import kopf
+from kubernetes.aio.client import Configuration
+from prometheus_client import start_http_server
+
+from kafka_operator.admin.client import KafkaAdmin
+from kafka_operator.admin.port import Admin
+from kafka_operator.engine.core import Core, build_core
+from kafka_operator.engine.resync import NotInstalledError
+from kafka_operator.kube.client import KubeClient
+from kafka_operator.kube.login import LoginError, configuration, connection_info
+from kafka_operator.kube.port import Kube
+from kafka_operator.logs import get_logger, set_up_logs
+from kafka_operator.metrics import Metrics
+from kafka_operator.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
+from kafka_operator.settings import OperatorSettings
+from kafka_operator.watching import make_registry, watch
+
+WATCH_LAG_RESYNCS = 3
+"""A change that this many lists have shown and the watch has not brought will not come."""
+
+EXIT_OK, EXIT_FAILED = 0, 1
+
+log = get_logger(__name__)
+
+
+def run(settings: OperatorSettings) -> int:
+    """Run the operator until SIGTERM or SIGINT; return the process's exit code."""
+    set_up_logs(settings.log_format, settings.log_level)
+    try:
+        asyncio.run(_operate(settings))
+    except (LoginError, NotInstalledError) as error:
+        log.error("operator cannot run", error=str(error))
+        return EXIT_FAILED
+    except asyncio.CancelledError:
+        return EXIT_OK
+    except Exception:  # whatever it was, the pod is started anew and goes on where things stand
+        log.exception("operator failed")
+        return EXIT_FAILED
+    log.info("operator ended")
+    return EXIT_OK
+
+
+main = run
+
+
+async def _operate(settings: OperatorSettings) -> None:
+    metrics = Metrics()
+    found = await configuration(settings.kubeconfig, settings.context)
+    async with contextlib.AsyncExitStack() as stack:
+        kube = KubeClient(found, metrics)
+        stack.push_async_callback(kube.close)
+        core = _make_core(settings, kube, metrics)
+        stack.push_async_callback(core.close)
+        _listen(settings, core, metrics, stack)
+        log.info("operator starts", namespaces=list(settings.namespaces) or "all", api=found.host)
+        await _until_one_ends(core, found, settings.namespaces)
+
+
+def _make_core(settings: OperatorSettings, kube: Kube, metrics: Metrics) -> Core:
+    def connect(bootstrap_servers: Sequence[str]) -> Admin:
+        return KafkaAdmin(bootstrap_servers, metrics)
+
+    return build_core(
+        kube,
+        connect,
+        metrics,
+        namespaces=settings.namespaces,
+        resync_interval_s=settings.resync_interval_s,
+        now=lambda: datetime.now(UTC),
+        clock=time.monotonic,
+        rng=random.SystemRandom(),
+    )
+
+
+def _listen(settings: OperatorSettings, core: Core, metrics: Metrics, stack: contextlib.AsyncExitStack) -> None:
+    """Open the ports for metrics and probes."""
+    if settings.metrics_port is not None:
+        server, thread = start_http_server(settings.metrics_port, settings.listen_address, metrics.registry)
+        stack.callback(thread.join)
+        stack.callback(server.server_close)
+        stack.callback(server.shutdown)
+    if settings.health_port is not None:
+        health, ready = _checks(core, settings.resync_interval_s, metrics)
+        stack.callback(Probes(settings.listen_address, settings.health_port, health=health, ready=ready).close)
+
+
+def _checks(core: Core, resync_interval_s: float, metrics: Metrics) -> tuple[Mapping[str, Check], Mapping[str, Check]]:
+    def loop() -> str | None:
+        age_s = time.monotonic() - core.loop.beat_s
+        return None if age_s < BEAT_MAX_S else f"the loop has stood still for {age_s:.0f} s"
+
+    def batch() -> str | None:
+        age_s = core.loop.oldest_batch_s
+        return None if age_s < BATCH_MAX_S else f"a batch has taken {age_s:.0f} s"
+
+    def watching() -> str | None:
+        lag_s = core.watch_lag.lag_s
+        metrics.watch_lag.set(lag_s)
+        limit_s = WATCH_LAG_RESYNCS * resync_interval_s
+        return None if lag_s < limit_s else f"the watch has owed a change for {lag_s:.0f} s"
+
+    def loaded() -> str | None:
+        return None if core.resync.loaded else "not everything has been listed yet"
+
+    return {"loop": loop, "batch": batch, "watch": watching}, {"loaded": loaded}
+
+
+async def _until_one_ends(core: Core, found: Configuration, namespaces: Sequence[str]) -> None:
+    """Run the watch, the resync and the heartbeat; when one ends, end the others, and raise what it raised."""
+
+    async def login() -> kopf.ConnectionInfo:
+        return await connection_info(found)
+
+    registry = make_registry(core.front, login, core.loop.close)
+    watching: Awaitable[None] = watch(registry, namespaces)
+    tasks = [
+        asyncio.create_task(core.loop.beat(), name="heartbeat"),
+        asyncio.create_task(core.resync.run(), name="resync"),
+        asyncio.ensure_future(watching),
+    ]
+    done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
+    for task in done:
+        task.result()

@@ -1,0 +1,33 @@
+"""What the operator is told at its start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+RESYNC_INTERVAL_S = 120.0
+"""Every so often everything is listed and compared anew: so long may drift, or an event that a watch lost, go unseen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorSettings:
+    """Settings of `steward operator`."""
+
+    namespaces: tuple[str, ...] = ()
+    """Namespaces to watch; empty for all of them, which needs a ClusterRole."""
+    kubeconfig: Path | None = None
+    """None: the pod's service account, else what KUBECONFIG and the home folder say."""
+    context: str | None = None
+    """Context of the kubeconfig; None for its current one."""
+    metrics_port: int | None = 8080
+    """Prometheus metrics at /metrics; None for none."""
+    health_port: int | None = 8081
+    """Probes at /healthz and /readyz; None for none."""
+    listen_address: str = "0.0.0.0"  # noqa: S104  (the kubelet and Prometheus come from other addresses)
+    """Address that both ports listen on."""
+    resync_interval_s: float = RESYNC_INTERVAL_S
+    """Seconds between two comparisons of everything."""
+    log_format: str = "json"
+    """"json" or "plain"."""
+    log_level: str = "info"
+    """As Python's logging names it."""

@@ -1,0 +1,82 @@
+"""kopf as the watch front: raw events of the three kinds, nothing else of it.
+
+kopf lists, watches, reconnects and backs off; it keeps no state on the resources, posts no events and sets no finalizer. Its storages
+are named with our own prefix all the same, so that none of its default names can ever appear on a user's resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import kopf
+
+from kafka_operator.engine.front import Front
+from kafka_operator.names import FRAMEWORK_FINALIZER, GROUP, VERSION, Kind
+
+WATCH_SERVER_TIMEOUT_S = 300
+"""Whole seconds, as the API takes them. Length of one watch request, after which it is made anew: a stream that died unseen lives no longer."""
+
+WATCH_CLIENT_TIMEOUT_S = 330.0
+"""The same from our side, for a server that does not end it."""
+
+CONNECT_TIMEOUT_S = 10.0
+"""How long a connection to the API server may take."""
+
+EXIT_TIMEOUT_S = 20.0
+"""How long a stop may take before the process is killed: less than the 30 s that Kubernetes grants a pod."""
+
+Login = Callable[[], Awaitable[kopf.ConnectionInfo]]
+
+
+def make_registry(front: Front, login: Login, cleanup: Callable[[], Awaitable[None]]) -> kopf.OperatorRegistry:
+    """Return the handlers: one for each kind, the login, and what must end before kopf does."""
+    registry = kopf.OperatorRegistry()
+
+    async def log_in(**_: Any) -> kopf.ConnectionInfo:
+        return await login()
+
+    async def clean_up(**_: Any) -> None:
+        await cleanup()
+
+    kopf.on.login(registry=registry)(log_in)
+    kopf.on.cleanup(registry=registry)(clean_up)
+    for kind in Kind:
+        kopf.on.event(GROUP, VERSION, kind.plural, registry=registry, id=kind.plural)(_handler(front, kind))
+    return registry
+
+
+def _handler(front: Front, kind: Kind) -> Callable[..., Awaitable[None]]:
+    async def take(event: Any, **_: Any) -> None:
+        await front.take(kind, event["type"], event["object"])
+
+    return take
+
+
+def make_settings() -> kopf.OperatorSettings:
+    """Return kopf's settings."""
+    settings = kopf.OperatorSettings()
+    settings.process.ultimate_exiting_timeout = EXIT_TIMEOUT_S
+    settings.persistence.finalizer = FRAMEWORK_FINALIZER
+    settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
+    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP)
+    settings.posting.enabled = False
+    settings.peering.standalone = True
+    # Kinds and namespaces are fixed at the start, and a missing kind ends the process with words; no rights on CRDs are needed.
+    settings.scanning.disabled = True
+    settings.watching.server_timeout = WATCH_SERVER_TIMEOUT_S
+    settings.watching.client_timeout = WATCH_CLIENT_TIMEOUT_S
+    settings.networking.connect_timeout = CONNECT_TIMEOUT_S
+    settings.networking.enforce_retry_after = True
+    return settings
+
+
+async def watch(registry: kopf.OperatorRegistry, namespaces: Sequence[str]) -> None:
+    """Watch until a signal or a cancellation ends it."""
+    await kopf.operator(
+        registry=registry,
+        settings=make_settings(),
+        standalone=True,
+        clusterwide=not namespaces,
+        namespaces=list(namespaces),
+    )
