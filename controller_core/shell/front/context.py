@@ -24,6 +24,6 @@ class RequestContext:
 OwnHandler = Callable[[RequestContext, Body], Awaitable[Body]]
 """Answers one request of the controller's own with the response's body.
 
-It is cancelled when the client's connection breaks. CloseConnection closes the connection; any other exception is
-logged as UNKNOWN_SERVER_ERROR and closes it too.
+It is cancelled when the client's connection breaks. RelayInstead passes the request on to a live broker, unchanged;
+CloseConnection closes the connection; any other exception is logged as UNKNOWN_SERVER_ERROR and closes it too.
 """

@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from controller_core.shell.admin.relay_instead import RelayInstead
 from controller_core.shell.front.context import RequestContext
 from controller_core.shell.front.front import Front
 from kafka_wire import codec
@@ -49,6 +50,20 @@ async def test_a_request_without_handler_is_relayed_even_if_we_could_serve_it(
     await client.ask(request(ApiKey.CREATE_TOPICS))
 
     assert 1 == len(brokers[0].relayed)
+
+
+async def test_a_handler_may_leave_a_request_to_a_broker(start_brokers, start_front, connect) -> None:
+    """Metadata of a topic that is to be created by a broker, say: the request goes on as it came."""
+
+    async def leave(_context: RequestContext, _body: Body) -> Body:
+        raise RelayInstead("brokers know how")
+
+    brokers = await start_brokers(1)
+    client = await connect(await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: leave}))
+    frame = codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 9, "tests", {})
+
+    assert frame[4:8] + brokers[0].answer(frame) == await client.ask(frame)
+    assert [frame[:4] + frame[8:]] == brokers[0].relayed
 
 
 async def test_own_and_relayed_answers_keep_the_order_of_the_requests(start_brokers, start_front, connect) -> None:
