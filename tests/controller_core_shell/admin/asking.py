@@ -1,20 +1,16 @@
 """Asking a handler as a client does: request and response go through Kafka's own bytes, in the version asked for."""
 
 from collections.abc import Mapping
-from random import Random
 from typing import Any
 
 from controller_core.model.broker import Broker
 from controller_core.model.move import Replicas
-from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.front.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import SERVED, ApiKey
 from kafka_wire.codec import Body
 from tests.controller_core_shell.admin.fake_active import FakeActive, active_with
-
-SEED = 3
 
 
 def latest(key: ApiKey) -> int:
@@ -23,7 +19,7 @@ def latest(key: ApiKey) -> int:
 
 
 async def ask(
-    active: ActiveController | None,
+    active: FakeActive | None,
     key: ApiKey,
     body: Body,
     version: int | None = None,
@@ -34,7 +30,9 @@ async def ask(
     """Send a request and read its response, in the latest version unless one is named."""
     version = latest(key) if version is None else version
     request = codec.decode(key.message + "Request", version, codec.encode(key.message + "Request", version, body))
-    handler = handlers(lambda: active, random=Random(SEED), topic_defaults=lambda: topic_defaults or {})[key]
+    handler = handlers(
+        lambda: active, random=None if active is None else active.random, topic_defaults=lambda: topic_defaults or {}
+    )[key]
     context = RequestContext(listener, "a-client", "127.0.0.1", 1, version)
     response = await handler(context, request)
     return codec.decode(key.message + "Response", version, codec.encode(key.message + "Response", version, response))

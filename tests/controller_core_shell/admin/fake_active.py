@@ -5,6 +5,7 @@ Leaves out ZooKeeper, sockets and time. Brokers answer a StopReplica at once, un
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from controller_core.cluster.controller import decide
@@ -20,6 +21,7 @@ from controller_core.shell.active import Defaults
 
 CONTROLLER = 1000
 CONTROLLER_EPOCH = 7
+SEED = 3
 
 
 def broker(broker_id: int, rack: str | None = None, listeners: Sequence[str] = ("CLIENT", "INTERNAL")) -> Broker:
@@ -42,6 +44,8 @@ class FakeActive:
     """Raised by whatever is submitted."""
     silent: bool = False
     """Brokers answer no StopReplica."""
+    random: Random = field(default_factory=lambda: Random(SEED))
+    """What its handlers draw from, request after request."""
     submitted: list[Event] = field(default_factory=list)
     waits_ms: list[int] = field(default_factory=list)
     """Timeouts that brokers were waited for with."""
