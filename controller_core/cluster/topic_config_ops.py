@@ -69,7 +69,7 @@ def no_list_because(op: ConfigOp) -> str | None:
 
 def altered_list(before: str, op: ConfigOp) -> str:
     """Append items that are not there, or take items away, each once."""
-    items = split(before) if before or op.kind is OpType.SUBTRACT else []
+    items = split(before) if before else []
     named = split(op.value or "")
     if op.kind is OpType.APPEND:
         return ",".join([*items, *(item for item in named if item not in items)])
