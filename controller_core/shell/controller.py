@@ -109,10 +109,11 @@ class Controller:
         await self.submit(event)
 
     async def submit(self, event: Event) -> Any:
-        """Decide an event in its turn. Raises TenureLostError, OverloadedError."""
-        with self._metrics.event(event):
-            async with self.turns.take(event.scope):
-                return await self._run(event)
+        """Decide an event in its turn. Raises TenureLostError, OverloadedError.
+
+        A caller that is cancelled leaves the event to its end: between a write and its application nothing may stop.
+        """
+        return await asyncio.shield(self.post(event))
 
     async def look(self, read: Callable[[], Coroutine[Any, Any, Event | None]]) -> None:
         """Read something of the world while nobody writes, and decide on what was found, in one turn.
@@ -125,15 +126,22 @@ class Controller:
                 with self._metrics.event(event):
                     await self._run(event)
 
-    def post(self, event: Event) -> None:
-        """Submit an event that nobody waits for."""
-        self.spawn(self.submit(event), f"{type(event).__name__}")
+    def post(self, event: Event) -> asyncio.Task[Any]:
+        """Submit an event that nobody needs to wait for."""
+        return self.spawn(self._take_turn(event), type(event).__name__)
 
-    def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> None:
+    def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         """Run something for as long as the tenure lasts. A failure that is none of the known ones ends the tenure."""
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._on_done)
+        return task
+
+    async def _take_turn(self, event: Event) -> Any:
+        self._check()
+        with self._metrics.event(event):
+            async with self.turns.take(event.scope):
+                return await self._run(event)
 
     async def tick(self) -> None:
         """Look, for ever, at what may have been left undone."""
@@ -148,18 +156,16 @@ class Controller:
 
     async def topic_gone(self, name: str, timeout_ms: int) -> bool:
         """Wait until a topic is no more; False when time is up first. Raises TenureLostError."""
+        if name not in self.cluster.topics:
+            return True
+        # One for each life of a topic: another one may be made under the name before the waiter runs.
         gone = self._removed.setdefault(name, asyncio.Event())
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                while name in self.cluster.topics:
-                    await gone.wait()
-                    if self.has_ended:
-                        raise TenureLostError("the tenure ended while a topic was being deleted")
+                await gone.wait()
         except TimeoutError:
             return False
-        finally:
-            if name not in self.cluster.topics:
-                self._removed.pop(name, None)
+        self._check()
         return True
 
     def queued(self) -> dict[int, int]:

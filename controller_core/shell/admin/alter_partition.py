@@ -16,7 +16,6 @@ from controller_core.model.errors import Failure
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.submitting import submit
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -34,7 +33,7 @@ async def alter_partition(active: ActiveController, context: RequestContext, bod
     """Write the ISRs that stand, and answer."""
     names = topic_names(active.cluster, context, body)
     refused = refuse_other_lives(active.cluster, context, body, names)
-    answer: IsrAnswer = await submit(active, alter_partition_event(context, body, names, refused))
+    answer: IsrAnswer = await active.submit(alter_partition_event(context, body, names, refused))
     if isinstance(answer, Failure):
         return alter_partition_refused(context, body, answer)
     return alter_partition_response(context, body, names, {**answer, **refused})

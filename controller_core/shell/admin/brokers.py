@@ -10,7 +10,6 @@ from controller_core.cluster.shutdown import Remaining
 from controller_core.model import events
 from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.submitting import submit
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -18,7 +17,7 @@ from kafka_wire.errors import ErrorCode
 
 async def controlled_shutdown(active: ActiveController, context: RequestContext, body: Body) -> Body:
     """Take the broker's leaderships, and tell it those that are left: it asks again until there is none."""
-    answer: Failure | Remaining = await submit(active, controlled_shutdown_event(body))
+    answer: Failure | Remaining = await active.submit(controlled_shutdown_event(body))
     if isinstance(answer, Failure):
         return controlled_shutdown_refused(context, body, answer)
     return controlled_shutdown_response(answer)
@@ -50,7 +49,7 @@ def controlled_shutdown_refused(_context: RequestContext, _body: Body, failure: 
 
 async def allocate_producer_ids(active: ActiveController, context: RequestContext, body: Body) -> Body:
     """Hand out a block of producer ids."""
-    answer: Failure | ProducerIdBlock = await submit(active, allocate_producer_ids_event(body))
+    answer: Failure | ProducerIdBlock = await active.submit(allocate_producer_ids_event(body))
     if isinstance(answer, Failure):
         return allocate_producer_ids_refused(context, body, answer)
     return allocate_producer_ids_response(answer)

@@ -11,7 +11,6 @@ from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.draws import draw_place
 from controller_core.shell.admin.outcomes import Outcome, duplicates, error_fields, timed_out
-from controller_core.shell.admin.submitting import submit
 from controller_core.shell.admin.waiting import brokers_know
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
@@ -23,7 +22,7 @@ async def create_partitions(active: ActiveController, _context: RequestContext, 
     results: dict[str, Outcome] = dict(refuse_duplicates(body))
     event = create_partitions_event(body, random, frozenset(results))
     if event.topics:
-        results |= await submit(active, event)
+        results |= await active.submit(event)
     if not body["validate_only"] and any(failure is None for failure in results.values()):
         await brokers_know(active, body["timeout_ms"])
     return create_partitions_response(body, results)

@@ -18,7 +18,6 @@ from controller_core.shell.active import ActiveController, Defaults
 from controller_core.shell.admin.created_configs import created_configs
 from controller_core.shell.admin.draws import draw_place, draw_topic_id
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, duplicates, error_fields, timed_out
-from controller_core.shell.admin.submitting import submit
 from controller_core.shell.admin.waiting import brokers_know
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
@@ -35,7 +34,7 @@ async def create_topics(
     results = {name: TopicCreation(failure) for name, failure in refuse_names(body).items()}
     event = create_topics_event(body, active.defaults, random, frozenset(results))
     if event.topics:
-        results |= await submit(active, event)
+        results |= await active.submit(event)
     if not body["validate_only"] and any(result.failure is None for result in results.values()):
         await brokers_know(active, body["timeout_ms"])
     return create_topics_response(body, results, broker_defaults)

@@ -16,7 +16,6 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, Outcome, error_fields, timed_out
-from controller_core.shell.admin.submitting import submit
 from controller_core.shell.admin.waiting import MAX_WAIT_MS
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
@@ -42,7 +41,7 @@ async def delete_topics(active: ActiveController, context: RequestContext, body:
         return delete_topics_refused(context, body, deletion_disabled(context))
     asked = resolve(active.cluster, asked_topics(context, body))
     event = delete_topics_event(asked)
-    results: Mapping[str, Outcome] = await submit(active, event) if event.names else {}
+    results: Mapping[str, Outcome] = await active.submit(event) if event.names else {}
     queued = [name for name, failure in results.items() if failure is None]
     gone = await gone_in_time(active, queued, body["timeout_ms"])
     return delete_topics_response(asked, results, gone)

@@ -13,7 +13,6 @@ from controller_core.model.errors import Failure
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, by_topic, error_fields
-from controller_core.shell.admin.submitting import submit
 from controller_core.shell.admin.waiting import brokers_know
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
@@ -29,7 +28,7 @@ async def elect_leaders(active: ActiveController, context: RequestContext, body:
     if body["election_type"] not in {PREFERRED, UNCLEAN}:
         words = f"Unknown election type {body['election_type']}."
         return elect_leaders_refused(context, body, Failure(ErrorCode.INVALID_REQUEST, words))
-    results: Mapping[TopicPartition, Outcome] = await submit(active, elect_leaders_event(body))
+    results: Mapping[TopicPartition, Outcome] = await active.submit(elect_leaders_event(body))
     if any(failure is None for failure in results.values()):
         await brokers_know(active, body["timeout_ms"])
     return elect_leaders_response(results)

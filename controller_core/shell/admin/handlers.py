@@ -32,6 +32,7 @@ from controller_core.shell.admin.describe_topic_partitions import (
 from controller_core.shell.admin.elections import elect_leaders, elect_leaders_refused
 from controller_core.shell.admin.metadata import metadata, metadata_refused
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, OVERLOADED
+from controller_core.shell.admin.own_broker import alter_configs, describe_configs, describe_log_dirs, relay_refused
 from controller_core.shell.admin.reassignments import (
     alter_reassignments,
     alter_reassignments_refused,
@@ -87,6 +88,9 @@ def apis(random: Random, topic_defaults: Callable[[], Mapping[str, str]]) -> Map
         ApiKey.ELECT_LEADERS: Api(elect_leaders, elect_leaders_refused),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(alter_reassignments, alter_reassignments_refused),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(list_reassignments, list_reassignments_refused),
+        ApiKey.DESCRIBE_CONFIGS: Api(describe_configs, relay_refused),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(alter_configs, relay_refused),
+        ApiKey.DESCRIBE_LOG_DIRS: Api(describe_log_dirs, relay_refused),
         ApiKey.ALTER_PARTITION: Api(alter_partition, alter_partition_refused),
         ApiKey.CONTROLLED_SHUTDOWN: Api(controlled_shutdown, controlled_shutdown_refused),
         ApiKey.ALLOCATE_PRODUCER_IDS: Api(allocate_producer_ids, allocate_producer_ids_refused),

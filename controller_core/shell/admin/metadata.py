@@ -28,8 +28,7 @@ from controller_core.shell.admin.described import (
 )
 from controller_core.shell.admin.nodes import Node, nodes, reachable
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID
-from controller_core.shell.admin.relay_instead import RelayInstead
-from controller_core.shell.front.context import RequestContext
+from controller_core.shell.front.context import RelayInstead, RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

@@ -14,7 +14,6 @@ from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, by_topic, error_fields
-from controller_core.shell.admin.submitting import submit
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -30,7 +29,7 @@ async def alter_reassignments(active: ActiveController, _context: RequestContext
     if not body["allow_replication_factor_change"]:
         refused |= refuse_other_replication_factors(active.cluster, targets)
     event = alter_reassignments_event(targets, refused)
-    accepted: Mapping[TopicPartition, Outcome] = await submit(active, event) if event.targets else {}
+    accepted: Mapping[TopicPartition, Outcome] = await active.submit(event) if event.targets else {}
     outcomes = {partition: refused.get(partition) or accepted.get(partition) for partition in targets}
     return alter_reassignments_response(body, outcomes)
 

@@ -84,7 +84,7 @@ def update_metadata(cluster: Cluster, send: SendMetadata, own: OwnAddress) -> Bo
 
 
 def _metadata_state(cluster: Cluster, row: int, *, deleting: bool) -> Body:
-    columns = cluster.columns
+    columns, live = cluster.columns, cluster.live_ids()
     replicas = columns.replicas_of(row)
     return {
         "partition_index": int(columns.partition[row]),
@@ -94,7 +94,7 @@ def _metadata_state(cluster: Cluster, row: int, *, deleting: bool) -> Body:
         "isr": list(columns.isr_of(row)),
         "zk_version": int(columns.partition_epoch[row]),
         "replicas": list(replicas),
-        "offline_replicas": [replica for replica in replicas if replica not in cluster.brokers],
+        "offline_replicas": [replica for replica in replicas if replica not in live],
     }
 
 

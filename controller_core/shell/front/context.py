@@ -21,9 +21,13 @@ class RequestContext:
     api_version: int
 
 
+class RelayInstead(Exception):  # noqa: N818 - no error: another way for the request
+    """The request is to be passed on unchanged to a live broker of the same listener, and its answer back."""
+
+
 OwnHandler = Callable[[RequestContext, Body], Awaitable[Body]]
 """Answers one request of the controller's own with the response's body.
 
 It is cancelled when the client's connection breaks. RelayInstead passes the request on to a live broker, unchanged;
-CloseConnection closes the connection; any other exception is logged as UNKNOWN_SERVER_ERROR and closes it too.
+CloseConnection closes the connection; any other exception is logged as UNKNOWN_SERVER_ERROR and closes it too; RelayInstead leaves the request to a broker.
 """

@@ -7,9 +7,8 @@ import logging
 import ssl as tls
 from collections.abc import Mapping
 
-from controller_core.shell.admin.relay_instead import RelayInstead
 from controller_core.shell.front.broker_versions import SharedVersions
-from controller_core.shell.front.context import OwnHandler, RequestContext
+from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
 from controller_core.shell.front.endpoints import LiveBrokers
 from controller_core.shell.front.policy import BETWEEN_SERVERS
 from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits

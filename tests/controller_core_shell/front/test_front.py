@@ -6,8 +6,7 @@ import struct
 
 import pytest
 
-from controller_core.shell.admin.relay_instead import RelayInstead
-from controller_core.shell.front.context import RequestContext
+from controller_core.shell.front.context import RelayInstead, RequestContext
 from controller_core.shell.front.front import Front
 from kafka_wire import codec
 from kafka_wire.api import SERVED, ApiKey

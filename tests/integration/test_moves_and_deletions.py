@@ -1,0 +1,53 @@
+"""Replicas that move and topics that go, watched in ZooKeeper while it happens."""
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from kafka import KafkaAdminClient, TopicPartition
+
+from lab.traffic import Traffic
+from lab.waiting import wait_until
+from tests.integration.conftest import CHROOT, PATIENCE_S, Held
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+
+def test_a_move_under_load_ends_exactly_at_its_target(held: Held) -> None:
+    """C9: never fewer than the old replicas until the new ones are in sync, then exactly the target; clients see nothing."""
+    held.create("moved", partitions=4, min_insync_replicas="2")
+    target = {partition: [2, 3, 4] for partition in range(4)}
+
+    with Traffic(held.cluster.bootstrap(), "moved") as traffic:
+        admin = KafkaAdminClient(bootstrap_servers=held.cluster.bootstrap())
+        moves = {TopicPartition("moved", partition): replicas for partition, replicas in target.items()}
+        admin.alter_partition_reassignments(moves)
+        wait_until(lambda: held.cluster.assignment("moved") == target, timeout_s=PATIENCE_S, what="the target")
+        admin.close()
+        traffic.wait_for_acks(100)
+        report = traffic.stop()
+
+    assert report.ok, report.summary()
+    assert all(set(held.state("moved", partition)["isr"]) == {2, 3, 4} for partition in target)
+
+
+def test_a_deletion_waits_for_a_dead_replica_and_goes_on_when_it_is_back(held: Held) -> None:
+    """C10, gotcha 8: the znode stays until every replica's broker answered; the logs are gone then."""
+    held.create("doomed", partitions=2, replication_factor=4)
+    broker = held.cluster.broker(4)
+    broker.kill()
+    broker.wait_until_deregistered()
+
+    AdminClient({"bootstrap.servers": held.cluster.bootstrap()}).delete_topics(["doomed"], operation_timeout=1)
+    wait_until(
+        lambda: held.cluster.zookeeper.read(f"{CHROOT}/admin/delete_topics/doomed") is not None,
+        timeout_s=PATIENCE_S,
+        what="the deletion in the queue",
+    )
+    assert held.cluster.assignment("doomed"), "the topic went before all of its replicas"
+
+    broker.restart()
+    wait_until(
+        lambda: held.cluster.zookeeper.read(f"{CHROOT}/brokers/topics/doomed") is None,
+        timeout_s=PATIENCE_S,
+        what="the topic gone",
+    )
+    assert [] == list(broker.data_folder.glob("doomed-?"))

@@ -1,0 +1,86 @@
+"""Our controller dies and comes back; brokers stand in. Strange things are found in /controller."""
+
+import pytest
+
+from lab.traffic import Traffic
+from lab.waiting import wait_until
+from tests.integration.conftest import CHROOT, PATIENCE_S, Held
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+
+ACTIVE = "kafka_controller_kafkacontroller_activecontrollercount"
+
+
+def epoch(held: Held) -> int:
+    """Read the controller epoch."""
+    return int(held.cluster.zookeeper.read(f"{CHROOT}/controller_epoch") or b"-1")
+
+
+def test_a_broker_stands_in_for_a_killed_controller_and_is_relieved_in_one_step(held: Held) -> None:
+    """C5, C6: kill -9 of our process under load; a native broker takes over; ours comes back under exactly the next epoch."""
+    held.wait_until_held()
+    held.create("relieved")
+    first = epoch(held)
+
+    with Traffic(held.cluster.bootstrap(), "relieved") as traffic:
+        held.controller.kill()
+        wait_until(
+            lambda: held.cluster.controller_id() in held.cluster.brokers,
+            timeout_s=PATIENCE_S,
+            what="a native controller",
+        )
+        stood_in = epoch(held)
+        traffic.wait_for_acks(100)
+        held.controller.start()
+        held.wait_until_held()
+        back = epoch(held)
+        traffic.wait_for_acks(100)
+        report = traffic.stop()
+
+    assert stood_in > first
+    assert back == stood_in + 1
+    assert report.ok, report.summary()
+
+
+def test_a_thawed_controller_does_nothing_more_under_its_old_epoch(held: Held) -> None:
+    """C5: SIGSTOP past the session, a broker takes over, SIGCONT: ours notices, and takes the place back under a new epoch."""
+    held.wait_until_held()
+    held.create("thawed", partitions=1)
+    first = epoch(held)
+
+    held.controller.pause()
+    try:
+        wait_until(
+            lambda: held.cluster.controller_id() in held.cluster.brokers,
+            timeout_s=PATIENCE_S,
+            what="a native controller",
+        )
+    finally:
+        held.controller.resume()
+    held.wait_until_held()
+    held.create("after-thaw", partitions=1)
+
+    assert epoch(held) >= first + 2
+    assert held.state("after-thaw", 0)["controller_epoch"] == epoch(held)
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [b"garbage", b'{"version":1,"brokerid":-1,"timestamp":"0"}', b'{"version":1,"brokerid":77}'],
+    ids=["garbage", "nobody", "an older version"],
+)
+def test_a_strange_controller_znode_stops_nobody_once_it_is_gone(held: Held, strange: bytes) -> None:
+    """Seed 002, KafkaController.elect: such a znode is waited for, not trusted and not trampled; the process lives on."""
+    held.wait_until_held()
+    client = held.cluster.zookeeper.client
+    transaction = client.transaction()
+    transaction.delete(f"{CHROOT}/controller")
+    transaction.create(f"{CHROOT}/controller", strange)
+    transaction.commit()
+    wait_until(lambda: held.controller.metric(ACTIVE) == 0, timeout_s=PATIENCE_S, what="our controller standing by")
+    assert strange == held.cluster.zookeeper.read(f"{CHROOT}/controller")
+    client.delete(f"{CHROOT}/controller")
+    held.wait_until_held()
+
+    held.create(f"after-{strange[:1].hex()}-{len(strange)}", partitions=1)
