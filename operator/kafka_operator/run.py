@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import random
 import time
 from collections.abc import Awaitable, Mapping, Sequence
@@ -20,7 +21,6 @@ from kafka_operator.engine.resync import NotInstalledError
 from kafka_operator.kube.client import KubeClient
 from kafka_operator.kube.login import LoginError, configuration, connection_info
 from kafka_operator.kube.port import Kube
-from kafka_operator.logs import get_logger, set_up_logs
 from kafka_operator.metrics import Metrics
 from kafka_operator.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
 from kafka_operator.settings import OperatorSettings
@@ -29,18 +29,22 @@ from kafka_operator.watching import make_registry, watch
 WATCH_LAG_RESYNCS = 3
 """A change that this many lists have shown and the watch has not brought will not come."""
 
+LOUD_LIBRARIES = ("aiohttp", "asyncio", "kopf", "kubernetes")
+"""They log a line for each request and each event; their warnings stay."""
+
 EXIT_OK, EXIT_FAILED = 0, 1
 
-log = get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 def run(settings: OperatorSettings) -> int:
-    """Run the operator until SIGTERM or SIGINT; return the process's exit code."""
-    set_up_logs(settings.log_format, settings.log_level)
+    """Run the operator until SIGTERM or SIGINT; return the process's exit code. Logs are set up by the caller."""
+    for name in LOUD_LIBRARIES:
+        logging.getLogger(name).setLevel(logging.WARNING)
     try:
         asyncio.run(_operate(settings))
     except (LoginError, NotInstalledError) as error:
-        log.error("operator cannot run", error=str(error))
+        log.error("operator cannot run", extra={"error": str(error)})
         return EXIT_FAILED
     except asyncio.CancelledError:
         return EXIT_OK
@@ -63,7 +67,7 @@ async def _operate(settings: OperatorSettings) -> None:
         core = _make_core(settings, kube, metrics)
         stack.push_async_callback(core.close)
         _listen(settings, core, metrics, stack)
-        log.info("operator starts", namespaces=list(settings.namespaces) or "all", api=found.host)
+        log.info("operator starts", extra={"namespaces": list(settings.namespaces) or "all", "api": found.host})
         await _until_one_ends(core, found, settings.namespaces)
 
 

@@ -23,11 +23,7 @@ class OperatorSettings:
     """Prometheus metrics at /metrics; None for none."""
     health_port: int | None = 8081
     """Probes at /healthz and /readyz; None for none."""
-    listen_address: str = "0.0.0.0"  # noqa: S104  (the kubelet and Prometheus come from other addresses)
-    """Address that both ports listen on."""
+    listen_address: str = "127.0.0.1"
+    """Address that both ports listen on; in a pod 0.0.0.0, since the kubelet and Prometheus come from outside."""
     resync_interval_s: float = RESYNC_INTERVAL_S
     """Seconds between two comparisons of everything."""
-    log_format: str = "json"
-    """"json" or "plain"."""
-    log_level: str = "info"
-    """As Python's logging names it."""

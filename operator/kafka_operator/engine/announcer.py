@@ -6,13 +6,13 @@ cluster and reason, then one in a while. An event is news and no state: one that
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka_operator.decide.steps import Announcement
 from kafka_operator.engine.cache import Resource
 from kafka_operator.kube.port import Kube, KubeError, Notice
-from kafka_operator.logs import get_logger
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import Cluster
 
@@ -25,7 +25,7 @@ REFILL_S = 60.0
 MAX_BUCKETS = 1_000
 """Pairs of cluster and reason that are remembered; with more the oldest are forgotten, which at worst lets a burst pass again."""
 
-log = get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -45,7 +45,9 @@ class Announcer:
     async def announce(self, resource: Resource, announcement: Announcement) -> None:
         """Post an event about a resource, unless too many of its like were posted."""
         ref = resource.ref if isinstance(resource, Cluster) else resource.cluster
-        log.info("event", resource=str(resource.key), reason=announcement.reason, text=announcement.message)
+        log.info(
+            "event", extra={"resource": str(resource.key), "reason": announcement.reason, "text": announcement.message}
+        )
         if not self._admits(ref, announcement.reason):
             return
         notice = Notice(
@@ -59,7 +61,10 @@ class Announcer:
         try:
             await self._kube.post_event(notice)
         except KubeError as error:
-            log.warning("event not posted", resource=str(resource.key), reason=announcement.reason, error=str(error))
+            log.warning(
+                "event not posted",
+                extra={"resource": str(resource.key), "reason": announcement.reason, "error": str(error)},
+            )
 
     def _admits(self, ref: ClusterRef, reason: str) -> bool:
         now_s = self._clock()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from kafka_operator.engine.cache import Cache, Resource, read_resource
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.watch_lag import WatchLag
-from kafka_operator.logs import get_logger
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.metadata import RawObject
@@ -16,7 +16,7 @@ from kafka_operator.resources.topic import Topic
 
 DELETED = "DELETED"
 
-log = get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 class Front:
@@ -35,7 +35,7 @@ class Front:
         try:
             resource = read_resource(kind, raw)
         except (KeyError, ValueError, TypeError) as error:
-            log.warning("resource not understood", kind=kind.value, error=repr(error))
+            log.warning("resource not understood", extra={"kind": kind.value, "error": repr(error)})
             return
         if event_type == DELETED:
             await self._gone(resource)

@@ -5,6 +5,7 @@ When no broker answers, a link stays shut for a while: a thousand Topics of a de
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
@@ -20,7 +21,6 @@ from kafka_operator.decide.kafka_errors import message_of, reason_of
 from kafka_operator.decide.observed import Away
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.retries import JITTER
-from kafka_operator.logs import get_logger
 from kafka_operator.names import ClusterRef
 
 SHUT_FIRST_S = 0.5
@@ -32,7 +32,7 @@ SHUT_CAP_S = 5.0
 T = TypeVar("T")
 Connect = Callable[[Sequence[str]], Admin]
 
-log = get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 class AwayError(Exception):
@@ -66,14 +66,14 @@ class Link:
             delay_s = min(SHUT_CAP_S, SHUT_FIRST_S * 2.0 ** min(self._failures, 10))
             self._shut_until_s = self._clock() + delay_s * rng.uniform(1 - JITTER, 1 + JITTER)
             if self._failures == 0:
-                log.warning("cluster does not answer", cluster=str(self.ref), error=str(error))
+                log.warning("cluster does not answer", extra={"cluster": str(self.ref), "error": str(error)})
             self._failures += 1
             raise AwayError(self._unreachable()) from error
         except AdminError as error:
-            log.info("admin call failed", cluster=str(self.ref), error=str(error))
+            log.info("admin call failed", extra={"cluster": str(self.ref), "error": str(error)})
             raise AwayError(_away(error)) from error
         if self._failures:
-            log.info("cluster answers again", cluster=str(self.ref))
+            log.info("cluster answers again", extra={"cluster": str(self.ref)})
         self._failures = 0
         return answer
 

@@ -7,6 +7,7 @@ themselves when a cluster is slow, and a cluster that hangs holds up nobody else
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from kafka_operator.engine.queue import CAPACITY, WorkQueue
 from kafka_operator.engine.queue import Lane as AnyLane
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.writer import Outcome
-from kafka_operator.logs import get_logger
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import ClusterRef, Key, Kind
 
@@ -30,7 +30,7 @@ LINGER_S = 0.05
 BEAT_EVERY_S = 1.0
 """How often the loop shows that it lives."""
 
-log = get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Loop:
             try:
                 return await self._reconcilers[lane.kind].reconcile(lane.ref, keys)
             except Exception:  # one faulty batch must not end the operator
-                log.exception("batch failed", lane=f"{lane.kind} of {lane.ref}", size=len(keys))
+                log.exception("batch failed", extra={"lane": f"{lane.kind} of {lane.ref}", "size": len(keys)})
                 return {key: Retry(RETRY_LATER_S) for key in keys}
 
     def _settle(self, key: Key, outcome: Outcome) -> None:

@@ -6,12 +6,12 @@ It finds what a watch lost, and reverts what was changed in Kafka behind our bac
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from kafka_operator.engine.cache import Cache, read_resource
 from kafka_operator.engine.watch_lag import WatchLag
 from kafka_operator.kube.port import Kube, KubeError, Listing, NotFoundError, RefusedError
-from kafka_operator.logs import get_logger
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.metadata import newer
@@ -22,7 +22,7 @@ RETRY_S = 2.0
 ORDER = (Kind.CLUSTER, Kind.TOPIC, Kind.REASSIGNMENT)
 """Clusters first, so that the others find theirs."""
 
-log = get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 class NotInstalledError(Exception):
@@ -62,7 +62,7 @@ class Resync:
             except (NotFoundError, RefusedError) as error:
                 raise NotInstalledError(str(error)) from error
             except KubeError as error:
-                log.warning("list failed", error=str(error))
+                log.warning("list failed", extra={"error": str(error)})
                 await asyncio.sleep(RETRY_S)
                 continue
             self.loaded = True
@@ -94,5 +94,5 @@ class Resync:
                 continue
             if all(not newer(known.metadata.resource_version, listing.resource_version) for listing in listings):
                 self._cache.forget(key)
-                log.info("forgotten", resource=str(key))
+                log.info("forgotten", extra={"resource": str(key)})
         self._watch_lag.listed(kind, versions)

@@ -6,6 +6,7 @@ What the API server answers is learnt at once, so that the next decision, and th
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from kafka_operator.decide.steps import (
     RETRY_LATER_S,
@@ -21,7 +22,6 @@ from kafka_operator.decide.steps import (
 from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.cache import Cache, Resource, read_resource
 from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
-from kafka_operator.logs import get_logger
 from kafka_operator.names import FINALIZER, MANAGED_CONFIG, Key
 from kafka_operator.resources.cluster import ClusterStatus
 from kafka_operator.resources.metadata import Patch, RawObject
@@ -35,7 +35,7 @@ Status = TopicStatus | ClusterStatus | ReassignmentStatus
 KubeStep = Claim | Release | WriteStatus[TopicStatus] | WriteStatus[ClusterStatus] | WriteStatus[ReassignmentStatus]
 Outcome = Done | Wait | Retry
 
-log = get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 class Writer:
@@ -58,10 +58,10 @@ class Writer:
             except ConflictError:
                 return await self._read_again(resource.key)
             except RefusedError as error:
-                log.warning("write refused", resource=str(resource.key), error=str(error))
+                log.warning("write refused", extra={"resource": str(resource.key), "error": str(error)})
                 return Retry(RETRY_LATER_S)
             except UnavailableError as error:
-                log.info("write not answered", resource=str(resource.key), error=str(error))
+                log.info("write not answered", extra={"resource": str(resource.key), "error": str(error)})
                 return Retry(RETRY_SOON_S)
         return Done() if isinstance(step, Release) else None
 
@@ -89,7 +89,7 @@ class Writer:
             self._cache.forget(key)
             return Done()
         except (ConflictError, RefusedError, UnavailableError) as error:
-            log.info("read not answered", resource=str(key), error=str(error))
+            log.info("read not answered", extra={"resource": str(key), "error": str(error)})
             return Retry(RETRY_SOON_S)
         return None
 
