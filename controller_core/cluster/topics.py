@@ -11,6 +11,7 @@ Leaves out waiting until brokers know the topic, and defaults of the cluster: th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from uuid import UUID
 
 import numpy as np
@@ -49,7 +50,10 @@ def decide_create_topics(cluster: Cluster, event: CreateTopics) -> Decision[dict
     changes: list[Change] = []
     room = MAX_PARTITIONS_PER_REQUEST
     for new in event.topics:
-        placed = _place_topic(cluster, new, event)
+        if (made := _made_already(cluster, new)) is not None:
+            results[new.name] = made
+            continue
+        placed = _place_topic(cluster, new, event, results)
         if isinstance(placed, Failure):
             results[new.name] = TopicCreation(placed)
             continue
@@ -58,24 +62,47 @@ def decide_create_topics(cluster: Cluster, event: CreateTopics) -> Decision[dict
             results[new.name] = TopicCreation(Failure(ErrorCode.POLICY_VIOLATION, words))
             continue
         room -= len(placed)
-        configs = {key: value for key, value in new.configs.items() if value is not None}
+        configs = _configs(new)
         replication_factor = len(unpad(placed[0]))
         results[new.name] = TopicCreation(None, new.topic_id, len(placed), replication_factor, configs)
         if not event.validate_only:
             partitions = np.arange(len(placed), dtype=np.int32)
             changes.append(TopicAdded(new.name, new.topic_id, partitions, placed, Origin.REQUESTED, configs=configs))
     created = frozenset(name for name, result in results.items() if result.failure is None)
-    return Decision(tuple(changes), then=(Heal(created),) if changes else (), reply=results)
+    then = (Heal(created),) if created and not event.validate_only else ()
+    return Decision(tuple(changes), then=then, reply=results)
 
 
-def _place_topic(cluster: Cluster, new: NewTopic, event: CreateTopics) -> IntArray | Failure:
-    """Check one new topic and place its replicas: shape (partitions, replication factor)."""
+def _made_already(cluster: Cluster, new: NewTopic) -> TopicCreation | None:
+    """Find what this very request made when it was decided before, and a part of it was refused or not heard of.
+
+    The topic's id, drawn for the request, tells its own work from somebody else's topic of that name.
+    """
+    topic = cluster.topics.get(new.name)
+    if topic is None or topic.topic_id != new.topic_id or not len(topic.rows):
+        return None
+    replication_factor = len(cluster.columns.replicas_of(int(topic.rows[0])))
+    return TopicCreation(None, new.topic_id, len(topic.rows), replication_factor, _configs(new))
+
+
+def _configs(new: NewTopic) -> dict[str, str]:
+    return {key: value for key, value in new.configs.items() if value is not None}
+
+
+def _place_topic(
+    cluster: Cluster, new: NewTopic, event: CreateTopics, earlier: Mapping[str, TopicCreation]
+) -> IntArray | Failure:
+    """Check one new topic beside those of the cluster and those made by the same request, and place its replicas.
+
+    Shape (partitions, replication factor).
+    """
     if new.name in cluster.topics:
         return Failure(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
-    if (failure := refuse_name(new.name, cluster.topics)) is not None:
+    made = [name for name, creation in earlier.items() if creation.failure is None]
+    if (failure := refuse_name(new.name, chain(cluster.topics, made))) is not None:
         return failure
-    if (error := topic_config_error(new.configs)) is not None:
-        return Failure(ErrorCode.INVALID_CONFIG, error.message)
+    if (wrong := topic_config_error(new.configs)) is not None:
+        return Failure(ErrorCode.INVALID_CONFIG, wrong.message)
     if new.assignment:
         if new.partitions != -1 or new.replication_factor != -1:
             words = "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same time."
@@ -126,8 +153,9 @@ def decide_create_partitions(cluster: Cluster, event: CreatePartitions) -> Decis
             first = len(cluster.topics[new.topic].rows)
             partitions = np.arange(first, first + len(placed), dtype=np.int32)
             changes.append(PartitionsAdded(new.topic, partitions, placed, Origin.REQUESTED))
-    grown = frozenset(name for name, result in results.items() if result is None)
-    return Decision(tuple(changes), then=(Heal(grown),) if changes else (), reply=results)
+    # Also for those that are refused: they may have grown when the request was decided before, and a part of it was refused.
+    then = () if event.validate_only else (Heal(frozenset(results)),)
+    return Decision(tuple(changes), then=then, reply=results)
 
 
 def _place_partitions(cluster: Cluster, new: NewPartitions) -> IntArray | Failure:
@@ -150,7 +178,7 @@ def _place_partitions(cluster: Cluster, new: NewPartitions) -> IntArray | Failur
     if new.assignments is not None:
         return _given_added(cluster, new.assignments, added, len(first_replicas))
     try:
-        return place_added(_racks(cluster), first_replicas, present, added, new.replica_shift)
+        return place_added(_racks(cluster), first_replicas, present, added)
     except PlacementError as error:
         return _refused_placement(error)
 
