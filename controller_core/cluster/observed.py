@@ -21,16 +21,17 @@ from controller_core.model.move import Move, Replicas, plan_move, without
 
 
 def decide_topics_read(cluster: Cluster, event: TopicsRead) -> Decision[None]:
-    """Take in topics that appeared, and forget those that vanished."""
-    added = [added_topic(cluster, record) for record in event.added if record.name not in cluster.topics]
+    """Forget topics that vanished, and take in those that appeared; a name in both lists is another topic by now."""
     removed = [TopicRemoved(name, Origin.OBSERVED) for name in event.removed if name in cluster.topics]
+    known = cluster.topics.keys() - set(event.removed)
+    added = [added_topic(cluster, record) for record in event.added if record.name not in known]
     then: list[Event] = []
     if added:
         names = frozenset(change.name for change in added)
         then = [Heal(names), AdvanceMoves(names)]
     if removed and cluster.deletions:
         then.append(AdvanceDeletions())
-    return decision(*added, *removed, then=then)
+    return decision(*removed, *added, then=then)
 
 
 def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
@@ -39,15 +40,20 @@ def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
     Such a partition may be in service, so it is moved like any other: the new replica joins the ISR first.
     """
     moves: dict[str, dict[int, Move]] = {}
-    hosted = cluster.not_deleting(cluster.columns.hosted_by(cluster.columns.flags([cluster.controller_id])))
+    hosted = cluster.columns.hosted_by(cluster.columns.flags([cluster.controller_id]))
     for topic, rows in cluster.by_topic(hosted.tolist()):
+        if topic.name in cluster.deletions:
+            continue
         idle = [row for row in rows if row not in cluster.moves]
         present = {cluster.name_of(row).partition: cluster.columns.replicas_of(row) for row in idle}
         repaired = repair(present, cluster.controller_id, cluster.live_ids())
-        of_topic = {name: plan_move(present[name], (), target) for name, target in repaired.items() if target}
-        if of_topic:
-            moves[topic.name] = of_topic
-    return decision(*(MovesStarted(name, of_topic) for name, of_topic in moves.items()))
+        # Where no broker could take its place, nothing changes: there is no move to start.
+        wanted = {name: target for name, target in repaired.items() if target != present[name]}
+        if wanted:
+            moves[topic.name] = {name: plan_move(present[name], (), target) for name, target in wanted.items()}
+    # A partition that only the controller's id was to hold has a replica now, and can have a leader.
+    then = (Heal(frozenset(moves)),) if moves else ()
+    return decision(*(MovesStarted(name, of_topic) for name, of_topic in moves.items()), then=then)
 
 
 def added_topic(cluster: Cluster, record: TopicRecord, *, repaired: bool = True) -> TopicAdded:

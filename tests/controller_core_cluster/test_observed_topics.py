@@ -1,0 +1,119 @@
+"""Topics that somebody else wrote: brokers create some by themselves, and know the controller as one of them."""
+
+from controller_core.model import events
+from tests.controller_core_cluster.driver import CONTROLLER, State, cluster_with
+
+THREE = [1, 2, 3]
+
+
+def test_an_auto_created_topic_becomes_online() -> None:
+    """wire-facts, h5: the broker writes config and assignment, the controller's watch does the rest."""
+    driver = cluster_with(THREE)
+    driver.find("orders", [[1, 2], [2, 3]])
+
+    assert State(1, 0, (1, 2)) == driver.state("orders-0")
+    assert State(2, 0, (2, 3)) == driver.state("orders-1")
+
+
+def test_an_auto_created_assignment_that_names_the_controller_is_written_again_before_it_is_online() -> None:
+    """wire-facts, h: no assignment ever names the controller's id; the least loaded live broker takes its place."""
+    driver = cluster_with(THREE)
+    driver.find("orders", [[1, CONTROLLER], [CONTROLLER, 2]])
+
+    assert {0: (1, 3), 1: (1, 2)} == driver.written.topics["orders"].replicas
+    assert State(1, 0, (1, 2)) == driver.state("orders-1")
+
+
+def test_a_partition_that_finds_no_broker_in_the_controllers_place_has_one_replica_less() -> None:
+    """wire-facts, h: fewer replicas are better than one that does not exist."""
+    driver = cluster_with([1])
+    driver.find("orders", [[1, CONTROLLER]])
+
+    assert {0: (1,)} == driver.written.topics["orders"].replicas
+
+
+def test_a_partition_of_the_controller_alone_gets_a_broker_as_soon_as_one_lives() -> None:
+    """A partition needs a replica: it is repaired, and online, when a broker comes."""
+    driver = cluster_with([1])
+    driver.kill(1)
+    driver.find("orders", [[CONTROLLER]])
+    driver.start(1)
+
+    assert {0: (1,)} == driver.written.topics["orders"].replicas
+    assert State(1, 1, (1,)) == driver.state("orders-0")
+
+
+def test_an_assignment_that_cannot_be_repaired_is_not_written_again_and_again() -> None:
+    """A look that finds nothing to mend writes nothing."""
+    driver = cluster_with([1])
+    driver.kill(1)
+    driver.find("orders", [[CONTROLLER]])
+    driver.forget()
+    for event in (events.Heal(), events.RepairAssignments(), events.AdvanceMoves()):
+        driver.submit(event)
+
+    assert [] == driver.changes
+
+
+def test_a_partition_in_service_is_moved_away_from_the_controllers_id() -> None:
+    """Found at a take-over: the new replica joins the ISR before the name goes (C9)."""
+    driver = cluster_with(THREE, {"orders": [[1, 2]]})
+    driver.write_topic("orders", [[1, 2, CONTROLLER]])
+    driver.take_over()
+
+    assert (1, 2, 3, CONTROLLER) == driver.replicas("orders-0")
+
+    driver.alter_isr("orders-0", [1, 2, 3])
+
+    assert {0: (1, 2, 3)} == driver.written.topics["orders"].replicas
+    assert {} == driver.cluster.moves
+
+
+def test_a_topic_that_names_the_controller_can_be_deleted() -> None:
+    """No broker of that id will ever answer."""
+    driver = cluster_with([1], {"orders": [[1]]})
+    driver.write_topic("orders", [[1, CONTROLLER]])
+    driver.written.deletions.append("orders")
+    driver.take_over()
+
+    assert {} == driver.written.topics
+
+
+def test_a_topic_that_vanished_is_forgotten() -> None:
+    """Somebody deleted its znodes by hand: nothing is left to lead."""
+    driver = cluster_with(THREE, {"orders": [[1, 2]], "others": [[1, 2]]})
+    driver.reassign({"orders-0": [3]})
+    driver.written.remove("orders")
+    driver.submit(events.TopicsRead((), ("orders",)))
+    driver.kill(1)
+
+    assert ({"others"}, {}) == (set(driver.cluster.topics), driver.cluster.moves)
+    assert State(2, 1, (2,)) == driver.state("others-0")
+
+
+def test_a_topic_that_vanished_and_came_again_between_two_reads_is_a_new_one() -> None:
+    """Its id is another: nothing of the old one counts."""
+    driver = cluster_with(THREE, {"orders": [[1, 2]]})
+    driver.written.remove("orders")
+    driver.write_topic("orders", [[3, 1]])
+    driver.submit(events.TopicsRead((driver.written.record("orders"),), ("orders",)))
+
+    assert State(3, 0, (3, 1)) == driver.state("orders-0")
+    assert driver.written.topics["orders"].topic_id == driver.cluster.topics["orders"].topic_id
+
+
+def test_a_topic_that_is_known_is_not_taken_in_twice() -> None:
+    """events: reads are levels; one that comes late changes nothing."""
+    driver = cluster_with(THREE, {"orders": [[1, 2]]})
+    driver.submit(events.TopicsRead((driver.written.record("orders"),), ("ghost",)))
+
+    assert [] == driver.changes
+
+
+def test_a_topic_that_is_found_in_the_middle_of_a_move_goes_on_with_it() -> None:
+    """C9: what is written is enough to go on."""
+    driver = cluster_with(THREE)
+    driver.write_topic("orders", [[3, 1, 2]], adding={0: (3,)}, removing={0: (2,)})
+    driver.submit(events.TopicsRead((driver.written.record("orders"),), ()))
+
+    assert {0: (3, 1)} == driver.written.topics["orders"].replicas
