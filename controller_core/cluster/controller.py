@@ -32,7 +32,7 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.Heal: decide_heal,
     events.RepairAssignments: lambda cluster, _: decide_repair_assignments(cluster),
     events.AdvanceMoves: decide_advance_moves,
-    events.AdvanceDeletions: lambda cluster, _: decide_advance_deletions(cluster),
+    events.AdvanceDeletions: decide_advance_deletions,
     events.StopReplicaAnswered: decide_stop_replica_answered,
     events.CreateTopics: decide_create_topics,
     events.DeleteTopics: decide_delete_topics,

@@ -4,7 +4,8 @@ Goals: a topic's znode goes only after every replica's broker answered that its 
 deletion that cannot go on is kept and goes on later; a controller that takes over starts it again from the queue.
 
     queued    the name is under /admin/delete_topics: nothing is elected, moved or added for the topic any more.
-    blocked   a replica's broker is away, or a move of the topic runs: looked at again when brokers or moves change.
+    blocked   a replica's broker is away: looked at again when brokers change. A move of the topic runs: it is in service until
+              that has ended. A broker refused: tried again when brokers change, and whenever someone asks for that.
     started   everybody is told that there is no such topic (leader -2); every replica is told to stop, then to delete.
     removed   all answered: the topic's znodes go, the name in the queue last.
 
@@ -42,6 +43,7 @@ from controller_core.model.events import (
     StopReplicaAnswered,
 )
 from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
+from controller_core.model.move import without
 from controller_core.model.sends import Send, SendMetadata, SendStopReplica
 from kafka_wire.errors import ErrorCode
 
@@ -69,10 +71,11 @@ def decide_deletions_read(cluster: Cluster, event: DeletionsRead) -> Decision[No
     )
 
 
-def decide_advance_deletions(cluster: Cluster) -> Decision[None]:
+def decide_advance_deletions(cluster: Cluster, event: AdvanceDeletions) -> Decision[None]:
     """Take every queued deletion as far as it can go."""
     changes: list[Change] = []
     sends: list[Send] = []
+    then: list[Event] = []
     for name, deletion in cluster.deletions.items():
         topic = cluster.topics[name]
         if deletion.started:
@@ -80,6 +83,8 @@ def decide_advance_deletions(cluster: Cluster) -> Decision[None]:
                 changes.append(TopicRemoved(name, Origin.REQUESTED))
             elif gone := set(deletion.waiting) - set(cluster.brokers):
                 changes.append(DeletionBlocked(name, f"brokers {sorted(gone)} are away"))
+        elif deletion.refused and not event.retry:
+            continue
         elif reason := _why_blocked(cluster, topic):
             if reason != deletion.blocked:
                 changes.append(DeletionBlocked(name, reason))
@@ -87,14 +92,17 @@ def decide_advance_deletions(cluster: Cluster) -> Decision[None]:
             started = _start(cluster, topic)
             changes.append(started)
             sends += _tell(cluster, topic, started)
-    return decision(*changes, sends=sends)
+            if not started.waiting:
+                then = [AdvanceDeletions()]  # Nobody holds a replica, so that no answer will bring the next look.
+    return decision(*changes, sends=sends, then=then)
 
 
 def _why_blocked(cluster: Cluster, topic: Topic) -> str:
     """Say why a topic cannot be deleted now; empty when it can."""
-    if any(row in cluster.moves for row in topic.rows.tolist()):
+    if cluster.is_moving(topic):
         return "a reassignment of the topic is running"
-    hosts = set(unpad(np.unique(cluster.columns.replicas[topic.rows])))
+    # The controller's id may have come into an assignment while nobody of ours looked; it holds no log.
+    hosts = set(unpad(np.unique(cluster.columns.replicas[topic.rows]))) - {cluster.controller_id}
     if away := sorted(hosts - set(cluster.brokers)):
         return f"brokers {away} are away"
     return ""
@@ -103,7 +111,7 @@ def _why_blocked(cluster: Cluster, topic: Topic) -> str:
 def _start(cluster: Cluster, topic: Topic) -> DeletionStarted:
     waiting: dict[int, list[int]] = {}
     for row in topic.rows.tolist():
-        for broker in cluster.columns.replicas_of(row):
+        for broker in without(cluster.columns.replicas_of(row), (cluster.controller_id,)):
             waiting.setdefault(broker, []).append(int(cluster.columns.partition[row]))
     return DeletionStarted(topic.name, waiting)
 
@@ -120,7 +128,7 @@ def _tell(cluster: Cluster, topic: Topic, started: DeletionStarted) -> Iterable[
 def decide_stop_replica_answered(cluster: Cluster, event: StopReplicaAnswered) -> Decision[None]:
     """Take note of deleted replicas, of deletions and of moves; go on with what waited for them.
 
-    A replica that could not be deleted blocks its topic's deletion. A move goes on: its target is in service, and the error
+    A replica that could not be deleted blocks its topic's deletion until that is tried again. A move goes on: its target is in service, and the error
     (a failed disk) is in the broker's own log.
     """
     changes: list[Change] = []
@@ -131,7 +139,7 @@ def decide_stop_replica_answered(cluster: Cluster, event: StopReplicaAnswered) -
     for partition, reason in event.failed.items():
         if partition.topic in cluster.deletions:
             words = f"broker {event.broker} could not delete {partition.topic}-{partition.partition}: {reason}"
-            changes.append(DeletionBlocked(partition.topic, words))
+            changes.append(DeletionBlocked(partition.topic, words, refused=True))
     if changes:
         then.append(AdvanceDeletions())
     moved = [partition for partition in (*event.done, *event.failed) if cluster.row_of(*partition) in cluster.moves]

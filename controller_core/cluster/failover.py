@@ -36,7 +36,7 @@ from controller_core.model.events import AdvanceDeletions, AdvanceMoves, Brokers
 from controller_core.model.ids import INITIAL_LEADER_EPOCH, NO_EPOCH, NO_LEADER, NOBODY
 from controller_core.model.sends import Send, SendMetadata
 
-LOOK_AT_EVERYTHING: tuple[Event, ...] = (Heal(), RepairAssignments(), AdvanceMoves(), AdvanceDeletions())
+LOOK_AT_EVERYTHING: tuple[Event, ...] = (Heal(), RepairAssignments(), AdvanceMoves(), AdvanceDeletions(retry=True))
 """What may be possible after a take-over, or with a broker more. Leaders come first: moves and deletions need them."""
 
 

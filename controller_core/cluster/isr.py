@@ -87,7 +87,7 @@ def _is_done_already(cluster: Cluster, change: IsrChange, row: int) -> bool:
 
 
 def _refuse(cluster: Cluster, broker: int, change: IsrChange, row: int | None) -> Failure | None:
-    if row is None or change.partition.topic in cluster.deletions:
+    if row is None or cluster.is_doomed(change.partition.topic):
         return _unknown()
     columns = cluster.columns
     leader_epoch, partition_epoch = int(columns.leader_epoch[row]), int(columns.partition_epoch[row])

@@ -75,7 +75,8 @@ def _(change: TopicAdded, cluster: Cluster) -> None:
     for place, partition in enumerate(change.partitions.tolist()):
         if (move := change.moves.get(partition)) is not None:
             cluster.moves[int(topic.rows[place])] = move
-    if change.configs.get("unclean.leader.election.enable") == "true":
+    # Kafka reads a boolean without regard to case and to blanks around it (ConfigDef.parseType).
+    if change.configs.get("unclean.leader.election.enable", "").strip().lower() == "true":
         cluster.unclean_topics.add(change.name)
 
 
@@ -195,7 +196,7 @@ def _(change: DeletionStarted, cluster: Cluster) -> None:
 
 @_apply.register
 def _(change: DeletionBlocked, cluster: Cluster) -> None:
-    cluster.deletions[change.topic] = Deletion(blocked=change.reason)
+    cluster.deletions[change.topic] = Deletion(blocked=change.reason, refused=change.refused)
 
 
 @_apply.register

@@ -188,6 +188,8 @@ class DeletionBlocked:
 
     topic: str
     reason: str
+    refused: bool = False
+    """A broker refused: nobody can tell when the reason is gone, so it is tried again when someone asks for that."""
 
 
 @dataclass(frozen=True, slots=True)

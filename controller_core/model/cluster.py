@@ -39,7 +39,9 @@ class Deletion:
     """Broker id to the partitions whose log it was told to delete and has not answered for."""
     started: bool = False
     blocked: str = ""
-    """Why it cannot go on now (a dead replica, a running move); empty while it can."""
+    """Why it cannot go on now (a dead replica, a running move, a refusal); empty while it can."""
+    refused: bool = False
+    """Whether a broker refused: then it is tried again when someone asks for that, and not by every look."""
 
 
 @dataclass(slots=True)
@@ -111,9 +113,23 @@ class Cluster:
         for rows_of_topic in groups.values():
             yield self.topic_at(rows_of_topic[0]), rows_of_topic
 
+    def is_moving(self, topic: Topic) -> bool:
+        """Whether a move of any of the topic's partitions runs."""
+        return bool(self.moves) and any(row in self.moves for row in topic.rows.tolist())
+
+    def is_doomed(self, name: str) -> bool:
+        """Whether a topic is out of service for good, since it is to be deleted: nothing is elected for it (C10).
+
+        Its deletion waits for moves that run, so until these end it is in service: they need a leader and a growing ISR.
+        """
+        deletion, topic = self.deletions.get(name), self.topics.get(name)
+        if deletion is None or topic is None:
+            return False
+        return deletion.started or not self.is_moving(topic)
+
     def not_deleting(self, rows: IntArray) -> IntArray:
-        """Leave out the rows of topics queued for deletion: nothing is elected for these (C10)."""
-        doomed = [topic.index for name in self.deletions if (topic := self.topics.get(name)) is not None]
+        """Leave out the rows of topics that are out of service, since they are to be deleted (C10)."""
+        doomed = [self.topics[name].index for name in self.deletions if self.is_doomed(name)]
         return rows[~np.isin(self.columns.topic[rows], doomed)] if doomed else rows
 
     def enter_topic(self, name: str, topic_id: UUID | None, version: int) -> Topic:

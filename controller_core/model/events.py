@@ -96,6 +96,8 @@ class AdvanceMoves:
 class AdvanceDeletions:
     """Look at queued deletions and take each as far as it can go."""
 
+    retry: bool = False
+    """Try again what a broker refused. Not by every look: its answer brings the next look, so that would never rest."""
     scope: Scope = scope.ALL
 
 

@@ -134,6 +134,29 @@ class Driver:
         present = self.written.states[key]
         self.written.states[key] = replace(present, isr=tuple(isr), version=present.version + 1)
 
+    def write_topic(
+        self, topic: str, assignment: Sequence[Sequence[int]], topic_id: UUID | None = None, **lists: Any
+    ) -> None:
+        """Somebody else writes a topic's znode."""
+        replicas = {partition: tuple(given) for partition, given in enumerate(assignment)}
+        present = self.written.topics.get(topic)
+        found = WrittenTopic(topic_id or self.new_topic_id(), replicas, **lists)
+        if present is not None:
+            found = replace(found, topic_id=present.topic_id, configs=present.configs, version=present.version + 1)
+        self.written.topics[topic] = found
+
+    def die_at(self, *, commits: int, after: bool) -> None:
+        """Let the controller die at a commit: so many commits from now, before it is written or after it was."""
+        self.crash = Crash(commits, after)
+
+    def crashing(self, doing: Callable[[], object]) -> None:
+        """Do something in which the controller dies."""
+        try:
+            doing()
+        except CrashError:
+            return
+        raise AssertionError("the controller did not die")
+
     # What callers ask.
 
     def submit(self, event: events.Event) -> Any:
@@ -153,8 +176,7 @@ class Driver:
 
     def find(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
         """A broker writes a topic by itself (auto-creation), and the controller finds it."""
-        replicas = {partition: tuple(given) for partition, given in enumerate(assignment)}
-        self.written.topics[topic] = WrittenTopic(self.new_topic_id(), replicas)
+        self.write_topic(topic, assignment)
         self.submit(events.TopicsRead((self.written.record(topic),), ()))
 
     def delete(self, *topics: str) -> Any:
@@ -229,6 +251,8 @@ class Driver:
             failed = dict(answer.failed) | {name: errors[name] for name in answer.done if name in errors}
             done = tuple(name for name in answer.done if name not in failed)
             self._turn(events.StopReplicaAnswered(answer.broker, done, failed))
+        if not self.holds_messages:
+            self.deliver()
 
     # What a test looks at.
 
