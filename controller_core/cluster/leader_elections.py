@@ -5,7 +5,7 @@ Results per partition are Kafka's (KIP-183, KIP-460). Leaves out the timed rebal
 
 from collections.abc import Mapping
 
-from controller_core.cluster.election import Election, Reason, elect_offline, elect_preferred
+from controller_core.cluster.election import Election, Reason, elect_offline, elect_preferred, nobody
 from controller_core.cluster.states import NewState, partition_states
 from controller_core.model.changes import Announcement
 from controller_core.model.cluster import Cluster
@@ -36,24 +36,30 @@ def decide_elect_leaders(cluster: Cluster, event: ElectLeaders) -> Decision[dict
     live = frozenset(cluster.live_ids())
     results: dict[TopicPartition, Failure | None] = {}
     states: list[NewState] = []
-    for partition in asked:
+    for partition in dict.fromkeys(asked):
         row = cluster.row_of(*partition)
-        if row is None or partition.topic in cluster.deletions or cluster.columns.partition_epoch[row] == NO_EPOCH:
+        if row is None:
             results[partition] = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
             continue
+        if partition.topic in cluster.deletions:
+            results[partition] = Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted.")
+            continue
         election = _elect(cluster, row, live, unclean=event.unclean)
-        results[partition] = None if election.elected else FAILURES[election.reason]
         if election.elected:
             epoch = int(cluster.columns.leader_epoch[row]) + 1
             states.append(NewState(row, election.leader, epoch, election.isr, unclean=election.unclean))
-        elif event.partitions is None and election.reason is Reason.ELECTION_NOT_NEEDED:
-            del results[partition]
+            results[partition] = None
+        elif event.partitions is not None or election.reason is not Reason.ELECTION_NOT_NEEDED:
+            results[partition] = FAILURES[election.reason]
     written = partition_states(states, Announcement.LEADER_AND_ISR)
     return Decision(() if written is None else (written,), reply=results)
 
 
 def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -> Election:
     columns = cluster.columns
+    if columns.partition_epoch[row] == NO_EPOCH:
+        # It never had a leader, since no replica lived so far; `Heal` gives it the first one.
+        return nobody((), Reason.NO_REPLICA_ONLINE if unclean else Reason.PREFERRED_LEADER_NOT_AVAILABLE)
     leader, replicas, isr = int(columns.leader[row]), columns.replicas_of(row), columns.isr_of(row)
     if not unclean:
         return elect_preferred(leader, replicas, isr, live)

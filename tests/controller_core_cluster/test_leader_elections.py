@@ -1,0 +1,127 @@
+"""ElectLeaders: preferred leaders (KIP-183) and unclean ones (KIP-460)."""
+
+import pytest
+
+from controller_core.model import events
+from controller_core.model.errors import Failure
+from controller_core.model.ids import NO_LEADER
+from kafka_wire.errors import ErrorCode
+from tests.controller_core_cluster.driver import Driver, State, cluster_with, tp
+
+THREE = [1, 2, 3]
+
+
+def elect(driver: Driver, *partitions: str, unclean: bool = False) -> dict[str, ErrorCode | None]:
+    """Ask for elections, of all partitions if none is named; returns error codes by name."""
+    asked = tuple(map(tp, partitions)) or None
+    results = driver.submit(events.ElectLeaders(asked, unclean))
+    return {f"{name.topic}-{name.partition}": failure and failure.code for name, failure in results.items()}
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Three brokers; broker 1 was away, so that 2 leads orders-0 in its place."""
+    driver = cluster_with(THREE, {"orders": [[1, 2, 3], [2, 3, 1]]})
+    driver.bounce(1)
+    return driver
+
+
+def test_the_preferred_leader_takes_back_its_place_when_it_is_in_sync(driver: Driver) -> None:
+    """Seed 000, PreferredReplicaPartitionLeaderSelector: the first of the assignment leads, the ISR stays."""
+    driver.alter_isr("orders-0", [2, 3, 1])
+
+    assert {"orders-0": None} == elect(driver, "orders-0")
+    assert State(1, 2, (2, 3, 1)) == driver.state("orders-0")
+
+
+def test_a_preferred_leader_out_of_sync_is_not_available(driver: Driver) -> None:
+    """C14: only live, in-ISR preferred leaders."""
+    assert {"orders-0": ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE} == elect(driver, "orders-0")
+    assert State(2, 1, (2, 3)) == driver.state("orders-0")
+
+
+def test_a_preferred_leader_on_its_way_out_is_not_available(driver: Driver) -> None:
+    """C8: it leads nothing afterwards."""
+    driver.alter_isr("orders-0", [2, 3, 1])
+    driver.cluster.shutting_down.add(1)
+
+    assert {"orders-0": ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE} == elect(driver, "orders-0")
+
+
+def test_a_preferred_leader_that_leads_needs_no_election(driver: Driver) -> None:
+    """ELECTION_NOT_NEEDED, with Kafka's words."""
+    results = driver.submit(events.ElectLeaders((tp("orders-1"),)))
+
+    assert {
+        tp("orders-1"): Failure(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
+    } == results
+
+
+def test_asked_for_all_those_that_need_none_are_left_out(driver: Driver) -> None:
+    """KIP-460: the answer to "all" holds what was done and what failed."""
+    driver.alter_isr("orders-0", [2, 3, 1])
+
+    assert {"orders-0": None} == elect(driver)
+
+
+def test_an_unclean_leader_is_elected_for_a_caller_that_accepts_the_loss() -> None:
+    """C7, KIP-460: nobody in the ISR lives; the ISR is the leader alone."""
+    driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
+    driver.alter_isr("orders-0", [1])
+    driver.kill(1)
+    assert NO_LEADER == driver.state("orders-0").leader
+
+    assert {"orders-0": None} == elect(driver, "orders-0", unclean=True)
+    assert State(2, 2, (2,)) == driver.state("orders-0")
+    assert any("UNCLEAN" in line for line in driver.lines)
+
+
+def test_an_unclean_election_is_not_held_while_the_leader_lives(driver: Driver) -> None:
+    """C7: there is nothing to mend."""
+    assert {"orders-0": ErrorCode.ELECTION_NOT_NEEDED} == elect(driver, "orders-0", unclean=True)
+
+
+def test_without_any_live_replica_nobody_can_be_elected() -> None:
+    """ELIGIBLE_LEADERS_NOT_AVAILABLE."""
+    driver = cluster_with(THREE, {"orders": [[1]]})
+    driver.kill(1)
+
+    assert {"orders-0": ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE} == elect(driver, "orders-0", unclean=True)
+    assert {"orders-0": ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE} == elect(driver, "orders-0")
+
+
+def test_an_unknown_partition_is_refused(driver: Driver) -> None:
+    """UNKNOWN_TOPIC_OR_PARTITION, for this one alone."""
+    assert {
+        "ghost-0": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "orders-1": ErrorCode.ELECTION_NOT_NEEDED,
+    } == elect(driver, "ghost-0", "orders-1")
+
+
+def test_a_topic_that_is_being_deleted_elects_nobody(driver: Driver) -> None:
+    """KafkaController.processReplicaLeaderElection: INVALID_TOPIC_EXCEPTION, "The topic is being deleted"."""
+    driver.holds_answers = True
+    driver.delete("orders")
+
+    assert {"orders-0": ErrorCode.INVALID_TOPIC_EXCEPTION} == elect(driver, "orders-0")
+
+
+@pytest.mark.parametrize(
+    ("unclean", "code"),
+    [(False, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE), (True, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)],
+)
+def test_a_partition_that_never_had_a_leader_has_none_to_elect(unclean: bool, code: ErrorCode) -> None:
+    """It exists, and none of its replicas lives: it gets its first leader when one comes."""
+    driver = cluster_with([1, 2])
+    driver.kill(2)
+    driver.find("late", [[2]])
+
+    assert {"late-0": code} == elect(driver, "late-0", unclean=unclean)
+
+
+def test_a_partition_asked_for_twice_is_elected_once(driver: Driver) -> None:
+    """C4: two writes of one row would not know each other's version."""
+    driver.alter_isr("orders-0", [2, 3, 1])
+
+    assert {"orders-0": None} == elect(driver, "orders-0", "orders-0")
+    assert State(1, 2, (2, 3, 1)) == driver.state("orders-0")
