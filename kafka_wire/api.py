@@ -134,19 +134,8 @@ SERVED: dict[ApiKey, Versions] = {
 # What the controller asks of brokers. The lowest versions are those of inter.broker.protocol.version 2.6 (seen on the wire).
 CALLED: dict[ApiKey, Versions] = {
     ApiKey.API_VERSIONS: Versions(0, 4),
-    ApiKey.METADATA: Versions(0, 12),
     ApiKey.LEADER_AND_ISR: Versions(4, 7),
     ApiKey.STOP_REPLICA: Versions(3, 4),
     ApiKey.UPDATE_METADATA: Versions(6, 8),
-    ApiKey.DESCRIBE_CLUSTER: Versions(0, 1),
     ApiKey.DESCRIBE_CONFIGS: Versions(1, 4),
-    ApiKey.DESCRIBE_LOG_DIRS: Versions(1, 4),
-    ApiKey.CREATE_TOPICS: Versions(2, 7),
 }
-
-
-def highest_shared(key: ApiKey, lowest: int, highest: int) -> int | None:
-    """Return the highest version of a call that we know and a peer that offers `lowest` to `highest` knows too, or None."""
-    ours = CALLED[key]
-    best = min(ours.highest, highest)
-    return best if best >= max(ours.lowest, lowest) else None

@@ -40,6 +40,10 @@ _STRING_LENGTH = struct.Struct(">h")
 # A connection sends one client id all its life; a relay sees one for each of its clients.
 CLIENT_IDS_CACHED = 1024
 
+# A body takes up to 120 times the memory of its bytes (an array of empty assignments, CreatePartitions 2): this is the size up
+# to which a request is opened at all. The largest honest one, a reassignment of 200,000 partitions, has 6 MB.
+MAX_OPENED_REQUEST_BYTES = 16 * 1024 * 1024
+
 # A header has no tagged field today; one that announces more than this is not a header.
 MAX_HEADER_TAGS = 64
 
@@ -127,8 +131,15 @@ def peek_header(frame: bytes | memoryview) -> RequestHeader:
     return RequestHeader(key, version, correlation_id, client_id, offset)
 
 
-def decode_request(frame: bytes | memoryview) -> tuple[RequestHeader, Body]:
-    """Decode a whole request (without its size); raises CodecError, also for an unknown api key or version."""
+def decode_request(frame: bytes | memoryview, max_bytes: int = MAX_OPENED_REQUEST_BYTES) -> tuple[RequestHeader, Body]:
+    """Decode a whole request (without its size).
+
+    Raises CodecError, also for an unknown api key or version and for a frame of more than `max_bytes`.
+    """
+    if len(frame) > max_bytes:
+        raise CodecError(
+            f"a request of {len(frame)} bytes is not opened; the limit is {max_bytes}", message="RequestHeader"
+        )
     frame = bytes(frame)
     header = peek_header(frame)
     try:

@@ -174,8 +174,10 @@ class ErrorCode(IntEnum):
 
     @classmethod
     def of(cls, code: int) -> "ErrorCode":
-        """Return the member for a code from a peer; a code that we do not know is UNKNOWN_SERVER_ERROR, as in Java."""
-        try:
-            return cls(code)
-        except ValueError:
-            return cls.UNKNOWN_SERVER_ERROR
+        """Return the member for a code from a peer, who may be newer: see _missing_."""
+        return cls(code)
+
+    @classmethod
+    def _missing_(cls, code: object) -> "ErrorCode | None":
+        """Take a code that we do not know for UNKNOWN_SERVER_ERROR, as Java's Errors.forCode does."""
+        return cls.UNKNOWN_SERVER_ERROR if isinstance(code, int) else None

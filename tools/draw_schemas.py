@@ -100,7 +100,7 @@ def draw_message(definition: Json) -> Json:
 
 def definitions(jars: Path, version: str) -> list[Json]:
     """Read every definition in the jars of one Kafka version; raises when a jar of SOURCES is not there."""
-    found = []
+    found: list[Json] = []
     for artifact, folder in SOURCES.items():
         with zipfile.ZipFile(jars / f"{artifact}-{version}.jar") as jar:
             names = (name for name in jar.namelist() if name.startswith(folder) and name.endswith(".json"))

@@ -6,7 +6,7 @@ from importlib import resources
 import pytest
 
 from kafka_wire import codec, schema
-from kafka_wire.api import CALLED, SERVED, ApiKey, highest_shared
+from kafka_wire.api import CALLED, SERVED, ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.schema import Versions
 
@@ -35,8 +35,8 @@ def test_error_codes_are_those_of_the_table() -> None:
 
 def test_an_unknown_error_code_is_an_unknown_server_error() -> None:
     """As Java's Errors.forCode has it: a newer broker may have codes that we do not know."""
-    assert ErrorCode.UNKNOWN_SERVER_ERROR is ErrorCode.of(9999)
-    assert ErrorCode.NOT_CONTROLLER is ErrorCode.of(41)
+    assert ErrorCode.UNKNOWN_SERVER_ERROR is ErrorCode(9999)
+    assert ErrorCode.NOT_CONTROLLER is ErrorCode(41)
 
 
 @pytest.mark.parametrize("table", [SERVED, CALLED])
@@ -52,19 +52,3 @@ def test_what_is_served_is_what_kafka_3_9_has() -> None:
     """Versions of Kafka 4 mean things that a ZooKeeper-mode controller does not know."""
     for key, versions in SERVED.items():
         assert versions.highest == schema.generation("3.9.2")[key.message + "Request"].versions.highest, key
-
-
-@pytest.mark.parametrize(
-    ("lowest", "highest", "expected"),
-    [
-        (0, 7, 7),
-        (0, 9, 7),
-        (0, 5, 5),
-        (0, 4, 4),
-        (0, 3, None),
-        (8, 9, None),
-    ],
-)
-def test_the_highest_version_that_both_know_is_called(lowest: int, highest: int, expected: int | None) -> None:
-    """We call LeaderAndIsr 4 to 7."""
-    assert expected == highest_shared(ApiKey.LEADER_AND_ISR, lowest, highest)

@@ -1,44 +1,14 @@
-"""Frames: sizes in front of messages, on a stream that may come in any pieces and from anybody."""
+"""Frames: sizes in front of messages, from anybody who can open a connection."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from kafka_wire.frames import MAX_FRAME_BYTES, FrameSplitter, FrameTooLarge, MalformedFrame, frame_size, with_size
-from tests.kafka_wire.effort import examples
-
-MESSAGES = st.lists(st.binary(min_size=4, max_size=40), max_size=5)
-
-
-@examples(100)
-@given(MESSAGES, st.lists(st.integers(1, 50), max_size=30))
-def test_messages_come_out_whole_however_the_stream_is_cut(messages: list[bytes], cuts: list[int]) -> None:
-    """TCP knows no messages."""
-    stream = b"".join(map(with_size, messages))
-    splitter = FrameSplitter()
-    out: list[bytes] = []
-    for cut in [*cuts, len(stream)]:
-        out += splitter.feed(stream[:cut])
-        stream = stream[cut:]
-
-    assert messages == out
-    assert 0 == splitter.held_bytes
-
-
-def test_a_message_cut_off_is_held() -> None:
-    """What is held at a stream's end says that the peer went away in the middle."""
-    splitter = FrameSplitter()
-
-    assert [] == list(splitter.feed(with_size(b"12345678")[:-1]))
-    assert 11 == splitter.held_bytes
+from kafka_wire.frames import MAX_FRAME_BYTES, FrameTooLarge, MalformedFrame, frame_size
 
 
 def test_a_size_over_the_limit_is_refused_before_it_is_read() -> None:
     """Kafka's InvalidReceiveException; nothing is set aside for the promise."""
-    splitter = FrameSplitter(max_frame_bytes=100)
-
     with pytest.raises(FrameTooLarge, match="announces 101 bytes, the limit is 100"):
-        list(splitter.feed((101).to_bytes(4, "big")))
+        frame_size((101).to_bytes(4, "big"), 100)
     assert 100 == frame_size((100).to_bytes(4, "big"), 100)
 
 
@@ -56,8 +26,6 @@ def test_another_protocol_is_refused_at_its_first_bytes(hello: bytes) -> None:
         frame_size(hello)
 
 
-def test_a_message_over_the_limit_is_not_sent() -> None:
-    """The peer would close the connection, and every other request on it would be lost."""
-    with pytest.raises(FrameTooLarge, match="split the request"):
-        with_size(b"x" * 101, 100)
-    assert MAX_FRAME_BYTES == 100 * 1024 * 1024
+def test_the_limit_is_kafkas_own() -> None:
+    """socket.request.max.bytes: what stock peers hold themselves to."""
+    assert 104_857_600 == MAX_FRAME_BYTES

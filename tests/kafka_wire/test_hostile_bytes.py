@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_wire import codec, plain_decoder, schema
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import CodecError
 from tests.kafka_wire.bodies import Body, for_bodies, versions_of
 from tests.kafka_wire.effort import examples
@@ -111,6 +112,15 @@ def test_nothing_is_set_aside_for_a_promise(name: str, version: int, data: str) 
     tracemalloc.stop()
 
     assert 1_000_000 > peak
+
+
+def test_a_request_too_large_to_be_held_is_not_opened() -> None:
+    """Two hundred thousand empty assignments are 400 kB on the wire and a hundred times that in memory."""
+    body = {"topics": [{"assignments": [{}] * 200_000}]}
+    frame = codec.encode_request(ApiKey.CREATE_PARTITIONS, 3, 1, None, body)
+
+    with pytest.raises(CodecError, match="is not opened; the limit is 100000"):
+        codec.decode_request(frame, max_bytes=100_000)
 
 
 def test_the_error_names_the_field() -> None:

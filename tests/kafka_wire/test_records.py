@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from typing import Any
 
 import google_crc32c
 import pytest
@@ -41,7 +42,7 @@ def test_a_batch_has_exactly_these_bytes() -> None:
 
 @examples(60)
 @given(batches=st.lists(st.tuples(records(), PRODUCERS | st.just({})), max_size=3), gzip=st.booleans())
-def test_batches_come_back_in_order(batches: list[tuple[tuple[Record, ...], dict[str, int]]], gzip: bool) -> None:
+def test_batches_come_back_in_order(batches: list[tuple[tuple[Record, ...], dict[str, Any]]], gzip: bool) -> None:
     """Several batches in a row, as Fetch returns them, with all that a header carries."""
     compression = Compression.GZIP if gzip else Compression.NONE
     encoded = [wire.encode_batch(one, compression=compression, **producer) for one, producer in batches]

@@ -27,7 +27,15 @@ def test_drawing_the_schemas_again_changes_nothing(tmp_path: Path) -> None:
 def test_drawing_the_error_codes_again_changes_nothing(tmp_path: Path) -> None:
     """The newest generation's codes include the older one's."""
     jars = kafka_jars(GENERATIONS[0])
-    command = [sys.executable, ROOT / "tools" / "draw_errors.py", "--java", java(), "--into", tmp_path, jars]
+    command: list[str | Path] = [
+        sys.executable,
+        ROOT / "tools" / "draw_errors.py",
+        "--java",
+        java(),
+        "--into",
+        tmp_path,
+        jars,
+    ]
     subprocess.run(command, check=True)
 
     assert (ROOT / "kafka_wire" / "tables" / "errors.jsonl").read_text() == (tmp_path / "errors.jsonl").read_text()
