@@ -116,7 +116,7 @@ def test_nothing_is_set_aside_for_a_promise(name: str, version: int, data: str) 
 
 def test_a_request_too_large_to_be_held_is_not_opened() -> None:
     """Two hundred thousand empty assignments are 400 kB on the wire and a hundred times that in memory."""
-    body = {"topics": [{"assignments": [{}] * 200_000}]}
+    body: Body = {"topics": [{"assignments": [{}] * 200_000}]}
     frame = codec.encode_request(ApiKey.CREATE_PARTITIONS, 3, 1, None, body)
 
     with pytest.raises(CodecError, match="is not opened; the limit is 100000"):
