@@ -1,0 +1,245 @@
+"""A Kafka cluster in memory behind the Admin port, with the errors, delays and outages that a real one has."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from kafka_operator.admin.port import ClusterUnreachableError, ControllerUnavailableError
+from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaPartition, KafkaTopic, Move
+from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.resources.reassignment import Partition
+from tests.kafka_operator.gate import Gate
+
+KNOWN_SETTINGS = {"retention.ms": "LONG", "cleanup.policy": "LIST", "min.insync.replicas": "INT"}
+
+T = TypeVar("T")
+
+
+@dataclass
+class HeldTopic:
+    topic_id: str
+    replicas: list[tuple[int, ...]]
+    config: dict[str, str] = field(default_factory=dict)
+    visible_s: float = 0.0
+
+
+@dataclass
+class HeldMove:
+    base: tuple[int, ...]
+    target: tuple[int, ...]
+    ends_s: float
+
+
+class FakeKafka:
+    """One cluster: set its attributes to make it behave badly; `gate` counts and kills."""
+
+    def __init__(self, gate: Gate, broker_ids: Sequence[int] = (1, 2, 3, 4)) -> None:
+        self.gate = gate
+        self.broker_ids = tuple(broker_ids)
+        self.cluster_id = "fake-cluster"
+        self.controller_id = 1
+        self.reachable = True
+        self.has_controller = True
+        self.deletion_enabled = True
+        self.visible_after_s = 0.0
+        self.move_s = 3.0
+        self.topics: dict[str, HeldTopic] = {}
+        self.moves: dict[Partition, HeldMove] = {}
+        self.submitted: list[dict[Partition, tuple[int, ...] | None]] = []
+        self.refuse_partitions: dict[Partition, Failure] = {}
+        self.lose_answers = 0
+        """So many of the next calls have their effect and give no answer."""
+        self._ids = itertools.count(1)
+
+    async def describe_cluster(self) -> ClusterSeen:
+        return await self._call(
+            "describe_cluster", lambda: ClusterSeen(self.cluster_id, self.controller_id, self.broker_ids)
+        )
+
+    async def describe_topics(self, names: Sequence[str]) -> Mapping[str, KafkaTopic | Failure]:
+        return await self._call("describe_topics", lambda: {n: self.shown(n) for n in names if self._visible(n)})
+
+    async def describe_configs(
+        self, wanted: Mapping[str, frozenset[str]]
+    ) -> Mapping[str, Mapping[str, ConfigValue] | Failure]:
+        if not wanted:
+            return {}
+        return await self._call("describe_configs", lambda: {n: self._config(n, keys) for n, keys in wanted.items()})
+
+    async def create_topics(self, topics: Sequence[CreateTopic]) -> Mapping[str, Failure]:
+        return await self._change("create_topics", lambda: _refused({t.name: self._create(t) for t in topics}))
+
+    async def grow_topics(self, topics: Sequence[GrowTopic]) -> Mapping[str, Failure]:
+        return await self._change("grow_topics", lambda: _refused({t.name: self._grow(t) for t in topics}))
+
+    async def alter_configs(self, topics: Sequence[AlterConfig]) -> Mapping[str, Failure]:
+        return await self._change("alter_configs", lambda: _refused({t.name: self._alter(t) for t in topics}))
+
+    async def delete_topics(self, names: Sequence[str]) -> Mapping[str, Failure]:
+        return await self._change("delete_topics", lambda: _refused({name: self._delete(name) for name in names}))
+
+    async def list_reassignments(self) -> Mapping[Partition, Move]:
+        return await self._change("list_reassignments", self._listed_moves)
+
+    async def alter_reassignments(
+        self, targets: Mapping[Partition, tuple[int, ...] | None]
+    ) -> Mapping[Partition, Failure]:
+        def effect() -> Mapping[Partition, Failure]:
+            self.submitted.append(dict(targets))
+            answers = {partition: self._reassign(partition, target) for partition, target in targets.items()}
+            return {partition: failure for partition, failure in answers.items() if failure is not None}
+
+        return await self._change("alter_reassignments", effect)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def add(self, name: str, replicas: Sequence[tuple[int, ...]], **config: str) -> None:
+        """Have a topic that nobody declared."""
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        self.topics[name] = HeldTopic(str(uuid.UUID(int=next(self._ids))), list(replicas), settings)
+
+    def shown(self, name: str) -> KafkaTopic:
+        """Return a topic as Metadata shows it: while a partition moves, with all replicas."""
+        self._settle()
+        held = self.topics[name]
+        partitions = []
+        for index, replicas in enumerate(held.replicas):
+            move = self.moves.get(Partition(name, index))
+            union = replicas if move is None else (*move.target, *(b for b in move.base if b not in move.target))
+            partitions.append(KafkaPartition(index, replicas[0], union))
+        return KafkaTopic(name, held.topic_id, tuple(partitions))
+
+    def state(self) -> dict[str, object]:
+        """Return what a user of the cluster sees, ids aside; moves that are due are over."""
+        self._settle()
+        return {
+            "topics": {name: (held.replicas, held.config) for name, held in sorted(self.topics.items())},
+            "moves": {str(partition): move.target for partition, move in sorted(self.moves.items())},
+        }
+
+    async def _call(self, name: str, effect: Callable[[], T]) -> T:
+        await asyncio.sleep(0.001)  # others get their turn, as over a network
+        if not self.reachable:
+            raise ClusterUnreachableError("the fake is down")
+        return self.gate.call(f"kafka {name}", effect)
+
+    async def _change(self, name: str, effect: Callable[[], T]) -> T:
+        if self.reachable and not self.has_controller:
+            raise ControllerUnavailableError("the fake has no controller")
+        answer = await self._call(name, effect)
+        if self.lose_answers:
+            self.lose_answers -= 1
+            raise ControllerUnavailableError("the answer was lost")
+        return answer
+
+    def _visible(self, name: str) -> bool:
+        return name in self.topics and _now_s() >= self.topics[name].visible_s
+
+    def _config(self, name: str, keys: frozenset[str]) -> Mapping[str, ConfigValue] | Failure:
+        if name not in self.topics:
+            return Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no such topic")
+        config = self.topics[name].config
+        return {key: ConfigValue(config[key], KNOWN_SETTINGS[key]) for key in keys if key in config}
+
+    def _create(self, topic: CreateTopic) -> Failure | None:
+        if topic.name in self.topics:
+            return Failure(36, "TOPIC_ALREADY_EXISTS", f"Topic '{topic.name}' already exists.")
+        alive = len(self.broker_ids)
+        if topic.replication_factor > alive:
+            words = f"Replication factor: {topic.replication_factor} larger than available brokers: {alive}."
+            return Failure(38, "INVALID_REPLICATION_FACTOR", words)
+        refused = self._refused_settings(dict(topic.config))
+        if refused is not None:
+            return refused
+        ring = itertools.cycle(self.broker_ids)
+        replicas = [tuple(itertools.islice(ring, topic.replication_factor)) for _ in range(topic.partitions)]
+        self.add(topic.name, replicas)
+        self.topics[topic.name].config = dict(topic.config)
+        self.topics[topic.name].visible_s = _now_s() + self.visible_after_s
+        return None
+
+    def _grow(self, topic: GrowTopic) -> Failure | None:
+        held = self.topics.get(topic.name)
+        if held is None:
+            return Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no such topic")
+        if topic.partitions <= len(held.replicas):
+            return Failure(37, "INVALID_PARTITIONS", f"Topic already has {len(held.replicas)} partitions.")
+        held.replicas += [held.replicas[0]] * (topic.partitions - len(held.replicas))
+        return None
+
+    def _alter(self, topic: AlterConfig) -> Failure | None:
+        held = self.topics.get(topic.name)
+        if held is None:
+            return Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no such topic")
+        refused = self._refused_settings(dict(topic.set))
+        if refused is not None:
+            return refused
+        held.config.update(topic.set)
+        for key in topic.reset:
+            held.config.pop(key, None)
+        return None
+
+    def _delete(self, name: str) -> Failure | None:
+        if not self.deletion_enabled:
+            return Failure(73, "TOPIC_DELETION_DISABLED", "Topic deletion is disabled.")
+        if self.topics.pop(name, None) is None:
+            return Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no such topic")
+        return None
+
+    @staticmethod
+    def _refused_settings(settings: Mapping[str, str]) -> Failure | None:
+        unknown = sorted(settings.keys() - KNOWN_SETTINGS.keys())
+        if unknown:
+            return Failure(40, "INVALID_CONFIG", f"Unknown topic config name: {unknown[0]}")
+        return None
+
+    def _reassign(self, partition: Partition, target: tuple[int, ...] | None) -> Failure | None:
+        if partition in self.refuse_partitions:
+            return self.refuse_partitions[partition]
+        self._settle()
+        held = self.topics.get(partition.topic)
+        if held is None or partition.index >= len(held.replicas):
+            return Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "The partition does not exist.")
+        if target is None:
+            if self.moves.pop(partition, None) is None:
+                return Failure(85, "NO_REASSIGNMENT_IN_PROGRESS", "No reassignment is in progress.")
+            return None
+        base = held.replicas[partition.index]
+        if set(target) == set(base):
+            held.replicas[partition.index] = target
+        else:
+            self.moves[partition] = HeldMove(base, target, _now_s() + self.move_s * (1 + partition.index))
+        return None
+
+    def _listed_moves(self) -> dict[Partition, Move]:
+        self._settle()
+        return {
+            partition: Move(
+                (*move.target, *(b for b in move.base if b not in move.target)),
+                tuple(b for b in move.target if b not in move.base),
+                tuple(b for b in move.base if b not in move.target),
+            )
+            for partition, move in self.moves.items()
+        }
+
+    def _settle(self) -> None:
+        for partition, move in list(self.moves.items()):
+            if partition.topic not in self.topics:
+                del self.moves[partition]
+            elif move.ends_s <= _now_s():
+                self.topics[partition.topic].replicas[partition.index] = move.target
+                del self.moves[partition]
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _refused(answers: Mapping[str, Failure | None]) -> dict[str, Failure]:
+    return {name: failure for name, failure in answers.items() if failure is not None}

@@ -1,0 +1,184 @@
+"""An API server in memory behind the Kube port: versions, conflicts, finalizers, generations, and a watch."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from kafka_operator.kube.port import ConflictError, KubeError, Listing, NotFoundError, Notice
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.metadata import Patch, RawObject, write_time
+from tests.kafka_operator.gate import Gate
+
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class WatchEvent:
+    type: str
+    kind: Kind
+    object: RawObject
+
+
+class FakeKube:
+    """All objects; users' own calls are plain methods, the operator's go through `gate`."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+        self.objects: dict[Key, dict[str, Any]] = {}
+        self.events: list[Notice] = []
+        self.writes: list[str] = []
+        self.watcher: Callable[[WatchEvent], None] | None = None
+        self.failures: list[KubeError] = []
+        """Raised by the operator's next calls instead of an answer."""
+        self._version = 100
+        self._uid = 0
+
+    # What users do.
+
+    def apply(self, raw: RawObject) -> Key:
+        """Create an object, or replace its spec."""
+        kind = Kind(raw["kind"])
+        key = Key(kind, raw["metadata"]["namespace"], raw["metadata"]["name"])
+        held = self.objects.get(key)
+        if held is None:
+            self._uid += 1
+            metadata = {"uid": f"uid-{self._uid:04}", "generation": 1, "creationTimestamp": write_time(_now())}
+            held = {**copy.deepcopy(dict(raw)), "metadata": {**raw["metadata"], **metadata}}
+            self._keep(key, held, "ADDED")
+        elif held["spec"] != raw["spec"]:
+            held["spec"] = copy.deepcopy(raw["spec"])
+            held["metadata"]["generation"] += 1
+            self._keep(key, held, "MODIFIED")
+        return key
+
+    def delete(self, key: Key) -> None:
+        """Delete an object, or mark it while it has finalizers."""
+        held = self.objects[key]
+        if held["metadata"].get("finalizers"):
+            held["metadata"].setdefault("deletionTimestamp", write_time(_now()))
+            held["metadata"]["generation"] += 1
+            self._keep(key, held, "MODIFIED")
+        else:
+            self._drop(key)
+
+    def ready(self, key: Key) -> tuple[str, str, str]:
+        """Return status, reason and message of Ready; empty ones before it is there."""
+        for condition in self.objects[key].get("status", {}).get("conditions", ()):
+            if condition["type"] == "Ready":
+                return condition["status"], condition["reason"], condition["message"]
+        return "", "", ""
+
+    def state(self) -> dict[str, object]:
+        """Return what a user sees of all objects, without versions and times."""
+        shown = {}
+        for key, held in sorted(self.objects.items()):
+            status = copy.deepcopy(held.get("status", {}))
+            for condition in status.get("conditions", ()):
+                del condition["lastTransitionTime"]
+            for name in ("startTime", "completionTime", "topicId"):
+                status.pop(name, None)
+            metadata = held["metadata"]
+            shown[str(key)] = (status, metadata.get("finalizers"), metadata.get("annotations"))
+        return shown
+
+    # What the operator does.
+
+    async def list_objects(self, kind: Kind, namespace: str | None) -> Listing:
+        def effect() -> Listing:
+            found = [
+                copy.deepcopy(held)
+                for key, held in self.objects.items()
+                if key.kind is kind and namespace in {None, key.namespace}
+            ]
+            return Listing(tuple(found), str(self._version))
+
+        return await self._call(f"list {kind}", effect)
+
+    async def get_object(self, key: Key) -> RawObject:
+        return await self._call(f"get {key}", lambda: copy.deepcopy(self._held(key)))
+
+    async def patch_object(self, key: Key, patch: Patch) -> RawObject:
+        return await self._call(f"patch {key}", lambda: self._patch_metadata(key, patch))
+
+    async def patch_status(self, key: Key, patch: Patch) -> RawObject:
+        return await self._call(f"patch status {key}", lambda: self._patch_status(key, patch))
+
+    async def post_event(self, notice: Notice) -> None:
+        await self._call(f"event {notice.key}", lambda: self.events.append(notice))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def _call(self, name: str, effect: Callable[[], T]) -> T:
+        await asyncio.sleep(0.001)  # others get their turn, as over a network
+        if self.failures:
+            raise self.failures.pop(0)
+        return self.gate.call(f"kube {name}", effect)
+
+    def _held(self, key: Key) -> dict[str, Any]:
+        if key not in self.objects:
+            raise NotFoundError(str(key))
+        return self.objects[key]
+
+    def _checked(self, key: Key, patch: Patch) -> dict[str, Any]:
+        held = self._held(key)
+        for name in ("resourceVersion", "uid"):
+            wanted = patch["metadata"].get(name, held["metadata"][name])
+            if wanted != held["metadata"][name]:
+                raise ConflictError(f"{key}: {name} is {held['metadata'][name]}, not {wanted}")
+        self.writes.append(str(key))
+        return held
+
+    def _patch_metadata(self, key: Key, patch: Patch) -> RawObject:
+        held = self._checked(key, patch)
+        metadata = held["metadata"]
+        if "finalizers" in patch["metadata"]:
+            metadata["finalizers"] = list(patch["metadata"]["finalizers"])
+        for name, value in patch["metadata"].get("annotations", {}).items():
+            annotations = metadata.setdefault("annotations", {})
+            annotations.pop(name, None)
+            if value is not None:
+                annotations[name] = value
+        if "deletionTimestamp" in metadata and not metadata["finalizers"]:
+            answer = copy.deepcopy(held)
+            self._drop(key)
+            return answer
+        self._keep(key, held, "MODIFIED")
+        return copy.deepcopy(held)
+
+    def _patch_status(self, key: Key, patch: Patch) -> RawObject:
+        held = self._checked(key, patch)
+        status = held.setdefault("status", {})
+        for name, value in patch["status"].items():
+            status.pop(name, None)
+            if value is not None:
+                status[name] = copy.deepcopy(value)
+        self._keep(key, held, "MODIFIED")
+        return copy.deepcopy(held)
+
+    def _keep(self, key: Key, held: dict[str, Any], event: str) -> None:
+        self._version += 1
+        held["metadata"]["resourceVersion"] = str(self._version)
+        self.objects[key] = held
+        self._tell(event, key, held)
+
+    def _drop(self, key: Key) -> None:
+        self._version += 1
+        held = self.objects.pop(key)
+        held["metadata"]["resourceVersion"] = str(self._version)
+        self._tell("DELETED", key, held)
+
+    def _tell(self, event: str, key: Key, held: dict[str, Any]) -> None:
+        if self.watcher is not None:
+            self.watcher(WatchEvent(event, key.kind, copy.deepcopy(held)))
+
+
+def _now() -> datetime:
+    return START + timedelta(seconds=asyncio.get_running_loop().time())

@@ -1,0 +1,169 @@
+"""Resources and views for tests, each in one line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_operator.decide.observed import ConfigValue, KafkaPartition, KafkaTopic, Move
+from kafka_operator.decide.reassignment import ReassignmentView
+from kafka_operator.decide.topic import TopicView
+from kafka_operator.names import API_VERSION, FINALIZER, MANAGED_CONFIG, Kind
+from kafka_operator.resources.cluster import Cluster, read_cluster
+from kafka_operator.resources.metadata import Condition
+from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment, read_reassignment
+from kafka_operator.resources.topic import Topic, read_topic
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+CREATED = "2026-01-01T11:00:00Z"
+DELETED = "2026-01-01T11:59:59Z"
+TOPIC_ID = "11111111-1111-1111-1111-111111111111"
+
+Raw = dict[str, Any]
+
+
+def raw_object(kind: Kind, name: str, spec: Raw, **metadata: Any) -> Raw:
+    """A resource as a user applies it."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": kind.value,
+        "metadata": {"namespace": "shop", "name": name, **metadata},
+        "spec": spec,
+    }
+
+
+def raw_topic(name: str = "orders", /, *, cluster: str = "main", **spec: Any) -> Raw:
+    """A Topic as a user applies it; 6 partitions, RF 3."""
+    return raw_object(
+        Kind.TOPIC, name, {"clusterRef": {"name": cluster}, "partitions": 6, "replicationFactor": 3, **spec}
+    )
+
+
+def raw_cluster(name: str = "main", *servers: str) -> Raw:
+    """A Cluster as a user applies it."""
+    return raw_object(Kind.CLUSTER, name, {"bootstrapServers": list(servers or ("kafka:9092",))})
+
+
+def raw_reassignment(name: str = "move", /, *, cluster: str = "main", **spec: Any) -> Raw:
+    """A Reassignment as a user applies it."""
+    return raw_object(Kind.REASSIGNMENT, name, {"clusterRef": {"name": cluster}, **spec})
+
+
+def raw_plan(topic: str = "orders", **replicas: list[int]) -> list[Raw]:
+    """A plan: `raw_plan(p0=[2, 3, 4])`."""
+    return [{"topic": topic, "partition": int(name[1:]), "replicas": list(ids)} for name, ids in replicas.items()]
+
+
+def topic(
+    name: str = "orders",
+    /,
+    *,
+    held: bool = True,
+    managed: str | None = None,
+    deleted: bool = False,
+    generation: int = 1,
+    uid: str = "uid-1",
+    created: str = CREATED,
+    **spec: Any,
+) -> Topic:
+    """A Topic as read back; by default it holds our finalizer and notes the settings that it names."""
+    keys = ",".join(sorted(spec.get("config", {}))) if managed is None else managed
+    raw = raw_topic(name, **spec)
+    raw["metadata"] |= {
+        "uid": uid,
+        "resourceVersion": "7",
+        "generation": generation,
+        "creationTimestamp": created,
+        "finalizers": [FINALIZER] if held else [],
+        "annotations": {MANAGED_CONFIG: keys} if keys and held else {},
+    }
+    if deleted:
+        raw["metadata"]["deletionTimestamp"] = DELETED
+    return read_topic(raw)
+
+
+def cluster(*, held: bool = True, deleted: bool = False) -> Cluster:
+    """A Cluster as read back."""
+    raw = raw_cluster()
+    raw["metadata"] |= {
+        "uid": "uid-c",
+        "resourceVersion": "5",
+        "generation": 1,
+        "creationTimestamp": CREATED,
+        "finalizers": [FINALIZER] if held else [],
+    }
+    if deleted:
+        raw["metadata"]["deletionTimestamp"] = DELETED
+    return read_cluster(raw)
+
+
+def reassignment(
+    *, held: bool = True, deleted: bool = False, status: Raw | None = None, uid: str = "uid-r", **spec: Any
+) -> Reassignment:
+    """A Reassignment as read back."""
+    raw = raw_reassignment(**spec)
+    raw["metadata"] |= {
+        "uid": uid,
+        "resourceVersion": "9",
+        "generation": 1,
+        "creationTimestamp": CREATED,
+        "finalizers": [FINALIZER] if held else [],
+    }
+    if deleted:
+        raw["metadata"]["deletionTimestamp"] = DELETED
+    raw["status"] = status or {}
+    return read_reassignment(raw)
+
+
+def kafka_topic(
+    name: str = "orders",
+    *,
+    partitions: int = 6,
+    replicas: tuple[int, ...] = (1, 2, 3),
+    leader: int = 1,
+    topic_id: str | None = TOPIC_ID,
+    **config: str,
+) -> KafkaTopic:
+    """A topic as Kafka shows it; settings by name with `_` for `.`, typed as text."""
+    return KafkaTopic(
+        name,
+        topic_id,
+        tuple(KafkaPartition(index, leader, replicas) for index in range(partitions)),
+        {key.replace("_", "."): ConfigValue(value, "STRING") for key, value in config.items()},
+    )
+
+
+def with_replicas(seen: KafkaTopic, index: int, replicas: tuple[int, ...]) -> KafkaTopic:
+    """The same topic with other replicas of one partition."""
+    changed = tuple(replace(item, replicas=replicas) if item.index == index else item for item in seen.partitions)
+    return replace(seen, partitions=changed)
+
+
+def topic_view(seen: KafkaTopic | None = None, **fields: Any) -> TopicView:
+    """What a decision on a Topic sees, now."""
+    return TopicView(now=NOW, seen=seen, **fields)
+
+
+def view(*topics: KafkaTopic, **fields: Any) -> ReassignmentView:
+    """What a decision on a Reassignment sees, now: brokers 1 to 4 by default."""
+    fields.setdefault("broker_ids", (1, 2, 3, 4))
+    return ReassignmentView(now=NOW, topics={item.name: item for item in topics}, **fields)
+
+
+def moving(topic_name: str, index: int, base: tuple[int, ...], target: tuple[int, ...]) -> dict[Partition, Move]:
+    """One partition on its way."""
+    adding = tuple(broker for broker in target if broker not in base)
+    removing = tuple(broker for broker in base if broker not in target)
+    return {Partition(topic_name, index): Move((*target, *removing), adding, removing)}
+
+
+def assignments(topic_name: str = "orders", **replicas: tuple[int, ...]) -> tuple[Assignment, ...]:
+    """`assignments(p0=(1, 2))`."""
+    return tuple(Assignment(Partition(topic_name, int(name[1:])), ids) for name, ids in replicas.items())
+
+
+def ready(conditions: tuple[Condition, ...]) -> tuple[str, str]:
+    """Status and reason of the Ready condition."""
+    (condition,) = [item for item in conditions if item.type == "Ready"]
+    return condition.status, condition.reason

@@ -1,0 +1,66 @@
+"""What is decided for a Cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kafka_operator.decide.cluster import (
+    LOOK_EVERY_S,
+    NAMESPACE_GRACE_S,
+    RELEASE_AFTER_S,
+    Dependents,
+    decide_cluster,
+    decide_cluster_deletion,
+)
+from kafka_operator.decide.observed import Away, ClusterSeen
+from kafka_operator.decide.steps import Claim, Done, Release, Retry, Wait, WriteStatus
+from kafka_operator.resources.cluster import ClusterStatus
+from tests.kafka_operator.makers import NOW, cluster, ready
+
+SEEN = ClusterSeen("abc", 2, (1, 2, 3))
+AWAY = Away("ClusterUnreachable", "No broker answers.")
+
+
+def test_a_cluster_is_held_then_shown_then_looked_at_now_and_then() -> None:
+    """Brokers, controller, id; and no write while nothing changes (O1)."""
+    assert Claim() == decide_cluster(cluster(held=False), SEEN, NOW)
+    step = decide_cluster(cluster(), SEEN, NOW)
+    assert isinstance(step, WriteStatus)
+    status = step.status
+    assert isinstance(status, ClusterStatus)
+    assert ("True", "Reachable") == ready(status.conditions)
+    assert ("abc", 2, (1, 2, 3)) == (status.cluster_id, status.controller_id, status.broker_ids)
+    assert Wait(LOOK_EVERY_S) == decide_cluster(replace(cluster(), status=status), SEEN, NOW)
+
+
+def test_a_cluster_that_is_away_is_unknown_and_keeps_what_was_seen() -> None:
+    """Named in one event, tried again with back-off."""
+    first = decide_cluster(cluster(), SEEN, NOW)
+    assert isinstance(first, WriteStatus)
+    known = replace(cluster(), status=first.status)
+
+    step = decide_cluster(known, AWAY, NOW)
+
+    assert isinstance(step, WriteStatus)
+    assert ("Unknown", "ClusterUnreachable") == ready(step.status.conditions)
+    assert (1, 2, 3) == step.status.broker_ids
+    assert step.announcement is not None
+    assert isinstance(decide_cluster(replace(known, status=step.status), AWAY, NOW), Retry)
+
+
+def test_a_deleted_cluster_outlives_the_topics_that_are_deleted_with_it() -> None:
+    """A namespace's deletion takes the Kafka topics with it, and never wedges."""
+    deleted = cluster(deleted=True)
+
+    assert Release() == decide_cluster_deletion(deleted, Dependents(), 0)
+    assert isinstance(decide_cluster_deletion(deleted, Dependents(5, 5), RELEASE_AFTER_S - 1), Retry)
+    assert Release() == decide_cluster_deletion(deleted, Dependents(5, 5), RELEASE_AFTER_S)
+
+
+def test_a_deleted_cluster_waits_briefly_for_topics_that_nobody_deletes() -> None:
+    """They may be next in a namespace's deletion; if they are not, the Cluster goes."""
+    deleted = cluster(deleted=True)
+
+    assert isinstance(decide_cluster_deletion(deleted, Dependents(5, 0), 0), Retry)
+    assert Release() == decide_cluster_deletion(deleted, Dependents(5, 0), NAMESPACE_GRACE_S)
+    assert Done() == decide_cluster_deletion(cluster(deleted=True, held=False), Dependents(5, 0), 0)

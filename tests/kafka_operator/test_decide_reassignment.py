@@ -1,0 +1,253 @@
+"""What is decided for a Reassignment that is not being deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kafka_operator.decide.observed import Away, Failure
+from kafka_operator.decide.reassignment import (
+    CHECK_PATIENCE_S,
+    LOOK_EVERY_S,
+    STRAY_PATIENCE_S,
+    decide_reassignment,
+    decide_reassignment_away,
+)
+from kafka_operator.decide.steps import Claim, Done, Retry, Submit, Wait, WriteStatus
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.reassignment import Partition, Progress, Reassignment, ReassignmentStatus, State
+from tests.kafka_operator.makers import (
+    NOW,
+    assignments,
+    kafka_topic,
+    moving,
+    raw_plan,
+    ready,
+    reassignment,
+    view,
+    with_replicas,
+)
+
+BASE, TARGET = (1, 2, 3), (2, 3, 4)
+P0, P1 = Partition("orders", 0), Partition("orders", 1)
+AT_BASE = kafka_topic(partitions=2, replicas=BASE)
+ONE_ARRIVED = with_replicas(AT_BASE, 0, TARGET)
+ALL_ARRIVED = kafka_topic(partitions=2, replicas=TARGET)
+FIRST_MOVES = moving("orders", 0, BASE, TARGET)
+BOTH_MOVE = FIRST_MOVES | moving("orders", 1, BASE, TARGET)
+PLAN = raw_plan(p0=[2, 3, 4], p1=[2, 3, 4])
+
+
+def fresh(**fields: object) -> Reassignment:
+    """One that was applied a moment ago."""
+    return reassignment(plan=PLAN, **fields)  # type: ignore[arg-type]
+
+
+def at(state: State, **fields: object) -> Reassignment:
+    """One whose plan and base are recorded."""
+    recorded = ReassignmentStatus(
+        observed_generation=1,
+        state=state,
+        plan=assignments(p0=TARGET, p1=TARGET),
+        base=assignments(p0=BASE, p1=BASE),
+        progress=Progress(0, 2),
+    )
+    return replace(fresh(**fields), status=recorded)
+
+
+def written(step: object) -> ReassignmentStatus:
+    """The status that a step writes."""
+    assert isinstance(step, WriteStatus), step
+    assert isinstance(step.status, ReassignmentStatus)
+    return step.status
+
+
+def test_a_good_plan_is_claimed_then_recorded_with_its_base_then_handed_over_once() -> None:
+    """The base is written down before anything moves; Running follows what the controller shows (O9)."""
+    assert Claim() == decide_reassignment(fresh(held=False), view(AT_BASE))
+
+    recorded = written(decide_reassignment(fresh(), view(AT_BASE)))
+    assert State.PENDING is recorded.state
+    assert assignments(p0=BASE, p1=BASE) == recorded.base
+    assert assignments(p0=TARGET, p1=TARGET) == recorded.plan
+
+    handed = decide_reassignment(at(State.PENDING), view(AT_BASE))
+    assert Submit({P0: TARGET, P1: TARGET}) == handed
+
+    running = written(decide_reassignment(at(State.PENDING), view(AT_BASE, moves=BOTH_MOVE)))
+    assert (State.RUNNING, Progress(0, 2)) == (running.state, running.progress)
+
+
+def test_only_what_is_still_at_its_base_is_handed_over() -> None:
+    """Killed between the call and the status: what moves or has arrived is not handed over again."""
+    step = decide_reassignment(at(State.PENDING), view(AT_BASE, moves=FIRST_MOVES))
+
+    assert Submit({P1: TARGET}) == step
+
+
+def test_progress_is_written_when_it_changes_and_looked_at_each_second() -> None:
+    """Progress in kubectl get; no write when nothing changed."""
+    seen = view(ONE_ARRIVED, moves=moving("orders", 1, BASE, TARGET))
+
+    status = written(decide_reassignment(at(State.RUNNING), seen))
+
+    assert status.progress is not None
+    assert (1, 2, 50) == (status.progress.done, status.progress.total, status.progress.percent)
+    assert ("False", "Running") == ready(status.conditions)
+    assert Wait(LOOK_EVERY_S) == decide_reassignment(replace(at(State.RUNNING), status=status), seen)
+
+
+def test_it_is_ready_when_every_partition_has_exactly_the_target() -> None:
+    """Completed, and nothing more is done or written ever after."""
+    status = written(decide_reassignment(at(State.RUNNING), view(ALL_ARRIVED)))
+
+    assert State.COMPLETED is status.state
+    assert ("True", "Completed") == ready(status.conditions)
+    assert status.completion_time is not None
+    assert Done() == decide_reassignment(replace(at(State.RUNNING), status=status), view(AT_BASE))
+
+
+def test_a_partition_that_still_moves_has_not_arrived() -> None:
+    """The union of old and new holds until the controller says that it is over."""
+    seen = view(ALL_ARRIVED, moves=FIRST_MOVES)
+
+    status = written(decide_reassignment(at(State.RUNNING), seen))
+
+    assert Progress(1, 2) == status.progress
+
+
+def test_the_order_of_replicas_counts() -> None:
+    """Exactly the target: the first replica is the preferred leader."""
+    reordered = kafka_topic(partitions=2, replicas=(3, 2, 4))
+
+    assert isinstance(decide_reassignment(at(State.RUNNING), view(reordered)), Retry)
+
+
+def test_a_plan_that_is_fulfilled_already_completes_without_a_call() -> None:
+    """O2."""
+    recorded = written(decide_reassignment(fresh(), view(ALL_ARRIVED)))
+
+    done = written(decide_reassignment(replace(fresh(), status=recorded), view(ALL_ARRIVED)))
+
+    assert State.COMPLETED is done.state
+
+
+def test_a_trouble_that_may_pass_is_told_and_waited_for_and_then_final() -> None:
+    """A Topic that was applied in the same breath is still being created."""
+    missing = view(kafka_topic("other"))
+
+    status = written(decide_reassignment(fresh(), missing))
+    assert (State.PENDING, ("False", "UnknownTopic")) == (status.state, ready(status.conditions))
+    waiting = replace(fresh(), status=status)
+    assert isinstance(decide_reassignment(waiting, missing), Retry)
+    final = written(decide_reassignment(waiting, replace(missing, waited_s=CHECK_PATIENCE_S)))
+    assert (State.FAILED, ("False", "UnknownTopic")) == (final.state, ready(final.conditions))
+    assert "Nothing was moved." in final.conditions[0].message
+
+
+def test_an_overlap_is_final_at_once() -> None:
+    """It would surprise if it began by itself when the other ends."""
+    other = Key(Kind.REASSIGNMENT, "shop", "other")
+
+    status = written(decide_reassignment(fresh(), view(AT_BASE, rivals={P1: other})))
+
+    assert (State.FAILED, ("False", "Overlap")) == (status.state, ready(status.conditions))
+
+
+def test_a_refused_part_takes_the_rest_back() -> None:
+    """All or nothing, though the controller answers for each partition."""
+    refused = {P1: Failure(39, "INVALID_REPLICA_ASSIGNMENT", "Broker 4 is not alive.")}
+    pending = at(State.PENDING)
+
+    step = decide_reassignment(pending, view(AT_BASE, moves=FIRST_MOVES, submitted=True, failures=refused))
+    assert Submit({P0: None}) == step
+
+    status = written(decide_reassignment(pending, view(AT_BASE, submitted=True, failures=refused)))
+    assert (State.FAILED, ("False", "InvalidReplicaAssignment")) == (status.state, ready(status.conditions))
+    assert "Broker 4 is not alive." in status.conditions[0].message
+
+
+def test_a_passing_refusal_is_tried_again() -> None:
+    """The controller was replaced while it answered."""
+    passing = {P1: Failure(41, "NOT_CONTROLLER", "I am not the controller.")}
+
+    step = decide_reassignment(at(State.PENDING), view(AT_BASE, submitted=True, failures=passing))
+
+    assert isinstance(step, Retry)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        view(AT_BASE),
+        view(with_replicas(ONE_ARRIVED, 1, (1, 4))),
+        view(AT_BASE, moves=moving("orders", 0, BASE, (1, 4)) | moving("orders", 1, BASE, (1, 4))),
+        view(),
+    ],
+    ids=["cancelled by hand", "moved elsewhere", "moving elsewhere", "topic deleted"],
+)
+def test_what_somebody_else_did_is_told_and_not_undone(seen: object) -> None:
+    """O9: a plan is applied once. It is believed only after a while, since metadata lags."""
+    assert isinstance(seen, type(view()))
+
+    assert isinstance(decide_reassignment(at(State.RUNNING), seen), Retry)
+    status = written(decide_reassignment(at(State.RUNNING), replace(seen, waited_s=STRAY_PATIENCE_S)))
+
+    assert (State.FAILED, ("False", "Interrupted")) == (status.state, ready(status.conditions))
+
+
+def test_cancel_stops_what_moves_and_leaves_what_arrived() -> None:
+    """spec.cancel: null targets for those still moving."""
+    cancelled = at(State.RUNNING, cancel=True)
+    seen = view(ONE_ARRIVED, moves=moving("orders", 1, BASE, TARGET))
+
+    assert Submit({P1: None}) == decide_reassignment(cancelled, seen)
+    assert isinstance(decide_reassignment(cancelled, replace(seen, submitted=True)), Retry)
+    status = written(decide_reassignment(cancelled, view(ONE_ARRIVED)))
+    assert (State.CANCELLED, ("False", "Cancelled")) == (status.state, ready(status.conditions))
+    assert "1 of 2 partitions" in status.conditions[0].message
+
+
+def test_cancel_before_the_start_moves_nothing() -> None:
+    """Also where the plan has a trouble."""
+    status = written(decide_reassignment(fresh(cancel=True), view()))
+
+    assert State.CANCELLED is status.state
+
+
+def test_cancel_after_the_end_changes_nothing_but_the_observed_generation() -> None:
+    """An end is never left; and clients that wait for the generation do not wait for ever."""
+    done = replace(at(State.COMPLETED, cancel=True), status=replace(at(State.COMPLETED).status, observed_generation=0))
+
+    status = written(decide_reassignment(done, view(AT_BASE)))
+
+    assert (State.COMPLETED, 1) == (status.state, status.observed_generation)
+
+
+def test_an_unreachable_cluster_is_told_and_the_state_stays() -> None:
+    """It goes on where things stand when the cluster is back."""
+    away = Away("ClusterUnreachable", "No broker answers.")
+
+    status = written(decide_reassignment_away(at(State.RUNNING), away, NOW, 0))
+
+    assert (State.RUNNING, ("Unknown", "ClusterUnreachable")) == (status.state, ready(status.conditions))
+    assert assignments(p0=BASE, p1=BASE) == status.base
+    assert Done() == decide_reassignment_away(at(State.COMPLETED), away, NOW, 0)
+
+
+def test_events_tell_the_start_and_the_end() -> None:
+    """Not each step of the progress."""
+    started = decide_reassignment(at(State.PENDING), view(AT_BASE, moves=BOTH_MOVE))
+    assert isinstance(started, WriteStatus)
+    running = replace(at(State.RUNNING), status=written(started))
+    further = decide_reassignment(running, view(ONE_ARRIVED, moves=moving("orders", 1, BASE, TARGET)))
+    ended = decide_reassignment(running, view(ALL_ARRIVED))
+
+    assert started.announcement is not None
+    assert (False, "Running") == (started.announcement.warning, started.announcement.reason)
+    assert isinstance(further, WriteStatus)
+    assert further.announcement is None
+    assert isinstance(ended, WriteStatus)
+    assert ended.announcement is not None
+    assert "Completed" == ended.announcement.reason

@@ -1,0 +1,69 @@
+"""What is decided for a Reassignment that is being deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kafka_operator.decide.observed import Away
+from kafka_operator.decide.reassignment_deletion import (
+    decide_reassignment_deletion,
+    decide_reassignment_deletion_away,
+)
+from kafka_operator.decide.steps import Done, Release, Retry, Submit
+from kafka_operator.decide.topic_deletion import DELETION_PATIENCE_S
+from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
+from tests.kafka_operator.makers import assignments, kafka_topic, moving, raw_plan, reassignment, view
+
+P0 = Partition("orders", 0)
+SEEN = kafka_topic(partitions=1, replicas=(1, 2))
+MOVES = moving("orders", 0, (1, 2), (2, 3))
+AWAY = Away("ClusterUnreachable", "No broker answers.")
+
+
+def deleted(state: State, *, held: bool = True) -> Reassignment:
+    """One that is being deleted."""
+    status = ReassignmentStatus(state=state, plan=assignments(p0=(2, 3)), base=assignments(p0=(1, 2)))
+    return replace(reassignment(deleted=True, held=held, plan=raw_plan(p0=[2, 3])), status=status)
+
+
+def test_what_moves_is_cancelled_before_it_goes() -> None:
+    """A Reassignment deleted while it runs: cancels, then goes."""
+    running = deleted(State.RUNNING)
+
+    assert Submit({P0: None}) == decide_reassignment_deletion(running, view(SEEN, moves=MOVES))
+    assert isinstance(decide_reassignment_deletion(running, view(SEEN, moves=MOVES, submitted=True)), Retry)
+    gone = decide_reassignment_deletion(running, view(SEEN))
+    assert isinstance(gone, Release)
+    assert gone.announcement is not None
+    assert "Cancelled" == gone.announcement.reason
+
+
+def test_the_moves_of_others_are_left_alone() -> None:
+    """Somebody else gave the partition another target meanwhile."""
+    others = moving("orders", 0, (1, 2), (1, 4))
+
+    assert isinstance(decide_reassignment_deletion(deleted(State.RUNNING), view(SEEN, moves=others)), Release)
+
+
+def test_one_that_ended_goes_at_once() -> None:
+    """Even while its cluster is away, and though its partitions move again for another."""
+    for state in (State.COMPLETED, State.FAILED, State.CANCELLED):
+        assert Release() == decide_reassignment_deletion(deleted(state), view(SEEN, moves=MOVES))
+        assert Release() == decide_reassignment_deletion_away(deleted(state), AWAY, 0)
+
+
+def test_one_that_never_began_goes_at_once() -> None:
+    """Nothing was recorded, so nothing was handed over."""
+    assert Release() == decide_reassignment_deletion(reassignment(deleted=True, plan=raw_plan(p0=[2])), view())
+    assert Done() == decide_reassignment_deletion(deleted(State.PENDING, held=False), view())
+
+
+def test_deletion_never_wedges_a_namespace() -> None:
+    """Bounded wait, then the event says that the moves go on."""
+    running = deleted(State.RUNNING)
+
+    assert isinstance(decide_reassignment_deletion_away(running, AWAY, DELETION_PATIENCE_S - 1), Retry)
+    late = decide_reassignment_deletion_away(running, AWAY, DELETION_PATIENCE_S)
+    assert isinstance(late, Release)
+    assert late.announcement is not None
+    assert "MovesGoOn" == late.announcement.reason

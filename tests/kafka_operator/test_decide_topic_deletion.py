@@ -1,0 +1,94 @@
+"""What is decided for a Topic that is being deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kafka_operator.decide.observed import Away, Failure
+from kafka_operator.decide.steps import Apply, Done, DropTopic, Release, Retry
+from kafka_operator.decide.topic_deletion import (
+    DELETION_PATIENCE_S,
+    decide_topic_deletion,
+    decide_topic_deletion_away,
+)
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.topic import TopicStatus
+from tests.kafka_operator.makers import TOPIC_ID, kafka_topic, topic, topic_view
+
+AWAY = Away("ClusterUnreachable", "No broker answers.")
+
+
+def test_the_kafka_topic_goes_before_the_finalizer() -> None:
+    """The resource is there as long as its topic is."""
+    assert Apply((DropTopic("orders"),)) == decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic()))
+    assert Release() == decide_topic_deletion(topic(deleted=True), topic_view(None, applied=True))
+
+
+def test_a_topic_without_our_finalizer_is_none_of_ours() -> None:
+    """O4: no delete of a Kafka topic without the finalizer."""
+    assert Done() == decide_topic_deletion(topic(deleted=True, held=False), topic_view(kafka_topic()))
+
+
+def test_the_loser_of_a_conflict_goes_and_the_kafka_topic_stays() -> None:
+    """O4, O5: only the owner deletes."""
+    owner = Key(Kind.TOPIC, "shop", "older")
+
+    assert Release() == decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic(), owner=owner))
+
+
+def test_a_topic_of_another_id_is_kept() -> None:
+    """O4: somebody deleted ours and created another of the same name."""
+    ours = replace(topic(deleted=True), status=TopicStatus(topic_id="22222222-2222-2222-2222-222222222222"))
+
+    step = decide_topic_deletion(ours, topic_view(kafka_topic()))
+
+    assert isinstance(step, Release)
+    assert step.announcement is not None
+    assert "TopicKept" == step.announcement.reason
+    assert TOPIC_ID in step.announcement.message
+
+
+def test_retain_keeps_the_kafka_topic() -> None:
+    """DeletionPolicy Retain, with the cluster there or not."""
+    retained = topic(deleted=True, deletionPolicy="Retain")
+
+    step = decide_topic_deletion(retained, topic_view(kafka_topic()))
+
+    assert isinstance(step, Release)
+    assert step.announcement is not None
+    assert "TopicRetained" == step.announcement.reason
+    assert Release() == decide_topic_deletion_away(retained, AWAY, 0)
+
+
+def test_a_topic_that_is_gone_already_is_released() -> None:
+    """Deleted by hand, or by our own call whose answer was lost."""
+    gone = Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no such topic")
+
+    assert Release() == decide_topic_deletion(topic(deleted=True), topic_view(None))
+    assert Release() == decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic(), failure=gone))
+
+
+def test_deletion_never_wedges_a_namespace() -> None:
+    """Bounded wait, then the finalizer goes, and an event says that the topic is kept and why."""
+    deleted = topic(deleted=True)
+    disabled = Failure(73, "TOPIC_DELETION_DISABLED", "Topic deletion is disabled.")
+    steps = {
+        "No broker answers.": (
+            decide_topic_deletion_away(deleted, AWAY, DELETION_PATIENCE_S - 1),
+            decide_topic_deletion_away(deleted, AWAY, DELETION_PATIENCE_S),
+        ),
+        "Topic deletion is disabled.": (
+            decide_topic_deletion(deleted, topic_view(kafka_topic(), failure=disabled)),
+            decide_topic_deletion(deleted, topic_view(kafka_topic(), failure=disabled, waited_s=DELETION_PATIENCE_S)),
+        ),
+        "does not finish it": (
+            decide_topic_deletion(deleted, topic_view(kafka_topic(), applied=True)),
+            decide_topic_deletion(deleted, topic_view(kafka_topic(), applied=True, waited_s=DELETION_PATIENCE_S)),
+        ),
+    }
+    for words, (before, after) in steps.items():
+        assert isinstance(before, Retry)
+        assert isinstance(after, Release)
+        assert after.announcement is not None
+        assert "TopicKept" == after.announcement.reason
+        assert words in after.announcement.message

@@ -1,0 +1,197 @@
+"""Laws that hold for every Topic and everything that Kafka may show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_operator.decide.config import config_changes
+from kafka_operator.decide.observed import ConfigValue, KafkaPartition, KafkaTopic
+from kafka_operator.decide.steps import (
+    AlterConfig,
+    Apply,
+    Claim,
+    CreateTopic,
+    Done,
+    DropTopic,
+    GrowTopic,
+    Retry,
+    TopicAction,
+    WriteStatus,
+)
+from kafka_operator.decide.topic import TopicView, decide_topic, wanted_actions
+from kafka_operator.decide.topic_deletion import decide_topic_deletion
+from kafka_operator.names import MANAGED_CONFIG
+from kafka_operator.resources.metadata import Metadata
+from kafka_operator.resources.topic import Topic, TopicStatus, read_topic
+from tests.kafka_operator.makers import NOW, TOPIC_ID, topic
+
+KEYS = st.sampled_from(["retention.ms", "cleanup.policy", "segment.ms", "max.message.bytes"])
+CONFIGS = st.dictionaries(KEYS, st.sampled_from(["1", "2", "x"]), max_size=4)
+MAX_STEPS = 8
+
+
+@st.composite
+def declared(draw: st.DrawFn) -> Topic:
+    """Any Topic, held or not, that may have set any settings before."""
+    made = topic(
+        held=draw(st.booleans()),
+        managed=",".join(sorted(draw(st.sets(KEYS)))),
+        generation=draw(st.integers(1, 5)),
+        partitions=draw(st.integers(1, 6)),
+        replicationFactor=draw(st.integers(1, 4)),
+        config=draw(CONFIGS),
+    )
+    assert isinstance(made, Topic)
+    return made
+
+
+@st.composite
+def shown(draw: st.DrawFn) -> KafkaTopic | None:
+    """Any topic that Kafka may show, or none."""
+    if draw(st.booleans()):
+        return None
+    factor = draw(st.integers(1, 4))
+    partitions = tuple(
+        KafkaPartition(index, draw(st.sampled_from([-1, 1, 2])), tuple(range(1, factor + 1)))
+        for index in range(draw(st.integers(1, 8)))
+    )
+    config = {name: ConfigValue(value, "STRING") for name, value in draw(CONFIGS).items()}
+    return KafkaTopic("orders", TOPIC_ID, partitions, config)
+
+
+def carry_out(action: TopicAction, seen: KafkaTopic | None) -> KafkaTopic | None:
+    """Do what Kafka does."""
+    match action:
+        case CreateTopic():
+            assert seen is None
+            partitions = tuple(
+                KafkaPartition(index, 1, tuple(range(1, action.replication_factor + 1)))
+                for index in range(action.partitions)
+            )
+            config = {name: ConfigValue(value, "STRING") for name, value in action.config}
+            return KafkaTopic(action.name, TOPIC_ID, partitions, config)
+        case GrowTopic():
+            assert seen is not None
+            assert action.partitions > len(seen.partitions)
+            added = range(len(seen.partitions), action.partitions)
+            more = tuple(KafkaPartition(index, 1, seen.partitions[0].replicas) for index in added)
+            return replace(seen, partitions=seen.partitions + more)
+        case AlterConfig():
+            assert seen is not None
+            config = {name: value for name, value in seen.config.items() if name not in action.reset}
+            return replace(seen, config=config | {name: ConfigValue(value, "STRING") for name, value in action.set})
+        case DropTopic():
+            return None
+
+
+def claimed(before: Topic, claim: Claim) -> Topic:
+    """Do what the API server does with a claim."""
+    names = ",".join(sorted(claim.managed_config))
+    metadata: Metadata = replace(
+        before.metadata,
+        finalizers=("steward.dev/operator",),
+        annotations=((MANAGED_CONFIG, names),) if names else (),
+    )
+    return replace(before, metadata=metadata)
+
+
+def converge(before: Topic, seen: KafkaTopic | None) -> tuple[Topic, KafkaTopic | None]:
+    """Carry out steps until none is left."""
+    present = before
+    for _ in range(MAX_STEPS):
+        step = decide_topic(present, TopicView(now=NOW, seen=seen, waited_s=60))
+        if isinstance(step, Done | Retry):
+            return present, seen
+        if isinstance(step, Claim):
+            present = claimed(present, step)
+        elif isinstance(step, Apply):
+            for action in step.actions:
+                seen = carry_out(action, seen)
+        else:
+            assert isinstance(step, WriteStatus)
+            present = replace(present, status=step.status)
+    raise AssertionError(f"no end after {MAX_STEPS} steps")
+
+
+@given(declared(), shown())
+def test_every_topic_converges_and_then_nothing_is_done(before: Topic, seen: KafkaTopic | None) -> None:
+    """O1, O2: a bounded number of steps, after which the same look asks for none."""
+    present, settled = converge(before, seen)
+
+    again, unchanged = converge(present, settled)
+
+    assert (present, settled) == (again, unchanged)
+    assert () == wanted_actions(present, settled)
+
+
+@given(declared(), shown())
+def test_what_can_be_mended_is_as_declared_in_the_end(before: Topic, seen: KafkaTopic | None) -> None:
+    """Partitions at least as many; settings of the spec set, those that were ours and are not in it gone."""
+    present, settled = converge(before, seen)
+
+    assert settled is not None
+    assert len(settled.partitions) >= present.partitions
+    assert ((), ()) == config_changes(dict(present.config), before.managed_config, settled.config)
+
+
+@given(declared(), shown())
+def test_partitions_are_never_fewer_than_before(before: Topic, seen: KafkaTopic | None) -> None:
+    """O8: and no step ever deletes a topic that is declared."""
+    for action in wanted_actions(before, seen):
+        assert not isinstance(action, DropTopic)
+        if isinstance(action, GrowTopic):
+            assert seen is not None
+            assert action.partitions > len(seen.partitions)
+
+
+@given(declared(), shown())
+def test_what_others_set_is_left_alone(before: Topic, seen: KafkaTopic | None) -> None:
+    """Only settings that the spec names, or that this Topic may have set, are touched."""
+    ours = before.managed_config | frozenset(dict(before.config))
+    for action in wanted_actions(before, seen):
+        if isinstance(action, AlterConfig):
+            assert set(action.reset) | {name for name, _ in action.set} <= ours
+
+
+@given(declared(), shown())
+def test_nothing_is_done_in_kafka_without_the_finalizer(before: Topic, seen: KafkaTopic | None) -> None:
+    """O4, for a living Topic and for one that is being deleted."""
+    bare = replace(before, metadata=replace(before.metadata, finalizers=()))
+    going = replace(bare, metadata=replace(bare.metadata, deleted=NOW))
+    view = TopicView(now=NOW, seen=seen)
+
+    assert not isinstance(decide_topic(bare, view), Apply)
+    assert Done() == decide_topic_deletion(going, view)
+
+
+@given(declared(), shown())
+def test_the_generation_is_observed_only_when_no_action_is_left(before: Topic, seen: KafkaTopic | None) -> None:
+    """O6."""
+    step = decide_topic(before, TopicView(now=NOW, seen=seen))
+
+    if isinstance(step, WriteStatus):
+        assert () == wanted_actions(before, seen)
+        assert before.metadata.generation == step.status.observed_generation
+
+
+@given(declared(), shown())
+def test_a_status_reads_back_as_it_was_written(before: Topic, seen: KafkaTopic | None) -> None:
+    """Else every look would find a difference and write again (O7)."""
+    present, _ = converge(before, seen)
+    raw = {
+        "metadata": {
+            "namespace": "shop",
+            "name": "orders",
+            "uid": "u",
+            "resourceVersion": "1",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"clusterRef": {"name": "main"}, "partitions": 1, "replicationFactor": 1},
+        "status": {name: value for name, value in present.status.to_patch().items() if value is not None},
+    }
+
+    assert present.status == read_topic(raw).status
+    assert isinstance(present.status, TopicStatus)

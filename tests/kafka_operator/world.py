@@ -1,0 +1,138 @@
+"""The engine in a world of fakes, on virtual time: users act, the operator runs, dies and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from kafka_operator.admin.port import Admin
+from kafka_operator.engine.core import Core, build_core
+from kafka_operator.metrics import Metrics
+from tests.kafka_operator.fake_kafka import FakeKafka
+from tests.kafka_operator.fake_kube import START, FakeKube, WatchEvent
+from tests.kafka_operator.gate import Gate
+from tests.kafka_operator.makers import raw_cluster
+from tests.kafka_operator.virtual_time import run_virtually
+
+WATCH_DELAY_S = 0.01
+"""How late the watch brings what happened."""
+
+RESYNC_S = 120.0
+
+T = TypeVar("T")
+
+
+class World:
+    """One API server, one Kafka cluster at kafka:9092, and at most one operator."""
+
+    def __init__(self, gate: Gate | None = None) -> None:
+        self.gate = gate or Gate()
+        self.kube = FakeKube(self.gate)
+        self.kafka = FakeKafka(self.gate)
+        self.others: dict[str, FakeKafka] = {}
+        """Further clusters by bootstrap server."""
+        self.metrics = Metrics()
+        self.lose_watch_events = False
+        self._core: Core | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def core(self) -> Core:
+        """Return the engine that runs."""
+        assert self._core is not None, "the operator does not run"
+        return self._core
+
+    def start(self) -> None:
+        """Start the operator."""
+        loop = asyncio.get_running_loop()
+        self._core = build_core(
+            self.kube,
+            self._connect,
+            self.metrics,
+            namespaces=(),
+            resync_interval_s=RESYNC_S,
+            now=lambda: START + timedelta(seconds=loop.time()),
+            clock=loop.time,
+            rng=random.Random(1),
+        )
+        self.kube.watcher = self._watched
+        self._tasks = [asyncio.create_task(self._resync(self._core))]
+
+    async def kill(self) -> None:
+        """End the operator with nothing tidied up."""
+        self.kube.watcher = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._core is not None:
+            await self._core.close()
+        self._core = None
+
+    async def run(self, seconds: float) -> None:
+        """Let time pass; an operator that the gate killed is started again."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + seconds
+        while loop.time() < until_s:
+            await asyncio.sleep(min(0.05, until_s - loop.time()))
+            if self.gate.dead:
+                await self.kill()
+                self.gate.revive()
+                self.start()
+
+    async def until(self, condition: Callable[[], bool], seconds: float = 60.0) -> float:
+        """Let time pass until a condition holds; return how much did."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        while not condition():
+            assert loop.time() - began_s < seconds, f"not within {seconds} s"
+            await self.run(0.05)
+        return loop.time() - began_s
+
+    def state(self) -> tuple[dict[str, object], dict[str, object]]:
+        """Return what users of both see."""
+        return self.kube.state(), self.kafka.state()
+
+    def _connect(self, bootstrap_servers: Sequence[str]) -> Admin:
+        return self.others.get(bootstrap_servers[0], self.kafka)
+
+    def _watched(self, event: WatchEvent) -> None:
+        if self.lose_watch_events or self._core is None:
+            return
+        core = self._core
+
+        async def bring() -> None:
+            await asyncio.sleep(WATCH_DELAY_S)
+            await core.front.take(event.kind, event.type, event.object)
+
+        self._tasks.append(asyncio.create_task(bring()))
+
+    @staticmethod
+    async def _resync(core: Core) -> None:
+        await core.resync.run()
+
+
+@contextlib.asynccontextmanager
+async def running(gate: Gate | None = None, *, cluster: bool = True) -> AsyncIterator[World]:
+    """A world with the operator running and Cluster `main` applied."""
+    world = World(gate)
+    if cluster:
+        world.kube.apply(raw_cluster())
+    world.start()
+    try:
+        yield world
+    finally:
+        await world.kill()
+
+
+def in_virtual_time(test: Callable[[], Coroutine[Any, Any, T]]) -> Callable[[], T]:
+    """Make a test of a coroutine that runs on virtual time."""
+
+    def run() -> T:
+        return run_virtually(test())
+
+    run.__name__, run.__doc__, run.__module__ = test.__name__, test.__doc__, test.__module__
+    return run
