@@ -56,6 +56,17 @@ class Held:
             what="our controller in its place",
         )
 
+    def wait_until_known(self) -> None:
+        """Wait until every broker has heard of every other one and of the controller."""
+        everybody = {*BROKERS, self.controller.controller_id}
+        for broker in self.cluster.brokers.values():
+            admin = AdminClient({"bootstrap.servers": broker.address()})
+            wait_until(
+                lambda admin=admin: set(admin.list_topics(timeout=PATIENCE_S).brokers) == everybody,
+                timeout_s=PATIENCE_S,
+                what=f"everybody known to broker {broker.broker_id}",
+            )
+
     def wait_until_all_are_back(self, topic: str) -> None:
         """Wait until every replica of a topic is in sync again."""
         self.cluster.wait_until_in_sync(topic, timeout_s=PATIENCE_S)
@@ -72,6 +83,8 @@ def held() -> Iterator[Held]:
         try:
             controller.start()
             cluster.start_brokers()
-            yield Held(cluster, controller)
+            held = Held(cluster, controller)
+            held.wait_until_known()
+            yield held
         finally:
             controller.close()

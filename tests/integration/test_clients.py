@@ -39,7 +39,7 @@ def test_the_controller_is_listed_on_the_clients_listener(held: Held) -> None:
 def test_a_transaction_and_a_group_work(held: Held, through: str) -> None:
     """Idempotent, transactional and group clients (FindCoordinator, InitProducerId and JoinGroup may reach the controller)."""
     server = held.cluster.bootstrap() if through == "a broker" else held.controller.address(CLIENT)
-    topic = f"transacted-{through.split()[-1]}"
+    topic = f"transacted-{through.rsplit(maxsplit=1)[-1]}"
     held.create(topic)
     producer = Producer({"bootstrap.servers": server, "transactional.id": topic})
     producer.init_transactions(PATIENCE_S)

@@ -118,3 +118,10 @@ def test_a_frame_may_be_a_memoryview() -> None:
 
     assert codec.decode_request(bytes(frame)) == codec.decode_request(frame)
     assert codec.peek_header(bytes(frame)) == codec.peek_header(frame)
+
+
+def test_bytes_behind_a_requests_body_are_passed_over() -> None:
+    """Kafka never looks at them (RequestContext.parseRequest), and librdkafka leaves three behind its MetadataRequest 12."""
+    frame = codec.encode_request(ApiKey.METADATA, 12, 1, "rdkafka", {"topics": []})
+
+    assert codec.decode_request(frame) == codec.decode_request(frame + b"\x00\x00\x00")
