@@ -21,13 +21,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from controller_core.cluster.election_columns import Elections, elect_new, elect_offline
-from controller_core.cluster.propagation import full_metadata, lead_or_follow
+from controller_core.cluster.propagation import delete_left_replicas, full_metadata, lead_or_follow
 from controller_core.model.changes import (
     Announcement,
     BrokersObserved,
     DeletionBlocked,
     PartitionStates,
-    RemovalAnswered,
 )
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids
@@ -61,25 +60,23 @@ def decide_brokers_read(cluster: Cluster, event: BrokersRead) -> Decision[None]:
     added = tuple(sorted(set(read) - set(staying)))
     if not added and all(read[broker_id] == known for broker_id, known in cluster.brokers.items()):
         return decision(then=(AdvanceMoves(), AdvanceDeletions()))
-    sends = [_who_lives(staying), *([full_metadata(cluster, added)] if added else []), *_hosted_by(cluster, added)]
+    sends: list[Send] = [_who_lives(staying)]
+    if added:
+        left_behind = delete_left_replicas(cluster, cluster.moves, added)
+        sends += [full_metadata(cluster, added), *_hosted_by(cluster, added), *left_behind]
     return decision(BrokersObserved(event.brokers), sends=sends, then=LOOK_AT_EVERYTHING)
 
 
 def _take_out(cluster: Cluster, gone: set[int], event: BrokersRead) -> Decision[None]:
-    """Go on without brokers; what they were asked and had not answered, nobody waits for any more."""
+    """Go on without brokers. What they had been told and had not answered, those that bounced are told again."""
     staying = tuple(broker for broker in cluster.brokers.values() if broker.id not in gone)
-    moves = [
-        RemovalAnswered(*cluster.name_of(row), broker)
-        for row, move in cluster.moves.items()
-        for broker in gone.intersection(move.waiting)
-    ]
     deletions = [
         DeletionBlocked(name, f"brokers {sorted(gone)} are away")
         for name, deletion in cluster.deletions.items()
         if not gone.isdisjoint(deletion.waiting)
     ]
     told = _who_lives(tuple(sorted(broker.id for broker in staying)))
-    return decision(BrokersObserved(staying), *moves, *deletions, sends=[told], then=(Heal(), event))
+    return decision(BrokersObserved(staying), *deletions, sends=[told], then=(Heal(), event))
 
 
 def _who_lives(brokers: tuple[int, ...]) -> SendMetadata:

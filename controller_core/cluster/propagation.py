@@ -9,7 +9,7 @@ this follows from the committed change and never from the wish, so a refused wri
 Leaves out the StopReplica of deletions and of controlled shutdown: the deciding modules ask for these.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import numpy as np
 
@@ -29,16 +29,19 @@ def carry_out(cluster: Cluster, change: Change) -> tuple[Send, ...]:
     first_state = cluster.columns.partition_epoch[change.rows] == NO_EPOCH
     apply(cluster, change)
     sends = announce(cluster, change.rows, change.announcement, first_state)
-    return sends if change.replicas is None else (*sends, *_delete_left_replicas(cluster, change.rows))
+    if change.replicas is None:
+        return sends
+    return (*sends, *delete_left_replicas(cluster, change.rows.tolist(), cluster.brokers))
 
 
-def _delete_left_replicas(cluster: Cluster, rows: IntArray) -> Iterator[Send]:
-    """Tell the brokers that moved partitions leave behind to delete their replicas, one request a broker."""
+def delete_left_replicas(cluster: Cluster, rows: Iterable[int], brokers: Container[int]) -> Iterator[Send]:
+    """Tell those of the brokers that moved partitions leave behind to delete their replicas, one request a broker."""
     by_broker: dict[int, list[tuple[TopicPartition, int]]] = {}
-    for row in rows.tolist():
+    for row in rows:
         for broker in cluster.moves[row].waiting:
-            epoch = int(cluster.columns.leader_epoch[row])
-            by_broker.setdefault(broker, []).append((cluster.name_of(row), epoch))
+            if broker in brokers:
+                epoch = int(cluster.columns.leader_epoch[row])
+                by_broker.setdefault(broker, []).append((cluster.name_of(row), epoch))
     for broker, left in by_broker.items():
         names, epochs = zip(*left, strict=True)
         yield SendStopReplica(broker, names, epochs, delete=True)

@@ -9,7 +9,8 @@ Between the two, in order:
     PLANNED   written. The leader epoch is raised and replicas of the union are told, so that added ones start to fetch.
     UNION     waiting for the target in the ISR. For a cancelled move nothing is waited for: the origin was in service.
     REMOVING  leader and ISR within the target are written, the target's brokers are told, the removed ones are told to
-              delete. When all of these that are alive have answered, the end is written.
+              delete. When all of these that are alive have answered, the end is written. One that bounces is told again.
+              The partition is where it was to be, so this cannot be cancelled; another move may follow at once.
 
 Nothing but the lists is needed to go on after a change of controller: a move found written is PLANNED again, and every
 step may be done twice. Kafka's controller does not wait for the answers; we do, since a log left behind is found by nobody.
@@ -26,7 +27,7 @@ from controller_core.model.changes import Announcement, MovesFinished, MovesStar
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.errors import Failure
-from controller_core.model.events import AdvanceDeletions, AdvanceMoves, AlterReassignments, Event
+from controller_core.model.events import AdvanceDeletions, AdvanceMoves, AlterReassignments, Event, Heal
 from controller_core.model.ids import NO_EPOCH, NO_LEADER, TopicPartition
 from controller_core.model.move import Move, Replicas, Stage, plan_move, without
 from kafka_wire.errors import ErrorCode
@@ -54,7 +55,9 @@ def decide_alter_reassignments(cluster: Cluster, event: AlterReassignments) -> D
         if isinstance(planned, Move):
             moves.setdefault(partition.topic, {})[partition.partition] = planned
     changes = tuple(MovesStarted(topic, of_topic) for topic, of_topic in moves.items())
-    return Decision(changes, then=(AdvanceMoves(frozenset(moves)),) if moves else (), reply=results)
+    # A partition without a leader may have one now: a replica that lives is being added.
+    topics = frozenset(moves)
+    return Decision(changes, then=(Heal(topics), AdvanceMoves(topics)) if moves else (), reply=results)
 
 
 def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) -> Move | Failure | None:
@@ -65,25 +68,36 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
     if partition.topic in cluster.deletions:
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition is being deleted.")
     running = cluster.moves.get(row)
-    present = running.replicas if running else cluster.columns.replicas_of(row)
-    adding = running.adding if running else ()
+    isr = cluster.columns.isr_of(row)
     if target is None:
-        if running is None:
+        if running is None or running.stage is Stage.REMOVING:
             return Failure(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
         target = running.origin
-        if set(cluster.columns.isr_of(row)).isdisjoint(target):
+        if isr and set(isr).isdisjoint(target):
             words = f"The reassignment cannot be cancelled: none of the original replicas {list(target)} is in sync."
             return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
-    elif (failure := _refuse_target(cluster, present, target)) is not None:
+    present, adding = _present(cluster, row, running)
+    if (failure := _refuse_target(cluster, row, target)) is not None:
         return failure
     if target == (running.target if running else present):
         return None
     return plan_move(present, adding, target)
 
 
-def _refuse_target(cluster: Cluster, present: Replicas, target: Replicas) -> Failure | None:
+def _present(cluster: Cluster, row: int, running: Move | None) -> tuple[Replicas, Replicas]:
+    """Tell where a new move begins: the replicas, and which of them are not in service yet, or no longer."""
+    if running is None:
+        return cluster.columns.replicas_of(row), ()
+    if running.stage is not Stage.REMOVING:
+        return running.replicas, running.adding
+    # Replicas that were told to delete and have not answered stay in the lists, or nobody would ask for the answer.
+    return (*running.target, *running.waiting), running.waiting
+
+
+def _refuse_target(cluster: Cluster, row: int, target: Replicas) -> Failure | None:
     """Refuse a target that cannot be (KafkaController.validateReplicas). Only replicas that are new must be alive."""
     words = None
+    present = cluster.columns.replicas_of(row)
     if not target:
         words = "Empty replica list specified in partition reassignment."
     elif len(set(target)) != len(target):
@@ -137,7 +151,7 @@ def _narrow(cluster: Cluster, row: int, move: Move) -> NewState | None:
     """Leave the removed replicas, when the target can stand alone; None while it cannot."""
     isr = cluster.columns.isr_of(row)
     target_isr = without(isr, move.removing)
-    in_sync = bool(target_isr) if move.is_cancelled else set(move.target) <= set(isr)
+    in_sync = bool(target_isr) if move.returns_to_origin else set(move.target) <= set(isr)
     if not in_sync:
         return None
     leader = int(cluster.columns.leader[row])

@@ -11,6 +11,7 @@ from functools import singledispatch
 import numpy as np
 
 from controller_core.model.changes import (
+    Announcement,
     BrokersObserved,
     Change,
     DeletionBlocked,
@@ -101,10 +102,10 @@ def _(change: PartitionStates, cluster: Cluster) -> None:
     for row in _moving(cluster, change.rows):
         move = cluster.moves[row]
         if change.replicas is not None:
-            # Brokers that are away are not waited for: a restarted one is told its partitions anew.
+            # Brokers that are away are not waited for: they may never be back.
             waiting = tuple(replica for replica in move.removing if replica in cluster.brokers)
             cluster.moves[row] = Move(move.replicas, move.adding, move.removing, Stage.REMOVING, waiting)
-        elif move.stage is Stage.PLANNED:
+        elif move.stage is Stage.PLANNED and change.announcement is Announcement.LEADER_AND_ISR:
             cluster.moves[row] = Move(move.replicas, move.adding, move.removing, Stage.UNION)
 
 

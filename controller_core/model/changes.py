@@ -151,7 +151,7 @@ class MovesFinished:
 
 @dataclass(frozen=True, slots=True)
 class RemovalAnswered:
-    """A broker dropped (or will never answer for) its replica of a partition that moved away. In memory only."""
+    """A broker dropped, or cannot drop, its replica of a partition that moved away. In memory only."""
 
     topic: str
     partition: int

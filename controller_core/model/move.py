@@ -48,9 +48,18 @@ class Move:
         return without(self.replicas, self.adding)
 
     @property
-    def is_cancelled(self) -> bool:
-        """Whether all that the move was adding is to be removed again: the target is the origin."""
-        return bool(self.adding) and set(self.adding) <= set(self.removing)
+    def returns_to_origin(self) -> bool:
+        """Whether the target is the origin: the move was cancelled, or changes the order of replicas alone.
+
+        >>> plan_move((2, 3, 4, 1), (4,), (2, 3, 1)).returns_to_origin
+        True
+
+        A move that is changed while it runs may drop all that it was adding and yet not return.
+
+        >>> plan_move((2, 3, 4, 1), (4,), (2, 3)).returns_to_origin
+        False
+        """
+        return set(self.adding) == set(self.removing)
 
 
 def without(replicas: Sequence[int], others: Sequence[int]) -> Replicas:
