@@ -114,7 +114,7 @@ class MultiRead:
                 raise ZooKeeperError(f"a multi-read was answered by a result of the unknown type {kind}")
         if data[offset:] != _LAST:
             raise ZooKeeperError(f"a multi-read of {len(self._paths)} znodes was answered by more or fewer results")
-        return Answer(results, offset - start)
+        return Answer(results, len(data) - start)
 
 
 class MultiWrite:

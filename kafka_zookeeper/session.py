@@ -14,6 +14,7 @@ watches end with the connection, which their callbacks are told.
 import asyncio
 import enum
 import logging
+import struct
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
@@ -186,7 +187,7 @@ class ZooKeeperSession:
             return Refused(-1, RefusedReason.TOO_LARGE, detail)
         try:
             return outcome_of(await self._send(request))
-        except (ConnectionLostError, SessionLostError) as error:
+        except ZooKeeperError as error:
             return Unknown(str(error))
         except KazooException as error:
             return refusal_of(error)
@@ -224,6 +225,8 @@ class ZooKeeperSession:
                 raise ConnectionLostError("the connection broke before the answer came") from error
             except (SessionExpiredError, ConnectionClosedError, AuthFailedError) as error:
                 raise SessionLostError(f"the session ended before the answer came ({error!r})") from error
+            except (struct.error, ValueError) as error:
+                raise ZooKeeperError(f"the answer to {request} cannot be understood ({error!r})") from error
 
     async def _read(self, make_request: Callable[[], Any]) -> Any:
         """Send a read, again after each broken connection; None where there is no znode."""

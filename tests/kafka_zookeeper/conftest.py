@@ -1,0 +1,42 @@
+"""Sessions that end with their test, and a fake server for what a real one will not do on demand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from kafka_zookeeper.session import ZooKeeperSession
+from kafka_zookeeper.settings import ZooKeeperSettings
+from lab.zookeeper import ZooKeeperServer
+from tests.kafka_zookeeper.fake_zookeeper import FakeZooKeeper
+
+OpenSession = Callable[..., Awaitable[ZooKeeperSession]]
+
+
+@pytest.fixture
+async def open_session() -> AsyncIterator[OpenSession]:
+    """Open sessions by connect string; closed after the test."""
+    sessions: list[ZooKeeperSession] = []
+
+    async def opened(connect: str, session_timeout_ms: int = 10_000) -> ZooKeeperSession:
+        session = await ZooKeeperSession.connect(ZooKeeperSettings(connect, session_timeout_ms))
+        sessions.append(session)
+        return session
+
+    yield opened
+    await asyncio.gather(*(session.close() for session in sessions))
+
+
+@pytest.fixture
+async def session(open_session: OpenSession, zookeeper: ZooKeeperServer, chroot: str) -> ZooKeeperSession:
+    """A session on the shared ZooKeeper, under a chroot of this test's own."""
+    return await open_session(zookeeper.connect(chroot))
+
+
+@pytest.fixture
+async def fake() -> AsyncIterator[FakeZooKeeper]:
+    """A server that answers as its test says."""
+    server = FakeZooKeeper()
+    await server.start()
+    yield server
+    await server.stop()

@@ -1,0 +1,86 @@
+"""A ZooKeeper that speaks just enough of the protocol to misbehave: it opens sessions, and answers what it is told to."""
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import Callable
+
+CLOSE_SESSION, PING = -11, 11
+UNIMPLEMENTED = -6
+
+Answer = tuple[int, bytes] | None
+"""Error code and body; None closes the connection instead."""
+
+
+class FakeZooKeeper:
+    """One server; `answers` maps an opcode to what answers its body. What is not in it is left unanswered."""
+
+    def __init__(self) -> None:
+        self.answers: dict[int, Callable[[bytes], Answer]] = {}
+        self.seen: list[int] = []
+        """Opcodes, without pings."""
+        self.close_after_error = False
+        """As a server does with an opcode that it does not know."""
+        self.session_timeout_ms = 10_000
+        """What it grants; 0 tells a client that its session is over."""
+        self.connections = 0
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def start(self) -> None:
+        """Listen on a free port."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+
+    @property
+    def address(self) -> str:
+        """Return host:port."""
+        assert self._server
+        return f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    def drop_connections(self) -> None:
+        """Cut everybody off."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def stop(self) -> None:
+        """End the server and its connections."""
+        assert self._server
+        self._server.close()
+        self.drop_connections()
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await _packet(reader)
+            self.connections += 1
+            _send(writer, struct.pack("!iiqi16s?", 0, self.session_timeout_ms, 77, 16, b"p" * 16, False))
+            while await self._answer_one(await _packet(reader), writer):
+                await writer.drain()
+        self._writers.discard(writer)
+        writer.close()
+
+    async def _answer_one(self, packet: bytes, writer: asyncio.StreamWriter) -> bool:
+        xid, opcode = struct.unpack_from("!ii", packet)
+        if opcode == PING:
+            _send(writer, struct.pack("!iqi", -2, 1, 0))
+            return True
+        if opcode == CLOSE_SESSION:
+            _send(writer, struct.pack("!iqi", xid, 1, 0))
+            return False
+        self.seen.append(opcode)
+        if opcode not in self.answers:
+            return True
+        answer = self.answers[opcode](packet[8:])
+        if answer is None:
+            return False
+        _send(writer, struct.pack("!iqi", xid, 1, answer[0]) + answer[1])
+        return not (answer[0] and self.close_after_error)
+
+
+async def _packet(reader: asyncio.StreamReader) -> bytes:
+    return await reader.readexactly(struct.unpack("!i", await reader.readexactly(4))[0])
+
+
+def _send(writer: asyncio.StreamWriter, body: bytes) -> None:
+    writer.write(struct.pack("!i", len(body)) + body)

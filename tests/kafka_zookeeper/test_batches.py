@@ -1,0 +1,79 @@
+"""Packing groups of operations into transactions."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_zookeeper.protocol import MultiWrite
+from kafka_zookeeper.writes import (
+    ANY_VERSION,
+    Batch,
+    Check,
+    Create,
+    Delete,
+    Operation,
+    SetData,
+    operation_bytes,
+    plan_batches,
+)
+
+FENCE = Check("/controller_epoch", 3)
+PATHS = st.text("aé/", min_size=1, max_size=30).map(lambda text: f"/{text}")
+DATA = st.none() | st.binary(max_size=60)
+OPERATIONS: st.SearchStrategy[Operation] = st.one_of(
+    st.builds(Create, PATHS, DATA, st.booleans(), st.booleans()),
+    st.builds(SetData, PATHS, DATA, st.integers(-1, 9)),
+    st.builds(Delete, PATHS, st.integers(-1, 9)),
+    st.builds(Check, PATHS, st.integers(-1, 9)),
+)
+GROUPS = st.lists(st.lists(OPERATIONS, max_size=5), max_size=12)
+
+
+@given(groups=GROUPS, fence=st.sampled_from([FENCE, None]), most=st.integers(2, 8), most_bytes=st.integers(150, 900))
+def test_every_group_travels_whole_in_order_behind_the_fence(
+    groups: list[list[Operation]], fence: Check | None, most: int, most_bytes: int
+):
+    """A group is atomic, and the fence is the first operation of every transaction (invariant: every write is fenced)."""
+    batches = plan_batches(groups, fence, most, most_bytes)
+
+    head = [] if fence is None else [fence]
+    rebuilt = [[*head, *(operation for index in batch.groups for operation in groups[index])] for batch in batches]
+    assert rebuilt == [list(batch.operations) for batch in batches]
+    assert [index for index, group in enumerate(groups) if group] == [
+        index for batch in batches for index in batch.groups
+    ]
+
+
+@given(groups=GROUPS, most=st.integers(2, 8), most_bytes=st.integers(150, 900))
+def test_a_batch_passes_a_limit_only_for_a_group_of_its_own(groups: list[list[Operation]], most: int, most_bytes: int):
+    """The limits hold wherever holding them does not split a group."""
+    for batch in plan_batches(groups, FENCE, most, most_bytes):
+        fits = len(batch.operations) <= most and sum(map(operation_bytes, batch.operations)) <= most_bytes
+        assert fits or len(batch.groups) == 1
+
+
+@given(groups=GROUPS, most=st.integers(2, 8))
+def test_a_refusal_leads_to_the_group(groups: list[list[Operation]], most: int):
+    """Refused.index counts operations with the fence; the caller thinks in groups."""
+    for batch in plan_batches(groups, FENCE, most):
+        expected = [None, *(index for index in batch.groups for _ in groups[index])]
+        assert expected == [batch.group_at(index) for index in range(len(batch.operations))]
+        assert None is batch.group_at(-1)
+
+
+@given(operations=st.lists(OPERATIONS, max_size=5))
+def test_the_estimate_of_a_size_is_never_too_small(operations: list[Operation]):
+    """Batches are sized by the estimate; the packet must not be larger."""
+    assert MultiWrite(operations).size_bytes <= 8 + 9 + sum(map(operation_bytes, operations))
+
+
+def test_many_small_groups_share_few_transactions():
+    """200,000 partitions must not become 200,000 round trips."""
+    groups = [[SetData(f"/brokers/topics/t/partitions/{index}/state", b"{}", 0)] for index in range(1_000)]
+
+    assert [499, 499, 2] == [len(batch.groups) for batch in plan_batches(groups, FENCE)]
+
+
+def test_nothing_to_write_is_no_transaction():
+    """A fence alone would write nothing, and cost a round trip."""
+    assert [] == plan_batches([[], []], FENCE)
+    assert [Batch((Delete("/a", ANY_VERSION),), (1,), (0,))] == plan_batches([[], [Delete("/a", ANY_VERSION)]], None)

@@ -1,0 +1,169 @@
+"""The bytes of multi and multi-read. Answers are those that ZooKeeper 3.8.4 gave."""
+
+import pytest
+
+from kafka_zookeeper.errors import ZooKeeperError
+from kafka_zookeeper.outcomes import outcome_of
+from kafka_zookeeper.protocol import GET_CHILDREN, GET_DATA, MultiRead, MultiWrite, Node, ResultError, full_path
+from kafka_zookeeper.writes import Check, Committed, Create, Delete, Refused, RefusedReason, SetData
+
+LAST = "ffffffff 01 ffffffff"
+STAT = (
+    "0000000000000005 0000000000000009 0000018bcfe56800 0000018bcfe56801 00000003 00000001 00000000 00000000000000aa "
+    "00000002 00000001 0000000000000007"
+)
+"""czxid 5, mzxid 9, ctime, mtime, version 3, cversion 1, aversion 0, owner 0xaa, 2 bytes, 1 child, pzxid 7"""
+
+
+def packed(*parts: str) -> bytes:
+    """Return bytes written in hex, with blanks where they help the eye."""
+    return bytes.fromhex("".join(parts))
+
+
+def test_the_request_of_a_transaction():
+    """Each operation behind a header (type, not the last, -1); the chroot in front of each path; null data is -1."""
+    request = MultiWrite(
+        [Check("/e", 3), Create("/a", None, ephemeral=True), SetData("/b", b"xy", 7), Delete("/c", -1)], "/k"
+    )
+
+    expected = packed(
+        "0000000d 00 ffffffff 00000004 2f6b2f65 00000003",
+        "00000001 00 ffffffff 00000004 2f6b2f61 ffffffff",
+        "00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65 00000001",
+        "00000005 00 ffffffff 00000004 2f6b2f62 00000002 7879 00000007",
+        "00000002 00 ffffffff 00000004 2f6b2f63 ffffffff",
+        LAST,
+    )
+    assert expected == request.serialize()
+    assert len(expected) + 8 == request.size_bytes
+
+
+@pytest.mark.parametrize(("ephemeral", "sequential", "flags"), [(0, 0, 0), (1, 0, 1), (0, 1, 2), (1, 1, 3)])
+def test_the_flags_of_a_create(ephemeral: int, sequential: int, flags: int):
+    """CreateMode's numbers."""
+    body = MultiWrite([Create("/a", b"", bool(ephemeral), bool(sequential))]).serialize()
+
+    assert flags.to_bytes(4) == body[-13:-9]
+
+
+def test_the_answer_of_a_transaction_that_committed():
+    """A check and a delete have no result, a create its path, a setData its stat."""
+    request = MultiWrite([Check("/e", 3), Create("/a", None), SetData("/b", b"xy", 2), Delete("/c", -1)])
+    answer = packed(
+        "0000000d 00 00000000",
+        "00000001 00 00000000 00000002 2f61",
+        f"00000005 00 00000000 {STAT}",
+        "00000002 00 00000000",
+        LAST,
+    )
+
+    results = request.deserialize(b"head" + answer, 4)
+
+    assert [None, "/a", 3, None] == results
+    assert Committed((None, "/a", 3, None)) == outcome_of(results)
+
+
+def test_the_answer_of_a_transaction_that_was_refused():
+    """All results are errors: 0 before the culprit, -2 after it."""
+    request = MultiWrite([Check("/e", 3), Create("/a", None), Delete("/c", -1)])
+    answer = packed(
+        "ffffffff 00 00000000 00000000",
+        "ffffffff 00 ffffff92 ffffff92",
+        "ffffffff 00 fffffffe fffffffe",
+        LAST,
+    )
+
+    results = request.deserialize(answer, 0)
+
+    assert [ResultError(0), ResultError(-110), ResultError(-2)] == results
+    assert Refused(1, RefusedReason.NODE_EXISTS, "NodeExistsError") == outcome_of(results)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (-101, RefusedReason.NO_NODE),
+        (-102, RefusedReason.NO_AUTH),
+        (-103, RefusedReason.BAD_VERSION),
+        (-108, RefusedReason.OTHER),
+        (-110, RefusedReason.NODE_EXISTS),
+        (-111, RefusedReason.NOT_EMPTY),
+        (-125, RefusedReason.OTHER),
+    ],
+)
+def test_reasons_by_code(code: int, reason: RefusedReason):
+    """KeeperException.Code."""
+    outcome = outcome_of([ResultError(0), ResultError(code), ResultError(-2)])
+
+    assert isinstance(outcome, Refused)
+    assert (1, reason) == (outcome.index, outcome.reason)
+
+
+def test_a_refusal_without_a_culprit_names_none():
+    """Never seen; it must not be taken for a success."""
+    assert Refused(-1, RefusedReason.OTHER, "error codes [0, -2]") == outcome_of([ResultError(0), ResultError(-2)])
+
+
+def test_the_request_of_a_multi_read():
+    """No watch can be asked for: the byte behind each path is 0."""
+    expected = packed("00000004 00 ffffffff 00000002 2f61 00", "00000004 00 ffffffff 00000002 2f62 00", LAST)
+
+    assert expected == MultiRead(GET_DATA, ["/a", "/b"]).serialize()
+
+
+def test_the_answer_of_a_multi_read():
+    """Each znode has an outcome of its own; null data and empty data are two things."""
+    answer = packed(
+        f"00000004 00 00000000 00000002 7879 {STAT}",
+        "ffffffff 00 ffffff9b ffffff9b",
+        f"00000004 00 00000000 ffffffff {STAT}",
+        f"00000004 00 00000000 00000000 {STAT}",
+        LAST,
+    )
+
+    results = MultiRead(GET_DATA, ["/a", "/b", "/c", "/d"]).deserialize(answer, 0).results
+
+    assert [
+        Node(b"xy", 3, 5, 9, 0xAA),
+        ResultError(-101),
+        Node(None, 3, 5, 9, 0xAA),
+        Node(b"", 3, 5, 9, 0xAA),
+    ] == results
+
+
+def test_the_answer_of_a_multi_read_of_children():
+    """A row of names."""
+    answer = packed("00000008 00 00000000 00000002 00000001 62 00000001 61", "00000008 00 00000000 00000000", LAST)
+
+    read = MultiRead(GET_CHILDREN, ["/a", "/b"]).deserialize(answer, 0)
+
+    assert [["b", "a"], []] == read.results
+    assert len(answer) == read.size_bytes
+
+
+@pytest.mark.parametrize("answer", [packed(LAST), packed("00000009 00 00000000 00000000", LAST)])
+def test_an_answer_to_something_else_is_an_error(answer: bytes):
+    """Results that do not fit the question must not be handed on as if they did."""
+    with pytest.raises(ZooKeeperError):
+        MultiRead(GET_DATA, ["/a"]).deserialize(answer, 0)
+    with pytest.raises(ZooKeeperError):
+        MultiWrite([Delete("/a", 0)]).deserialize(answer + packed(LAST), 0)
+
+
+def test_requests_do_not_show_what_they_carry():
+    """Some znodes hold credentials, and requests get into logs."""
+    assert "secret" not in repr(MultiWrite([Create("/config/users/u", b"secret")]))
+
+
+@pytest.mark.parametrize(
+    ("chroot", "path", "expected"), [("", "/", "/"), ("", "/a", "/a"), ("/k", "/", "/k"), ("/k", "/a", "/k/a")]
+)
+def test_the_chroot_is_put_in_front(chroot: str, path: str, expected: str):
+    """Its own root is the chroot itself."""
+    assert expected == full_path(chroot, path)
+
+
+def test_a_path_without_its_slash_is_refused():
+    """Behind a chroot it would name the chroot's neighbour."""
+    with pytest.raises(ValueError, match="must begin with a slash"):
+        full_path("/k", "a")

@@ -1,0 +1,159 @@
+"""How many znodes are asked for at once, and what is done when the connection breaks."""
+
+from collections import deque
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_zookeeper import reads
+from kafka_zookeeper.errors import ConnectionLostError, ZooKeeperError
+from kafka_zookeeper.protocol import GET_DATA, Answer, Node, ResultError
+from kafka_zookeeper.reads import (
+    MAX_LOSSES,
+    MultiReadUnsupportedError,
+    RequestSize,
+    multi_children,
+    multi_get,
+    take_request,
+)
+
+
+class FakeSender:
+    """Znodes that hold their own paths; some are missing, and requests past `most` break the connection."""
+
+    chroot = "/k"
+
+    def __init__(self, most: int = 10**9, size_bytes: int = 100, *, supported: bool = True) -> None:
+        self.most, self.size_bytes, self.supported = most, size_bytes, supported
+        self.asked: list[int] = []
+        self.singles = 0
+
+    async def read_many(self, kind: int, paths: Sequence[str]) -> Answer:
+        if not self.supported:
+            raise MultiReadUnsupportedError
+        self.asked.append(len(paths))
+        if len(paths) > self.most:
+            raise ConnectionLostError
+        return Answer([self._result(kind, path) for path in paths], self.size_bytes * len(paths))
+
+    def _result(self, kind: int, path: str) -> Node | list[str] | ResultError:
+        if path.endswith("/missing"):
+            return ResultError(-101)
+        if path.endswith("/secret"):
+            return ResultError(-102)
+        return Node(path.encode(), 0, 1, 1, 0) if kind == GET_DATA else [f"{path}/b", f"{path}/a"]
+
+    async def get(self, path: str) -> Node | None:
+        self.singles += 1
+        result = self._result(GET_DATA, path)
+        return result if isinstance(result, Node) else None
+
+    async def children(self, path: str) -> list[str] | None:
+        self.singles += 1
+        result = self._result(0, path)
+        return result if isinstance(result, list) else None
+
+
+PATHS = [f"/{number}" for number in range(3_000)]
+
+
+async def test_answers_come_in_the_order_asked_for():
+    """However they were batched; a missing znode is None."""
+    nodes = await multi_get(FakeSender(), [*PATHS, "/missing"])
+
+    assert [path.encode() for path in PATHS] == [node.data for node in nodes[:-1] if node]
+    assert nodes[-1] is None
+
+
+async def test_children_are_sorted():
+    """ZooKeeper gives them in no order."""
+    assert [["/x/a", "/x/b"], None] == await multi_children(FakeSender(), ["/x", "/missing"])
+
+
+@pytest.mark.parametrize("sender", [FakeSender(), FakeSender(supported=False)])
+async def test_nothing_asked_for_is_nothing_sent(sender: FakeSender):
+    """A cluster without topics."""
+    assert [] == await multi_get(sender, [])
+    assert [] == sender.asked
+
+
+async def test_requests_begin_small_and_grow():
+    """How heavy znodes are is known only from the first ones."""
+    sender = FakeSender()
+    await multi_get(sender, PATHS)
+
+    assert reads.FIRST_PATHS_PER_REQUEST == sender.asked[0]
+    assert reads.MAX_PATHS_PER_REQUEST == max(sender.asked)
+
+
+async def test_heavy_znodes_are_asked_for_few_at_a_time():
+    """50 znodes of 900 kB in one answer took a small server's memory."""
+    sender = FakeSender(size_bytes=900_000)
+    await multi_get(sender, PATHS[:200])
+
+    assert {reads.FIRST_PATHS_PER_REQUEST, 1} == set(sender.asked)
+
+
+async def test_a_broken_connection_makes_requests_smaller():
+    """Perhaps the request was too large for this server."""
+    sender = FakeSender(most=20)
+
+    nodes = await multi_get(sender, PATHS)
+
+    assert [path.encode() for path in PATHS] == [node.data for node in nodes if node]
+
+
+async def test_a_connection_that_always_breaks_ends_the_read():
+    """A bound on everything."""
+    sender = FakeSender(most=0)
+
+    with pytest.raises(ConnectionLostError):
+        await multi_get(sender, PATHS)
+    assert MAX_LOSSES < len(sender.asked) <= MAX_LOSSES + reads.REQUESTS_IN_FLIGHT
+
+
+async def test_an_error_that_is_not_absence_is_raised():
+    """A znode that may not be read is not a missing one."""
+    with pytest.raises(ZooKeeperError, match="reading /a/secret was refused"):
+        await multi_get(FakeSender(), ["/x", "/a/secret"])
+
+
+async def test_an_old_server_is_read_one_by_one():
+    """ZooKeeper before 3.6."""
+    sender = FakeSender(supported=False)
+
+    nodes = await multi_get(sender, [*PATHS[:300], "/missing"])
+
+    assert [path.encode() for path in PATHS[:300]] == [node.data for node in nodes if node]
+    assert nodes[-1] is None
+    assert [["/x/a", "/x/b"]] == await multi_children(sender, ["/x"])
+    assert 302 == sender.singles
+
+
+@given(lengths=st.lists(st.integers(1, 300_000), max_size=8), most=st.integers(1, 5), accent=st.booleans())
+def test_a_request_is_within_its_bytes(lengths: list[int], most: int, accent: bool):
+    """A server cuts the connection at 1 MiB; one path alone is sent whatever it weighs."""
+    paths = [("é" if accent else "e") * length for length in lengths]
+    waiting, taken = deque(range(len(paths))), []
+    while waiting:
+        taken.append(take_request(waiting, paths, most, 10))
+
+    assert list(range(len(paths))) == [place for places in taken for place in places]
+    for places in taken:
+        size = sum(len(paths[place].encode()) + 10 + reads.REQUEST_OVERHEAD_BYTES for place in places)
+        assert len(places) <= most
+        assert len(places) == 1 or size <= reads.MAX_REQUEST_BYTES
+
+
+@given(answers=st.lists(st.tuples(st.integers(1, 500), st.integers(1, 10**7)), max_size=10))
+def test_sizes_stay_within_their_limits(answers: list[tuple[int, int]]):
+    """Whatever was answered."""
+    size = RequestSize()
+    for paths, size_bytes in answers:
+        size.answered(paths, size_bytes)
+        assert 1 <= size.paths <= reads.MAX_PATHS_PER_REQUEST
+        assert size.paths == 1 or size.paths * size_bytes / paths <= reads.TARGET_ANSWER_BYTES
+        size.lost()
+        assert size.paths >= 1

@@ -1,0 +1,260 @@
+"""One session's life on a real ZooKeeper."""
+
+import asyncio
+import logging
+import socket
+import threading
+from dataclasses import replace
+
+import pytest
+from kazoo.client import KazooClient
+
+from kafka_zookeeper.errors import ConnectFailedError, SessionLostError, ZooKeeperError
+from kafka_zookeeper.session import SessionState, ZooKeeperSession, ensure_chroot
+from kafka_zookeeper.settings import ZooKeeperSettings
+from kafka_zookeeper.writes import ANY_VERSION, Check, Committed, Create, Delete, SetData, Unknown
+from lab.zookeeper import ZooKeeperServer, zookeeper_server
+from tests.kafka_zookeeper.conftest import OpenSession
+from tests.kafka_zookeeper.fake_zookeeper import FakeZooKeeper
+
+pytestmark = pytest.mark.zookeeper
+
+
+async def state_of(session: ZooKeeperSession, wanted: SessionState) -> None:
+    """Wait until a session is in a state."""
+    reached = asyncio.Event()
+    session.on_state(lambda state: reached.set() if state is wanted else None)
+    if session.state is not wanted:
+        await reached.wait()
+
+
+def end_from_elsewhere(session: ZooKeeperSession, server: ZooKeeperServer) -> None:
+    """Have a second client take the session over by its password and close it: ZooKeeper's own way to expire one."""
+    thief = KazooClient(server.address, client_id=session._client.client_id)
+    thief.start()
+    thief.stop()
+    thief.close()
+
+
+async def test_a_znode_is_read_with_what_the_controller_needs_of_it(session: ZooKeeperSession):
+    """Data (null or empty are two things), version, the transactions of creation and change, and the owner."""
+    await session.multi([Create("/null", None), Create("/empty", b""), Create("/mine", b"1", ephemeral=True)])
+    await session.multi([SetData("/mine", b"2", 0)])
+
+    null, empty, mine = [await session.get(path) for path in ("/null", "/empty", "/mine")]
+
+    assert null
+    assert empty
+    assert mine
+    assert (None, 0, 0) == (null.data, null.version, null.ephemeral_owner)
+    assert b"" == empty.data
+    assert (b"2", 1, session.session_id) == (mine.data, mine.version, mine.ephemeral_owner)
+    assert mine.czxid == null.czxid
+    assert mine.mzxid > mine.czxid
+
+
+async def test_a_missing_znode_is_none(session: ZooKeeperSession):
+    """Absence is an answer, not an error."""
+    assert [None, None, False] == [await session.get("/x"), await session.children("/x"), await session.exists("/x")]
+    assert await session.exists("/")
+
+
+async def test_children_are_sorted_names(session: ZooKeeperSession):
+    """Sequential znodes come in the order of their making."""
+    await session.multi([Create("/p", None)])
+    for _ in range(12):
+        await session.multi([Create("/p/n-", None, sequential=True)])
+
+    assert [f"n-{number:010}" for number in range(12)] == await session.children("/p")
+
+
+async def test_the_chroot_is_in_front_of_everything(
+    session: ZooKeeperSession, open_session: OpenSession, zookeeper: ZooKeeperServer, chroot: str
+):
+    """Any chroot (zookeeper.connect); from inside it cannot be seen, in results neither."""
+    root = await open_session(zookeeper.address)
+
+    result = await session.multi([Create("/a-", b"x", sequential=True), Create("/b", None)])
+
+    assert Committed(("/a-0000000000", "/b")) == result
+    assert ["a-0000000000", "b"] == await session.children("/")
+    assert ["a-0000000000", "b"] == await root.children(chroot)
+    assert b"x" == zookeeper.read(f"{chroot}/a-0000000000")
+
+
+async def test_a_chroot_is_made_where_it_is_missing(open_session: OpenSession, zookeeper: ZooKeeperServer, chroot: str):
+    """As a broker does at its start; its znodes have no data, and making it again changes nothing."""
+    settings = ZooKeeperSettings(zookeeper.connect(f"{chroot}/deep/er"))
+    await asyncio.gather(ensure_chroot(settings), ensure_chroot(settings))
+    await ensure_chroot(settings)
+    await ensure_chroot(settings.without_chroot())
+
+    session = await open_session(settings.connect)
+
+    assert [] == await session.children("/")
+    outside = await open_session(zookeeper.connect(chroot))
+    node = await outside.get("/deep")
+    assert node
+    assert (None, 0) == (node.data, node.version)
+
+
+async def test_a_path_that_cannot_be_made_is_an_error(session: ZooKeeperSession):
+    """Below an ephemeral znode there is nothing."""
+    await session.multi([Create("/mine", None, ephemeral=True)])
+
+    with pytest.raises(ZooKeeperError, match=r"/mine/a cannot be created"):
+        await session.ensure_path("/mine/a")
+
+
+async def test_closing_ends_the_session_at_once(session: ZooKeeperSession, open_session: OpenSession):
+    """Its ephemeral znodes go with it: the next controller need not wait for a time-out."""
+    other = await open_session(session.settings.connect)
+    await other.multi([Create("/mine", None, ephemeral=True)])
+    heard: list[SessionState] = []
+    other.on_state(heard.append)
+
+    await other.close()
+
+    assert not await session.exists("/mine")
+    assert [SessionState.LOST] == heard
+    with pytest.raises(SessionLostError):
+        await other.get("/mine")
+    assert isinstance(await other.multi([Check("/mine", 0)]), Unknown)
+    await other.close()
+
+
+async def test_a_lost_session_stays_lost(session: ZooKeeperSession, zookeeper: ZooKeeperServer):
+    """Nothing is ever done in its name under another session: what it held, it holds no more."""
+    heard: list[SessionState] = []
+    session.on_state(heard.append)
+    session_id = session.session_id
+
+    await asyncio.to_thread(end_from_elsewhere, session, zookeeper)
+    await state_of(session, SessionState.LOST)
+
+    assert SessionState.LOST is heard[-1]
+    assert SessionState.LOST not in heard[:-1]
+    with pytest.raises(SessionLostError):
+        await session.get("/")
+    with pytest.raises(SessionLostError):
+        await session.multi_get(["/"])
+    assert isinstance(await session.multi([Create("/x", None, ephemeral=True)]), Unknown)
+    assert (SessionState.LOST, session_id) == (session.state, session.session_id)
+    dump = await asyncio.to_thread(zookeeper.four_letters, "dump")
+    assert f"{session_id & 0xFFFFFFFFFFFFFFFF:#x}" not in dump
+
+
+async def test_reads_outlast_a_restart_of_the_server(open_session: OpenSession):
+    """The session lives on: a read waits for the connection, and what was ephemeral is still there."""
+    with zookeeper_server() as server:
+        session = await open_session(server.address)
+        await session.multi([Create("/mine", b"1", ephemeral=True)])
+        session_id = session.session_id
+
+        await asyncio.to_thread(server.stop)
+        await state_of(session, SessionState.SUSPENDED)
+        reading = asyncio.gather(session.get("/mine"), session.children("/"), session.multi_get(["/mine", "/no"]))
+        await asyncio.to_thread(server.start)
+        mine, children, many = await reading
+
+        assert mine
+        assert (b"1", session_id) == (mine.data, mine.ephemeral_owner)
+        assert ["mine", "zookeeper"] == children
+        assert [mine, None] == many
+        assert (SessionState.CONNECTED, session_id) == (session.state, session.session_id)
+        await session.close()
+
+
+async def test_a_session_that_outlived_its_time_is_lost(open_session: OpenSession):
+    """A server that comes back after the session's time tells us so; the lost session takes no new one."""
+    with zookeeper_server() as server:
+        session = await open_session(server.address, session_timeout_ms=1_000)
+        witness = await open_session(server.address, session_timeout_ms=30_000)
+        await session.multi([Create("/mine", None, ephemeral=True)])
+        gone = asyncio.Event()
+        await witness.exists("/mine", watch=lambda _event: gone.set())
+
+        # A client that neither pings nor reads: the server expires its session by itself.
+        stuck = _Stuck(asyncio.get_running_loop())
+        session._client._call(stuck, None)
+        await stuck.entered.wait()
+        await gone.wait()
+        stuck.release()
+        await state_of(session, SessionState.LOST)
+
+        assert not await witness.exists("/mine")
+
+
+class _Stuck:
+    """A request whose serialization blocks kazoo's thread, as a stopped process or a stalled machine would."""
+
+    type = 4
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.entered = asyncio.Event()
+        self._loop = loop
+        self._released = threading.Event()
+
+    def release(self) -> None:
+        self._released.set()
+
+    def serialize(self) -> bytes:
+        self._loop.call_soon_threadsafe(self.entered.set)
+        self._released.wait(60)
+        return b"\0\0\0\1/\0"
+
+
+async def test_no_server_is_an_error_in_words():
+    """Cluster unreachable: the message says where we knocked."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        connect = f"127.0.0.1:{taken.getsockname()[1]}/kafka"
+
+        with pytest.raises(ConnectFailedError, match=f"no session with ZooKeeper at {connect} after 300 ms"):
+            await ZooKeeperSession.connect(ZooKeeperSettings(connect, connect_timeout_ms=300))
+
+
+async def test_one_server_of_many_is_enough(open_session: OpenSession, zookeeper: ZooKeeperServer):
+    """The others may be down, or swallow packets."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        dead = taken.getsockname()[1]
+
+        session = await open_session(f"127.0.0.1:{dead},{zookeeper.address},127.0.0.1:{dead}")
+
+        assert await session.exists("/")
+
+
+async def test_a_refused_session_is_an_error(fake: FakeZooKeeper):
+    """A server that ends every session at once."""
+    fake.session_timeout_ms = 0
+
+    with pytest.raises(ConnectFailedError):
+        await ZooKeeperSession.connect(ZooKeeperSettings(fake.address, connect_timeout_ms=500))
+
+
+async def test_a_cancelled_caller_harms_nobody_else(session: ZooKeeperSession):
+    """The answer of a request that nobody waits for is dropped; the others get theirs."""
+    await session.multi([Create("/x", b"1")])
+    tasks = [asyncio.create_task(session.get("/x")) for _ in range(200)]
+    await asyncio.sleep(0)
+    for task in tasks[::2]:
+        task.cancel()
+
+    nodes = await asyncio.gather(*tasks[1::2])
+
+    assert {b"1"} == {node.data for node in nodes if node}
+
+
+async def test_nothing_of_a_znode_gets_into_the_log(session: ZooKeeperSession, caplog: pytest.LogCaptureFixture):
+    """Znodes hold credentials (SCRAM), requests carry them, and a session has a password."""
+    with caplog.at_level(1):
+        await session.multi([Create("/secret-name", b"secret-data"), Delete("/secret-name", ANY_VERSION)])
+        await session.get("/secret-name")
+        other = await ZooKeeperSession.connect(replace(session.settings))
+        await other.close()
+
+    assert "secret-data" not in caplog.text
+    assert "passwd" not in caplog.text
+    assert "ZooKeeper session connected" in caplog.text
+    assert logging.ERROR not in {record.levelno for record in caplog.records}

@@ -1,0 +1,43 @@
+"""Connect strings and timings."""
+
+import pytest
+
+from kafka_zookeeper.settings import Address, ZooKeeperSettings, parse_connect
+
+
+@pytest.mark.parametrize(
+    ("connect", "addresses", "chroot"),
+    [
+        ("zk", [("zk", 2181)], ""),
+        ("zk:2182", [("zk", 2182)], ""),
+        ("a:1,b:2,c", [("a", 1), ("b", 2), ("c", 2181)], ""),
+        ("a:1, b:2/kafka", [("a", 1), ("b", 2)], "/kafka"),
+        ("a:1/kafka/east/", [("a", 1)], "/kafka/east"),
+        ("a:1/", [("a", 1)], ""),
+        ("[::1]:2182/k", [("::1", 2182)], "/k"),
+    ],
+)
+def test_a_connect_string_is_kafkas(connect: str, addresses: list[tuple[str, int]], chroot: str):
+    """As zookeeper.connect: the chroot comes once, behind the last host."""
+    assert (tuple(Address(*each) for each in addresses), chroot) == parse_connect(connect)
+
+
+@pytest.mark.parametrize(
+    "connect", ["", ",", "a:1,", "a:x", "a:0", "a:70000", "u@a:1", "a?x", "a:1//k", "a:1/k/../j", "a:1/."]
+)
+def test_a_connect_string_that_cannot_be_right_is_refused(connect: str):
+    """Before anything is opened, and in words."""
+    with pytest.raises(ValueError, match="connect string"):
+        ZooKeeperSettings(connect)
+
+
+@pytest.mark.parametrize(("name", "value"), [("session_timeout_ms", 999), ("connect_timeout_ms", 0)])
+def test_timings_that_cannot_work_are_refused(name: str, value: int):
+    """The message names the setting."""
+    with pytest.raises(ValueError, match=name):
+        ZooKeeperSettings("a", **{name: value})
+
+
+def test_the_root_has_the_same_settings():
+    """For making the chroot itself."""
+    assert ZooKeeperSettings("a:1,b:2", 5_000) == ZooKeeperSettings("a:1,b:2/k/l", 5_000).without_chroot()
