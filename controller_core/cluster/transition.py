@@ -242,7 +242,18 @@ def _check_states(cluster: Cluster, change: PartitionStates) -> None:
     assert bool((_contained(change.isr, replicas) & (change.isr != NOBODY).any(axis=1)).all()), (
         "C2: an ISR outside its replicas"
     )
-    assert bool((change.leader_epoch >= columns.leader_epoch[rows]).all()), "C4: a leader epoch that falls"
+    assert not _any_twice(change.isr), "C3: a replica twice in an ISR"
+    assert not _any_twice(replicas), "C3: a replica twice among the replicas"
+    before = columns.leader_epoch[rows]
+    # The leader that asked for its ISR keeps its epoch; whoever is told to lead or follow needs a higher one to listen.
+    asked = change.announcement is Announcement.METADATA
+    grows = change.leader_epoch == before if asked else change.leader_epoch > before
+    assert bool(grows.all()), "C4: a leader epoch that does not grow"
+
+
+def _any_twice(ids: IntArray) -> bool:
+    ordered = np.sort(ids, axis=1)
+    return bool(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOBODY)).any())
 
 
 def _contained(inner: IntArray, outer: IntArray) -> BoolArray:

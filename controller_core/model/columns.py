@@ -108,6 +108,8 @@ class PartitionColumns:
         controller_epoch: IntArray | int,
     ) -> None:
         """Set leader, epochs and ISR: shapes (rows,), ISR (rows, any width)."""
+        # A state that was written by hand may name a leader that is in no list: it is asked for all the same.
+        self.note_ids(leader)
         self.note_ids(isr)
         self._fit(isr.shape[1])
         self.leader[rows] = leader
@@ -181,9 +183,10 @@ class PartitionColumns:
 
     def note_ids(self, ids: IntArray) -> None:
         """Learn of broker ids, so that flags reach that far. Ids over MAX_BROKER_ID are refused: ValueError."""
-        self._highest_id = max(self._highest_id, int(ids.max(initial=0)))
-        if self._highest_id > MAX_BROKER_ID:
-            raise ValueError(f"broker id {self._highest_id} is over the largest that is handled, {MAX_BROKER_ID}")
+        highest = int(ids.max(initial=0))
+        if highest > MAX_BROKER_ID:
+            raise ValueError(f"broker id {highest} is over the largest that is handled, {MAX_BROKER_ID}")
+        self._highest_id = max(self._highest_id, highest)
 
 
 def keep_ids(ids: IntArray, kept: BoolArray) -> IntArray:

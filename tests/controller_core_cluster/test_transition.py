@@ -1,0 +1,71 @@
+"""`apply` stops the controller rather than make a state true that must never be (C1 to C4)."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from controller_core.cluster.states import NewState, partition_states
+from controller_core.cluster.transition import apply
+from controller_core.model.changes import Announcement
+from tests.controller_core_cluster.driver import Driver, State, cluster_with
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Three brokers; orders-0 on two of them, led by broker 1 under epoch 0."""
+    return cluster_with([1, 2, 3], {"orders": [[1, 2]]})
+
+
+def put(driver: Driver, announcement: Announcement = Announcement.LEADER_AND_ISR, **state: Any) -> None:
+    """Apply a state of orders-0 that nobody decided."""
+    whole: dict[str, Any] = {"leader": 1, "leader_epoch": 1, "isr": (1, 2)} | state
+    change = partition_states([NewState(driver.row("orders-0"), **whole)], announcement)
+    assert change is not None
+    apply(driver.cluster, change)
+
+
+def test_a_sound_state_is_made_true(driver: Driver) -> None:
+    """The baseline of the refusals below."""
+    put(driver)
+
+    assert 1 == driver.cluster.columns.leader_epoch[driver.row("orders-0")]
+
+
+@pytest.mark.parametrize(
+    ("invariant", "state"),
+    [
+        ("C1", {"leader": 2, "isr": (1,)}),
+        ("C1", {"leader": 3, "isr": (1, 2)}),
+        ("C2", {"isr": (1, 3)}),
+        ("C2", {"leader": -1, "isr": ()}),
+        ("C3", {"isr": (1, 1)}),
+        ("C3", {"isr": (1,), "replicas": (1, 1)}),
+        ("C4", {"leader_epoch": 0}),
+        ("C4", {"leader_epoch": -1}),
+    ],
+)
+def test_an_unsound_state_stops_the_controller(driver: Driver, invariant: str, state: dict[str, Any]) -> None:
+    """TIGER_STYLE: invariants are asserted in production, in the control plane."""
+    with pytest.raises(AssertionError, match=invariant):
+        put(driver, **state)
+    assert State(1, 0, (1, 2)) == driver.state("orders-0")
+
+
+def test_an_isr_that_its_leader_asked_for_comes_under_the_same_leader_epoch(driver: Driver) -> None:
+    """KIP-497: a leader that were given another epoch without hearing of it would be fenced."""
+    with pytest.raises(AssertionError, match="C4"):
+        put(driver, Announcement.METADATA, leader_epoch=1, isr=(1,))
+
+
+def test_a_change_can_be_taken_in_part() -> None:
+    """The store writes some rows of a change and not others: those that were written keep their columns."""
+    rows = [NewState(row, row, 1, (row, 9), replicas=(row, 9), unclean=row == 2) for row in range(3)]
+    change = partition_states(rows, Announcement.LEADER_AND_ISR)
+    assert change is not None
+    taken = change.take(np.array([0, 2], dtype=np.int32))
+
+    assert ([0, 2], [0, 2], [[0, 9], [2, 9]]) == (taken.rows.tolist(), taken.leader.tolist(), taken.isr.tolist())
+    assert taken.replicas is not None
+    assert taken.unclean is not None
+    assert ([[0, 9], [2, 9]], [False, True]) == (taken.replicas.tolist(), taken.unclean.tolist())
