@@ -26,7 +26,8 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Write a record."""
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
-        document = {"time": stamp, "level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        document: dict[str, object] = {"time": stamp, "level": record.levelname, "logger": record.name}
+        document["message"] = record.getMessage()
         document |= {key: value for key, value in _extras(record).items() if key not in document}
         if record.exc_info:
             document["exception"] = self.formatException(record.exc_info)

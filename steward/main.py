@@ -95,6 +95,9 @@ def operator(
         list[str] | None,
         typer.Option(envvar="STEWARD_NAMESPACES", help="Namespace to serve, may be repeated; all by default."),
     ] = None,
+    listen_address: Annotated[
+        str, typer.Option(envvar="STEWARD_LISTEN_ADDRESS", help="Address of metrics and probes; 0.0.0.0 in a pod.")
+    ] = "127.0.0.1",
     metrics_port: Annotated[int, typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535)] = 9405,
     health_port: Annotated[int, typer.Option(envvar="STEWARD_HEALTH_PORT", min=0, max=65535)] = 9406,
     resync_interval_s: Annotated[
@@ -104,16 +107,20 @@ def operator(
     log_level: LogLevelOption = "INFO",
 ) -> None:
     """Run the Kubernetes operator: Topic, Reassignment and Cluster resources."""
-    from steward.operator_command import run_operator  # noqa: PLC0415 - see the module
+    from kafka_operator.run import run  # noqa: PLC0415 - see the module
+    from kafka_operator.settings import OperatorSettings  # noqa: PLC0415
 
     _logs(log_format, log_level)
     raise typer.Exit(
-        run_operator(
-            kubeconfig=kubeconfig,
-            context=context,
-            namespaces=tuple(namespace or ()),
-            metrics_port=metrics_port,
-            health_port=health_port,
-            resync_interval_s=resync_interval_s,
+        run(
+            OperatorSettings(
+                namespaces=tuple(namespace or ()),
+                kubeconfig=kubeconfig,
+                context=context,
+                metrics_port=metrics_port,
+                health_port=health_port,
+                listen_address=listen_address,
+                resync_interval_s=resync_interval_s,
+            )
         )
     )

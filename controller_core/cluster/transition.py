@@ -10,6 +10,7 @@ from functools import singledispatch
 
 import numpy as np
 
+from controller_core.cluster.topic_configs import config_value
 from controller_core.model.changes import (
     Announcement,
     BrokersObserved,
@@ -37,6 +38,10 @@ from controller_core.model.cluster import Cluster, Deletion
 from controller_core.model.columns import BoolArray, IntArray, pad
 from controller_core.model.ids import NO_LEADER, NOBODY
 from controller_core.model.move import Move, Stage
+
+
+UNCLEAN_ELECTION = "unclean.leader.election.enable"
+"""The topic configuration that lets a replica from outside the ISR lead, where no other is left."""
 
 
 @singledispatch
@@ -77,7 +82,7 @@ def _(change: TopicAdded, cluster: Cluster) -> None:
         if (move := change.moves.get(partition)) is not None:
             cluster.moves[int(topic.rows[place])] = move
     # Kafka reads a boolean without regard to case and to blanks around it (ConfigDef.parseType).
-    if change.configs.get("unclean.leader.election.enable", "").strip().lower() == "true":
+    if config_value(UNCLEAN_ELECTION, change.configs) is True:
         cluster.unclean_topics.add(change.name)
 
 

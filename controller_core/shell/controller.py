@@ -147,7 +147,7 @@ class Controller:
         """Look, for ever, at what may have been left undone."""
         while True:
             await asyncio.sleep(TICK_S)
-            for event in (Heal(), AdvanceMoves(), AdvanceDeletions()):
+            for event in (Heal(), AdvanceMoves(), AdvanceDeletions(retry=True)):
                 await self.submit(event)
 
     async def brokers_know(self, timeout_ms: int) -> bool:

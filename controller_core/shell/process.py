@@ -13,13 +13,13 @@ Leaves out what a tenure does (controller).
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.events import Activated
-from controller_core.shell.active import Defaults
+from controller_core.shell.active import Defaults, TenureLostError
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.brokers.inquiry import InquiryError, inquire
 from controller_core.shell.brokers.requests import OwnAddress
@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 
 RECONNECT_S = 1.0
 """Pause before another session is tried, so that a refused one does not turn into a loop."""
+SETTLE_TIMEOUT_S = 10.0
+"""How long a caller waits for a controller that is reading the cluster; after that it asks elsewhere or again."""
 INQUIRY_RETRY_S = 2.0
 """Pause before brokers are asked again for their settings, as long as none of them answers."""
 
@@ -62,6 +64,20 @@ class ControllerProcess:
         self._stopping = asyncio.Event()
         self._refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._connected = False
+        self._taking = False
+        self._settled = asyncio.Event()
+
+    async def settled(self) -> None:
+        """Wait, for a bounded time, while the place is taken and not yet filled: brokers send callers here already."""
+        if self._taking:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SETTLE_TIMEOUT_S):
+                    await self._settled.wait()
+
+    def _settle(self) -> None:
+        self._taking = False
+        self._settled.set()
+        self._settled = asyncio.Event()
 
     def stop(self) -> None:
         """End it gracefully."""
@@ -79,7 +95,7 @@ class ControllerProcess:
                     listener.name,
                     listener.host,
                     listener.port,
-                    handlers(lambda: self._active),
+                    handlers(lambda: self._active, self.settled),
                     partial(self.live_brokers, listener.name),
                 )
                 self._fronts[listener.name] = front
@@ -127,7 +143,14 @@ class ControllerProcess:
         while True:
             await self._check_identity(session)
             place = await presence.take()
-            await self._hold(session, presence, place)
+            self._taking = True
+            try:
+                await self._hold(session, presence, place)
+            except TenureLostError as error:
+                # While everything was being read, another took the place: there is nothing to undo.
+                log.info("the place was lost before it was filled", extra={"why": str(error)})
+            finally:
+                self._settle()
 
     async def _hold(self, session: ZooKeeperSession, presence: Presence, place: Place) -> None:
         """Be the controller until the place is lost."""
@@ -142,6 +165,7 @@ class ControllerProcess:
         try:
             await controller.start(Activated())
             self._active = controller
+            self._settle()
             self.metrics.active.set(1)
             Watching(controller, session).start()
             controller.spawn(controller.tick(), "tick")

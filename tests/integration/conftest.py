@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from lab.cluster import KafkaCluster
@@ -25,9 +27,9 @@ class Held:
     cluster: KafkaCluster
     controller: StewardController
 
-    @property
+    @cached_property
     def admin(self) -> AdminClient:
-        """An Admin client that knows the brokers' client listener alone."""
+        """An Admin client that knows the brokers' client listener alone; kept, since its futures end with it."""
         return AdminClient({"bootstrap.servers": self.cluster.bootstrap()})
 
     def create(self, topic: str, partitions: int = 3, replication_factor: int = 3, **config: str) -> None:
@@ -35,8 +37,18 @@ class Held:
         new = NewTopic(
             topic, partitions, replication_factor, config={k.replace("_", "."): v for k, v in config.items()}
         )
-        self.admin.create_topics([new])[topic].result(PATIENCE_S)
+        wait_until(lambda: self._created(new), timeout_s=PATIENCE_S, what=f"topic {topic}")
         self.cluster.wait_until_in_sync(topic)
+
+    def _created(self, new: NewTopic) -> bool:
+        """Create a topic, unless the client still asks a former controller: then it has to ask again."""
+        try:
+            self.admin.create_topics([new])[new.topic].result(PATIENCE_S)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.NOT_CONTROLLER:
+                return False
+            raise
+        return True
 
     def leaders(self, topic: str) -> dict[int, int]:
         """Read each partition's leader from ZooKeeper."""

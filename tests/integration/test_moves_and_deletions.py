@@ -1,7 +1,6 @@
 """Replicas that move and topics that go, watched in ZooKeeper while it happens."""
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient, TopicPartition
 
 from lab.traffic import Traffic
@@ -36,7 +35,7 @@ def test_a_deletion_waits_for_a_dead_replica_and_goes_on_when_it_is_back(held: H
     broker.kill()
     broker.wait_until_deregistered()
 
-    AdminClient({"bootstrap.servers": held.cluster.bootstrap()}).delete_topics(["doomed"], operation_timeout=1)
+    held.admin.delete_topics(["doomed"], operation_timeout=1)
     wait_until(
         lambda: held.cluster.zookeeper.read(f"{CHROOT}/admin/delete_topics/doomed") is not None,
         timeout_s=PATIENCE_S,

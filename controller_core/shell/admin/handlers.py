@@ -55,18 +55,26 @@ class Api:
     refused: Callable[[RequestContext, Body, Failure], Body]
 
 
+async def at_once() -> None:
+    """Wait for nothing."""
+
+
 def handlers(
-    active: Tenure, *, random: Random | None = None, topic_defaults: Callable[[], Mapping[str, str]] = dict
+    active: Tenure,
+    settled: Callable[[], Awaitable[None]] = at_once,
+    *,
+    random: Random | None = None,
+    topic_defaults: Callable[[], Mapping[str, str]] = dict,
 ) -> dict[ApiKey, OwnHandler]:
     """Make the handlers of all APIs that the controller answers itself, for every listener alike.
 
-    `random` draws topic ids and where placement starts; by default it is the system's, so that no two processes draw the
+    `settled` waits while a tenure is about to begin. `random` draws topic ids and where placement starts; by default it is the system's, so that no two processes draw the
     same ids. `topic_defaults` gives what the brokers set as defaults of topic configs, by the topic config's name; what is
     absent has Kafka's own default. Only the configs in CreateTopics' answer depend on it.
     A handler raises RelayInstead where a broker is to answer, and what it did not expect.
     """
     table = apis(random or SystemRandom(), topic_defaults)
-    return {key: partial(answer, api, active) for key, api in table.items()}
+    return {key: partial(answer, api, active, settled) for key, api in table.items()}
 
 
 def apis(random: Random, topic_defaults: Callable[[], Mapping[str, str]]) -> Mapping[ApiKey, Api]:
@@ -97,8 +105,11 @@ def apis(random: Random, topic_defaults: Callable[[], Mapping[str, str]]) -> Map
     }
 
 
-async def answer(api: Api, active: Tenure, context: RequestContext, body: Body) -> Body:
+async def answer(
+    api: Api, active: Tenure, settled: Callable[[], Awaitable[None]], context: RequestContext, body: Body
+) -> Body:
     """Answer one request, or refuse it in its response's shape."""
+    await settled()
     tenure = active()
     if tenure is None:
         return api.refused(context, body, NOT_CONTROLLER)

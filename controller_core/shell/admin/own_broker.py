@@ -21,6 +21,9 @@ DELETE = 1
 STRING = 2
 """ConfigEntry.ConfigType.STRING."""
 
+NO_DATA = "(a controller holds no data)"
+"""In the place of a log directory's path."""
+
 THROTTLES = frozenset(
     {
         "leader.replication.throttled.rate",
@@ -44,8 +47,8 @@ async def alter_configs(active: ActiveController, _: RequestContext, body: Body)
 
 
 async def describe_log_dirs(_active: ActiveController, _: RequestContext, _body: Body) -> Body:
-    """Answer that there are none."""
-    return {"error_code": ErrorCode.NONE, "results": []}
+    """Answer with one directory that holds nothing: clients take no directory at all for a refusal."""
+    return {"error_code": ErrorCode.NONE, "results": [{"error_code": ErrorCode.NONE, "log_dir": NO_DATA, "topics": []}]}
 
 
 def relay_refused(*_: object) -> Body:
