@@ -18,6 +18,7 @@ from controller_core.model.changes import Announcement, Change, PartitionStates
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.move import Stage
 from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
 
 
@@ -70,9 +71,15 @@ def lead_or_follow(
     mine = rows[hosted]
     is_new = np.zeros(len(mine), dtype=np.bool_) if first_state is None else first_state[hosted]
     if cluster.moves:
-        added = [row in cluster.moves and broker in cluster.moves[row].adding for row in mine.tolist()]
+        added = [_is_being_added(cluster, row, broker) for row in mine.tolist()]
         is_new = is_new | np.array(added, dtype=np.bool_)
     return SendLeaderAndIsr(broker, mine, is_new)
+
+
+def _is_being_added(cluster: Cluster, row: int, broker: int) -> bool:
+    """Whether a move brings a replica in: at its end the replica is in sync, and new no more."""
+    move = cluster.moves.get(row)
+    return move is not None and move.stage is not Stage.REMOVING and broker in move.adding
 
 
 def full_metadata(cluster: Cluster, brokers: tuple[int, ...]) -> SendMetadata:

@@ -155,14 +155,14 @@ class Loop:
     def _commit(self, changes: Sequence[Change]) -> bool:
         """Write changes, apply what was written, read again what was not; True when all was written."""
         if changes:
-            self._die_or_not(after=False)
+            self._die_or_not([], after=False)
             due = [writing for commits, writing in self._intrusions if commits == 0]
             self._intrusions = [(commits - 1, writing) for commits, writing in self._intrusions if commits > 0]
             for writing in due:
                 writing()
         outcomes = [self.written.commit(self.cluster, change) for change in changes]
         if changes:
-            self._die_or_not(after=True)
+            self._die_or_not([outcome.committed for outcome in outcomes if outcome.committed is not None], after=True)
         for outcome in outcomes:
             if outcome.committed is not None:
                 self._carry_out(outcome.committed)
@@ -171,11 +171,12 @@ class Loop:
             self._catch_up(outcome)
         return not refused
 
-    def _die_or_not(self, *, after: bool) -> None:
+    def _die_or_not(self, written: Sequence[Change], *, after: bool) -> None:
         if self.crash is None or self.crash.after != after:
             return
         self.crash.commits -= 1
         if self.crash.commits < 0:
+            self.lines += [line for change in written for line in change_lines(self.cluster, change)]
             self.lines.append("the controller dies")
             raise CrashError
 

@@ -79,6 +79,7 @@ def test_the_end_of_a_move_leader_then_deletion_then_the_assignment(driver: Driv
     assert State(2, 2, (2, 3, 4)) == driver.state("orders-0")
     assert {tp("orders-0"): 2} == driver.told(StopReplica, broker_id=1)[0].partitions
     assert driver.told(StopReplica, broker_id=1)[0].delete
+    assert not driver.told(LeaderAndIsr, broker_id=4)[0].partitions[tp("orders-0")].is_new
     kinds = [type(message) for _, message in driver.messages]
     assert kinds.index(StopReplica) == len(kinds) - 1
     assert ((2, 3, 4, 1), (4,), (1,)) == written_lists(driver)
