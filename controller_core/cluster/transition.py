@@ -39,7 +39,6 @@ from controller_core.model.columns import BoolArray, IntArray, pad
 from controller_core.model.ids import NO_LEADER, NOBODY
 from controller_core.model.move import Move, Stage
 
-
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 """The topic configuration that lets a replica from outside the ISR lead, where no other is left."""
 
