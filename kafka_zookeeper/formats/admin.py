@@ -5,12 +5,14 @@ deletes it. `/admin/delete_topics/T` has no data: its name says all. Source: kaf
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats import documents
-from kafka_zookeeper.formats.documents import FormatError, TopicPartition, quote
+from kafka_zookeeper.formats.documents import Document, FormatError, TopicPartition, quote
 
-REASSIGNMENT_FIELDS = frozenset({"topic", "partition", "replicas"})
+REASSIGNMENT_FIELDS = frozenset({"version", "partitions"})
+REPLICAS_FIELDS = frozenset({"topic", "partition", "replicas"})
 
 
 def encode_reassignment(replicas: Mapping[TopicPartition, tuple[int, ...]]) -> bytes:
@@ -26,17 +28,23 @@ def decode_reassignment(data: bytes | None) -> dict[TopicPartition, tuple[int, .
     """Read which replicas are asked for. As for Kafka, a field that it does not know makes all of it invalid."""
     path = paths.REASSIGN_PARTITIONS
     document = documents.read_object(path, data)
+    _refuse_unknown(path, "the document", document, REASSIGNMENT_FIELDS)
+    documents.as_int(path, "'version'", document.get("version", 1))
     found = {}
     for entry in documents.as_list(path, "'partitions'", documents.field(path, document, "partitions")):
         place = documents.as_object(path, "an entry of 'partitions'", entry)
-        unknown = sorted(place.keys() - REASSIGNMENT_FIELDS)
-        if unknown:
-            raise FormatError(path, f"an entry of 'partitions' has the unknown field {documents.shown(unknown[0])}")
+        _refuse_unknown(path, "an entry of 'partitions'", place, REPLICAS_FIELDS)
         brokers = documents.as_list(path, "'replicas'", documents.field(path, place, "replicas"))
         partition = documents.int_field(path, place, "partition", lowest=0)
         key = TopicPartition(documents.text_field(path, place, "topic"), partition)
         found[key] = tuple(documents.as_int(path, "a broker of 'replicas'", broker, lowest=0) for broker in brokers)
     return found
+
+
+def _refuse_unknown(path: str, name: str, document: Document, known: AbstractSet[str]) -> None:
+    unknown = sorted(document.keys() - known)
+    if unknown:
+        raise FormatError(path, f"{name} has the unknown field {documents.shown(unknown[0])}")
 
 
 def encode_preferred_replica_election(partitions: tuple[TopicPartition, ...]) -> bytes:

@@ -147,6 +147,8 @@ def _read_features(path: str, document: Document) -> dict[str, VersionRange]:
     value = document.get("features")
     for name, entry in documents.as_object(path, "'features'", {} if value is None else value).items():
         versions = documents.as_object(path, f"the feature {shown(name)}", entry)
+        for label, value in versions.items():
+            documents.as_int(path, f"{shown(label)} of the feature {shown(name)}", value)
         lowest = documents.int_field(path, versions, "min_version", 0, 32767)
         highest = documents.int_field(path, versions, "max_version", lowest, 32767)
         features[documents.as_text(path, "a feature's name", name)] = VersionRange(lowest, highest)

@@ -26,7 +26,7 @@ class ControllerRegistration:
     timestamp_ms: int = -1
     """When it was elected, since 1970; -1 where that cannot be read. Nothing depends on it."""
     kraft_controller_epoch: int | None = -1
-    """-1 in plain ZooKeeper mode; None where the older JSON version does not tell."""
+    """-1 in plain ZooKeeper mode; None where the document, such as one of the older JSON version, does not tell."""
 
 
 def encode_controller(registration: ControllerRegistration) -> bytes:
@@ -42,10 +42,10 @@ def decode_controller(data: bytes | None) -> ControllerRegistration:
     """Read `/controller` of either JSON version; only the broker's id must be there, as for Kafka."""
     document = read_object(paths.CONTROLLER, data)
     broker_id = int_field(paths.CONTROLLER, document, "brokerid")
-    kraft_epoch = None
-    if "kraftControllerEpoch" in document:
-        kraft_epoch = int_field(paths.CONTROLLER, document, "kraftControllerEpoch")
-    return ControllerRegistration(broker_id, _timestamp_ms(document.get("timestamp")), kraft_epoch)
+    kraft_epoch = document.get("kraftControllerEpoch")
+    return ControllerRegistration(
+        broker_id, _timestamp_ms(document.get("timestamp")), kraft_epoch if type(kraft_epoch) is int else None
+    )
 
 
 def controller_id(data: bytes | None) -> int:

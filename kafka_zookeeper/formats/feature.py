@@ -57,6 +57,8 @@ def decode_features(data: bytes | None) -> FinalizedFeatures:
     entries = documents.as_object(path, "'features'", documents.field(path, document, "features"))
     for name, entry in entries.items():
         feature = documents.as_object(path, f"the feature {documents.shown(name)}", entry)
+        for label, value in feature.items():
+            documents.as_int(path, f"{documents.shown(label)} of the feature {documents.shown(name)}", value)
         lowest = 1
         if version == 1:
             lowest = documents.int_field(path, feature, "min_version_level", lowest=1, highest=INT16_MAX)

@@ -44,8 +44,8 @@ def encode_topic(assignment: TopicAssignment) -> bytes:
     topic_id = "" if assignment.topic_id is None else f'"topic_id":"{encode_topic_id(assignment.topic_id)}",'
     return (
         f'{{"partitions":{_write_replicas(assignment.replicas)},{topic_id}'
-        f'"adding_replicas":{_write_replicas(_not_empty(assignment.adding))},'
-        f'"removing_replicas":{_write_replicas(_not_empty(assignment.removing))},"version":3}}'
+        f'"adding_replicas":{_write_replicas(_only(assignment.adding, assignment.replicas))},'
+        f'"removing_replicas":{_write_replicas(_only(assignment.removing, assignment.replicas))},"version":3}}'
     ).encode()
 
 
@@ -59,12 +59,9 @@ def decode_topic(topic: str, data: bytes | None) -> TopicAssignment:
     topic_id = None
     if "topic_id" in document:
         topic_id = decode_topic_id(path, documents.text_field(path, document, "topic_id"))
-    return TopicAssignment(
-        replicas=_read_replicas(path, document, "partitions"),
-        adding=_not_empty(_read_replicas(path, document, "adding_replicas")),
-        removing=_not_empty(_read_replicas(path, document, "removing_replicas")),
-        topic_id=topic_id,
-    )
+    replicas = _read_replicas(path, document, "partitions")
+    adding, removing = (_read_replicas(path, document, key) for key in ("adding_replicas", "removing_replicas"))
+    return TopicAssignment(replicas, _only(adding, replicas), _only(removing, replicas), topic_id)
 
 
 def encode_topic_id(topic_id: uuid.UUID) -> str:
@@ -83,8 +80,9 @@ def decode_topic_id(path: str, text: str) -> uuid.UUID:
     return uuid.UUID(bytes=base64.urlsafe_b64decode(text[:22] + "=="))
 
 
-def _not_empty(replicas: Replicas) -> Replicas:
-    return {partition: brokers for partition, brokers in replicas.items() if brokers}
+def _only(changing: Replicas, replicas: Replicas) -> Replicas:
+    """Leave out partitions that change nothing, and those that the topic does not have."""
+    return {partition: brokers for partition, brokers in changing.items() if brokers and partition in replicas}
 
 
 def _write_replicas(replicas: Replicas) -> str:
