@@ -1,0 +1,79 @@
+"""The conversation with ZooKeeper's multi, as a script: golden/multi.txt says what is asked and what must come of it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kafka_zookeeper.session import ZooKeeperSession
+from kafka_zookeeper.writes import Check, Committed, Create, Delete, MultiResult, Operation, Refused, SetData
+
+pytestmark = pytest.mark.zookeeper
+
+SCRIPT = Path(__file__).parent / "golden" / "multi.txt"
+RULE = "----"
+
+
+def _data(text: str) -> bytes | None:
+    return None if text == "null" else text.encode()
+
+
+def _operation(line: str) -> Operation:
+    match line.split(" "):
+        case ["create", path, data, *flags]:
+            return Create(path, _data(data), "ephemeral" in flags, "sequential" in flags)
+        case ["set", path, version, data]:
+            return SetData(path, _data(data), int(version))
+        case ["delete", path, version]:
+            return Delete(path, int(version))
+        case ["check", path, version]:
+            return Check(path, int(version))
+        case _:
+            raise ValueError(line)
+
+
+def _told(result: MultiResult) -> list[str]:
+    match result:
+        case Committed(results):
+            return ["committed " + " ".join("-" if each is None else str(each) for each in results)]
+        case Refused(index, reason, _):
+            return [f"refused {index} {reason.value}"]
+        case _:
+            return ["unknown"]
+
+
+async def _tree(session: ZooKeeperSession, path: str = "/") -> list[str]:
+    node = await session.get(path)
+    assert node
+    text = "null" if node.data is None else node.data.decode()
+    lines = (
+        [] if path == "/" else [f"{path} {text} version {node.version}{' ephemeral' if node.ephemeral_owner else ''}"]
+    )
+    for name in await session.children(path) or []:
+        lines += await _tree(session, f"{path.rstrip('/')}/{name}")
+    return lines
+
+
+async def _played(session: ZooKeeperSession, block: str) -> str:
+    """Return a block with what came of it instead of what was expected."""
+    asked = block.split(f"\n{RULE}", maxsplit=1)[0].split("\n")
+    commands = [line for line in asked if line and not line.startswith("#")]
+    if not commands:
+        return block
+    told = (
+        await _tree(session)
+        if commands == ["tree"]
+        else _told(await session.multi([_operation(line) for line in commands]))
+    )
+    return "\n".join([*asked, RULE, *told])
+
+
+async def test_the_script_of_transactions(session: ZooKeeperSession):
+    """Seed 003 and wire-facts: take-over, fence, partial failure, deletion from the leaves up."""
+    expected = SCRIPT.read_text(encoding="utf-8")
+
+    played = "\n\n".join([await _played(session, block) for block in expected.strip("\n").split("\n\n")]) + "\n"
+
+    if os.environ.get("REWRITE_GOLDEN"):
+        SCRIPT.write_text(played, encoding="utf-8")
+    assert expected == played
