@@ -1,0 +1,42 @@
+"""`python -m lab.demo`: play all scenes, say what it came to, leave no process behind."""
+
+import sys
+
+from lab.demo import scenes
+from lab.demo.stage import stage
+from lab.demo.timeline import Timeline
+from lab.missing import LabError
+from lab.process import processes
+from lab.traffic import Traffic
+
+
+def main() -> int:
+    """Return the exit code."""
+    timeline = Timeline()
+    timeline.scene("Steward: Kafka's controller as a Kubernetes operator, on real parts")
+    try:
+        with stage(timeline) as running:
+            scenes.declare(running, timeline)
+            with Traffic(running.cluster.bootstrap(), scenes.TOPIC) as traffic:
+                timeline.say(f"load on {scenes.TOPIC}: acks=all, min.insync.replicas=2, a consumer group reads along")
+                scenes.move(running, timeline, traffic)
+                scenes.kill_a_leader(running, timeline, traffic)
+                scenes.leave(running, timeline)
+                scenes.lose_the_controller(running, timeline, traffic)
+                scenes.lose_the_operator(running, timeline)
+                scenes.refuse(running, timeline)
+                report = traffic.stop()
+            scenes.check(report.ok, report.summary())
+            timeline.fact(report.summary())
+            scenes.clean_up(running, timeline)
+        left = [process.name for process in processes() if process.running]
+        scenes.check(not left, f"no process left behind, but {left}")
+    except LabError as error:
+        sys.stderr.write(f"demo failed: {error}\n")
+        return 1
+    timeline.fact(f"done in {timeline.elapsed_s:.0f} s; no process left behind")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

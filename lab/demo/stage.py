@@ -1,0 +1,118 @@
+"""What the demo plays on: a Kubernetes API, ZooKeeper, Kafka brokers, our controller and our operator.
+
+Leaves out the story.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.cluster import KafkaCluster, kafka_cluster
+from lab.demo.timeline import Timeline
+from lab.folder import lab_folder
+from lab.kubernetes import KubernetesApi, kubernetes_api
+from lab.steward import StewardController, StewardOperator
+from lab.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROOT = "/kafka/demo"
+SESSION_TIMEOUT_MS = 3000
+FIRST_BROKERS = (1, 2, 3)
+LAST_BROKER = 4
+BROKERS = (*FIRST_BROKERS, LAST_BROKER)
+PATIENCE_S = 60.0
+"""A generous bound for what takes seconds; the demo ends with an error rather than hang."""
+RESOURCES = "/apis/steward.dev/v1alpha1/namespaces/default"
+
+
+@dataclass
+class Stage:
+    """Everything that runs."""
+
+    api: KubernetesApi
+    cluster: KafkaCluster
+    controller: StewardController
+    operator: StewardOperator
+
+    def apply(self, document: Mapping[str, Any]) -> str:
+        """Apply one resource with kubectl; returns kubectl's words, whether it took the resource or not."""
+        done = self.api.kubectl("apply", "-f", "-", stdin=json.dumps(document))
+        return (done.stdout + done.stderr).strip()
+
+    def resource(self, plural: str, name: str) -> dict[str, Any] | None:
+        """Read one resource; None where there is none."""
+        body = self.api.get(f"{RESOURCES}/{plural}/{name}")
+        return None if body is None else json.loads(body)
+
+    def condition(self, plural: str, name: str) -> dict[str, Any]:
+        """Read a resource's Ready condition, empty while there is none for its present generation."""
+        found = self.resource(plural, name) or {}
+        status = found.get("status", {})
+        if status.get("observedGeneration") != found.get("metadata", {}).get("generation"):
+            return {}
+        return next((one for one in status.get("conditions", []) if one["type"] == "Ready"), {})
+
+    def wait_for(self, plural: str, name: str, status: str = "True", reason: str | None = None) -> float:
+        """Wait for a resource's Ready condition; returns the seconds it took."""
+        return wait_until(
+            lambda: (
+                (found := self.condition(plural, name)).get("status") == status
+                and reason in {None, found.get("reason")}
+            ),
+            timeout_s=PATIENCE_S,
+            what=f"{plural}/{name} with Ready={status}",
+            context=lambda: str(self.resource(plural, name)),
+        )
+
+    def leaders(self, topic: str) -> dict[int, int]:
+        """Read each partition's leader from ZooKeeper."""
+        states = {
+            partition: self.cluster.partition_state(topic, partition) for partition in self.cluster.assignment(topic)
+        }
+        return {partition: -1 if state is None else state["leader"] for partition, state in states.items()}
+
+    def own_seconds(self) -> float:
+        """Seconds that the controller itself has spent on brokers that came or went, from the read to the requests sent."""
+        return self.controller.metric('steward_controller_event_seconds_sum{event="BrokersRead"}') or 0.0
+
+
+def example(name: str) -> dict[str, Any]:
+    """Read one of the examples."""
+    document: dict[str, Any] = yaml.safe_load((ROOT / "examples" / name).read_text("utf-8"))
+    return document
+
+
+@contextmanager
+def stage(timeline: Timeline) -> Iterator[Stage]:
+    """Start everything, and end all of it."""
+    with (
+        lab_folder() as folder,
+        kubernetes_api(folder / "kubernetes") as api,
+        kafka_cluster(
+            BROKERS, start=False, folder=folder, chroot=CHROOT, session_timeout_ms=SESSION_TIMEOUT_MS
+        ) as cluster,
+    ):
+        timeline.say("a Kubernetes API server (etcd, RBAC) and ZooKeeper are up")
+        controller = StewardController(cluster.zookeeper_connect, folder)
+        operator = StewardOperator(api.kubeconfig, folder)
+        try:
+            with timeline.timed("steward controller started and took /controller, before any broker"):
+                controller.start()
+            with timeline.timed(
+                f"three Kafka 3.9.2 brokers registered and follow controller {controller.controller_id}"
+            ):
+                cluster.start_brokers(FIRST_BROKERS)
+            api.kubectl("apply", "-f", str(ROOT / "crds"), check=True)
+            with timeline.timed("CRDs applied, steward operator started"):
+                operator.start()
+            yield Stage(api, cluster, controller, operator)
+        finally:
+            operator.close()
+            controller.close()
