@@ -52,6 +52,8 @@ class FakeKafka:
         self.moves: dict[Partition, HeldMove] = {}
         self.submitted: list[dict[Partition, tuple[int, ...] | None]] = []
         self.refuse_partitions: dict[Partition, Failure] = {}
+        self.on_delete: Callable[[], None] | None = None
+        """Called when a topic goes: something else happens at this very moment."""
         self.lose_answers = 0
         """So many of the next calls have their effect and give no answer."""
         self._ids = itertools.count(1)
@@ -190,6 +192,8 @@ class FakeKafka:
             return Failure(73, "TOPIC_DELETION_DISABLED", "Topic deletion is disabled.")
         if self.topics.pop(name, None) is None:
             return Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no such topic")
+        if self.on_delete is not None:
+            self.on_delete()
         return None
 
     @staticmethod

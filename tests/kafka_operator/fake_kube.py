@@ -68,6 +68,10 @@ class FakeKube:
         else:
             self._drop(key)
 
+    def touch(self, key: Key) -> None:
+        """Have an object changed by somebody else."""
+        self._keep(key, self.objects[key], "MODIFIED")
+
     def ready(self, key: Key) -> tuple[str, str, str]:
         """Return status, reason and message of Ready; empty ones before it is there."""
         for condition in self.objects[key].get("status", {}).get("conditions", ()):

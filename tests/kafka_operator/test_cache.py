@@ -1,0 +1,72 @@
+"""Resources as last read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kafka_operator.engine.cache import Cache
+from kafka_operator.names import ClusterRef, Kind
+from kafka_operator.resources.cluster import Cluster, ClusterStatus
+from kafka_operator.resources.topic import Topic
+from tests.kafka_operator.makers import cluster, reassignment, topic
+
+MAIN = ClusterRef("shop", "main")
+
+
+def at_version(resource: Topic, version: str) -> Topic:
+    """The same resource at another version."""
+    return replace(resource, metadata=replace(resource.metadata, resource_version=version))
+
+
+def test_the_newest_version_wins_whoever_brings_it() -> None:
+    """A late watch event never hides what we wrote after it."""
+    cache = Cache()
+    new = at_version(topic(partitions=9), "12")
+
+    assert cache.learn(at_version(topic(), "10"))
+    assert cache.learn(new)
+    assert not cache.learn(at_version(topic(), "11"))
+    assert not cache.learn(at_version(topic(), "12"))
+    assert new is cache.topic(new.key)
+
+
+def test_only_the_object_that_went_is_forgotten() -> None:
+    """Another one of the same name may be there already."""
+    cache = Cache()
+    cache.learn(topic(uid="new"))
+
+    assert not cache.forget(topic().key, "old")
+    assert cache.forget(topic().key, "new")
+    assert not cache.forget(topic().key)
+    assert [] == cache.keys(Kind.TOPIC)
+    assert [] == list(cache.dependents(MAIN))
+    assert [] == cache.named("orders")
+
+
+def test_dependents_and_claims_are_found() -> None:
+    """By cluster, and by the name of the Kafka topic."""
+    cache = Cache()
+    first, second = topic("orders"), topic("again", topicName="orders")
+    elsewhere = topic("third", topicName="orders", cluster="other")
+    for resource in (first, second, elsewhere, reassignment(plan=[]), cluster()):
+        cache.learn(resource)
+
+    assert {"orders", "again", "move"} == {item.key.name for item in cache.dependents(MAIN)}
+    assert {"orders", "again"} == {item.key.name for item in cache.claims(first)}
+    assert {"orders", "again", "third"} == {key.name for key in cache.named("orders")}
+
+
+def test_clusters_of_one_kafka_id_are_one() -> None:
+    """Once Kafka's own id of both was seen."""
+    cache = Cache()
+    main = replace(cluster(), status=ClusterStatus(cluster_id="abc"))
+    alias_key = replace(main.key, name="alias")
+    alias: Cluster = replace(main, metadata=replace(main.metadata, key=alias_key))
+    unseen_key = replace(main.key, name="unseen")
+    unseen = replace(cluster(), metadata=replace(main.metadata, key=unseen_key))
+    for resource in (main, alias, unseen):
+        cache.learn(resource)
+
+    assert {"main", "alias"} == {ref.name for ref in cache.same_cluster(MAIN)}
+    assert [ClusterRef("shop", "unseen")] == cache.same_cluster(ClusterRef("shop", "unseen"))
+    assert [ClusterRef("shop", "gone")] == cache.same_cluster(ClusterRef("shop", "gone"))

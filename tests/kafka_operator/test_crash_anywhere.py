@@ -1,0 +1,154 @@
+"""The operator killed before and after every call that it makes: the end is always the same (O3).
+
+Each story is told once undisturbed, which counts its calls; then once for each call, with the process killed there and a new one
+started. What users of Kubernetes and of Kafka see in the end is compared, and nothing is written any more (O1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kafka_operator.names import Key, Kind
+from tests.kafka_operator.gate import Gate
+from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
+from tests.kafka_operator.virtual_time import run_virtually
+from tests.kafka_operator.world import RESYNC_S, World
+
+Story = Callable[[World], Awaitable[None]]
+
+ORDERS = Key(Kind.TOPIC, "shop", "orders")
+MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
+SETTLE_S = 60.0
+"""Longer than every patience of a decision that these stories touch."""
+
+
+async def create(world: World) -> None:
+    """A Topic is applied."""
+    world.kube.apply(raw_topic(config={"retention.ms": "1"}))
+
+
+async def change(world: World) -> None:
+    """A Topic's partitions grow, one setting changes, one comes, one goes."""
+    world.kube.apply(raw_topic(config={"retention.ms": "1", "cleanup.policy": "compact"}))
+    await world.run(2)
+    world.kube.apply(raw_topic(partitions=8, config={"retention.ms": "2", "min.insync.replicas": "2"}))
+
+
+async def change_of_mind(world: World) -> None:
+    """A setting comes and goes again before anybody had time; nothing of it may stay behind."""
+    world.kube.apply(raw_topic())
+    await world.run(1)
+    world.kube.apply(raw_topic(config={"retention.ms": "2"}))
+    await world.run(0.2)
+    world.kube.apply(raw_topic())
+
+
+async def delete(world: World) -> None:
+    """A Topic is applied and deleted."""
+    world.kube.apply(raw_topic())
+    await world.run(1)
+    world.kube.delete(ORDERS)
+
+
+async def delete_at_once(world: World) -> None:
+    """A Topic is deleted while it is being created."""
+    world.kube.apply(raw_topic())
+    await world.run(0.08)
+    world.kube.delete(ORDERS)
+
+
+async def conflict(world: World) -> None:
+    """Two Topics for one Kafka topic; the winner goes."""
+    world.kube.apply(raw_topic())
+    await world.run(2)
+    world.kube.apply(raw_topic("second", topicName="orders", partitions=2))
+    await world.run(2)
+    world.kube.delete(ORDERS)
+
+
+async def refused(world: World) -> None:
+    """A Topic with a setting that Kafka refuses."""
+    world.kube.apply(raw_topic(config={"no.such": "1"}))
+
+
+async def reassign(world: World) -> None:
+    """A plan is carried out."""
+    world.kafka.add("orders", [(1, 2, 3)] * 2)
+    world.kube.apply(raw_reassignment(plan=PLAN))
+
+
+async def cancel(world: World) -> None:
+    """A plan is cancelled on the way."""
+    world.kafka.move_s = 1000
+    world.kafka.add("orders", [(1, 2, 3)] * 2)
+    world.kube.apply(raw_reassignment(plan=PLAN))
+    await world.run(4)
+    world.kube.apply(raw_reassignment(plan=PLAN, cancel=True))
+
+
+async def delete_running(world: World) -> None:
+    """A plan is deleted on the way."""
+    world.kafka.move_s = 1000
+    world.kafka.add("orders", [(1, 2, 3)] * 2)
+    world.kube.apply(raw_reassignment(plan=PLAN))
+    await world.run(4)
+    world.kube.delete(MOVE)
+
+
+async def whole_namespace(world: World) -> None:
+    """Everything is deleted at once."""
+    world.kube.apply(raw_topic())
+    world.kube.apply(raw_topic("kept", deletionPolicy="Retain"))
+    await world.run(2)
+    for key in list(world.kube.objects):
+        world.kube.delete(key)
+
+
+STORIES: tuple[Story, ...] = (
+    create,
+    change,
+    change_of_mind,
+    delete,
+    delete_at_once,
+    conflict,
+    refused,
+    reassign,
+    cancel,
+    delete_running,
+    whole_namespace,
+)
+
+
+async def tell(story: Story, gate: Gate) -> tuple[object, list[str]]:
+    """Tell a story; return what is seen in the end, and the calls that were made until things had settled."""
+    world = World(gate)
+    world.kube.apply(raw_cluster())
+    world.start()
+    try:
+        await world.run(0.5)
+        await story(world)
+        await world.run(SETTLE_S)
+        calls = list(gate.calls)
+        world.kube.writes.clear()
+        await world.run(RESYNC_S + 30)
+        assert [] == world.kube.writes, "something is still being written"
+        return world.state(), calls
+    finally:
+        await world.kill()
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_killed_at_any_call_the_end_is_the_same(story: Story) -> None:
+    """O1, O3: every call, before and after its effect."""
+    expected, calls = run_virtually(tell(story, Gate()))
+    assert any(call.startswith("kube patch") for call in calls)
+
+    for number in range(1, len(calls) + 1):
+        for after in (False, True):
+            gate = Gate(kill_at=number, after=after)
+            state, _ = run_virtually(tell(story, gate))
+            where = f"killed {'after' if after else 'before'} call {number}: {calls[number - 1]}"
+            assert expected == state, where

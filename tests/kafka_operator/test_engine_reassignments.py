@@ -1,0 +1,254 @@
+"""Reassignments from apply to their end, over fakes and virtual time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_operator.decide.observed import Failure
+from kafka_operator.names import FINALIZER, Key, Kind
+from kafka_operator.resources.reassignment import Partition
+from tests.kafka_operator.makers import raw_plan, raw_reassignment, raw_topic
+from tests.kafka_operator.world import World, in_virtual_time, running
+
+MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])
+
+
+def status(world: World, key: Key = MOVE) -> dict[str, Any]:
+    """The status of a Reassignment."""
+    found: dict[str, Any] = world.kube.objects[key].get("status", {})
+    return found
+
+
+async def orders(world: World, partitions: int = 3) -> None:
+    """Have topic `orders` on brokers 1, 2, 3."""
+    world.kafka.add("orders", [(1, 2, 3)] * partitions)
+    await world.run(1)
+    world.gate.calls.clear()
+    world.kube.writes.clear()
+
+
+@in_virtual_time
+async def test_a_plan_moves_shows_progress_and_ends_ready_with_exactly_the_target() -> None:
+    """Issue: from brokers 1, 2, 3 to 2, 3, 4."""
+    async with running() as world:
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        seen: list[str] = []
+        while world.kube.ready(MOVE)[0] != "True":
+            await world.run(0.25)
+            shown = status(world).get("progress", {}).get("partitions", "")
+            if shown and shown not in seen:
+                seen.append(shown)
+
+        assert ["0/3", "1/3", "2/3", "3/3"] == seen
+        assert [(2, 3, 4), (3, 4, 2), (4, 2, 3)] == world.kafka.topics["orders"].replicas
+        assert "Completed" == status(world)["state"]
+        assert [1, 2, 3] == status(world)["base"][0]["replicas"]
+        assert 100 == status(world)["progress"]["percent"]
+        assert 1 == world.gate.count("kafka alter_reassignments")
+        assert ["Running", "Completed"] == [notice.reason for notice in world.kube.events]
+
+
+@in_virtual_time
+async def test_a_long_move_writes_only_when_something_arrived() -> None:
+    """O7: looked at each second, written on change alone."""
+    async with running() as world:
+        world.kafka.move_s = 100
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.run(5)
+        world.kube.writes.clear()
+
+        await world.run(90)
+
+        assert [] == world.kube.writes
+        assert world.gate.count("kafka list_reassignments") >= 80
+
+
+@in_virtual_time
+async def test_topics_and_brokers_are_worked_out_and_written_down() -> None:
+    """The compact form: status.plan says what is executed."""
+    async with running() as world:
+        await orders(world)
+        world.kube.apply(raw_reassignment(topics=[{"name": "orders", "brokers": [2, 3, 4]}]))
+
+        await world.until(lambda: world.kube.ready(MOVE)[0] == "True", seconds=30)
+
+        executed = [tuple(item["replicas"]) for item in status(world)["plan"]]
+        assert executed == world.kafka.topics["orders"].replicas
+        assert all({2, 3, 4} == set(replicas) for replicas in executed)
+
+
+@in_virtual_time
+async def test_bad_plans_have_a_reason_each_and_move_nothing() -> None:
+    """Issue: unknown topic, partition or broker, a repeated replica."""
+    async with running() as world:
+        await orders(world)
+        plans = {
+            "UnknownTopic": [*PLAN, *raw_plan("nope", p0=[2, 3, 4])],
+            "UnknownPartition": raw_plan(p0=[2, 3, 4], p9=[2, 3, 4]),
+            "UnknownBroker": raw_plan(p0=[2, 3, 4], p1=[2, 3, 9]),
+            "DuplicateReplica": raw_plan(p0=[2, 3, 4], p1=[2, 2, 3]),
+        }
+        for reason, plan in plans.items():
+            world.kube.apply(raw_reassignment(reason.lower(), plan=plan))
+        await world.run(3)
+
+        for reason in plans:
+            key = Key(Kind.REASSIGNMENT, "shop", reason.lower())
+            assert ("False", reason) == world.kube.ready(key)[:2]
+        await world.run(60)
+        for reason in plans:
+            key = Key(Kind.REASSIGNMENT, "shop", reason.lower())
+            assert ("False", reason) == world.kube.ready(key)[:2]
+            assert "Failed" == status(world, key)["state"]
+        assert [] == world.kafka.submitted
+
+
+@in_virtual_time
+async def test_an_overlap_with_a_running_one_is_told_and_moves_nothing() -> None:
+    """By a Reassignment, or by another tool."""
+    async with running() as world:
+        world.kafka.move_s = 50
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.run(3)
+        world.kube.apply(raw_reassignment("second", plan=raw_plan(p2=[1, 2, 4])))
+        await world.run(3)
+        second = Key(Kind.REASSIGNMENT, "shop", "second")
+        status_, reason, message = world.kube.ready(second)
+        assert ("False", "Overlap") == (status_, reason)
+        assert "Reassignment move" in message
+
+        world.kafka.add("other", [(1, 2)])
+        await world.kafka.alter_reassignments({Partition("other", 0): (3, 4)})
+        world.kube.apply(raw_reassignment("third", plan=raw_plan("other", p0=[2, 3])))
+        await world.run(3)
+        assert "Overlap" == world.kube.ready(Key(Kind.REASSIGNMENT, "shop", "third"))[1]
+        assert 2 == len(world.kafka.submitted)
+
+
+@in_virtual_time
+async def test_two_plans_that_overlap_and_come_together_end_with_one() -> None:
+    """The older one begins; a tie is broken the same way each time."""
+    async with running() as world:
+        await orders(world)
+        await world.kill()
+        for name in ("a", "b"):
+            world.kube.apply(raw_reassignment(name, plan=PLAN))
+        world.start()
+        await world.run(30)
+
+        reasons = {name: world.kube.ready(Key(Kind.REASSIGNMENT, "shop", name))[1] for name in ("a", "b")}
+        assert {"a": "Completed", "b": "Overlap"} == reasons
+
+
+@in_virtual_time
+async def test_a_plan_for_a_topic_that_is_applied_with_it_waits_for_it() -> None:
+    """`kubectl apply -f examples/` applies the Reassignment first."""
+    async with running() as world:
+        await world.run(1)
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.run(1)
+        world.kube.apply(raw_topic(partitions=3))
+
+        await world.until(lambda: world.kube.ready(MOVE)[0] == "True", seconds=60)
+
+
+@in_virtual_time
+async def test_cancel_returns_what_still_moves() -> None:
+    """spec.cancel: true."""
+    async with running() as world:
+        world.kafka.move_s = 5
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.until(lambda: status(world).get("progress", {}).get("partitions") == "1/3")
+
+        world.kube.apply(raw_reassignment(plan=PLAN, cancel=True))
+        await world.until(lambda: status(world)["state"] == "Cancelled", seconds=5)
+
+        assert [(2, 3, 4), (1, 2, 3), (1, 2, 3)] == world.kafka.topics["orders"].replicas
+        assert {} == world.kafka.moves
+        assert ("False", "Cancelled") == world.kube.ready(MOVE)[:2]
+
+
+@in_virtual_time
+async def test_deleting_a_running_one_cancels_and_then_it_goes() -> None:
+    """The finalizer holds it until nothing moves for it."""
+    async with running() as world:
+        world.kafka.move_s = 50
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.run(5)
+        assert [FINALIZER] == world.kube.objects[MOVE]["metadata"]["finalizers"]
+
+        world.kube.delete(MOVE)
+        await world.until(lambda: MOVE not in world.kube.objects, seconds=5)
+
+        assert {} == world.kafka.moves
+        assert [(1, 2, 3)] * 3 == world.kafka.topics["orders"].replicas
+
+
+@in_virtual_time
+async def test_a_refusal_of_one_partition_moves_nothing() -> None:
+    """All or nothing, though Kafka takes the others."""
+    async with running() as world:
+        await orders(world)
+        world.kafka.refuse_partitions = {
+            Partition("orders", 1): Failure(39, "INVALID_REPLICA_ASSIGNMENT", "Broker 4 is not alive.")
+        }
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.run(10)
+
+        assert ("False", "InvalidReplicaAssignment") == world.kube.ready(MOVE)[:2]
+        assert "Failed" == status(world)["state"]
+        assert {} == world.kafka.moves
+        assert [(1, 2, 3)] * 3 == world.kafka.topics["orders"].replicas
+
+
+@in_virtual_time
+async def test_an_answer_that_is_lost_is_found_out_by_looking() -> None:
+    """The controller took the plan; the connection broke before it said so."""
+    async with running() as world:
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.until(lambda: "base" in status(world))
+        world.kafka.lose_answers = 1
+
+        await world.until(lambda: world.kube.ready(MOVE)[0] == "True", seconds=30)
+
+
+@in_virtual_time
+async def test_an_unreachable_cluster_is_told_and_the_move_goes_on() -> None:
+    """Ready=Unknown meanwhile; the state is kept, and followed when the cluster is back."""
+    async with running() as world:
+        world.kafka.move_s = 50
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.run(5)
+        world.kafka.reachable = False
+        await world.run(30)
+        assert ("Unknown", "ClusterUnreachable") == world.kube.ready(MOVE)[:2]
+        assert "Running" == status(world)["state"]
+
+        world.kafka.reachable = True
+
+        await world.until(lambda: world.kube.ready(MOVE)[0] == "True", seconds=200)
+        assert 1 == len(world.kafka.submitted)
+
+
+@in_virtual_time
+async def test_moves_that_somebody_cancelled_are_not_begun_again() -> None:
+    """O9."""
+    async with running() as world:
+        world.kafka.move_s = 50
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.run(5)
+        world.kafka.moves.clear()
+
+        await world.run(60)
+
+        assert ("False", "Interrupted") == world.kube.ready(MOVE)[:2]
+        assert 1 == len(world.kafka.submitted)

@@ -1,0 +1,38 @@
+"""The probes."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+
+from kafka_operator.probes import Probes
+
+
+def get(port: int, path: str) -> tuple[int, object]:
+    """Status and body."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.loads(error.read())
+
+
+def test_healthy_is_one_that_makes_progress_and_ready_one_that_has_seen_everything() -> None:
+    """200 or 503, with what is wrong."""
+    troubles: dict[str, str | None] = {"loop": None, "loaded": "not yet"}
+    probes = Probes(
+        "127.0.0.1", 0, health={"loop": lambda: troubles["loop"]}, ready={"loaded": lambda: troubles["loaded"]}
+    )
+    try:
+        assert (200, {}) == get(probes.port, "/healthz")
+        assert (503, {"loaded": "not yet"}) == get(probes.port, "/readyz")
+        troubles["loaded"] = None
+        assert (200, {}) == get(probes.port, "/readyz")
+        troubles["loop"] = "the loop has stood still for 20 s"
+        assert (503, {"loop": "the loop has stood still for 20 s"}) == get(probes.port, "/healthz")
+        assert 503 == get(probes.port, "/readyz")[0]
+        assert 404 == get(probes.port, "/")[0]
+    finally:
+        probes.close()
