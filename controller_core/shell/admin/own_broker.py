@@ -66,7 +66,12 @@ def _check_all_own(active: ActiveController, resources: list[Body]) -> None:
 
 def _described(active: ActiveController, resource: Body) -> Body:
     endpoints = ",".join(f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in active.advertised())
-    known = {"broker.id": str(active.cluster.controller_id), "advertised.listeners": endpoints}
+    # `process.roles` tells whoever counts brokers that this one holds no data (KIP-631).
+    known = {
+        "broker.id": str(active.cluster.controller_id),
+        "process.roles": "controller",
+        "advertised.listeners": endpoints,
+    }
     asked = resource["configuration_keys"]
     return {
         "error_code": ErrorCode.NONE,

@@ -29,9 +29,11 @@ def operation(name: str, kind: int) -> dict[str, object]:
 
 async def test_the_controllers_own_configuration_is_answered() -> None:
     """DescribeConfigs of a broker must reach that broker, and the controller is listed as one."""
-    answer = await describe_configs(Active(), CONTEXT, {"resources": [{**OWN, "configuration_keys": ["broker.id"]}]})
+    asked = {**OWN, "configuration_keys": ["broker.id", "process.roles"]}
+    answer = await describe_configs(Active(), CONTEXT, {"resources": [asked]})
 
-    assert [("broker.id", "1000")] == [(config["name"], config["value"]) for config in answer["results"][0]["configs"]]
+    told = {config["name"]: config["value"] for config in answer["results"][0]["configs"]}
+    assert told == {"broker.id": "1000", "process.roles": "controller"}
 
 
 @pytest.mark.parametrize(
