@@ -1,0 +1,126 @@
+"""Admin requests and answers in kafka-python's classes: what goes out can be encoded, what comes in is read."""
+
+from __future__ import annotations
+
+import uuid
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_operator.admin import requests
+from kafka_operator.decide.observed import ConfigValue, Failure, KafkaTopic, Move
+from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.resources.reassignment import Partition
+
+P0 = Partition("orders", 0)
+
+BUILT = {
+    "metadata": (requests.metadata_request(["orders"]), (4, 12)),
+    "create": (requests.create_topics_request([CreateTopic("orders", 6, 3, (("a", "1"),))], 1000), (2, 7)),
+    "grow": (requests.create_partitions_request([GrowTopic("orders", 8)], 1000), (0, 3)),
+    "delete": (requests.delete_topics_request(["orders"], 1000), (1, 6)),
+    "alter": (requests.alter_configs_request([AlterConfig("orders", (("a", "1"),), ("b",))]), (0, 1)),
+    "describe": (requests.describe_configs_request({"orders": frozenset({"a"})}), (1, 4)),
+    "list": (requests.list_reassignments_request(1000), (0, 0)),
+    "reassign": (requests.alter_reassignments_request({P0: (2, 3), Partition("orders", 1): None}, 1000), (0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_a_request_can_be_encoded_in_the_versions_that_brokers_speak(name: str) -> None:
+    """Lowest and highest that Kafka 2.4 to 4.x answer."""
+    request, versions = BUILT[name]
+
+    for version in versions:
+        assert request.encode(version=version)
+
+
+def answer(**fields: Any) -> Any:
+    """An answer's struct."""
+    return SimpleNamespace(**fields)
+
+
+def test_topics_are_read_and_missing_ones_left_out() -> None:
+    """UNKNOWN_TOPIC_OR_PARTITION is no failure but an absence."""
+    partitions = [
+        answer(partition_index=1, leader_id=-1, replica_nodes=[2, 3]),
+        answer(partition_index=0, leader_id=1, replica_nodes=[1, 2]),
+    ]
+    topic_id = uuid.UUID(int=5)
+    found = requests.topics_of(
+        answer(
+            topics=[
+                answer(error_code=0, name="orders", topic_id=topic_id, partitions=partitions),
+                answer(error_code=3, name="nope", topic_id=uuid.UUID(int=0), partitions=[]),
+                answer(error_code=29, name="secret", topic_id=uuid.UUID(int=0), partitions=[]),
+                answer(error_code=0, name="old", topic_id=uuid.UUID(int=0), partitions=[]),
+            ]
+        )
+    )
+
+    assert {"orders", "secret", "old"} == found.keys()
+    orders, old, secret = found["orders"], found["old"], found["secret"]
+    assert isinstance(orders, KafkaTopic)
+    assert (str(topic_id), (0, 1), (1,)) == (
+        orders.topic_id,
+        tuple(partition.index for partition in orders.partitions),
+        orders.leaderless,
+    )
+    assert isinstance(old, KafkaTopic)
+    assert old.topic_id is None
+    assert isinstance(secret, Failure)
+    assert (29, "TOPIC_AUTHORIZATION_FAILED") == (secret.code, secret.name)
+
+
+def test_only_settings_of_the_topic_itself_are_read() -> None:
+    """Defaults of the broker and the cluster are not set on the topic."""
+    configs = [
+        answer(name="retention.ms", value="5", config_source=1, config_type=5),
+        answer(name="cleanup.policy", value="delete", config_source=5, config_type=7),
+    ]
+    found = requests.configs_of(
+        answer(
+            results=[
+                answer(resource_name="orders", error_code=0, error_message=None, configs=configs),
+                answer(resource_name="nope", error_code=3, error_message="no", configs=[]),
+                answer(resource_name="bare", error_code=0, error_message=None, configs=[]),
+            ]
+        )
+    )
+
+    assert {"retention.ms": ConfigValue("5", "LONG")} == found["orders"]
+    assert Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no") == found["nope"]
+    assert {} == found["bare"]
+
+
+def test_moves_and_refusals_are_read() -> None:
+    """The target is what remains without the replicas that are removed."""
+    moving = answer(partition_index=0, replicas=[2, 3, 1], adding_replicas=[3], removing_replicas=[1])
+    moves = requests.moves_of(answer(topics=[answer(name="orders", partitions=[moving])]))
+    refused = requests.refused_partitions(
+        answer(
+            responses=[
+                answer(
+                    name="orders",
+                    partitions=[
+                        answer(partition_index=0, error_code=0, error_message=None),
+                        answer(partition_index=1, error_code=85, error_message=None),
+                    ],
+                )
+            ]
+        )
+    )
+
+    assert {P0: Move((2, 3, 1), (3,), (1,))} == moves
+    assert (2, 3) == moves[P0].target
+    assert [Partition("orders", 1)] == list(refused)
+
+
+def test_a_code_that_is_not_known_keeps_its_number() -> None:
+    """A newer broker than our client."""
+    failure = requests.failure_of(12345, "words")
+
+    assert failure is not None
+    assert (12345, "words") == (failure.code, failure.message)
+    assert requests.failure_of(0) is None

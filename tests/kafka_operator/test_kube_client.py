@@ -1,0 +1,183 @@
+"""The Kubernetes client over HTTP: what is sent, and what each status means."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from kubernetes.aio.client import Configuration
+
+from kafka_operator.kube import client as client_module
+from kafka_operator.kube.client import PATIENT_ATTEMPTS, KubeClient
+from kafka_operator.kube.port import (
+    ConflictError,
+    KubeError,
+    NotFoundError,
+    Notice,
+    RefusedError,
+    UnavailableError,
+)
+from kafka_operator.metrics import Metrics
+from kafka_operator.names import Key, Kind
+
+ORDERS = Key(Kind.TOPIC, "shop", "orders")
+
+
+class Api:
+    """A server that answers as told, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: list[web.Response] = []
+        self.asked: list[tuple[str, str, str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+
+    def answer(self, status: int, body: object = None, **headers: str) -> None:
+        """Have the next request answered so."""
+        self.answers.append(
+            web.json_response(body or {}, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
+        )
+
+    async def handle(self, request: web.Request) -> web.Response:
+        body = await request.json() if request.can_read_body else None
+        self.asked.append((request.method, request.path_qs, request.content_type, body))
+        self.headers.append(dict(request.headers))
+        return self.answers.pop(0)
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[tuple[Api, KubeClient]]:
+    """A server and a client of it."""
+    fake = Api()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", fake.handle)
+    async with TestServer(app) as server:
+        configuration = Configuration(host=f"http://127.0.0.1:{server.port}")
+        configuration.api_key["BearerToken"] = "Bearer secret-token"
+        kube = KubeClient(configuration, Metrics())
+        yield fake, kube
+        await kube.close()
+
+
+async def test_a_status_patch_goes_to_the_status_as_a_merge_patch(api: tuple[Api, KubeClient]) -> None:
+    """With our field manager and the token."""
+    fake, kube = api
+    fake.answer(200, {"kind": "Topic"})
+
+    assert {"kind": "Topic"} == await kube.patch_status(ORDERS, {"status": {"partitions": None}})
+
+    path = "/apis/steward.dev/v1alpha1/namespaces/shop/topics/orders/status?fieldManager=steward-operator"
+    assert [("PATCH", path, "application/merge-patch+json", {"status": {"partitions": None}})] == fake.asked
+    assert "Bearer secret-token" == fake.headers[0]["Authorization"]
+
+
+async def test_an_event_is_posted_in_the_resources_namespace(api: tuple[Api, KubeClient]) -> None:
+    """core/v1."""
+    fake, kube = api
+    fake.answer(201)
+
+    await kube.post_event(Notice(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))
+
+    ((method, path, _, body),) = fake.asked
+    assert ("POST", "/api/v1/namespaces/shop/events") == (method, path)
+    assert "InvalidConfig" == body["reason"]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (404, NotFoundError),
+        (409, ConflictError),
+        (400, RefusedError),
+        (403, RefusedError),
+        (422, RefusedError),
+        (500, UnavailableError),
+        (504, UnavailableError),
+        (429, UnavailableError),
+    ],
+)
+async def test_each_status_means_what_is_to_be_done(
+    api: tuple[Api, KubeClient], status: int, error: type[KubeError]
+) -> None:
+    """Gone, read again, give up for now, try again; with the server's words."""
+    fake, kube = api
+    fake.answer(status, {"message": "the server's words"})
+
+    with pytest.raises(error, match="the server's words"):
+        await kube.get_object(ORDERS)
+
+
+async def test_a_server_that_asks_for_patience_is_given_some(api: tuple[Api, KubeClient]) -> None:
+    """429 with Retry-After is repeated, a few times."""
+    fake, kube = api
+    for _ in range(PATIENT_ATTEMPTS - 1):
+        fake.answer(429, Retry_After="0")
+    fake.answer(200, {"kind": "Topic"})
+
+    assert {"kind": "Topic"} == await kube.get_object(ORDERS)
+
+    for _ in range(PATIENT_ATTEMPTS):
+        fake.answer(429, Retry_After="0")
+    with pytest.raises(UnavailableError):
+        await kube.get_object(ORDERS)
+
+
+async def test_a_list_is_read_page_by_page(api: tuple[Api, KubeClient]) -> None:
+    """Limit and continue; the version of the whole."""
+    fake, kube = api
+    fake.answer(200, {"metadata": {"resourceVersion": "9", "continue": "next"}, "items": [{"n": 1}]})
+    fake.answer(200, {"metadata": {"resourceVersion": "9"}, "items": [{"n": 2}]})
+
+    listing = await kube.list_objects(Kind.TOPIC, None)
+
+    assert ({"n": 1}, {"n": 2}) == listing.objects
+    assert "9" == listing.resource_version
+    assert ["limit=500", "limit=500&continue=next"] == [path.partition("?")[2] for _, path, _, _ in fake.asked]
+
+
+async def test_a_list_that_expires_begins_anew(api: tuple[Api, KubeClient]) -> None:
+    """410, a few times."""
+    fake, kube = api
+    fake.answer(200, {"metadata": {"resourceVersion": "9", "continue": "next"}, "items": [{"n": 1}]})
+    fake.answer(410, {"message": "too old"})
+    fake.answer(200, {"metadata": {"resourceVersion": "12"}, "items": [{"n": 3}]})
+
+    listing = await kube.list_objects(Kind.TOPIC, "shop")
+
+    assert ({"n": 3},) == listing.objects
+    for _ in range(client_module.MAX_LIST_RESTARTS):
+        fake.answer(410)
+    with pytest.raises(UnavailableError):
+        await kube.list_objects(Kind.TOPIC, "shop")
+
+
+async def test_a_server_that_is_not_there_is_unavailable() -> None:
+    """Nobody listens on port 1."""
+    kube = KubeClient(Configuration(host="http://127.0.0.1:1"), Metrics())
+    try:
+        with pytest.raises(UnavailableError):
+            await kube.get_object(ORDERS)
+    finally:
+        await kube.close()
+
+
+async def test_a_server_that_never_answers_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the time limit; the call may have been carried out."""
+    monkeypatch.setattr(client_module, "REQUEST_TIMEOUT_S", 0.2)
+    ended = asyncio.Event()
+
+    async def never(_: web.Request) -> web.Response:
+        await ended.wait()
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", never)
+    async with TestServer(app) as server:
+        kube = KubeClient(Configuration(host=f"http://127.0.0.1:{server.port}"), Metrics())
+        with pytest.raises(UnavailableError):
+            await kube.get_object(ORDERS)
+        await kube.close()
+        ended.set()
