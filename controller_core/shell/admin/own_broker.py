@@ -21,6 +21,9 @@ DELETE = 1
 STRING = 2
 """ConfigEntry.ConfigType.STRING."""
 
+CONTROLLER_ALONE = "controller"
+"""As a KRaft node says that it holds no data (KIP-631): by this, who counts brokers leaves the controller out."""
+
 NO_DATA = "(a controller holds no data)"
 """In the place of a log directory's path."""
 

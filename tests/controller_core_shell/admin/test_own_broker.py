@@ -36,6 +36,14 @@ async def test_the_controllers_own_configuration_is_answered() -> None:
     assert told == {"broker.id": "1000", "process.roles": "controller"}
 
 
+async def test_the_controller_says_that_it_is_no_broker() -> None:
+    """KIP-631: `process.roles` of a node that holds no data; who counts brokers for a replication factor leaves it out."""
+    asked = {**OWN, "configuration_keys": ["process.roles"]}
+    answer = await describe_configs(Active(), CONTEXT, {"resources": [asked]})
+
+    assert ["controller"] == [config["value"] for config in answer["results"][0]["configs"]]
+
+
 @pytest.mark.parametrize(
     "resource",
     [{"resource_type": 2, "resource_name": "t"}, {"resource_type": 4, "resource_name": "1"}],
