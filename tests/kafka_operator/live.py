@@ -1,0 +1,97 @@
+"""A namespace on a real API server, and what a user does there with kubectl."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.kubernetes import KubernetesApi
+from lab.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 60.0
+"""A generous bound for what takes a second or two."""
+
+PLURALS = {"Cluster": "clusters", "Topic": "topics", "Reassignment": "reassignments"}
+OK = 0
+
+
+def install_crds(api: KubernetesApi) -> None:
+    """Apply crds/ and wait until the API serves them."""
+    api.kubectl("apply", "-f", str(ROOT / "crds"), check=True)
+    names = [f"crd/{plural}.steward.dev" for plural in PLURALS.values()]
+    api.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names, check=True)
+    for plural in PLURALS.values():
+        wait_until(
+            lambda plural=plural: api.get(f"/apis/steward.dev/v1alpha1/{plural}") is not None,  # type: ignore[misc]
+            timeout_s=PATIENCE_S,
+            what=f"{plural} are served",
+        )
+
+
+class Namespace:
+    """One namespace, made at the start."""
+
+    def __init__(self, api: KubernetesApi, name: str) -> None:
+        self.api = api
+        self.name = name
+        api.kubectl("create", "namespace", name, check=True)
+
+    def apply(self, raw: Mapping[str, Any]) -> str:
+        """Apply a resource; return the words of its refusal, empty when it was taken."""
+        named = {**raw, "metadata": {**raw["metadata"], "namespace": self.name}}
+        done = self.api.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(named))
+        return "" if done.returncode == OK else done.stderr
+
+    def take(self, raw: Mapping[str, Any]) -> None:
+        """Apply a resource that must be taken."""
+        assert "" == self.apply(raw)
+
+    def delete(self, kind: str, name: str) -> None:
+        """Ask for a deletion, without waiting for it."""
+        self.kubectl("delete", PLURALS[kind], name, "--wait=false")
+
+    def get(self, kind: str, name: str) -> dict[str, Any] | None:
+        """Return a resource, None when it is not there."""
+        found = self.api.get(f"/apis/steward.dev/v1alpha1/namespaces/{self.name}/{PLURALS[kind]}/{name}")
+        return None if found is None else json.loads(found)
+
+    def status(self, kind: str, name: str) -> dict[str, Any]:
+        """Return a resource's status."""
+        found = self.get(kind, name)
+        return {} if found is None else found.get("status", {})
+
+    def ready(self, kind: str, name: str) -> tuple[str, str, str]:
+        """Return status, reason and message of Ready; empty ones before it is there."""
+        for condition in self.status(kind, name).get("conditions", ()):
+            if condition["type"] == "Ready":
+                return condition["status"], condition["reason"], condition["message"]
+        return "", "", ""
+
+    def until(self, kind: str, name: str, *expected: str) -> float:
+        """Wait until Ready begins with these (status, reason, message); return the seconds."""
+        return wait_until(
+            lambda: self.ready(kind, name)[: len(expected)] == expected,
+            timeout_s=PATIENCE_S,
+            what=f"{kind} {name} is {expected}",
+            context=lambda: f"it is {self.ready(kind, name)}",
+        )
+
+    def until_gone(self, kind: str, name: str) -> float:
+        """Wait until a resource is gone; return the seconds."""
+        return wait_until(lambda: self.get(kind, name) is None, timeout_s=PATIENCE_S, what=f"{kind} {name} is gone")
+
+    def events(self, name: str) -> list[tuple[str, str]]:
+        """Return type and reason of the events about a resource, in order of time."""
+        found = self.api.get(f"/api/v1/namespaces/{self.name}/events")
+        assert found is not None
+        items = [item for item in json.loads(found)["items"] if item["involvedObject"]["name"] == name]
+        return [(item["type"], item["reason"]) for item in sorted(items, key=lambda item: item["firstTimestamp"])]
+
+    def kubectl(self, *arguments: str) -> str:
+        """Return what kubectl prints in this namespace."""
+        return self.api.kubectl(f"--namespace={self.name}", *arguments, check=True).stdout

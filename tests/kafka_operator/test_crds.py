@@ -1,0 +1,185 @@
+"""What the API server itself takes and refuses, in words, before any operator runs."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from lab.kubernetes import KubernetesApi
+from tests.kafka_operator.live import ROOT, Namespace
+from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
+
+pytestmark = pytest.mark.kubernetes
+
+LONG = "a" * 250
+
+
+@pytest.fixture(scope="module")
+def namespace(api: KubernetesApi) -> Namespace:
+    """A namespace with Topic `orders` and Reassignment `move`, which the cases try to change."""
+    made = Namespace(api, "crds")
+    made.take(raw_topic(topicName="Orders", config={"retention.ms": "1"}))
+    made.take(raw_topic("plain"))
+    made.take(raw_reassignment(plan=raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])))
+    made.take(raw_reassignment("compact", topics=[{"name": "orders", "brokers": [2, 3, 4]}]))
+    return made
+
+
+NEW_TOPICS = [
+    ({"partitions": 0}, "Number of partitions must be larger than 0."),
+    ({"partitions": -1}, "Number of partitions must be larger than 0."),
+    ({"replicationFactor": 0}, "Replication factor must be larger than 0."),
+    ({"replicationFactor": 40000}, "Replication factor must be at most 32767."),
+    ({"topicName": ""}, "The topic's name is empty."),
+    ({"topicName": "."}, 'The topic\'s name cannot be "." or "..".'),
+    ({"topicName": ".."}, 'The topic\'s name cannot be "." or "..".'),
+    ({"topicName": LONG}, "The topic's name is longer than the 249 characters that Kafka allows."),
+    ({"topicName": "a b"}, "The topic's name is illegal: it may contain only ASCII letters and digits"),
+    ({"topicName": "ümlaut"}, "The topic's name is illegal"),
+    ({"topicName": "a/b"}, "The topic's name is illegal"),
+    ({"deletionPolicy": "Maybe"}, 'supported values: "Delete", "Retain"'),
+    ({"config": {"retention.ms": 5}}, "must be of type string"),
+    ({"clusterRef": {}}, "spec.clusterRef.name: Required value"),
+]
+
+
+@pytest.mark.parametrize(("spec", "words"), NEW_TOPICS, ids=lambda value: str(value)[:40])
+def test_a_bad_topic_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
+    """Issue: an illegal name, RF 0: refused at apply by CEL, in words."""
+    raw = raw_topic("bad")
+    raw["spec"] |= spec
+
+    assert words in namespace.apply(raw)
+
+
+def test_a_resource_name_too_long_for_kafka_is_refused(namespace: Namespace) -> None:
+    """metadata.name may have 253 characters, a topic 249; another name for Kafka helps."""
+    assert "longer than the 249 characters" in namespace.apply(raw_topic(LONG))
+    namespace.take(raw_topic(LONG, topicName="short"))
+
+
+CHANGED_TOPICS = [
+    ("orders", {"partitions": 5}, "The number of partitions can never be decreased"),
+    ("orders", {"topicName": "other"}, "The topic's name cannot be changed"),
+    ("orders", {"topicName": None}, "The topic's name cannot be changed"),
+    ("plain", {"topicName": "other"}, "The topic's name cannot be changed"),
+    ("orders", {"clusterRef": {"name": "other"}}, "clusterRef cannot be changed"),
+]
+
+
+@pytest.mark.parametrize(("name", "spec", "words"), CHANGED_TOPICS, ids=lambda value: str(value)[:40])
+def test_a_bad_change_of_a_topic_is_refused(namespace: Namespace, name: str, spec: dict[str, Any], words: str) -> None:
+    """Issue: fewer partitions, a changed topic name: refused at apply by CEL, in words (O8)."""
+    raw = raw_topic("orders", topicName="Orders") if name == "orders" else raw_topic(name)
+    raw["spec"] |= spec
+    raw["spec"] = {key: value for key, value in raw["spec"].items() if value is not None}
+
+    assert words in namespace.apply(raw)
+
+
+def test_good_changes_of_a_topic_are_taken(namespace: Namespace) -> None:
+    """More partitions, another replication factor, other settings; the default name written out."""
+    namespace.take(raw_topic("plain", partitions=9, replicationFactor=2, config={"a": "b"}))
+    namespace.take(raw_topic("plain", topicName="plain", partitions=9, replicationFactor=2))
+
+
+BAD_PLANS = [
+    ({}, "either plan (every partition exactly) or topics"),
+    (
+        {"plan": raw_plan(p0=[1]), "topics": [{"name": "t", "brokers": [1]}]},
+        "either plan (every partition exactly) or topics",
+    ),
+    ({"plan": raw_plan(p0=[2, 2, 3])}, "A broker is named twice"),
+    ({"plan": [*raw_plan(p0=[2]), *raw_plan(p0=[3])]}, "Duplicate value"),
+    ({"plan": raw_plan(p0=[])}, "should have at least 1 items"),
+    ({"plan": []}, "should have at least 1 items"),
+    ({"plan": [{"topic": "t", "partition": -1, "replicas": [1]}]}, "greater than or equal to 0"),
+    ({"topics": [{"name": "t", "brokers": [2, 2]}]}, "Duplicate value"),
+]
+
+
+@pytest.mark.parametrize(("spec", "words"), BAD_PLANS, ids=lambda value: str(value)[:40])
+def test_a_bad_plan_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
+    """What can be known of a plan without the cluster."""
+    assert words in namespace.apply(raw_reassignment("bad", **spec))
+
+
+def test_a_plan_cannot_be_edited(namespace: Namespace) -> None:
+    """Not even the order of replicas, which says who leads."""
+    plan = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
+    for changed in ([*plan, *raw_plan(p2=[2])], raw_plan(p0=[3, 2, 4], p1=[3, 4, 2]), plan[:1]):
+        assert "plan cannot be changed" in namespace.apply(raw_reassignment(plan=changed))
+    compact = raw_reassignment("compact", topics=[{"name": "orders", "brokers": [1, 2, 3]}])
+    assert "topics cannot be changed" in namespace.apply(compact)
+
+
+def test_cancel_can_be_said_and_not_taken_back(namespace: Namespace) -> None:
+    """A cancelled plan does not come back to life."""
+    plan = raw_plan(p0=[2, 3])
+    namespace.take(raw_reassignment("cancelled", plan=plan))
+    namespace.take(raw_reassignment("cancelled", plan=plan, cancel=True))
+
+    assert "cancel cannot be taken back" in namespace.apply(raw_reassignment("cancelled", plan=plan, cancel=False))
+
+
+def test_a_plan_of_the_largest_size_is_taken(namespace: Namespace) -> None:
+    """The rules stay within the API server's budget for 5,000 partitions, and one more is too many."""
+    plan = [{"topic": f"t{index}", "partition": 0, "replicas": [1, 2, 3]} for index in range(5001)]
+    raw = raw_reassignment("large", plan=plan[:5000])
+    raw["metadata"]["namespace"] = namespace.name
+    namespace.api.kubectl("create", "-f", "-", stdin=json.dumps(raw), check=True)
+    raw["spec"]["plan"] = plan
+    raw["metadata"]["name"] = "too-large"
+
+    assert "must have at most 5000 items" in namespace.api.kubectl("create", "-f", "-", stdin=json.dumps(raw)).stderr
+
+
+@pytest.mark.parametrize(
+    ("server", "good"),
+    [
+        ("kafka-1.example.org:9092", True),
+        ("10.0.0.1:9092", True),
+        ("[::1]:9092", True),
+        ("kafka", False),
+        ("kafka:", False),
+        ("kafka:port", False),
+        ("http://kafka:9092", False),
+    ],
+)
+def test_a_bootstrap_server_is_host_and_port(namespace: Namespace, server: str, good: bool) -> None:
+    """Told at apply."""
+    refusal = namespace.apply(raw_cluster(f"c-{abs(hash(server))}", server))
+
+    assert good is ("" == refusal)
+    assert good or "A bootstrap server is written host:port" in refusal
+
+
+@pytest.mark.parametrize("name", ["cluster", "topic", "reassignment"])
+def test_the_examples_are_taken(namespace: Namespace, name: str) -> None:
+    """They are what people copy."""
+    raw = yaml.safe_load((ROOT / "examples" / f"{name}.yaml").read_text(encoding="utf-8"))
+    raw = copy.deepcopy(raw)
+    raw["metadata"]["name"] = f"example-{name}"
+
+    namespace.take(raw)
+
+
+def test_short_names_and_the_category_list_the_resources(namespace: Namespace) -> None:
+    """`kubectl get steward`; short names that do not clash with Strimzi's kt and kr."""
+    assert "topic.steward.dev/orders" in namespace.kubectl("get", "steward", "-o", "name")
+    for short, column in (("stopic", "PARTITIONS"), ("sra", "PROGRESS %"), ("scl", "CONTROLLER")):
+        namespace.take(raw_cluster())
+        assert column in namespace.kubectl("get", short)
+
+
+def test_status_is_a_subresource(namespace: Namespace) -> None:
+    """A user's apply does not touch it, and the generation does not move with it."""
+    raw = raw_topic("with-status")
+    raw["status"] = {"partitions": 99}
+    namespace.take(raw)
+
+    assert {} == namespace.status("Topic", "with-status")
