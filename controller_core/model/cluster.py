@@ -107,9 +107,10 @@ class Cluster:
 
     def by_topic(self, rows: Iterable[int]) -> Iterator[tuple[Topic, list[int]]]:
         """Group rows by topic, in order of first appearance."""
+        wanted = list(rows)
         groups: dict[int, list[int]] = {}
-        for row in rows:
-            groups.setdefault(int(self.columns.topic[row]), []).append(row)
+        for row, index in zip(wanted, self.columns.topic[wanted].tolist(), strict=True):
+            groups.setdefault(index, []).append(row)
         for rows_of_topic in groups.values():
             yield self.topic_at(rows_of_topic[0]), rows_of_topic
 

@@ -189,6 +189,15 @@ class PartitionColumns:
         self._highest_id = max(self._highest_id, highest)
 
 
+def unpad_all(ids: IntArray) -> list[list[int]]:
+    """Turn padded rows of ids into lists, all at once: an array's own elements are ten times slower than a list's.
+
+    >>> unpad_all(pad([(1, 2), (3,)]))
+    [[1, 2], [3]]
+    """
+    return [[replica for replica in row if replica != NOBODY] for row in ids.tolist()]
+
+
 def keep_ids(ids: IntArray, kept: BoolArray) -> IntArray:
     """Keep some ids of each row, closed up to the left in their order.
 

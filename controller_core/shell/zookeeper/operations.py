@@ -8,6 +8,7 @@ configuration of a topic that was deleted by hand). `present` names those that a
 alone. Leaves out the removal of topics: what is to be removed must be read first.
 """
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -127,18 +128,26 @@ def _states(cluster: Cluster, change: PartitionStates, present: AbstractSet[str]
     documents = encode_partition_states(
         change.leader, change.leader_epoch, cluster.controller_epoch, change.isr[change.isr != NOBODY], offsets
     )
+    rows = change.rows.tolist()
     versions = cluster.columns.partition_epoch[change.rows].tolist()
+    where = dict(_state_paths(cluster, rows))
     groups: list[Group] = []
-    for row, version, document in zip(change.rows.tolist(), versions, documents, strict=True):
-        name = cluster.name_of(row)
-        path = paths.partition_state(*name)
+    for row, version, document in zip(rows, versions, documents, strict=True):
+        path = where[row]
         if version != NO_EPOCH:
             groups.append(Group((SetData(path, document, version),), row))
             continue
-        parent = paths.partition(*name)
+        parent = path.rpartition("/")[0]
         parents: tuple[Operation, ...] = () if parent in present else (Create(parent, None),)
         groups.append(Group((*parents, Create(path, document)), row))
     return groups
+
+
+def _state_paths(cluster: Cluster, rows: list[int]) -> Iterator[tuple[int, str]]:
+    """Name the znodes of many rows, topic by topic."""
+    for topic, of_topic in cluster.by_topic(rows):
+        indexes = cluster.columns.partition[of_topic].tolist()
+        yield from zip(of_topic, paths.partition_states(topic.name, indexes), strict=True)
 
 
 def parents_of(cluster: Cluster, change: Change) -> list[str]:
