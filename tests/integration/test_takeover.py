@@ -84,3 +84,19 @@ def test_a_strange_controller_znode_stops_nobody_once_it_is_gone(held: Held, str
     held.wait_until_held()
 
     held.create(f"after-{strange[:1].hex()}-{len(strange)}", partitions=1)
+
+
+def test_a_restart_of_zookeeper_costs_nothing_but_time(held: Held) -> None:
+    """A connection that breaks leaves writes done or not done: the controller reads again, and brokers and clients go on."""
+    held.wait_until_held()
+    held.create("weathered", min_insync_replicas="2")
+
+    with Traffic(held.cluster.bootstrap(), "weathered") as traffic:
+        held.cluster.zookeeper.kill()
+        held.cluster.zookeeper.start()
+        traffic.wait_for_acks(100)
+        held.wait_until_held()
+        held.create("after-the-storm")
+        report = traffic.stop()
+
+    assert report.ok, report.summary()
