@@ -1,18 +1,29 @@
-"""A cluster that Steward holds: four real brokers under our controller, in a chroot of ZooKeeper."""
+"""A cluster that Steward holds: four real brokers under our controller, in a chroot of ZooKeeper, and our operator before it."""
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewTopic,
+    ResourceType,
+)
 
 from lab.cluster import KafkaCluster
 from lab.cluster import kafka_cluster as start_kafka_cluster
 from lab.folder import lab_folder
-from lab.steward import StewardController
+from lab.kubernetes import OPERATOR, KubernetesApi
+from lab.steward import StewardController, StewardOperator
 from lab.waiting import wait_until
+from tests.integration.kubernetes import User, cluster_text, install
 
 BROKERS = (1, 2, 3, 4)
 CHROOT = "/kafka/steward"
@@ -49,6 +60,30 @@ class Held:
                 return False
             raise
         return True
+
+    def topics(self) -> set[str]:
+        """Name the topics in ZooKeeper."""
+        return set(self.cluster.zookeeper.client.get_children(f"{CHROOT}/brokers/topics"))
+
+    def config_of(self, topic: str) -> dict[str, str]:
+        """Ask a broker for what is set on a topic itself."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        entries = self.admin.describe_configs([resource])[resource].result(PATIENCE_S)
+        on_topic = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+        return {name: entry.value for name, entry in entries.items() if entry.source == on_topic}
+
+    def set_config(self, kind: ResourceType, name: str, **values: str | None) -> None:
+        """Set or reset (None) settings as a tool does."""
+        changes = [
+            ConfigEntry(
+                key.replace("_", "."),
+                value,
+                incremental_operation=AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET,
+            )
+            for key, value in values.items()
+        ]
+        resource = ConfigResource(kind, name, incremental_configs=changes)
+        self.admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)
 
     def leaders(self, topic: str) -> dict[int, int]:
         """Read each partition's leader from ZooKeeper."""
@@ -100,3 +135,30 @@ def held() -> Iterator[Held]:
             yield held
         finally:
             controller.close()
+
+
+@pytest.fixture(scope="session")
+def operator(kubernetes_api: KubernetesApi) -> Iterator[StewardOperator]:
+    """Our operator on a Kubernetes API, with the rights that it needs and no others; leave it running."""
+    install(kubernetes_api)
+    with lab_folder() as folder:
+        running = StewardOperator(kubernetes_api.kubeconfig_for(OPERATOR), folder)
+        try:
+            running.start()
+            yield running
+        finally:
+            running.close()
+
+
+@pytest.fixture
+def user(
+    held: Held, kubernetes_api: KubernetesApi, operator: StewardOperator, request: pytest.FixtureRequest
+) -> Iterator[User]:
+    """A namespace of the test's own with the Cluster `main`, which is the one that Steward holds; emptied in the end."""
+    held.wait_until_held()
+    assert operator.ready, "a former test left no operator behind"
+    user = User(kubernetes_api, f"test-{zlib.crc32(request.node.nodeid.encode()):08x}")
+    user.apply(cluster_text(held.cluster.bootstrap().split(",")))
+    user.wait_until_ready("main", kind="clusters")
+    yield user
+    user.leave()

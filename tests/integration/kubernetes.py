@@ -1,0 +1,213 @@
+"""A user with kubectl: texts are applied, and what becomes of them is read.
+
+Writes and tables go through kubectl, as a person's do. What is waited for is read over one HTTP request each, since a kubectl every
+few milliseconds would be most of what this machine does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from lab.kubernetes import OPERATOR, KubernetesApi
+from lab.missing import LabError
+from lab.steward import ROOT
+from lab.waiting import wait_until
+
+API_VERSION = "steward.dev/v1alpha1"
+KINDS = ("topics", "reassignments", "clusters")
+CLUSTER = "main"
+PATIENCE_S = 60.0
+"""A generous bound: what is waited for takes a second or two, and after a fault a session time-out more."""
+
+OPERATOR_ROLE = f"""
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: steward-operator}}
+rules:
+  - {{apiGroups: [steward.dev], resources: [clusters, topics, reassignments], verbs: [get, list, watch, patch]}}
+  - apiGroups: [steward.dev]
+    resources: [clusters/status, topics/status, reassignments/status]
+    verbs: [patch]
+  - {{apiGroups: [""], resources: [events], verbs: [create]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: steward-operator}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: steward-operator}}
+subjects:
+  - {{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}
+"""
+"""All that the operator may do; what it tries beyond that fails here as it would on a careful person's cluster."""
+
+
+def install(api: KubernetesApi) -> None:
+    """Apply the custom resources and the operator's rights, and wait until the API serves the former."""
+    api.kubectl("apply", f"--filename={ROOT / 'crds'}", check=True)
+    api.kubectl("apply", "--filename=-", stdin=OPERATOR_ROLE, check=True)
+    names = [f"customresourcedefinition/{kind}.steward.dev" for kind in KINDS]
+    api.kubectl("wait", "--for=condition=Established", f"--timeout={PATIENCE_S:.0f}s", *names, check=True)
+    for kind in KINDS:
+        wait_until(
+            lambda kind=kind: api.get(f"/apis/{API_VERSION}/{kind}") is not None,
+            timeout_s=PATIENCE_S,
+            what=f"{kind} served",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The Ready condition of a resource."""
+
+    status: str
+    reason: str
+    message: str
+
+
+def manifest(kind: str, name: str, **spec: Any) -> str:
+    """Return a resource's text."""
+    content = {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
+    return yaml.safe_dump(content, sort_keys=False)
+
+
+def cluster_text(bootstrap_servers: Sequence[str], name: str = CLUSTER) -> str:
+    """Return a Cluster's text."""
+    return manifest("Cluster", name, bootstrapServers=list(bootstrap_servers))
+
+
+def topic_text(name: str, partitions: int = 1, replication_factor: int = 3, **spec: Any) -> str:
+    """Return a Topic's text; `spec` holds what else it says, such as `config` and `topicName`."""
+    reference = {"name": spec.pop("cluster", CLUSTER)}
+    return manifest(
+        "Topic", name, clusterRef=reference, partitions=partitions, replicationFactor=replication_factor, **spec
+    )
+
+
+def plan_text(name: str, plan: Mapping[tuple[str, int], Sequence[int]], **spec: Any) -> str:
+    """Return a Reassignment's text from (topic, partition) -> replicas."""
+    items = [
+        {"topic": topic, "partition": partition, "replicas": list(replicas)}
+        for (topic, partition), replicas in plan.items()
+    ]
+    return manifest("Reassignment", name, clusterRef={"name": CLUSTER}, plan=items, **spec)
+
+
+class User:
+    """Somebody with kubectl and a namespace."""
+
+    def __init__(self, api: KubernetesApi, namespace: str) -> None:
+        self.api = api
+        self.namespace = namespace
+        self.kubectl("create", "namespace", namespace)
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        """Return what kubectl says; `LabError` with its words where it fails."""
+        return self.api.kubectl(f"--namespace={self.namespace}", *arguments, stdin=stdin, check=True).stdout
+
+    def apply(self, *texts: str) -> None:
+        """Apply these texts at once."""
+        self.kubectl("apply", "--filename=-", stdin="---\n".join(texts))
+
+    def refusal(self, *texts: str) -> str:
+        """Apply texts each of which must be refused, and return the words."""
+        done = self.api.kubectl(f"--namespace={self.namespace}", "apply", "--filename=-", stdin="---\n".join(texts))
+        assert done.returncode, f"applied: {texts}"
+        assert not done.stdout, f"applied: {done.stdout}"
+        return done.stderr
+
+    def delete(self, kind: str, name: str) -> None:
+        """Delete a resource and return when it is gone."""
+        self.kubectl("delete", kind, name, f"--timeout={PATIENCE_S:.0f}s")
+
+    def read(self, kind: str, name: str) -> dict[str, Any]:
+        """Return a resource."""
+        found = self.api.get(f"{self._path(kind)}/{name}")
+        assert found is not None, f"{kind} {self.namespace}/{name} is not there"
+        return dict(json.loads(found))
+
+    def listed(self, kind: str) -> list[dict[str, Any]]:
+        """Return all resources of a kind."""
+        found = self.api.get(self._path(kind))
+        assert found is not None, f"{kind} cannot be listed"
+        return list(json.loads(found)["items"])
+
+    def events(self, name: str | None = None) -> list[tuple[str, str]]:
+        """Return (type, reason) of each event about a resource of this name, or about any, one entry for each occurrence."""
+        found = self.api.get(f"/api/v1/namespaces/{self.namespace}/events")
+        assert found is not None, "events cannot be listed"
+        return [
+            (event["type"], event["reason"])
+            for event in json.loads(found)["items"]
+            if name in (None, event["involvedObject"]["name"])
+            for _ in range(event["count"])
+        ]
+
+    def row(self, kind: str, name: str) -> dict[str, str]:
+        """Return what `kubectl get --output=wide` shows of a resource, by the columns' titles."""
+        head, line = self.kubectl("get", kind, name, "--output=wide").splitlines()
+        titles = [title.strip() for title in head.split("   ") if title.strip()]
+        starts = [head.index(title) for title in titles]
+        ends = [*starts[1:], None]
+        return {title: line[start:end].strip() for title, start, end in zip(titles, starts, ends, strict=True)}
+
+    def ready(self, kind: str, name: str) -> Ready | None:
+        """Return the Ready condition that was written for the present generation, None while there is none."""
+        resource = self.read(kind, name)
+        for condition in resource.get("status", {}).get("conditions", []):
+            if condition["type"] == "Ready" and condition["observedGeneration"] == resource["metadata"]["generation"]:
+                return Ready(condition["status"], condition["reason"], condition["message"])
+        return None
+
+    def wait_for(self, kind: str, name: str, status: str, reason: str) -> str:
+        """Wait until Ready has this status and reason, and return its message."""
+        found: list[Ready | None] = [None]
+
+        def holds() -> bool:
+            found[0] = self.ready(kind, name)
+            return found[0] is not None and (status, reason) == (found[0].status, found[0].reason)
+
+        what = f"{kind} {self.namespace}/{name} {status} ({reason})"
+        wait_until(holds, timeout_s=PATIENCE_S, what=what, context=lambda: f"last seen: {found[0]}")
+        assert found[0] is not None
+        return found[0].message
+
+    def wait_until_ready(self, *names: str, kind: str = "topics") -> float:
+        """Return the seconds until all of these were Ready."""
+        missing = set(names)
+
+        def holds() -> bool:
+            missing.difference_update([name for name in missing if self._is_ready(kind, name)])
+            return not missing
+
+        return wait_until(
+            holds, timeout_s=PATIENCE_S, what=f"{kind} Ready", context=lambda: self._context(kind, missing)
+        )
+
+    def wait_until_gone(self) -> None:
+        """Wait until none of our resources is left in the namespace."""
+        wait_until(
+            lambda: not any(self.listed(kind) for kind in KINDS),
+            timeout_s=PATIENCE_S,
+            what=f"namespace {self.namespace} empty",
+        )
+
+    def leave(self) -> None:
+        """Delete everything, so that no later test meets it; a move that goes on is cancelled."""
+        self.kubectl("delete", ",".join(KINDS), "--all", "--wait=false")
+        self.wait_until_gone()
+
+    def _is_ready(self, kind: str, name: str) -> bool:
+        ready = self.ready(kind, name)
+        return ready is not None and ready.status == "True"
+
+    def _context(self, kind: str, names: set[str]) -> str:
+        return "\n".join(f"{name}: {self.ready(kind, name)}" for name in sorted(names))
+
+    def _path(self, kind: str) -> str:
+        if kind not in KINDS:
+            raise LabError(f"{kind} is none of {', '.join(KINDS)}")
+        return f"/apis/{API_VERSION}/namespaces/{self.namespace}/{kind}"

@@ -1,0 +1,188 @@
+"""The main job: what is declared with kubectl becomes so on real Kafka, and data flows meanwhile.
+
+Real Kubernetes API, ZooKeeper and brokers; our controller and our operator as processes. Faults and bad input have files of their own.
+"""
+
+import pytest
+import yaml
+from confluent_kafka import Producer
+
+from lab.read_back import read_all
+from lab.steward import ROOT
+from lab.traffic import Traffic
+from lab.waiting import wait_until
+from tests.integration.conftest import CHROOT, PATIENCE_S, Held
+from tests.integration.kubernetes import KINDS, User, cluster_text, plan_text, topic_text
+from tests.integration.moves import on_1_2_3, throttled
+
+pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes, pytest.mark.timeout(240)]
+
+RECORDS = 300
+
+
+def example(name: str) -> str:
+    """Read an example of the repository."""
+    return (ROOT / "examples" / name).read_text(encoding="utf-8")
+
+
+def test_the_example_is_ready_and_carries_data(held: Held, user: User) -> None:
+    """The README's first step: examples/cluster.yaml and topic.yaml; acks=all, and every record is read back."""
+    cluster = yaml.safe_load(example("cluster.yaml"))
+    cluster["spec"]["bootstrapServers"] = held.cluster.bootstrap().split(",")
+    user.apply(yaml.safe_dump(cluster), example("topic.yaml"))
+    user.wait_until_ready("orders")
+
+    producer = Producer({"bootstrap.servers": held.cluster.bootstrap(), "acks": "all"})
+    for number in range(RECORDS):
+        producer.produce("orders", str(number), partition=number % 6)
+    assert producer.flush(PATIENCE_S) == 0
+    read = read_all({"bootstrap.servers": held.cluster.bootstrap()}, "orders", range(6))
+
+    assert {str(number).encode() for number in range(RECORDS)} == {value for _, value in read}
+    assert [3] * 6 == [len(replicas) for replicas in held.cluster.assignment("orders").values()]
+    assert {"min.insync.replicas": "2"} == held.config_of("orders")
+    assert {
+        "CLUSTER": "main",
+        "PARTITIONS": "6",
+        "RF": "3",
+        "READY": "True",
+        "REASON": "AsDeclared",
+    }.items() <= user.row("topics", "orders").items()
+
+
+def test_the_controller_is_shown_and_not_counted_as_a_broker(held: Held, user: User) -> None:
+    """It is listed so that clients reach it, and holds no replica: a plan or a replication factor must not count on it."""
+    assert {"BROKERS": "4", "CONTROLLER": str(held.controller.controller_id), "READY": "True"}.items() <= user.row(
+        "clusters", "main"
+    ).items()
+    assert [1, 2, 3, 4] == user.read("clusters", "main")["status"]["brokerIds"]
+
+
+def test_a_topic_follows_what_is_declared(held: Held, user: User) -> None:
+    """Partitions grow, settings change and return to the default; observedGeneration says so after the effect (O6)."""
+    user.apply(topic_text("followed", 2, config={"retention.ms": "3600000", "cleanup.policy": "compact"}))
+    user.wait_until_ready("followed")
+    before = held.cluster.assignment("followed")
+
+    user.apply(topic_text("followed", 5, config={"retention.ms": "7200000"}))
+    user.wait_until_ready("followed")
+
+    after = held.cluster.assignment("followed")
+    assert before.items() <= after.items()
+    assert 5 == len(after)
+    assert {"retention.ms": "7200000"} == held.config_of("followed")
+    topic = user.read("topics", "followed")
+    assert topic["metadata"]["generation"] == topic["status"]["observedGeneration"]
+    assert 5 == topic["status"]["partitions"]
+
+
+def test_a_topic_goes_with_its_resource_unless_it_is_to_stay(held: Held, user: User) -> None:
+    """DeletionPolicy Delete and Retain (O4); the resource is gone only after the Kafka topic, so its name is free again."""
+    user.apply(topic_text("gone", 3), topic_text("kept", deletionPolicy="Retain"))
+    user.wait_until_ready("gone", "kept")
+    first = user.read("topics", "gone")["status"]["topicId"]
+
+    user.delete("topics", "gone")
+    user.delete("topics", "kept")
+    assert {"kept"} == held.topics() & {"gone", "kept"}
+    user.apply(topic_text("gone"))
+    user.wait_until_ready("gone")
+
+    assert first != user.read("topics", "gone")["status"]["topicId"]
+    assert 1 == len(held.cluster.assignment("gone"))
+
+
+def test_a_move_under_load_shows_its_progress_and_ends_at_its_target(held: Held, user: User) -> None:
+    """C9 and examples/reassignment.yaml, as a user sees it: half of it waits behind a throttle, which is then taken off."""
+    on_1_2_3(held, user, "orders", 6)
+    text = example("reassignment.yaml")
+    plan = {item["partition"]: item["replicas"] for item in yaml.safe_load(text)["spec"]["plan"]}
+
+    with Traffic(held.cluster.bootstrap(), "orders") as traffic:
+        with throttled(held, "orders", 4, "0:4,1:4,2:4"):
+            user.apply(text)
+            half = {"STATE": "Running", "PROGRESS %": "50", "MOVED": "3/6", "READY": "False", "REASON": "Running"}
+            wait_until(
+                lambda: half.items() <= user.row("reassignments", "orders-to-2-3-4").items(),
+                timeout_s=PATIENCE_S,
+                what="half of the move in kubectl get",
+                context=lambda: str(user.row("reassignments", "orders-to-2-3-4")),
+            )
+            during = held.cluster.assignment("orders")
+        user.wait_until_ready("orders-to-2-3-4", kind="reassignments")
+        after = held.cluster.assignment("orders")
+        traffic.wait_for_acks(100)
+        report = traffic.stop()
+
+    assert all({1, 2, 3, 4} == set(during[partition]) for partition in (0, 1, 2))
+    assert plan == after
+    assert {
+        "STATE": "Completed",
+        "PROGRESS %": "100",
+        "MOVED": "6/6",
+        "READY": "True",
+        "REASON": "Completed",
+    }.items() <= user.row("reassignments", "orders-to-2-3-4").items()
+    assert report.ok, report.summary()
+    assert "True" == user.row("topics", "orders")["READY"]
+
+
+@pytest.mark.parametrize("by", ["deletion", "cancel"])
+def test_a_cancelled_move_returns_to_what_was(held: Held, user: User, by: str) -> None:
+    """C9, O9: what has not arrived goes back to its old replicas; Kafka does not keep their order (ReplicaAssignment.originReplicas)."""
+    name = f"moved-{by}"
+    on_1_2_3(held, user, name, 2)
+    plan = {(name, 0): [4, 2, 3], (name, 1): [4, 3, 1]}
+
+    with throttled(held, name, 4):
+        user.apply(plan_text("away", plan))
+        user.wait_for("reassignments", "away", "False", "Running")
+        if by == "deletion":
+            user.delete("reassignments", "away")
+        else:
+            user.apply(plan_text("away", plan, cancel=True))
+            user.wait_for("reassignments", "away", "False", "Cancelled")
+        after = held.cluster.assignment(name)
+
+    assert [{1, 2, 3}] * 2 == [set(replicas) for replicas in after.values()]
+    assert [3, 3] == [len(replicas) for replicas in after.values()]
+    assert held.cluster.zookeeper.read(f"{CHROOT}/admin/reassign_partitions") is None
+    held.wait_until_all_are_back(name)
+
+
+def test_brokers_named_for_a_topic_make_the_plan(held: Held, user: User) -> None:
+    """The short form: what is on one of the brokers stays there, and the plan that follows is written down."""
+    before = on_1_2_3(held, user, "spread", 3)
+    user.apply(
+        yaml.safe_dump(
+            {
+                "apiVersion": "steward.dev/v1alpha1",
+                "kind": "Reassignment",
+                "metadata": {"name": "spread-to-2-3-4"},
+                "spec": {"clusterRef": {"name": "main"}, "topics": [{"name": "spread", "brokers": [2, 3, 4]}]},
+            }
+        )
+    )
+    user.wait_until_ready("spread-to-2-3-4", kind="reassignments")
+
+    after = held.cluster.assignment("spread")
+    assert [[4 if broker == 1 else broker for broker in replicas] for replicas in before.values()] == list(
+        after.values()
+    )
+    written = user.read("reassignments", "spread-to-2-3-4")["status"]["plan"]
+    assert after == {item["partition"]: item["replicas"] for item in written}
+
+
+def test_what_is_taken_down_leaves_nothing_behind(held: Held, user: User) -> None:
+    """Uninstalling: everything of a namespace is deleted at once, a move among it; no finalizer stays, nor a topic."""
+    on_1_2_3(held, user, "last", 2)
+    user.apply(cluster_text(["127.0.0.1:1"], "never-there"), topic_text("nowhere", cluster="never-there"))
+    with throttled(held, "last", 4):
+        user.apply(plan_text("last-move", {("last", 0): [4, 2, 3]}))
+        user.wait_for("reassignments", "last-move", "False", "Running")
+
+        user.kubectl("delete", ",".join(KINDS), "--all", "--wait=false")
+        user.wait_until_gone()
+
+    assert "last" not in held.topics()
+    assert ("Warning", "TopicKept") not in user.events()

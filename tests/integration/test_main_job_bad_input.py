@@ -1,0 +1,201 @@
+"""Bad input: each gets its reason and its words, nothing is lost and nothing moves, and what becomes possible is then done."""
+
+import time
+from datetime import datetime
+
+import pytest
+
+from lab.kafka import CLIENT
+from lab.ports import free_port, release_port
+from lab.steward import StewardOperator
+from lab.waiting import wait_until
+from tests.integration.conftest import CHROOT, PATIENCE_S, Held
+from tests.integration.kubernetes import CLUSTER, User, cluster_text, manifest, plan_text, topic_text
+from tests.integration.moves import on_1_2_3, throttled
+
+pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes, pytest.mark.timeout(240)]
+
+REFUSED_CHANGES = {
+    "The number of partitions can never be decreased": topic_text("t", 2),
+    "The topic's name cannot be changed": topic_text("t", 3, topicName="other"),
+    "clusterRef cannot be changed": topic_text("t", 3, cluster="other"),
+}
+REFUSED = {
+    "Number of partitions must be larger than 0.": topic_text("none", 0),
+    "Replication factor must be larger than 0.": topic_text("no-copy", replication_factor=0),
+    "The topic's name is illegal: it may contain only ASCII letters": topic_text("letters", topicName="a b"),
+    'The topic\'s name cannot be "." or "..".': topic_text("dot", topicName="."),
+    "The topic's name is empty.": topic_text("empty", topicName=""),
+    "longer than the 249 characters that Kafka allows": topic_text("long", topicName="a" * 250),
+    "A broker is named twice": plan_text("twice", {("t", 0): [1, 2, 1]}),
+    "spec.plan[0].replicas in body should have at least 1 items": plan_text("nobody", {("t", 0): []}),
+    "A reassignment says either plan": manifest("Reassignment", "nothing", clusterRef={"name": CLUSTER}),
+    "should be greater than or equal to 0": plan_text("negative", {("t", 0): [-1]}),
+}
+NOWHERE = {
+    "topic": (
+        {("unheard-of", 0): [1, 2, 3]},
+        "UnknownTopic",
+        "The cluster has no such topic: unheard-of. Nothing is moved.",
+    ),
+    "partition": (
+        {("here", 0): [4, 2, 1], ("here", 7): [1, 2, 3]},
+        "UnknownPartition",
+        "The cluster has no such partition: here-7. Nothing is moved.",
+    ),
+    "broker": (
+        {("here", 0): [4, 2, 9]},
+        "UnknownBroker",
+        "No such broker is alive: 9. Alive are 1, 2, 3, 4. Nothing is moved.",
+    ),
+    "the controller": (
+        {("here", 0): [4, 2, 1000]},
+        "UnknownBroker",
+        "No such broker is alive: 1000. Alive are 1, 2, 3, 4. Nothing is moved.",
+    ),
+}
+BAD_CONFIGS = {
+    "key": ({"no.such.key": "1"}, "Unknown topic config name: no.such.key"),
+    "value": (
+        {"retention.ms": "a while"},
+        "Invalid value a while for configuration retention.ms: Not a number of type LONG",
+    ),
+}
+
+
+def test_what_can_be_judged_without_the_cluster_is_refused_at_apply(user: User) -> None:
+    """CEL and structural schema, in words; a refused change leaves the resource as it was."""
+    user.apply(topic_text("t", 3))
+    user.wait_until_ready("t")
+    before = user.read("topics", "t")
+
+    for words, text in REFUSED_CHANGES.items():
+        assert words in user.refusal(text)
+    refusals = user.refusal(*REFUSED.values())
+    for words in REFUSED:
+        assert words in refusals
+
+    assert before == user.read("topics", "t")
+    assert ["t"] == [topic["metadata"]["name"] for topic in user.listed("topics")]
+    assert [] == user.listed("reassignments")
+
+
+def test_a_plan_cannot_be_edited(user: User) -> None:
+    """O9: a Reassignment is a job, applied once."""
+    user.apply(plan_text("fixed", {("unheard-of", 0): [1, 2, 3]}))
+
+    assert "plan cannot be changed" in user.refusal(plan_text("fixed", {("unheard-of", 0): [2, 3, 4]}))
+
+
+def test_more_replicas_than_brokers_wait_for_the_brokers(held: Held, user: User) -> None:
+    """NotEnoughBrokers in Kafka's words, the controller not counted; the topic is made once the fourth broker is back."""
+    broker = held.cluster.broker(4)
+    broker.stop()
+    broker.wait_until_deregistered()
+    try:
+        user.apply(topic_text("wide", replication_factor=4))
+        message = user.wait_for("topics", "wide", "False", "NotEnoughBrokers")
+        made = "wide" in held.topics()
+    finally:
+        broker.start()
+    user.wait_until_ready("wide")
+
+    assert "Replication factor: 4 larger than available brokers: 3." == message
+    assert not made
+    assert [{1, 2, 3, 4}] == [set(replicas) for replicas in held.cluster.assignment("wide").values()]
+    assert [("Warning", "NotEnoughBrokers"), ("Normal", "AsDeclared")] == sorted(user.events("wide"), reverse=True)
+
+
+@pytest.mark.parametrize("case", BAD_CONFIGS)
+def test_a_bad_setting_is_told_in_the_brokers_words(held: Held, user: User, case: str) -> None:
+    """InvalidConfig at creation and at a change; the topic is not made, or keeps what it had; a right setting mends it."""
+    config, words = BAD_CONFIGS[case]
+    user.apply(topic_text("settled", config={"retention.ms": "3600000"}), topic_text("unborn", config=config))
+    user.wait_until_ready("settled")
+    user.apply(topic_text("settled", config={"min.insync.replicas": "2", **config}))
+
+    assert words == user.wait_for("topics", "unborn", "False", "InvalidConfig")
+    assert user.wait_for("topics", "settled", "False", "InvalidConfig").endswith(words)
+    assert "unborn" not in held.topics()
+    assert {"retention.ms": "3600000"} == held.config_of("settled")
+
+    user.apply(topic_text("settled", config={"min.insync.replicas": "2"}), topic_text("unborn"))
+    user.wait_until_ready("settled", "unborn")
+    assert {"min.insync.replicas": "2"} == held.config_of("settled")
+    assert {} == held.config_of("unborn")
+
+
+def test_a_plan_that_names_what_is_not_there_moves_nothing(held: Held, user: User) -> None:
+    """A reason each: topic, partition, broker; the controller is no broker. All of a plan is done or none of it."""
+    user.apply(topic_text("here"))
+    user.wait_until_ready("here")
+    before = held.cluster.assignment("here")
+
+    user.apply(*(plan_text(case.replace(" ", "-"), plan) for case, (plan, _, _) in NOWHERE.items()))
+    for case, (_, reason, message) in NOWHERE.items():
+        assert message == user.wait_for("reassignments", case.replace(" ", "-"), "False", reason), case
+
+    assert before == held.cluster.assignment("here")
+    assert held.cluster.zookeeper.read(f"{CHROOT}/admin/reassign_partitions") is None
+
+
+def test_a_plan_that_overlaps_a_running_one_moves_nothing(held: Held, user: User) -> None:
+    """Overlap: neither the partition that both name nor the other one moves, and the running one goes on."""
+    before = on_1_2_3(held, user, "contested", 2)
+    with throttled(held, "contested", 4):
+        user.apply(plan_text("runs", {("contested", 0): [4, 2, 3]}))
+        user.wait_for("reassignments", "runs", "False", "Running")
+        user.apply(plan_text("late", {("contested", 0): [1, 2, 4], ("contested", 1): [4, 3, 1]}))
+        message = user.wait_for("reassignments", "late", "False", "Overlap")
+        during = held.cluster.assignment("contested")
+    user.wait_until_ready("runs", kind="reassignments")
+
+    assert (
+        "Reassignment runs moves the same partitions: contested-0. Nothing was moved. "
+        "Create another Reassignment to try again."
+    ) == message
+    assert before[1] == during[1]
+    assert {0: [4, 2, 3], 1: before[1]} == held.cluster.assignment("contested")
+
+
+def test_a_cluster_that_does_not_answer_is_told_once_and_tried_again(
+    held: Held, user: User, operator: StewardOperator
+) -> None:
+    """Ready=Unknown with one event for each resource, however often it is tried; with the right address all is Ready."""
+    port = free_port()
+    user.apply(cluster_text([f"127.0.0.1:{port}"], "dark"), topic_text("waits", cluster="dark"))
+    words = f"No broker of Cluster dark answers at 127.0.0.1:{port}."
+    assert words == user.wait_for("clusters", "dark", "Unknown", "ClusterUnreachable")
+    assert words == user.wait_for("topics", "waits", "Unknown", "ClusterUnreachable")
+
+    tries = 'steward_reconciliations_failed_total{kind="Topic"}'
+    before = operator.metric(tries) or 0
+    wait_until(lambda: (operator.metric(tries) or 0) >= before + 3, timeout_s=PATIENCE_S, what="three more tries")
+    events = user.events("dark") + user.events("waits")
+    user.apply(cluster_text([held.cluster.broker(1).address(CLIENT)], "dark"))
+    user.wait_until_ready("waits")
+    release_port(port)
+
+    assert [("Warning", "ClusterUnreachable")] * 2 == events
+    assert "waits" in held.topics()
+
+
+def test_of_two_topics_for_one_kafka_topic_the_oldest_wins(held: Held, user: User) -> None:
+    """O5: the other says Conflict and changes nothing; when the oldest goes and leaves the Kafka topic, it takes over."""
+    user.apply(topic_text("elder", 2, topicName="shared", deletionPolicy="Retain"))
+    user.wait_until_ready("elder")
+    created = datetime.fromisoformat(user.read("topics", "elder")["metadata"]["creationTimestamp"]).timestamp()
+    wait_until(lambda: time.time() >= created + 1, timeout_s=PATIENCE_S, what="a later creation time, of whole seconds")
+    user.apply(topic_text("younger", 4, topicName="shared"))
+    message = user.wait_for("topics", "younger", "False", "Conflict")
+    partitions = len(held.cluster.assignment("shared"))
+
+    user.delete("topics", "elder")
+    user.wait_until_ready("younger")
+
+    assert (
+        f"Topic {user.namespace}/elder is older and owns the Kafka topic shared. "
+        "Delete one of the two; when the owner goes, this one takes over."
+    ) == message
+    assert 2 == partitions
+    assert 4 == len(held.cluster.assignment("shared"))
