@@ -38,8 +38,10 @@ class Mailbox:
 
     def _deliver(self) -> None:
         self._awaited = False
-        for _ in range(min(len(self._letters), MAX_LETTERS_PER_TURN)):
-            self._letters.popleft()()
-        if self._letters and not self._awaited:
-            self._awaited = True
-            self._loop.call_soon(self._deliver)
+        try:
+            for _ in range(min(len(self._letters), MAX_LETTERS_PER_TURN)):
+                self._letters.popleft()()
+        finally:  # a letter that raises is the loop's to report, and must not hold up those behind it
+            if self._letters and not self._awaited:
+                self._awaited = True
+                self._loop.call_soon(self._deliver)

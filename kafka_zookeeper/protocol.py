@@ -94,7 +94,7 @@ class MultiRead:
         return b"".join((*parts, _LAST))
 
     def deserialize(self, data: bytes, offset: int) -> Answer:
-        """Return the results; ZooKeeperError when they do not match what was asked for."""
+        """Return the results; ZooKeeperError or struct.error when they do not match what was asked for."""
         results: list[Node | list[str] | ResultError] = []
         start, unpack, stat, stat_bytes = offset, _HEADER_AND_LENGTH.unpack_from, _STAT.unpack_from, _STAT.size
         for _ in self._paths:

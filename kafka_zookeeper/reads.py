@@ -62,17 +62,19 @@ class RequestSize:
 
     def __init__(self) -> None:
         self.paths = FIRST_PATHS_PER_REQUEST
+        self._most = MAX_PATHS_PER_REQUEST
         self._largest_average_bytes = 1.0
 
     def answered(self, paths: int, size_bytes: int) -> None:
         """Learn from an answer; the heaviest one so far decides."""
         self._largest_average_bytes = max(self._largest_average_bytes, size_bytes / paths)
         fitting = int(TARGET_ANSWER_BYTES / self._largest_average_bytes)
-        self.paths = max(1, min(fitting, max(self.paths, paths * GROWTH), MAX_PATHS_PER_REQUEST))
+        self.paths = max(1, min(fitting, max(self.paths, paths * GROWTH), self._most))
 
-    def lost(self) -> None:
-        """Learn from a connection that broke under a request, perhaps because of it."""
-        self.paths = max(1, self.paths // GROWTH)
+    def lost(self, paths: int) -> None:
+        """Learn from a connection that broke under a request, perhaps because of it: never again so many."""
+        self._most = max(1, min(self._most, paths // GROWTH))
+        self.paths = min(self.paths, self._most)
 
 
 def take_request(waiting: deque[int], paths: Sequence[str], most: int, chroot_bytes: int) -> list[int]:
@@ -116,7 +118,7 @@ async def _read(sender: Sender, kind: int, paths: Sequence[str]) -> list[Result 
                 answer = await sender.read_many(kind, wanted)
             except ConnectionLostError:
                 losses += 1
-                size.lost()
+                size.lost(len(places))
                 waiting.extendleft(reversed(places))
                 if losses > MAX_LOSSES:
                     raise

@@ -126,6 +126,7 @@ class ZooKeeperSession:
         self._closing = True
         await asyncio.to_thread(self._stop_client)
         self._enter(SessionState.LOST, self.session_id)
+        await asyncio.sleep(0)  # whoever listens has heard of it when this returns
 
     def on_state(self, callback: Callable[[SessionState], None]) -> None:
         """Have every change of state told from now on."""
@@ -286,11 +287,11 @@ class ZooKeeperSession:
         log.log(
             logging.INFO if self._closing or state is SessionState.CONNECTED else logging.WARNING,
             "ZooKeeper session %s",
-            state.value,
+            "closed" if self._closing else state.value,
             extra={"session_id": f"{self.session_id & 0xFFFFFFFFFFFFFFFF:#x}", "zookeeper": self.settings.connect},
         )
-        for listener in tuple(self._listeners):
-            listener(state)
+        for listener in self._listeners:
+            self._loop.call_soon(listener, state)
 
     def _stop_client(self) -> None:
         """End kazoo's thread and free its sockets; the first half is a no-op after LOST."""

@@ -126,9 +126,11 @@ class Batch:
 
 def operation_bytes(operation: Operation) -> int:
     """Return an upper bound of an operation's size on the wire, without the chroot."""
-    data = operation.data if isinstance(operation, Create | SetData) else None
-    path_bytes = len(operation.path) if operation.path.isascii() else len(operation.path.encode())
-    return OPERATION_OVERHEAD_BYTES + path_bytes + len(data or b"")
+    path = operation.path
+    size = OPERATION_OVERHEAD_BYTES + (len(path) if path.isascii() else len(path.encode()))
+    if isinstance(operation, (SetData, Create)) and operation.data is not None:
+        size += len(operation.data)
+    return size
 
 
 def plan_batches(

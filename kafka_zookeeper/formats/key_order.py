@@ -52,7 +52,7 @@ def scala_order(keys: Iterable[str]) -> list[str]:
 def properties_order(keys: Iterable[str]) -> list[str]:
     """Return the keys in the order of java.util.Properties.
 
-    >>> properties_order(["segment.bytes", "retention.ms", "min.insync.replicas", "cleanup.policy"])
+    >>> properties_order(["retention.ms", "segment.bytes", "min.insync.replicas", "cleanup.policy"])
     ['cleanup.policy', 'min.insync.replicas', 'retention.ms', 'segment.bytes']
     """
     hashes = {key: _spread(key) for key in keys}

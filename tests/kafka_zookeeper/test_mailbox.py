@@ -41,6 +41,20 @@ async def test_others_get_their_turn_between_many_letters():
     assert list(range(MAX_LETTERS_PER_TURN * 2)) == came
 
 
+async def test_a_letter_that_raises_does_not_hold_up_the_others():
+    """One bad callback must not cost the session its answers; the loop reports it."""
+    loop = asyncio.get_running_loop()
+    mailbox, done = Mailbox(loop), asyncio.Event()
+    reported: list[dict[str, object]] = []
+    loop.set_exception_handler(lambda _loop, context: reported.append(context))
+
+    mailbox.post(lambda: 1 // 0)
+    mailbox.post(done.set)
+    await done.wait()
+
+    assert [ZeroDivisionError] == [type(context["exception"]) for context in reported]
+
+
 def test_a_letter_to_a_closed_loop_is_dropped():
     """Kazoo's thread outlives the loop for a moment, and must not die of that."""
     loop = asyncio.new_event_loop()

@@ -155,5 +155,6 @@ def test_sizes_stay_within_their_limits(answers: list[tuple[int, int]]):
         size.answered(paths, size_bytes)
         assert 1 <= size.paths <= reads.MAX_PATHS_PER_REQUEST
         assert size.paths == 1 or size.paths * size_bytes / paths <= reads.TARGET_ANSWER_BYTES
-        size.lost()
-        assert size.paths >= 1
+    size.lost(paths=80)
+    size.answered(20, 20)
+    assert 1 <= size.paths <= 20
