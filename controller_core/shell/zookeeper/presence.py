@@ -13,10 +13,12 @@ Leaves out what is done with the cluster.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from dataclasses import dataclass
 
+from controller_core.shell.zookeeper.armed import ArmedReads
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.controller import (
     NO_CONTROLLER,
@@ -26,7 +28,7 @@ from kafka_zookeeper.formats.controller import (
     encode_controller,
     encode_controller_epoch,
 )
-from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.formats.documents import FormatError, shown
 from kafka_zookeeper.session import Node, ZooKeeperSession
 from kafka_zookeeper.writes import Committed, Create, Delete, Operation, SetData
 
@@ -56,78 +58,80 @@ class Presence:
         self._session = session
         self._own_id = own_id
         self._changed = asyncio.Event()
-        self._complained_of: bytes | None = None
+        self._reads = ArmedReads(session, self._changed.set)
+        self._hopeless = ""
+        """Why nobody can take the place, whatever we do; empty while somebody can."""
 
     async def take(self) -> Place:
         """Wait until the place can be taken, and take it."""
         while True:
             self._changed.clear()
-            holder = await self._session.get(paths.CONTROLLER, watch=self._on_change)
-            place = await self._try(holder)
-            if place is not None:
+            # The epoch first: whoever takes the place after this read raises it, so that our claim is refused then.
+            epoch = await self._session.get(paths.CONTROLLER_EPOCH)
+            holder = await self._reads.get(paths.CONTROLLER)
+            self._judge(holder, epoch)
+            if not self._hopeless and (place := await self._try(holder, epoch)) is not None:
                 return place
-            if holder is None:
-                await asyncio.sleep(RETRY_S)
-                continue
-            try:
-                async with asyncio.timeout(STAND_BY_CHECK_S):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+            await self._wait(RETRY_S if holder is None and not self._hopeless else STAND_BY_CHECK_S)
 
     async def lost(self) -> None:
         """Wait until the place that was taken is another's, or nobody's."""
         while True:
             self._changed.clear()
-            holder = await self._session.get(paths.CONTROLLER, watch=self._on_change)
+            holder = await self._reads.get(paths.CONTROLLER)
             if holder is None or holder.ephemeral_owner != self._session.session_id:
                 return
             await self._changed.wait()
 
-    def _on_change(self, _event: object) -> None:
-        self._changed.set()
+    async def _wait(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
 
-    async def _try(self, holder: Node | None) -> Place | None:
-        """Take the place if it is free, ours to take back, or left over from an earlier life of this session."""
-        if holder is None:
-            return await self._claim((), NO_CONTROLLER)
-        held_by = self._holder_id(holder)
-        if held_by == NO_CONTROLLER:
-            return None
-        is_native = await self._session.get(paths.broker(held_by)) is not None
-        if not is_native and held_by != self._own_id:
-            return None
-        if held_by == self._own_id and holder.ephemeral_owner != self._session.session_id:
-            # An earlier process of ours that died: its session ends by itself, and a live one must not be robbed.
-            return None
-        return await self._claim((Delete(paths.CONTROLLER, holder.version),), held_by)
-
-    def _holder_id(self, holder: Node) -> int:
+    def _judge(self, holder: Node | None, epoch: Node | None) -> None:
+        """Say once why nobody can become the controller, where that is so."""
+        hopeless = ""
         try:
-            return controller_id(holder.data)
+            if holder is not None and controller_id(holder.data) == NO_CONTROLLER:
+                hopeless = f"{paths.CONTROLLER} names nobody ({shown(holder.data)}); delete it"
         except FormatError as error:
-            if self._complained_of != holder.data:
-                self._complained_of = holder.data
-                log.error(
-                    "nobody can become the controller: /controller cannot be read; delete it", extra={"why": str(error)}
-                )
-            return NO_CONTROLLER
+            hopeless = f"{paths.CONTROLLER} cannot be read ({error}); delete it"
+        try:
+            if epoch is not None:
+                decode_controller_epoch(epoch.data)
+        except FormatError as error:
+            hopeless = f"{paths.CONTROLLER_EPOCH} cannot be read ({error}); write the number of the last epoch into it"
+        if hopeless and hopeless != self._hopeless:
+            log.error("nobody can become the controller", extra={"why": hopeless})
+        self._hopeless = hopeless
 
-    async def _claim(self, before: tuple[Operation, ...], taken_from: int) -> Place | None:
-        epoch_node = await self._session.get(paths.CONTROLLER_EPOCH)
-        if epoch_node is None:
+    async def _try(self, holder: Node | None, epoch: Node | None) -> Place | None:
+        """Take the place if it is free, ours to take back, or left over from an earlier tenure of this session."""
+        if holder is None:
+            return await self._claim((), NO_CONTROLLER, epoch)
+        held_by = controller_id(holder.data)
+        if holder.ephemeral_owner != self._session.session_id:
+            if held_by == self._own_id:
+                # An earlier process of ours that died: its session ends by itself, and a live one must not be robbed.
+                return None
+            if await self._session.get(paths.broker(held_by)) is None:
+                return None
+        return await self._claim((Delete(paths.CONTROLLER, holder.version),), held_by, epoch)
+
+    async def _claim(self, before: tuple[Operation, ...], taken_from: int, epoch: Node | None) -> Place | None:
+        if epoch is None:
             # The very first controller of this cluster: Kafka begins with 0 as well, and raises it.
             await self._session.multi([Create(paths.CONTROLLER_EPOCH, encode_controller_epoch(0))])
             return None
-        epoch = decode_controller_epoch(epoch_node.data) + 1
+        raised = decode_controller_epoch(epoch.data) + 1
         registration = encode_controller(ControllerRegistration(self._own_id, int(time.time() * 1000)))
         claim = (
             *before,
             Create(paths.CONTROLLER, registration, ephemeral=True),
-            SetData(paths.CONTROLLER_EPOCH, encode_controller_epoch(epoch), epoch_node.version),
+            SetData(paths.CONTROLLER_EPOCH, encode_controller_epoch(raised), epoch.version),
         )
         result = await self._session.multi(claim)
         if not isinstance(result, Committed):
             return None
-        log.info("took the controller's place", extra={"controller_epoch": epoch, "taken_from": taken_from})
-        return Place(epoch, epoch_node.version + 1, taken_from)
+        log.info("took the controller's place", extra={"controller_epoch": raised, "taken_from": taken_from})
+        return Place(raised, epoch.version + 1, taken_from)
