@@ -72,7 +72,8 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
     if target is None:
         if running is None or running.stage is Stage.REMOVING:
             return Failure(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
-        target = running.origin
+        # An origin that named the controller is not returned to as a whole: that name was being taken out.
+        target = without(running.origin, (cluster.controller_id,))
         if isr and set(isr).isdisjoint(target):
             words = f"The reassignment cannot be cancelled: none of the original replicas {list(target)} is in sync."
             return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
@@ -104,7 +105,7 @@ def _refuse_target(cluster: Cluster, row: int, target: Replicas) -> Failure | No
         words = f"Duplicate replica ids in partition reassignment replica list: {list(target)}"
     elif min(target) < 0:
         words = f"Invalid broker id in replica list: {list(target)}"
-    elif dead := set(target) - set(present) - set(cluster.live_ids()):
+    elif dead := set(target) - (set(present) - {cluster.controller_id}) - set(cluster.live_ids()):
         words = (
             f"Replica assignment has brokers that are not alive. Replica list: {list(target)}, "
             f"not alive: {sorted(dead)}, live broker list: {list(cluster.live_ids())}"

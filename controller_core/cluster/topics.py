@@ -162,10 +162,14 @@ def _place_partitions(cluster: Cluster, new: NewPartitions) -> IntArray | Failur
     topic = cluster.topics.get(new.topic)
     if topic is None or new.topic in cluster.deletions:
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{new.topic}' does not exist.")
-    if any(row in cluster.moves for row in topic.rows.tolist()):
+    if cluster.is_moving(topic):
         words = f"A partition reassignment is in progress for the topic '{new.topic}'."
         return Failure(ErrorCode.REASSIGNMENT_IN_PROGRESS, words)
     present, added = len(topic.rows), new.count - len(topic.rows)
+    if cluster.columns.partition[topic.rows].tolist() != list(range(max(1, present))):
+        # Somebody wrote the znode by hand: it says neither where to go on nor with how many replicas.
+        words = f"The partitions of the topic '{new.topic}' are not numbered from 0 on without gaps."
+        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
     if added < 0:
         words = f"Topic currently has {present} partitions, which is higher than the requested {new.count}."
         return Failure(ErrorCode.INVALID_PARTITIONS, words)

@@ -12,7 +12,9 @@ from uuid import UUID
 
 from controller_core.cluster.isr import PartitionAnswer
 from controller_core.model import events
+from controller_core.model.errors import Failure
 from controller_core.model.move import Replicas
+from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.fake_broker import FakeBroker
 from tests.controller_core_cluster.loop import CONTROLLER, CrashError, Loop, tp
 from tests.controller_core_cluster.messages import Message
@@ -141,16 +143,21 @@ class Driver(Loop):
         return self.alter_partition(events.AlterPartition(broker_id, broker_epoch, (wish,)))
 
     def alter_partition(self, event: events.AlterPartition) -> Any:
-        """Submit an AlterPartition of one partition; the leader takes the answer in."""
+        """Submit an AlterPartition of one partition; the leader takes the answer in, if it lives to hear it.
+
+        As Kafka's does: what was refused may be written all the same and stays pending, unless a replica was ineligible.
+        """
+        wish, leader = event.changes[0], self.brokers[event.broker]
+        leader.pending[wish.partition] = wish.isr
         answers = self.submit(event)
         if not isinstance(answers, Mapping):
             return answers
-        answer = answers[event.changes[0].partition]
-        leader = self.brokers[event.broker]
-        if isinstance(answer, PartitionAnswer) and (told := leader.states.get(event.changes[0].partition)) is not None:
-            leader.states[event.changes[0].partition] = replace(
-                told, isr=answer.isr, partition_epoch=answer.partition_epoch
-            )
+        answer, told = answers[wish.partition], leader.states.get(wish.partition)
+        if isinstance(answer, PartitionAnswer) and told is not None and told.leader_epoch == answer.leader_epoch:
+            leader.states[wish.partition] = replace(told, isr=answer.isr, partition_epoch=answer.partition_epoch)
+            leader.pending.pop(wish.partition, None)
+        if isinstance(answer, Failure) and answer.code is ErrorCode.INELIGIBLE_REPLICA:
+            leader.pending.pop(wish.partition, None)
         return answer
 
     # What a test looks at.

@@ -24,7 +24,9 @@ class FakeBroker:
     logs: dict[TopicPartition, int] = field(default_factory=dict)
     states: dict[TopicPartition, PartitionTold] = field(default_factory=dict)
     stopped: set[TopicPartition] = field(default_factory=set)
-    """Partitions that it was told to stop following, its log kept."""
+    """Partitions that it does not follow: it was told to stop, or did not know the leader's address."""
+    pending: dict[TopicPartition, Replicas] = field(default_factory=dict)
+    """ISRs that it asked for and has no answer to: until then their members count as in sync (KIP-497, the maximal ISR)."""
     metadata: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     """Leader and leader epoch, as clients would hear."""
     live: Replicas = ()
@@ -37,7 +39,7 @@ class FakeBroker:
     def start(self, epoch: int) -> None:
         """Begin another life."""
         self.is_up, self.epoch = True, epoch
-        self.states, self.stopped, self.metadata, self.live = {}, set(), {}, ()
+        self.states, self.stopped, self.pending, self.metadata, self.live = {}, set(), {}, {}, ()
 
     def take(self, message: Message) -> dict[TopicPartition, str]:
         """Do as told; the answer is the error of each partition that has one."""
@@ -65,6 +67,10 @@ class FakeBroker:
             and self.id in theirs.replicas
         )
 
+    def maximal_isr(self, partition: TopicPartition) -> Replicas:
+        """Who must have a record before it is acknowledged."""
+        return tuple({*self.states[partition].isr, *self.pending.get(partition, ())})
+
     def _lead_or_follow(self, message: LeaderAndIsr) -> dict[TopicPartition, str]:
         assert self.live, f"broker {self.id} is told to lead or follow and knows of no live broker (wire-facts)"
         for name, told in message.partitions.items():
@@ -72,10 +78,11 @@ class FakeBroker:
             known = self.states.get(name)
             if known is not None and told.leader_epoch <= known.leader_epoch:
                 continue
-            if told.leader not in {NO_LEADER, self.id}:
-                assert told.leader in self.live, f"broker {self.id} does not know the address of {name}'s leader"
             self.states[name] = told
-            self.stopped.discard(name)
+            # It looks for its leader's address once: a leader that it does not know, it will not follow under this epoch.
+            is_reachable = told.leader in {NO_LEADER, self.id, *self.live}
+            (self.stopped.discard if is_reachable else self.stopped.add)(name)
+            self.pending.pop(name, None)
             self.logs.setdefault(name, 0)
         return {}
 

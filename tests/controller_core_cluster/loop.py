@@ -203,7 +203,7 @@ class Loop:
         grouped: list[tuple[list[int], Message]] = []
         for send in sends:
             brokers, message = message_of(self.cluster, send)
-            self.messages.append((brokers, message))
+            self.note_message((brokers, message))
             for broker_id in brokers:
                 if self.brokers[broker_id].is_up:
                     self.queues[broker_id].append(message)
@@ -212,6 +212,10 @@ class Loop:
             elif brokers:
                 grouped.append((list(brokers), message))
         self.lines += [message_line(brokers, message) for brokers, message in grouped]
+
+    def note_message(self, addressed: Addressed) -> None:
+        """Keep a message in the record."""
+        self.messages.append(addressed)
 
     def _deliver_one(self, broker: FakeBroker, message: Message) -> None:
         errors = broker.take(message)

@@ -116,6 +116,15 @@ def test_a_topic_that_moves_does_not_grow(driver: Driver) -> None:
     ) == add(driver, 3)
 
 
+def test_a_topic_whose_partitions_were_numbered_by_hand_does_not_grow(driver: Driver) -> None:
+    """AdminZkClient.createPartitions: without partition 0 there is nothing to go on from."""
+    driver.find("empty", [])
+
+    assert Failure(
+        ErrorCode.UNKNOWN_SERVER_ERROR, "The partitions of the topic 'empty' are not numbered from 0 on without gaps."
+    ) == add(driver, 1, topic="empty")
+
+
 def test_too_few_brokers_are_named(driver: Driver) -> None:
     """Issue: the words that people know from Kafka."""
     driver.kill(2, 3)

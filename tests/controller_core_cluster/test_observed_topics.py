@@ -1,6 +1,7 @@
 """Topics that somebody else wrote: brokers create some by themselves, and know the controller as one of them."""
 
 from controller_core.model import events
+from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import CONTROLLER, State, cluster_with
 
 THREE = [1, 2, 3]
@@ -67,6 +68,20 @@ def test_a_partition_in_service_is_moved_away_from_the_controllers_id() -> None:
 
     assert {0: (1, 2, 3)} == driver.written.topics["orders"].replicas
     assert {} == driver.cluster.moves
+
+
+def test_nobody_can_move_a_partition_to_the_controllers_id_nor_keep_it_there() -> None:
+    """wire-facts, h: a tool that plans from an assignment that named it, or cancels its repair."""
+    driver = cluster_with(THREE, {"orders": [[1]]})
+    driver.write_topic("orders", [[1, CONTROLLER]])
+    driver.take_over()
+    assert (1, 2, CONTROLLER) == driver.replicas("orders-0")
+
+    assert ErrorCode.INVALID_REPLICA_ASSIGNMENT == driver.reassign({"orders-0": [3, CONTROLLER]})["orders-0"].code
+
+    driver.reassign({"orders-0": None})
+
+    assert {0: (1,)} == driver.written.topics["orders"].replicas
 
 
 def test_a_topic_that_names_the_controller_can_be_deleted() -> None:

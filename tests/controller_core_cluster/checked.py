@@ -1,0 +1,178 @@
+"""A driver that checks every change and every message against the invariants (C1 to C10, C12), and whether records survive.
+
+Each check looks at what is about to be applied or sent, beside what was before, in terms that are simpler than the core's:
+sets of brokers, lists as they are written. Leaves out what happens (the machine).
+"""
+
+from collections.abc import Sequence
+
+from controller_core.model import events
+from controller_core.model.changes import Change, MovesStarted, Origin, PartitionStates, TopicRemoved
+from controller_core.model.columns import unpad
+from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, NO_LEADER, TopicPartition
+from controller_core.model.move import Stage
+from tests.controller_core_cluster.driver import CONTROLLER, Driver
+from tests.controller_core_cluster.messages import Addressed, LeaderAndIsr, StopReplica
+from tests.controller_core_cluster.written import WrittenState
+
+
+class CheckedDriver(Driver):
+    """A cluster whose every step is checked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.acked: dict[TopicPartition, int] = {}
+        """Records that were acknowledged, by partition."""
+        self.lossy: set[TopicPartition] = set()
+        """Partitions that had an unclean leader: records may be gone."""
+        self.origins: dict[TopicPartition, frozenset[int]] = {}
+        """Where the running moves began."""
+        self.excused: set[tuple[int, TopicPartition]] = set()
+        """Logs that nobody could have deleted: their brokers were away when it was time."""
+        self.unclean_asked = False
+        self._seen: dict[TopicPartition, WrittenState] = {}
+
+    def kill(self, *broker_ids: int) -> None:
+        """Brokers die; what they were told to delete and have not, they may keep."""
+        for row, move in self.cluster.moves.items():
+            for broker_id in set(broker_ids).intersection(move.waiting):
+                self.excused.add((broker_id, self.cluster.name_of(row)))
+        super().kill(*broker_ids)
+
+    def _commit(self, changes: Sequence[Change]) -> bool:
+        """Check what is about to be written: a controller that dies right after it tells nobody what it wrote."""
+        for change in changes:
+            self._check_change(change)
+        return super()._commit(changes)
+
+    def _check_change(self, change: Change) -> None:
+        match change:
+            case PartitionStates():
+                for place in range(len(change.rows)):
+                    self._check_election(change, place)
+            case MovesStarted():
+                self._note_origins(change)
+            case TopicRemoved(origin=Origin.REQUESTED):
+                self._check_removal(change.topic)
+
+    def _check_election(self, change: PartitionStates, place: int) -> None:
+        """C7, C8, C9: who comes to lead, and when replicas are left behind."""
+        cluster, row = self.cluster, int(change.rows[place])
+        name, columns, leader = cluster.name_of(row), cluster.columns, int(change.leader[place])
+        isr_before, leader_before = set(columns.isr_of(row)), int(columns.leader[row])
+        live = set(cluster.live_ids())
+        is_first = columns.partition_epoch[row] == NO_EPOCH
+        if leader not in {NO_LEADER, leader_before}:
+            assert leader in live, f"C8: {name} is led by {leader}, which is not live"
+        is_unclean = change.unclean is not None and bool(change.unclean[place])
+        if is_unclean:
+            assert name.topic in cluster.unclean_topics or self.unclean_asked, f"C7: {name} does not allow it"
+            assert not isr_before & live, f"C7: {name} has live members of its ISR"
+            self.lossy.add(name)
+        else:
+            assert is_first or leader == NO_LEADER or leader in isr_before, (
+                f"C7: {name} has an unflagged unclean leader"
+            )
+        if change.replicas is not None:
+            self._check_narrowing(name, set(unpad(change.replicas[place])), isr_before)
+            gone = set(cluster.moves[row].removing) - set(cluster.brokers)
+            self.excused |= {(broker_id, name) for broker_id in gone}
+
+    def _check_narrowing(self, name: TopicPartition, target: set[int], isr_before: set[int]) -> None:
+        """C9: every target replica was in sync, or the move returns to where it began."""
+        assert target <= isr_before or target == self.origins[name], (
+            f"C9: {name} leaves replicas before {target} is in sync"
+        )
+
+    def _note_origins(self, change: MovesStarted) -> None:
+        for partition in change.moves:
+            name = TopicPartition(change.topic, partition)
+            row = self.cluster.row_of(*name)
+            assert row is not None
+            running = self.cluster.moves.get(row)
+            if running is None or running.stage is Stage.REMOVING:
+                self.origins[name] = frozenset(self.cluster.columns.replicas_of(row))
+
+    def _check_removal(self, topic: str) -> None:
+        """C10, gotcha 8: every replica's log is gone, but for those that nobody could have told."""
+        for broker in self.brokers.values():
+            left = {name for name in broker.logs if name.topic == topic and (broker.id, name) not in self.excused}
+            assert not left, f"C10: {topic} is removed and broker {broker.id} still holds {left}"
+
+    def note_message(self, addressed: Addressed) -> None:
+        """C9, C10: who is told to delete, and who is told to lead or follow."""
+        brokers, message = addressed
+        match message:
+            case LeaderAndIsr():
+                doomed = {name for name in message.partitions if self.cluster.is_doomed(name.topic)}
+                assert not doomed, f"C10: {doomed} are brought back to life"
+            case StopReplica(delete=True):
+                for name, epoch in message.partitions.items():
+                    if epoch == EPOCH_DURING_DELETE:
+                        assert name.topic in self.written.deletions, f"C10: nobody asked to delete {name}"
+                    else:
+                        state = self.written.states[name]
+                        assert not set(brokers).intersection(state.isr), f"C9: {name} is deleted where it is in sync"
+        super().note_message(addressed)
+
+    def check(self) -> None:
+        """Check all that is written, and what brokers know if they have heard everything."""
+        for name, state in self.written.states.items():
+            self._check_state(name, state)
+        self._seen = dict(self.written.states)
+        for topic, written in self.written.topics.items():
+            for partition, replicas in written.replicas.items():
+                assert len(set(replicas)) == len(replicas), f"C3: {topic}-{partition} has a replica twice"
+        if not any(self.queues.values()):
+            self._check_knowledge()
+
+    def _check_state(self, name: TopicPartition, state: WrittenState) -> None:
+        isr, replicas = set(state.isr), set(self.written.topics[name.topic].replicas[name.partition])
+        assert state.leader == NO_LEADER or state.leader in isr, f"C1: {name}'s leader is not in sync"
+        assert isr, f"C1: {name} has nobody in sync"
+        assert isr <= replicas, f"C2: {name}'s ISR is not within its replicas"
+        assert len(isr) == len(state.isr), f"C3: {name} has a replica twice in its ISR"
+        assert CONTROLLER not in isr, f"wire-facts, h: {name} has the controller in its ISR"
+        before = self._seen.get(name)
+        if before is not None and before != state:
+            assert state.version > before.version, f"C4: {name}'s partition epoch does not grow"
+            assert state.leader_epoch >= before.leader_epoch, f"C4: {name}'s leader epoch falls"
+            if state.leader != before.leader:
+                assert state.leader_epoch > before.leader_epoch, f"C4: {name} changes leaders under one epoch"
+            assert state.controller_epoch >= before.controller_epoch, f"C5: {name} was written by a deposed controller"
+        leader = self.brokers.get(state.leader)
+        if leader is not None and name not in self.lossy and name.topic not in self.written.deletions:
+            assert leader.logs.get(name, 0) >= self.acked.get(name, 0), f"{name}: acknowledged records are lost"
+
+    def _check_knowledge(self) -> None:
+        """C12: every live broker knows the cluster's state when nothing is on its way."""
+        cluster = self.cluster
+        rows = cluster.not_deleting(cluster.columns.used()).tolist()
+        known = {
+            cluster.name_of(row): (int(cluster.columns.leader[row]), int(cluster.columns.leader_epoch[row]))
+            for row in rows
+            if cluster.columns.partition_epoch[row] != NO_EPOCH
+        }
+        for broker_id, registration in cluster.brokers.items():
+            broker = self.brokers[broker_id]
+            if not broker.is_up or broker.epoch != registration.epoch:
+                continue
+            serving = {name: told for name, told in broker.metadata.items() if not cluster.is_doomed(name.topic)}
+            assert known == serving, f"C12: broker {broker_id} knows other leaders"
+            assert tuple(sorted(cluster.brokers)) == broker.live, f"C12: broker {broker_id} knows other brokers"
+            for row in rows:
+                name, replicas = cluster.name_of(row), cluster.columns.replicas_of(row)
+                if broker_id in replicas and name in known:
+                    told = broker.states[name]
+                    assert known[name] == (told.leader, told.leader_epoch), (
+                        f"C12: {broker_id} leads or follows {name} wrongly"
+                    )
+                    assert replicas == told.replicas, f"C12: broker {broker_id} knows other replicas of {name}"
+
+    def submit_unclean(self, event: events.ElectLeaders) -> None:
+        """Submit an election whose caller accepts losses."""
+        self.unclean_asked = True
+        try:
+            self.submit(event)
+        finally:
+            self.unclean_asked = False
