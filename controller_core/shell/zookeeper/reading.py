@@ -1,7 +1,7 @@
 """Reading what is written, as the core's values: brokers, topics, partition states, producer ids.
 
-Znodes that cannot be understood cost only themselves: they are named in the log once and left out, as Kafka does or better.
-Leaves out watching, and everything that changes.
+Znodes that cannot be understood, or that say what cannot be (soundness), cost only themselves: they are named in the log and
+left out, as Kafka does or better. Leaves out watching, and everything that changes.
 """
 
 import logging
@@ -16,12 +16,13 @@ from controller_core.model.cluster import Cluster, ProducerIds
 from controller_core.model.columns import IntArray
 from controller_core.model.events import TopicRecord
 from controller_core.model.ids import MAX_BROKER_ID, NOBODY
+from controller_core.shell.zookeeper.soundness import can_be, check_assignment
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.brokers import decode_broker
 from kafka_zookeeper.formats.configs import decode_config
 from kafka_zookeeper.formats.documents import FormatError
 from kafka_zookeeper.formats.partition_columns import decode_partition_states
-from kafka_zookeeper.formats.producer_ids import decode_producer_id_block
+from kafka_zookeeper.formats.producer_ids import INT64_MAX, decode_producer_id_block
 from kafka_zookeeper.formats.topics import decode_topic
 from kafka_zookeeper.session import Node, ZooKeeperSession
 
@@ -69,6 +70,7 @@ async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[
             continue
         try:
             found = decode_topic(name, node.data)
+            check_assignment(name, found)
         except FormatError as error:
             log.error("topic left out: its assignment cannot be read", extra={"topic": name, "why": str(error)})
             continue
@@ -84,16 +86,24 @@ async def read_states(session: ZooKeeperSession, cluster: Cluster, rows: IntArra
     columns = decode_partition_states(where, [None if node is None else node.data for node in nodes])
     for place, error in columns.errors.items():
         log.error("partition state cannot be read", extra={"partition": str(names[place]), "why": str(error)})
-    there = np.flatnonzero(columns.present)
+    replicas = cluster.columns.replicas[rows]
+    counts = np.diff(columns.isr_offsets)
+    # An ISR has no more members than there are replicas; a longer one would only make the rectangle wide.
+    isr = _rectangle(columns.isr, columns.isr_offsets, np.where(counts > replicas.shape[1], 0, counts))
+    sound = can_be(columns.leader, columns.leader_epoch, isr, replicas)
+    for place in np.flatnonzero(columns.present & ~sound).tolist():
+        log.error(
+            "partition state cannot be", extra={"partition": str(names[place]), "state": str(columns.state(place))}
+        )
+    there = np.flatnonzero(columns.present & sound)
     if not len(there):
         return None
-    counts = np.diff(columns.isr_offsets)
     versions = np.array([NOBODY if node is None else node.version for node in nodes], dtype=np.int32)
     return StatesObserved(
         rows[there],
         columns.leader[there],
         columns.leader_epoch[there],
-        _rectangle(columns.isr, columns.isr_offsets, counts)[there],
+        isr[there],
         versions[there],
         columns.controller_epoch[there],
     )
@@ -126,9 +136,19 @@ async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -
 
 
 async def read_producer_ids(session: ZooKeeperSession) -> ProducerIds:
-    """Read the last block of producer ids. Raises FormatError: handing out ids twice must not be risked."""
+    """Read the last block of producer ids.
+
+    Where it cannot be read no ids are left to be handed out: to hand one out twice must not be risked.
+    """
     node = await session.get(paths.PRODUCER_ID_BLOCK)
     if node is None:
         return ProducerIds()
-    block = decode_producer_id_block(node.data)
+    try:
+        block = decode_producer_id_block(node.data)
+    except FormatError as error:
+        log.error(
+            "no producer ids are handed out: the last block cannot be read; put it right, and restart the controller",
+            extra={"why": str(error)},
+        )
+        return ProducerIds(INT64_MAX, node.version)
     return ProducerIds(-1 if block is None else block.last_producer_id, node.version)
