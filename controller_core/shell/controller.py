@@ -14,13 +14,12 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-import numpy as np
-
 from controller_core.cluster.controller import decide
 from controller_core.cluster.propagation import carry_out
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved, Change, TopicRemoved
 from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision
 from controller_core.model.events import AdvanceDeletions, AdvanceMoves, Event, Heal, StopReplicaAnswered, TopicsRead
 from controller_core.shell.active import Defaults, OverloadedError, TenureLostError
 from controller_core.shell.brokers.channels import Channels
@@ -36,7 +35,7 @@ from kafka_zookeeper.session import ZooKeeperSession
 log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 8
-"""Times that an event is decided anew because somebody else wrote meanwhile: each time one of us got further."""
+"""Times that an event is decided, should somebody else write each time: each time one of us got further."""
 CLOSED = "closed"
 """Why a tenure ends when nothing is wrong: the process stops, or the place was lost and noticed as such."""
 TICK_S = 5.0
@@ -104,16 +103,20 @@ class Controller:
             gone.set()
 
     async def start(self, event: Event) -> None:
-        """Open the channels and decide the first event."""
+        """Open the channels and decide the first event. Should that fail, the tenure has ended."""
         self._channels.follow()
-        await self.submit(event)
+        await asyncio.wait([self.post(event)])
 
     async def submit(self, event: Event) -> Any:
         """Decide an event in its turn. Raises TenureLostError, OverloadedError.
 
         A caller that is cancelled leaves the event to its end: between a write and its application nothing may stop.
         """
-        return await asyncio.shield(self.post(event))
+        task = self.post(event)
+        await asyncio.wait([task])
+        if task.cancelled():
+            raise TenureLostError("the tenure ended before the event did")
+        return task.result()
 
     async def look(self, read: Callable[[], Coroutine[Any, Any, Event | None]]) -> None:
         """Read something of the world while nobody writes, and decide on what was found, in one turn.
@@ -174,29 +177,49 @@ class Controller:
 
     async def _run(self, event: Event) -> Any:
         """Decide, write, apply, tell; again for what was refused; then what follows."""
+        # Of all attempts: what was written of one that was refused in part is not decided again, and yet has to be followed up.
+        then: list[Event] = []
+        later: list[Event] = []
         for _ in range(MAX_ATTEMPTS):
             self._check()
             decision = decide(self.cluster, event)
-            try:
-                outcome = await self._store.commit(self.cluster, decision.changes)
-                self._check()
-                self._carry_out(outcome.committed)
-                if outcome.is_whole:
-                    break
-                await self._catch_up(outcome)
-            except ZooKeeperError as error:
-                self.end(str(error))
-                raise TenureLostError(str(error)) from error
-        else:
+            outcome = await self._write(decision)
+            then += [following for following in decision.then if following not in then]
+            later += [another for another in decision.later if another not in later]
+            if outcome.is_whole or not await self._catch_up(outcome):
+                break
+        for following in then:
+            await self._follow_up(following)
+        for another in later:
+            self.post(another)
+        if not outcome.is_whole:
             raise OverloadedError(
-                f"{type(event).__name__} was refused {MAX_ATTEMPTS} times: others write the same znodes"
+                f"{type(event).__name__} was refused: others write the same znodes, or one of them cannot be read"
             )
-        self._channels.send(decision.sends)
-        for following in decision.then:
-            await self._run(following)
-        for later in decision.later:
-            self.post(later)
         return decision.reply
+
+    async def _write(self, decision: Decision[Any]) -> Outcome:
+        """Write a decision's changes, and do what follows from those that were written."""
+        try:
+            outcome = await self._store.commit(self.cluster, decision.changes)
+        except ZooKeeperError as error:
+            raise self._lost(error) from error
+        self._check()
+        self._carry_out(outcome.committed)
+        # Also when some of the changes were refused: no later decision sends it, and it does no harm (`Decision`).
+        self._channels.send(decision.sends)
+        return outcome
+
+    async def _follow_up(self, event: Event) -> None:
+        """Decide what follows from another event, which is written already: it does not depend on this one."""
+        try:
+            await self._run(event)
+        except OverloadedError as error:
+            _put_off(type(event).__name__, error)
+
+    def _lost(self, error: ZooKeeperError) -> TenureLostError:
+        self.end(str(error))
+        return TenureLostError(str(error))
 
     def _check(self) -> None:
         if self.has_ended:
@@ -219,17 +242,21 @@ class Controller:
                 case _:
                     pass
 
-    async def _catch_up(self, outcome: Outcome) -> None:
-        """Read again what was refused, or may be written or not."""
+    async def _catch_up(self, outcome: Outcome) -> bool:
+        """Read again what was refused, or may be written or not; False where there is no reason to decide anew."""
         log.info(
             "somebody else wrote, or the connection went: reading again",
             extra={"partitions": len(outcome.stale_rows), "topics": outcome.stale_topics, "unknown": outcome.unknown},
         )
-        rows = np.array(sorted(set(outcome.stale_rows)), dtype=np.int32)
-        found, strangers = await refresh(self._session, self.cluster, rows, outcome)
-        self._carry_out(found)
-        if strangers:
-            await self._run(TopicsRead(strangers, ()))
+        try:
+            found = await refresh(self._session, self.cluster, outcome)
+        except ZooKeeperError as error:
+            raise self._lost(error) from error
+        self._check()
+        self._carry_out(found.changes)
+        if found.strangers:
+            await self._follow_up(TopicsRead(found.strangers, ()))
+        return outcome.unknown or bool(found.changes or found.strangers)
 
     def _on_stopped(self, event: StopReplicaAnswered) -> None:
         self.post(event)
@@ -239,9 +266,13 @@ class Controller:
         if task.cancelled() or (error := task.exception()) is None:
             return
         if isinstance(error, OverloadedError):
-            log.warning("put off to the next look", extra={"event": task.get_name(), "why": str(error)})
+            _put_off(task.get_name(), error)
             return
         if not isinstance(error, TenureLostError | ZooKeeperError):
             # A defect. Whoever holds the cluster next reads everything anew: that is the safest way on.
             log.error("unexpected failure", exc_info=error, extra={"event": task.get_name()})
         self.end(f"{type(error).__name__}: {error}")
+
+
+def _put_off(event: str, error: OverloadedError) -> None:
+    log.warning("put off to the next look", extra={"event": event, "why": str(error)})

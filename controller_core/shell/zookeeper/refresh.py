@@ -3,40 +3,52 @@
 Leaves out deciding anew.
 """
 
+from dataclasses import dataclass, field
+
+import numpy as np
+
 from controller_core.model.changes import Change, Origin, ProducerIdsObserved, TopicObserved, TopicRemoved
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray
 from controller_core.model.events import TopicRecord
 from controller_core.shell.zookeeper.reading import read_producer_ids, read_states, read_topics
 from controller_core.shell.zookeeper.store import Outcome
 from kafka_zookeeper.session import ZooKeeperSession
 
 
-async def refresh(
-    session: ZooKeeperSession, cluster: Cluster, rows: IntArray, outcome: Outcome
-) -> tuple[list[Change], tuple[TopicRecord, ...]]:
-    """Read states, topics and producer ids that may be other than thought.
+@dataclass(slots=True)
+class Found:
+    """What is written, of all that was refused."""
 
-    Returns what was found of what is known, to be applied, and the topics that nobody knew, to be decided on.
-    """
-    changes: list[Change] = []
-    strangers: list[TopicRecord] = []
-    if len(rows):
+    changes: list[Change] = field(default_factory=list)
+    """To be applied: what is known, and is not as it was thought to be."""
+    strangers: tuple[TopicRecord, ...] = ()
+    """To be decided on: topics that nobody knew."""
+
+
+async def refresh(session: ZooKeeperSession, cluster: Cluster, outcome: Outcome) -> Found:
+    """Read states, topics and producer ids that may be other than thought."""
+    found = Found()
+    if outcome.stale_rows:
+        rows = np.array(sorted(set(outcome.stale_rows)), dtype=np.int32)
         states = await read_states(session, cluster, rows)
-        if states is not None:
-            changes.append(states)
+        if states is not None and (states.partition_epoch != cluster.columns.partition_epoch[states.rows]).any():
+            found.changes.append(states)
     if outcome.stale_topics:
         names = sorted(set(outcome.stale_topics))
-        found = {record.name: record for record in await read_topics(session, names)}
-        strangers = [record for name, record in found.items() if name not in cluster.topics]
-        changes += [_topic(name, found.get(name)) for name in names if name in cluster.topics]
-    if outcome.unknown:
+        records = {record.name: record for record in await read_topics(session, names)}
+        found.strangers = tuple(record for name, record in records.items() if name not in cluster.topics)
+        known = [name for name in names if name in cluster.topics]
+        found.changes += [change for name in known if (change := _topic(cluster, name, records.get(name))) is not None]
+    if outcome.stale_producer_ids:
         producer_ids = await read_producer_ids(session)
-        changes.append(ProducerIdsObserved(producer_ids.block_end, producer_ids.version))
-    return changes, tuple(strangers)
+        if producer_ids != cluster.producer_ids:
+            found.changes.append(ProducerIdsObserved(producer_ids.block_end, producer_ids.version))
+    return found
 
 
-def _topic(name: str, record: TopicRecord | None) -> Change:
+def _topic(cluster: Cluster, name: str, record: TopicRecord | None) -> Change | None:
     if record is None:
         return TopicRemoved(name, Origin.OBSERVED)
+    if record.version == cluster.topics[name].version:
+        return None
     return TopicObserved(record.name, record.replicas, record.adding, record.removing, record.version)

@@ -1,7 +1,8 @@
-"""Removing what belongs to a deleted topic: its znodes from the leaves up, its configuration, its name in the queue last.
+"""Removing what belongs to a deleted topic: from the leaves up, its name in the queue last.
 
-A controller that dies half-way leaves the name in the queue, so that the next one goes on; what is gone already is no
-error. What is below the topic is read first, since nobody vouches for what others wrote there.
+The topic's own znode, its configuration and its name in the queue go at once, when nothing is below it any more: so a controller
+that dies half-way leaves both the topic and its name in the queue, and the next one goes on. What is gone already is no error.
+What is below the topic is read first, since nobody vouches for what others wrote there.
 
 Leaves out when a topic may be removed.
 """
@@ -32,10 +33,10 @@ class Transactor(Protocol):
 
 async def remove_topic(store: Transactor, topic: str) -> bool:
     """Remove all that is written of a topic; False when it is not known to be all gone."""
+    last = [paths.topic(topic), paths.topic_config(topic), paths.delete_topic(topic)]
     for _ in range(MAX_TRIES):
-        below = await _tree(store, paths.topic(topic))
-        doomed = [*reversed(below), paths.topic_config(topic), paths.delete_topic(topic)]
-        if await _delete(store, doomed):
+        _, *below = await _tree(store, paths.topic(topic)) or [""]
+        if await _delete(store, below[::-1]) and await _delete(store, last):
             return True
     return False
 
@@ -67,8 +68,8 @@ async def _delete(store: Transactor, doomed: Sequence[str]) -> bool:
         result = await store.transact([Delete(path, ANY_VERSION) for path in batch])
         if isinstance(result, Committed):
             left = left[len(batch) :]
-        elif isinstance(result, Refused) and result.reason is RefusedReason.NO_NODE:
-            left.remove(batch[result.index - 1])
+        elif isinstance(result, Refused) and result.reason is RefusedReason.NO_NODE and result.index > 0:
+            del left[result.index - 1]  # Counted with the fence.
         else:
             return False
     return True

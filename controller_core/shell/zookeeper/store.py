@@ -1,33 +1,51 @@
 """Committing changes: fenced transactions, their outcomes as values, and reading again what was refused.
 
 Every transaction begins with a check of `/controller_epoch`'s version, so that a controller that was deposed without knowing
-it writes nothing (C5). Partition states of one decision travel many in a transaction; when one of them is refused, the others
-of that transaction are tried again without it.
-
-Leaves out deciding again (the controller's loop) and how topics are removed (removal).
+it writes nothing (C5). Leaves out how groups travel (batches), how topics are removed (removal), and deciding again (the
+controller's loop).
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller_core.model.changes import Change, DeletionForgotten, Origin, PartitionStates, TopicRemoved
+from controller_core.model.changes import (
+    Change,
+    DeletionForgotten,
+    Origin,
+    PartitionStates,
+    ProducerIdsAllocated,
+    TopicRemoved,
+)
 from controller_core.model.cluster import Cluster
 from controller_core.shell.active import TenureLostError
-from controller_core.shell.zookeeper.operations import Group, groups_of, parents_of
+from controller_core.shell.zookeeper.batches import last_path, write_groups
+from controller_core.shell.zookeeper.operations import groups_of, parents_of
 from controller_core.shell.zookeeper.removal import forget_deletions, remove_topic
 from kafka_zookeeper import paths
-from kafka_zookeeper.session import ZooKeeperSession
-from kafka_zookeeper.writes import Batch, Check, Committed, Create, Operation, Refused, RefusedReason, plan_batches
+from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_zookeeper.writes import (
+    Check,
+    Committed,
+    Create,
+    Operation,
+    Refused,
+    RefusedReason,
+)
 
-MAX_REFUSALS_PER_BATCH = 4
-"""Groups of one transaction that may be refused one after another before all of it is read again: each costs a round."""
+log = logging.getLogger(__name__)
+
 MAX_BATCHES_IN_FLIGHT = 8
 """Transactions sent before the first is answered: ZooKeeper answers in order, so more only fill its queue."""
 FENCE = 0
 """The place of the fence in every transaction."""
+OTHERS_WROTE = frozenset(
+    {RefusedReason.BAD_VERSION, RefusedReason.NO_NODE, RefusedReason.NODE_EXISTS, RefusedReason.NOT_EMPTY}
+)
+"""Refusals that are part of the work: a look tells what is written now."""
 
 
 @dataclass(slots=True)
@@ -40,13 +58,15 @@ class Outcome:
     """Rows whose write was refused or is unknown: their state must be read again."""
     stale_topics: list[str] = field(default_factory=list)
     """Topics whose znode is not as it was thought to be."""
+    stale_producer_ids: bool = False
+    """The last block of producer ids is not the one it was thought to be."""
     unknown: bool = False
     """The connection went: what was sent may be done or not."""
 
     @property
     def is_whole(self) -> bool:
         """Whether everything was written."""
-        return not (self.stale_rows or self.stale_topics or self.unknown)
+        return not (self.stale_rows or self.stale_topics or self.stale_producer_ids or self.unknown)
 
 
 class Store:
@@ -67,6 +87,7 @@ class Store:
             outcome.committed += part.committed
             outcome.stale_rows += part.stale_rows
             outcome.stale_topics += part.stale_topics
+            outcome.stale_producer_ids |= part.stale_producer_ids
             outcome.unknown |= part.unknown
         return outcome
 
@@ -82,18 +103,18 @@ class Store:
 
     async def _commit_groups(self, cluster: Cluster, change: Change) -> Outcome:
         outcome = Outcome()
-        present: set[str] = set()
-        groups = groups_of(cluster, change, present)
+        groups = groups_of(cluster, change, frozenset())
         if not groups:
             return Outcome([change])
-        await self.ensure(parents_of(cluster, change))
+        outcome.unknown = not await self.ensure(parents_of(cluster, change))
+        refused = await write_groups(self, groups)
+        present: set[str] = set()
         # Znodes found present change how their group is written; each try finds at least one more.
-        refused = await self._write(groups)
-        while refused.present and not refused.present <= present:
+        while not refused.present <= present:
             present |= refused.present
-            wanted = {group.row for group in refused.groups}
-            again = [group for group in groups_of(cluster, change, present) if group.row in wanted]
-            refused = await self._write(again)
+            wanted = {last_path(group) for group in refused.groups}
+            again = [group for group in groups_of(cluster, change, present) if last_path(group) in wanted]
+            refused = await write_groups(self, again)
         if not refused.groups:
             return Outcome([change])
         outcome.unknown |= refused.unknown
@@ -103,39 +124,13 @@ class Store:
             written = np.flatnonzero(~np.isin(change.rows, stale)).astype(np.int32)
             if len(written):
                 outcome.committed.append(change.take(written))
+        elif isinstance(change, ProducerIdsAllocated):
+            outcome.stale_producer_ids = True
         else:
             outcome.stale_topics += [group.topic for group in refused.groups if group.topic]
-            # Producer ids and queued names have neither row nor topic: they are read again as a whole.
+            # A name that could not be queued and is not queued already: nothing to read, so it is tried once more.
             outcome.unknown |= any(not group.topic for group in refused.groups)
         return outcome
-
-    async def _write(self, groups: Sequence[Group]) -> "_Refusals":
-        batches = plan_batches([group.operations for group in groups], self._fence)
-        results = await asyncio.gather(*(self._write_batch(batch, groups) for batch in batches))
-        return _Refusals(
-            [group for refusals in results for group in refusals.groups],
-            {path for refusals in results for path in refusals.present},
-            any(refusals.unknown for refusals in results),
-        )
-
-    async def _write_batch(self, batch: Batch, groups: Sequence[Group]) -> "_Refusals":
-        left = [groups[index] for index in batch.groups]
-        refusals = _Refusals()
-        while left:
-            operations = [operation for group in left for operation in group.operations]
-            result = await self.transact(operations)
-            if isinstance(result, Committed):
-                return refusals
-            if not isinstance(result, Refused):
-                return _Refusals([*refusals.groups, *left], refusals.present, unknown=True)
-            culprit = _group_at(left, result.index - 1)
-            if culprit is None or len(refusals.groups) >= MAX_REFUSALS_PER_BATCH:
-                return _Refusals([*refusals.groups, *left], refusals.present)
-            left.remove(culprit)
-            refusals.groups.append(culprit)
-            if result.reason is RefusedReason.NODE_EXISTS and (path := _parent_created(operations, result.index - 1)):
-                refusals.present.add(path)
-        return refusals
 
     async def transact(self, operations: Sequence[Operation]) -> Committed | Refused | None:
         """Do operations at once behind the fence. Refused never names the fence. None: the connection went, done or not.
@@ -144,43 +139,30 @@ class Store:
         """
         async with self._in_flight:
             result = await self._session.multi([self._fence, *operations])
-        if isinstance(result, Refused) and result.index == FENCE:
+        if not isinstance(result, Refused):
+            return result if isinstance(result, Committed) else None
+        if result.index == FENCE:
             raise TenureLostError("another controller raised the controller epoch")
-        return result if isinstance(result, Committed | Refused) else None
+        if result.reason not in OTHERS_WROTE:
+            path = operations[result.index - 1].path if result.index > FENCE else "a whole transaction"
+            extra = {"path": path, "reason": result.reason.value, "why": result.detail}
+            log.error("ZooKeeper refuses a write that no retry will mend", extra=extra)
+        return result
+
+    async def nodes_of(self, wanted: Sequence[str]) -> list[Node | None]:
+        """Read many znodes; None for one that is not there."""
+        return await self._session.multi_get(wanted)
 
     async def children_of(self, parents: Sequence[str]) -> list[list[str] | None]:
         """List the children of many znodes; None for one that is not there."""
         return await self._session.multi_children(parents)
 
-    async def ensure(self, wanted: Iterable[str]) -> None:
-        """Make znodes without data where they are missing; that one is there already is no news."""
-        for path in wanted:
-            await self.transact([Create(path, None)])
+    async def ensure(self, wanted: Sequence[str]) -> bool:
+        """Make znodes without data where they are missing, none below another.
 
-
-@dataclass(slots=True)
-class _Refusals:
-    groups: list[Group] = field(default_factory=list)
-    present: set[str] = field(default_factory=set)
-    unknown: bool = False
-
-
-def _group_at(groups: Sequence[Group], place: int) -> Group | None:
-    """Find the group that holds the operation at a place, counted without the fence."""
-    for group in groups:
-        if place < len(group.operations):
-            return group if place >= 0 else None
-        place -= len(group.operations)
-    return None
-
-
-def _parent_created(operations: Sequence[Operation], place: int) -> str | None:
-    """Name the znode that a refused create was for, if it is one that may well be there: no state, no topic."""
-    operation = operations[place]
-    if not isinstance(operation, Create):
-        return None
-    is_state = operation.path.endswith("/state")
-    is_topic = (
-        operation.path.startswith(f"{paths.TOPICS}/") and operation.path.count("/") == paths.TOPICS.count("/") + 1
-    )
-    return None if is_state or is_topic else operation.path
+        False when it is not known whether all of them are there.
+        """
+        if not wanted:
+            return True
+        missing = [path for path, node in zip(wanted, await self.nodes_of(wanted), strict=True) if node is None]
+        return None not in await asyncio.gather(*(self.transact([Create(path, None)]) for path in missing))

@@ -41,12 +41,14 @@ WATCHED_PARENTS = (
 
 
 async def make_parents(store: Store) -> None:
-    """Make the znodes that are watched, where they are missing."""
-    await store.ensure(WATCHED_PARENTS)
+    """Make the znodes that are watched, where they are missing; one after another, since some stand below others."""
+    for path, node in zip(WATCHED_PARENTS, await store.nodes_of(WATCHED_PARENTS), strict=True):
+        if node is None:
+            await store.ensure([path])
 
 
 async def load_cluster(session: ZooKeeperSession, controller_id: int, place: Place) -> Cluster:
-    """Read brokers, topics, states, deletions and producer ids. Raises FormatError where going on would risk data."""
+    """Read brokers, topics, states, deletions and producer ids."""
     started = time.perf_counter()
     cluster = Cluster(controller_id, place.epoch)
     ids = await session.children(paths.BROKER_IDS) or []

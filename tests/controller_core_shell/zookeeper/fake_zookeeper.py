@@ -238,12 +238,12 @@ class FakeSession:
 
     async def multi_get(self, paths: Sequence[str]) -> list[Node | None]:
         """Read many."""
-        await self._reads("get", " ".join(paths), None)
+        await self._reads("get", " ".join(paths) or "nothing", None)
         return [self._node(path) for path in paths]
 
     async def multi_children(self, paths: Sequence[str]) -> list[list[str] | None]:
         """Read many znodes' names."""
-        await self._reads("children", " ".join(paths), None)
+        await self._reads("children", " ".join(paths) or "nothing", None)
         return [self.server.children(path) if path in self.server.znodes else None for path in paths]
 
     async def multi(self, operations: Sequence[Operation]) -> MultiResult:

@@ -1,0 +1,103 @@
+"""The beginning of a tenure: everything is read once, in bulk, and becomes the cluster's state."""
+
+from pathlib import Path
+
+import pytest
+
+from controller_core.model.cluster import Cluster
+from controller_core.model.ids import NO_EPOCH
+from controller_core.shell.zookeeper.presence import Place
+from controller_core.shell.zookeeper.store import Store
+from controller_core.shell.zookeeper.tenure import load_cluster, make_parents, read_cluster_id
+from kafka_zookeeper import paths
+from kafka_zookeeper.errors import SessionLostError
+from tests.controller_core_shell.scripts import check_script
+from tests.controller_core_shell.zookeeper.fake_zookeeper import FakeZooKeeper
+from tests.controller_core_shell.zookeeper.vocabulary import joined
+
+SCRIPTS = sorted((Path(__file__).parent / "golden" / "tenure").glob("*.txt"))
+PLACE = Place(epoch=9, epoch_version=0, taken_from=-1)
+
+
+class World:
+    """A ZooKeeper to begin a tenure on.
+
+    znode PATH [DATA]     somebody writes a znode           broker N       a broker registers
+    parents               make what is watched              load           read everything, and tell what is known
+    """
+
+    def __init__(self) -> None:
+        self.server = FakeZooKeeper()
+        self.server.put(paths.CONTROLLER_EPOCH, b"9")
+        self.session = self.server.session()
+
+    async def do(self, command: str) -> list[str]:
+        """Carry out one command."""
+        verb, _, rest = command.partition(" ")
+        match verb:
+            case "znode":
+                path, _, data = rest.partition(" ")
+                self.server.put(path, data.encode() if data else None)
+                return []
+            case "broker":
+                endpoint = (
+                    f'"endpoints":["INTERNAL://host{rest}:9092"],"listener_security_protocol_map":{{"INTERNAL":"SSL"}}'
+                )
+                self.server.put(paths.broker(int(rest)), f'{{{endpoint},"jmx_port":-1,"version":5}}'.encode(), owner=5)
+                return []
+            case "parents":
+                await make_parents(Store(self.session, PLACE.epoch_version))
+                return self._told()
+            case "load":
+                cluster = await load_cluster(self.session, 1000, PLACE)
+                return [*self._told(), *known(cluster)]
+        raise ValueError(f"no such command: {command}")
+
+    def _told(self) -> list[str]:
+        lines, self.server.lines = self.server.lines, []
+        return lines
+
+
+def known(cluster: Cluster) -> list[str]:
+    """Tell what a cluster is thought to be."""
+    lines = [f"broker {broker.id} epoch {broker.epoch} {broker.endpoints[0]}" for broker in cluster.brokers.values()]
+    columns = cluster.columns
+    for topic in cluster.topics.values():
+        lines.append(f"topic {topic.name} id {topic.topic_id} version {topic.version}")
+        for row in topic.rows.tolist():
+            state = f"{columns.leader[row]}/{columns.leader_epoch[row]}/{joined(columns.isr_of(row))} version {columns.partition_epoch[row]}"
+            told = "no state" if columns.partition_epoch[row] == NO_EPOCH else state
+            move = f", moving: {cluster.moves[row]}" if row in cluster.moves else ""
+            lines.append(f"  {columns.partition[row]}={joined(columns.replicas_of(row))} {told}{move}")
+    lines += [f"to be deleted: {name}" for name in cluster.deletions]
+    lines += [f"unclean leaders allowed: {name}" for name in sorted(cluster.unclean_topics)]
+    return [*lines, f"producer ids: {cluster.producer_ids}"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+async def test_a_tenure_begins_as_the_script_says(script: Path) -> None:
+    """CONTRIBUTING: conversations are golden scripts."""
+    await check_script(script, World().do)
+
+
+async def test_a_session_that_ends_while_everything_is_read_ends_the_reading() -> None:
+    """What is half read is nobody's state."""
+    world = World()
+    await world.do('znode /brokers/topics/a {"partitions":{"0":[1]}}')
+    world.server.before_reads.append((paths.topic("a"), world.session.expire))
+
+    with pytest.raises(SessionLostError):
+        await load_cluster(world.session, 1000, PLACE)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [(b'{"version":"1","id":"abc"}', "abc"), (b"garbage", ""), (None, "")],
+)
+async def test_the_clusters_id_is_read_or_empty(data: bytes | None, expected: str) -> None:
+    """/cluster/id is made by the first broker; a controller may be there before it."""
+    world = World()
+    assert "" == await read_cluster_id(world.session)
+    world.server.put(paths.CLUSTER_ID, data)
+
+    assert expected == await read_cluster_id(world.session)
