@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_operator.decide.observed import Away, Failure
-from kafka_operator.decide.steps import Apply, Done, DropTopic, Release, Retry
+from kafka_operator.decide.steps import Apply, Done, DropTopic, Release, Retry, StopMoves
 from kafka_operator.decide.topic_deletion import (
     DELETION_PATIENCE_S,
     decide_topic_deletion,
@@ -22,6 +22,14 @@ def test_the_kafka_topic_goes_before_the_finalizer() -> None:
     """The resource is there as long as its topic is."""
     assert Apply((DropTopic("orders"),)) == decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic()))
     assert Release() == decide_topic_deletion(topic(deleted=True), topic_view(None, applied=True))
+
+
+def test_a_topic_that_moves_is_stopped_before_it_goes() -> None:
+    """C10: a controller lets a topic's moves end first, and cancels none once the deletion waits (KafkaController)."""
+    moving = replace(kafka_topic(), moving=(0, 2))
+
+    expected = Apply((StopMoves("orders", (0, 2)), DropTopic("orders")))
+    assert expected == decide_topic_deletion(topic(deleted=True), topic_view(moving))
 
 
 def test_a_topic_without_our_finalizer_is_none_of_ours() -> None:

@@ -451,3 +451,19 @@ async def test_a_moving_topic_keeps_its_replication_factor() -> None:
 
         assert "True" == world.kube.ready(ORDERS)[0]
         assert [] == world.kube.writes
+
+
+@in_virtual_time
+async def test_a_topic_that_goes_while_it_moves_is_stopped_first() -> None:
+    """C10: the deletion would wait for the move's end; a Topic and its Reassignment are often deleted in the same breath."""
+    async with running() as world:
+        await settled_topic(world)
+        world.kafka.move_s = 1000
+        await world.kafka.alter_reassignments({Partition("orders", 0): (7, 8, 9)})
+        assert world.kafka.moves
+
+        world.kube.delete(ORDERS)
+        await world.until(lambda: ORDERS not in world.kube.objects)
+
+        assert {Partition("orders", 0): None} == world.kafka.submitted[-1]
+        assert "orders" not in world.kafka.topics

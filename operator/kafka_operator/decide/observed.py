@@ -39,12 +39,16 @@ class KafkaPartition:
 
 @dataclass(frozen=True, slots=True)
 class KafkaTopic:
-    """A topic that exists; `topic_id` is None where the cluster has none (before Kafka 2.8)."""
+    """A topic that exists; `topic_id` is None where the cluster has none (before Kafka 2.8).
+
+    `moving` are the partitions that are being reassigned, ascending, as far as that was asked.
+    """
 
     name: str
     topic_id: str | None
     partitions: tuple[KafkaPartition, ...]
     config: Mapping[str, ConfigValue] = field(default_factory=lambda: MappingProxyType({}))
+    moving: tuple[int, ...] = ()
 
     @property
     def replication_factor(self) -> int:

@@ -108,12 +108,20 @@ class DropTopic:
     name: str
 
 
-TopicAction = CreateTopic | GrowTopic | AlterConfig | DropTopic
+@dataclass(frozen=True, slots=True)
+class StopMoves:
+    """Cancel the moves of these partitions of a topic that is about to go."""
+
+    name: str
+    partitions: tuple[int, ...]
+
+
+TopicAction = CreateTopic | GrowTopic | AlterConfig | StopMoves | DropTopic
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Have Kafka carry out these, in any order."""
+    """Have Kafka carry out these, in any order; moves are stopped before topics are dropped."""
 
     actions: tuple[TopicAction, ...]
 

@@ -2,6 +2,9 @@
 
 The Kafka topic goes only if this Topic holds it, owns it and it is the one that was seen before (O4); and the resource goes in
 bounded time whatever Kafka does, so that a namespace is never wedged: then the Kafka topic is kept, and an event says so.
+
+A controller lets a topic's moves end before it deletes it, and cancels none of a topic that waits for its deletion. So the moves are
+cancelled first: the copies are made for nothing, and the Reassignment that wants them may be deleted in the same breath.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from kafka_operator.decide.steps import (
     DropTopic,
     Release,
     Retry,
+    StopMoves,
 )
 from kafka_operator.decide.topic import TopicView
 from kafka_operator.resources.topic import Topic
@@ -54,7 +58,8 @@ def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
         return Release(_kept(topic, why))
     if view.applied:
         return _give_up_late(topic, view.waited_s, "Kafka has accepted the deletion and does not finish it.")
-    return Apply((DropTopic(topic.name),))
+    stop = (StopMoves(topic.name, view.seen.moving),) if view.seen.moving else ()
+    return Apply((*stop, DropTopic(topic.name)))
 
 
 def decide_topic_deletion_away(topic: Topic, away: Away, waited_s: float) -> Step:

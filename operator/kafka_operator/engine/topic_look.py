@@ -37,23 +37,27 @@ async def look_at_topics(admin: Admin, topics: Sequence[Topic]) -> Look:
             del seen[name]  # it went between the two calls
         else:
             failures[name] = config
-    if any(_other_replication(topic, seen.get(topic.name)) for topic in topics):
+    if any(_moves_matter(topic, seen.get(topic.name)) for topic in topics):
         moves = await admin.list_reassignments()
         seen = {name: _with_targets(topic, moves) for name, topic in seen.items()}
     return Look(seen, failures)
 
 
-def _other_replication(topic: Topic, seen: KafkaTopic | None) -> bool:
-    if seen is None or topic.metadata.deleted is not None:
+def _moves_matter(topic: Topic, seen: KafkaTopic | None) -> bool:
+    """Tell whether a move would change what is decided: it explains another replication factor, and holds up a deletion."""
+    if seen is None:
         return False
+    if topic.metadata.deleted is not None:
+        return topic.metadata.held and not topic.retain
     return any(len(partition.replicas) != topic.replication_factor for partition in seen.partitions)
 
 
 def _with_targets(topic: KafkaTopic, moves: Moves) -> KafkaTopic:
-    """Show a partition that moves with the replicas that it will have; while it moves it has those of before as well."""
+    """Show what moves, with the replicas that it will have; while it moves it has those of before as well."""
 
     def settled(partition: KafkaPartition) -> KafkaPartition:
         move = moves.get(Partition(topic.name, partition.index))
         return partition if move is None else replace(partition, replicas=move.target)
 
-    return replace(topic, partitions=tuple(map(settled, topic.partitions)))
+    moving = tuple(item.index for item in topic.partitions if Partition(topic.name, item.index) in moves)
+    return replace(topic, partitions=tuple(map(settled, topic.partitions)), moving=moving)

@@ -14,7 +14,17 @@ from datetime import datetime
 from kafka_operator.admin.port import Refusals
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.ownership import winner
-from kafka_operator.decide.steps import AlterConfig, Apply, CreateTopic, Done, DropTopic, GrowTopic, Retry, TopicAction
+from kafka_operator.decide.steps import (
+    AlterConfig,
+    Apply,
+    CreateTopic,
+    Done,
+    DropTopic,
+    GrowTopic,
+    Retry,
+    StopMoves,
+    TopicAction,
+)
 from kafka_operator.decide.topic import Step, TopicView, decide_topic, decide_topic_away
 from kafka_operator.decide.topic_deletion import decide_topic_deletion, decide_topic_deletion_away
 from kafka_operator.engine.cache import Cache
@@ -23,6 +33,7 @@ from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.topic_look import look_at_topics
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.names import ClusterRef, Key
+from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.topic import Topic
 
 MAX_ROUNDS = 8
@@ -126,8 +137,21 @@ class TopicReconciler:
             await self._call(attempt, lambda: self._links.use(attempt.ref, lambda admin: admin.grow_topics(grows)))
         if alters:
             await self._call(attempt, lambda: self._links.use(attempt.ref, lambda admin: admin.alter_configs(alters)))
+        stops = [action for action in actions if isinstance(action, StopMoves)]
+        if stops:
+            await self._stop_moves(attempt, stops)
         if drops:
             await self._call(attempt, lambda: self._links.use(attempt.ref, lambda admin: admin.delete_topics(drops)))
+
+    async def _stop_moves(self, attempt: Try, stops: Sequence[StopMoves]) -> None:
+        """Cancel moves; one that cannot be cancelled only makes the deletion wait for its end."""
+        targets = {Partition(stop.name, index): None for stop in stops for index in stop.partitions}
+
+        async def stop() -> Refusals:
+            await self._links.use(attempt.ref, lambda admin: admin.alter_reassignments(targets))
+            return {}
+
+        await self._call(attempt, stop)
 
     async def _call(self, attempt: Try, call: Callable[[], Awaitable[Refusals]]) -> None:
         if attempt.away is not None:
