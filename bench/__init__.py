@@ -1,0 +1,1 @@
+"""Figures of ours beside those of the peers, and the soak; not shipped, and no test."""

@@ -1,0 +1,80 @@
+"""Writing LeaderAndIsr 7: ours against kio 0.6.2, the fastest codec in Python, and kafka-clients in a JVM (P5).
+
+Each side writes the same request from what it keeps it as (ours: dicts; kio: dataclasses; Java: its data object), and the bytes
+are checked to be equal. What it leaves out: making those values from the controller's columns, and the network.
+"""
+
+import io
+import uuid
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bench.harness import Effort, Row, alternate, throughput, timed
+from bench.jvm import compiled_peer
+from kafka_wire import codec
+
+NAME = "codec"
+ABOUT = "LeaderAndIsr 7 of 50 and of 1,000 partitions, against kio and kafka-clients"
+
+SIZES = (50, 1_000)
+STATES_PER_RUN = 20_000
+"""Enough that a run takes tens of milliseconds; every side does as many."""
+
+
+def body(partitions: int) -> codec.Body:
+    """Return the request; the peer's is the same, field by field."""
+    states = []
+    for partition in range(partitions):
+        replicas = [(partition + step) % 4 + 1 for step in range(3)]
+        state = {"partition_index": partition, "controller_epoch": 7, "leader": replicas[0]}
+        epochs = {"leader_epoch": partition + 3, "partition_epoch": partition + 5}
+        moving: dict[str, list[int]] = {"adding_replicas": [], "removing_replicas": []}
+        states.append({**state, **epochs, **moving, "isr": replicas, "replicas": replicas, "is_new": False})
+    topic = {"topic_name": "measured", "topic_id": uuid.UUID(int=(1 << 64) + 2), "partition_states": states}
+    leaders = [
+        {"broker_id": broker, "host_name": f"broker-{broker}.kafka.example", "port": 9092} for broker in range(1, 5)
+    ]
+    own = {"controller_id": 1000, "controller_epoch": 7, "broker_epoch": 42, "type": 0}
+    return {**own, "topic_states": [topic], "live_leaders": leaders}
+
+
+def measure(effort: Effort) -> Iterator[Row]:
+    """Yield a row as soon as it is known."""
+    with compiled_peer() as jvm:
+        for partitions in SIZES:
+            request = body(partitions)
+            repeat = STATES_PER_RUN // partitions
+
+            def encode(request: codec.Body = request) -> bytes:
+                return codec.encode("LeaderAndIsrRequest", 7, request)
+
+            bytes_of = encode()
+            what = f"LeaderAndIsr 7 of {partitions:,} partitions, RF 3 ({len(bytes_of):,} bytes)"
+            ours, theirs = timed(encode, repeat), timed(kio_encoder(bytes_of), repeat)
+            ours(), theirs()
+            seconds = alternate(ours, theirs, effort.runs())
+            yield throughput(f"{NAME}.{partitions}.kio", what, "kio 0.6.2", "partitions/s", partitions, seconds)
+            with jvm.hot("encode", str(partitions), repeat=repeat, quick=effort.quick) as peer:
+                assert zlib.crc32(bytes_of) == peer.checksum, "both write the same bytes"
+                seconds = alternate(ours, peer.run, effort.runs())
+                yield throughput(
+                    f"{NAME}.{partitions}.java", what, "kafka-clients, hot", "partitions/s", partitions, seconds
+                )
+
+
+def kio_encoder(bytes_of: bytes) -> Callable[[], Any]:
+    """Make kio's writer of a request out of the request's bytes."""
+    from kio.schema.leader_and_isr.v7.request import LeaderAndIsrRequest
+    from kio.serial import entity_reader, entity_writer
+
+    request, _ = entity_reader(LeaderAndIsrRequest)(bytes_of, 0)
+    write = entity_writer(LeaderAndIsrRequest)
+
+    def encode() -> bytes:
+        buffer = io.BytesIO()
+        write(buffer, request)
+        return buffer.getvalue()
+
+    assert bytes_of == encode(), "both write the same bytes"
+    return encode

@@ -1,0 +1,118 @@
+"""What every benchmark is made of: ours and the peer in turn, medians, and one row for each figure.
+
+Ours and the peer run alternately in one run, so that a machine that is busy for a while slows both. What it leaves out: the
+work itself, printing and the results file.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+RUNS = 7
+"""Runs of each side: the fewest whose median one slow run, or two, cannot move far."""
+
+QUICK_RUNS = 3
+"""With --quick: enough to see that a benchmark works, too few to quote."""
+
+Run = Callable[[], float]
+"""Does the work once and returns what it took, in seconds."""
+
+
+class Better(StrEnum):
+    """Which way a figure gets better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much to do: `quick` asks for a few seconds a benchmark; `rounds` overrides a benchmark's own number of runs."""
+
+    quick: bool = False
+    rounds: int | None = None
+
+    def runs(self, usual: int = RUNS) -> int:
+        """Return the number of runs of each side."""
+        return self.rounds or (min(QUICK_RUNS, usual) if self.quick else usual)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side's figures over its runs, in the row's unit."""
+
+    median: float
+    lowest: float
+    highest: float
+
+    @property
+    def spread(self) -> float:
+        """Return the distance from the lowest to the highest as a part of the median."""
+        return (self.highest - self.lowest) / self.median if self.median else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure: ours beside the peer's.
+
+    `name` is BENCHMARK.FIGURE and never changes its meaning; `what` and `peer_is` say what was compared with what.
+    """
+
+    name: str
+    what: str
+    peer_is: str
+    unit: str
+    better: Better
+    ours: Side
+    peer: Side
+    runs: int
+
+    @property
+    def ratio(self) -> float:
+        """Return how many times better ours is; below 1 the peer is better."""
+        mine, theirs = self.ours.median, self.peer.median
+        over, under = (mine, theirs) if self.better is Better.HIGHER else (theirs, mine)
+        return over / under if under else float("inf")
+
+
+def side_of(figures: Sequence[float]) -> Side:
+    """Sum up one side's runs.
+
+    >>> side_of([3.0, 1.0, 2.0])
+    Side(median=2.0, lowest=1.0, highest=3.0)
+    """
+    return Side(statistics.median(figures), min(figures), max(figures))
+
+
+def timed(work: Callable[[], object], repeat: int = 1) -> Run:
+    """Make a run of `work`, `repeat` times in a row; the seconds are those of one."""
+
+    def run() -> float:
+        started = time.perf_counter()
+        for _ in range(repeat):
+            work()
+        return (time.perf_counter() - started) / repeat
+
+    return run
+
+
+def alternate(ours: Run, peer: Run, runs: int) -> tuple[list[float], list[float]]:
+    """Run ours and the peer in turn and return both sides' seconds."""
+    pairs = [(ours(), peer()) for _ in range(runs)]
+    return [mine for mine, _ in pairs], [theirs for _, theirs in pairs]
+
+
+def throughput(
+    name: str, what: str, peer_is: str, unit: str, amount: float, seconds: tuple[Sequence[float], Sequence[float]]
+) -> Row:
+    """Make a row of `amount` done per second out of both sides' seconds."""
+    ours, peer = ([amount / one for one in side] for side in seconds)
+    return Row(name, what, peer_is, unit, Better.HIGHER, side_of(ours), side_of(peer), len(ours))
+
+
+def duration(name: str, what: str, peer_is: str, seconds: tuple[Sequence[float], Sequence[float]]) -> Row:
+    """Make a row of milliseconds out of both sides' seconds."""
+    ours, peer = ([one * 1000 for one in side] for side in seconds)
+    return Row(name, what, peer_is, "ms", Better.LOWER, side_of(ours), side_of(peer), len(ours))

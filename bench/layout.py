@@ -1,0 +1,240 @@
+"""One cluster that ours and a native controller hold in turn: the stage of every benchmark with real brokers.
+
+Four brokers, a thousand partitions of replication factor 3 that the victim (broker 4) leads, all of them, and one ZooKeeper.
+Both controllers so meet the same znodes, brokers and data in one run. Times are taken from outside and by the same yardstick for
+both: ZooKeeper's own stamp on each partition's state, and the brokers' logs. What it leaves out: what is done to the victim.
+"""
+
+import contextlib
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from confluent_kafka import ElectionType, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from bench.logs import BrokerLog
+from lab.cluster import KafkaCluster, kafka_cluster
+from lab.folder import lab_folder
+from lab.steward import StewardController
+from lab.waiting import wait_until
+
+BROKERS = (1, 2, 3, 4)
+VICTIM = 4
+TOPICS = 10
+PARTITIONS_OF_TOPIC = 100
+QUICK_PARTITIONS_OF_TOPIC = 10
+SESSION_TIMEOUT_MS = 3000
+BROKER_HEAP = "256m"
+ZOOKEEPER_HEAP = "256m"
+CHROOT = "/bench"
+
+PATIENCE_S = 120.0
+"""For what takes seconds: a broker with a thousand logs starts, catches up, leads again."""
+
+ATTEMPT_S = 15.0
+"""For one request to a controller that may have just gone."""
+
+LOOK_INTERVAL_S = 0.5
+"""Between looks at all states: rare, so that looking is no load while something is measured."""
+
+SETTINGS = {
+    "auto.leader.rebalance.enable": "false",
+    "offsets.topic.replication.factor": "1",
+    "unclean.leader.election.enable": "false",
+}
+"""Leaders move when the benchmark says so."""
+
+FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
+"""The lab's brokers do without Java's second compiler; a native controller that is measured gets Java's own defaults."""
+
+QUIET = logging.getLogger("bench.clients")
+QUIET.addHandler(
+    logging.NullHandler()
+)  # clients tell of every broken connection, which is what is done here on purpose
+QUIET.propagate = False
+
+Assignment = Mapping[str, list[list[int]]]
+
+
+class Holder(StrEnum):
+    """Who is the controller."""
+
+    OURS = "ours"
+    NATIVE = "native"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLook:
+    """One partition's state as ZooKeeper has it; `written_s` is the server's time of the last write."""
+
+    leader: int
+    isr: tuple[int, ...]
+    written_s: float
+
+
+class Layout:
+    """The running cluster."""
+
+    def __init__(self, cluster: KafkaCluster, controller: StewardController, assignment: Assignment) -> None:
+        self.cluster = cluster
+        self.controller = controller
+        self.assignment = assignment
+        self.logs = {broker: BrokerLog(cluster.broker(broker).process.log_path) for broker in BROKERS}
+
+    def admin(self) -> AdminClient:
+        """Return a new client: one that has seen a controller goes on asking for it long after it is gone."""
+        return AdminClient({"bootstrap.servers": self.cluster.bootstrap()}, logger=QUIET)
+
+    @property
+    def partitions(self) -> int:
+        """Number of partitions, all led by the victim."""
+        return sum(map(len, self.assignment.values()))
+
+    def give_to(self, holder: Holder) -> int:
+        """Make ours, or a broker that is not the victim, the controller; return its id."""
+        if holder is Holder.OURS:
+            if not self.controller.process.running:
+                self.controller.start()
+            self.cluster.wait_for_controller(self.controller.controller_id)
+            return self.controller.controller_id
+        self.controller.stop()
+        wait_until(lambda: self._native_id() is not None, timeout_s=PATIENCE_S, what="a native controller")
+        while (native := self._native_id()) == VICTIM:
+            self.cluster.zookeeper.client.delete(f"{CHROOT}/controller")
+            wait_until(lambda: self._native_id() is not None, timeout_s=PATIENCE_S, what="another native controller")
+        assert native is not None
+        return native
+
+    def _native_id(self) -> int | None:
+        present = self.cluster.controller_id()
+        return present if present in BROKERS else None
+
+    def look(self) -> dict[tuple[str, int], PartitionLook]:
+        """Read the state of every partition that has one."""
+        client = self.cluster.zookeeper.client
+        names = [(topic, partition) for topic, lists in self.assignment.items() for partition in range(len(lists))]
+        path = f"{CHROOT}/brokers/topics/{{}}/partitions/{{}}/state"
+        answers = [client.get_async(path.format(topic, partition)) for topic, partition in names]
+        looks = {}
+        for name, answer in zip(names, answers, strict=True):
+            if not answer.exception:
+                data, stat = answer.get()
+                state: dict[str, Any] = json.loads(data)
+                looks[name] = PartitionLook(state["leader"], tuple(state["isr"]), stat.mtime / 1000)
+        return looks
+
+    def wait_until_led_by_others(self) -> float:
+        """Wait until the victim leads nothing and return the server's time of the last of those writes."""
+        seen: list[PartitionLook] = []
+
+        def moved() -> bool:
+            time.sleep(LOOK_INTERVAL_S)
+            seen[:] = self.look().values()
+            return all(look.leader not in (VICTIM, -1) for look in seen)
+
+        wait_until(moved, timeout_s=PATIENCE_S, what="leaders other than the victim")
+        return max(look.written_s for look in seen)
+
+    def wait_until_in_sync(self) -> None:
+        """Wait until every replica is in its ISR."""
+
+        def in_sync() -> bool:
+            time.sleep(LOOK_INTERVAL_S)
+            looks = self.look()
+            return len(looks) == self.partitions and all(
+                set(look.isr) == set(self.assignment[topic][partition]) for (topic, partition), look in looks.items()
+            )
+
+        wait_until(in_sync, timeout_s=PATIENCE_S, what=f"{self.partitions} partitions in sync")
+
+    def let_victim_lead(self) -> None:
+        """Elect the preferred leader, the victim, for every partition."""
+        names = [TopicPartition(topic, p) for topic, lists in self.assignment.items() for p in range(len(lists))]
+
+        def led() -> bool:
+            # Brokers may still name a former controller: then it has to be asked again.
+            with contextlib.suppress(KafkaException):
+                admin = self.admin()
+                admin.elect_leaders(ElectionType.PREFERRED, names, request_timeout=ATTEMPT_S).result(PATIENCE_S)
+            return all(look.leader == VICTIM for look in self.look().values())
+
+        wait_until(led, timeout_s=PATIENCE_S, what="the victim leading everything")
+
+    def prepare(self, holder: Holder) -> int:
+        """Bring the cluster to where every round begins; return the controller's id."""
+        victim = self.cluster.broker(VICTIM)
+        if not victim.process.running:
+            victim.start()
+        controller_id = self.give_to(holder)
+        self.wait_until_in_sync()
+        self.let_victim_lead()
+        return controller_id
+
+    def create_topics(self) -> None:
+        """Create all topics, each partition where the layout wants it."""
+        new = [NewTopic(topic, len(lists), replica_assignment=lists) for topic, lists in self.assignment.items()]
+        admin = self.admin()
+        for made in admin.create_topics(new, operation_timeout=PATIENCE_S).values():
+            made.result(PATIENCE_S)
+
+
+class Gone:
+    """The moment at which a znode goes, as a client that watches it hears of it."""
+
+    def __init__(self, layout: Layout, path: str) -> None:
+        self._heard = threading.Event()
+        self._at_s = 0.0
+        assert layout.cluster.zookeeper.client.exists(f"{CHROOT}{path}", watch=self._note), f"{path} is not there"
+
+    def _note(self, _event: object) -> None:
+        self._at_s = time.time()
+        self._heard.set()
+
+    def at_s(self) -> float:
+        """Wait for it and return the time."""
+        assert self._heard.wait(PATIENCE_S), "the znode stayed"
+        return self._at_s
+
+
+def assignment(partitions_of_topic: int) -> Assignment:
+    """Put every partition's first replica on the victim, the other two on two of the others in turn."""
+    others = [broker for broker in BROKERS if broker != VICTIM]
+    pairs = [[VICTIM, others[turn % 3], others[(turn + 1 + turn // 3 % 2) % 3]] for turn in range(6)]
+    return {f"bench-{topic}": [pairs[p % len(pairs)] for p in range(partitions_of_topic)] for topic in range(TOPICS)}
+
+
+@contextlib.contextmanager
+def layout(*, quick: bool = False) -> Iterator[Layout]:
+    """Yield the cluster with its topics, all partitions in sync and ours holding it."""
+    lists = assignment(QUICK_PARTITIONS_OF_TOPIC if quick else PARTITIONS_OF_TOPIC)
+    with (
+        lab_folder() as folder,
+        kafka_cluster(
+            BROKERS,
+            start=False,
+            folder=folder,
+            chroot=CHROOT,
+            session_timeout_ms=SESSION_TIMEOUT_MS,
+            settings=SETTINGS,
+            heap=BROKER_HEAP,
+        ) as cluster,
+    ):
+        for broker in cluster.brokers.values():
+            broker.process.command = [part for part in broker.process.command if part != FIRST_COMPILER_ONLY]
+        controller = StewardController(cluster.zookeeper_connect, folder)
+        try:
+            controller.start()
+            cluster.start_brokers()
+            running = Layout(cluster, controller, lists)
+            running.create_topics()
+            running.wait_until_in_sync()
+            yield running
+        finally:
+            controller.close()

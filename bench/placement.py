@@ -1,0 +1,81 @@
+"""Placing a million partitions: ours against AdminUtils.assignReplicasToBrokers, Kafka's own (P1).
+
+Three figures each: hot, as columns, which is what the controller works with; hot, as lists of lists, which is what Java
+returns; and a new process for one call, everything included. Both sides place with the same numbers drawn and are checked to
+give the same answer.
+"""
+
+import functools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bench.harness import Effort, Row, alternate, duration, throughput, timed
+from bench.jvm import Jvm, compiled_peer, whole_command
+from controller_core.cluster.placement import place_replicas
+from controller_core.model.columns import IntArray
+
+NAME = "placement"
+ABOUT = "a million partitions on 100 brokers, with and without racks, against Kafka's AdminUtils"
+
+BROKERS = 100
+REPLICATION_FACTOR = 3
+RACKS = 5
+START = 17
+PARTITIONS = 1_000_000
+PEER = "AdminUtils.assignReplicasToBrokers"
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def place(racks: int, partitions: int = PARTITIONS) -> IntArray:
+    """Place as columns; `racks` 0 stands for brokers without one."""
+    brokers = {broker: f"rack-{broker % racks}" if racks else None for broker in range(BROKERS)}
+    return place_replicas(brokers, partitions, REPLICATION_FACTOR, START, START)
+
+
+def checksum(placed: IntArray) -> int:
+    """Sum an answer up as the peer does."""
+    weights = np.arange(1, REPLICATION_FACTOR + 1) * (np.arange(len(placed)) % 1009 + 1)[:, None]
+    return int((placed * weights).sum())
+
+
+def measure(effort: Effort) -> Iterator[Row]:
+    """Yield a row as soon as it is known."""
+    with compiled_peer() as jvm:
+        for racks in (0, RACKS):
+            yield from _hot(jvm, racks, effort)
+        yield from _new_process(jvm, effort)
+
+
+def _hot(jvm: Jvm, racks: int, effort: Effort) -> Iterator[Row]:
+    columns = timed(functools.partial(place, racks))
+    lists = timed(lambda: place(racks).tolist())
+    kind, words = ("racks", f"{RACKS} racks") if racks else ("plain", "no racks")
+    with jvm.hot("place", str(PARTITIONS), str(racks), str(START), quick=effort.quick) as peer:
+        assert checksum(place(racks)) == peer.checksum, "both place the same"
+        for form, run in (("columns", columns), ("lists", lists)):
+            run()
+            seconds = alternate(run, peer.run, effort.runs())
+            what = f"place 1 M partitions, {BROKERS} brokers, RF {REPLICATION_FACTOR}, {words}; hot; ours as {form}"
+            yield throughput(
+                f"{NAME}.{kind}.{form}", what, f"{PEER}, hot, Java lists", "partitions/s", PARTITIONS, seconds
+            )
+
+
+def _new_process(jvm: Jvm, effort: Effort) -> Iterator[Row]:
+    """One call in a process of its own: the whole command, and the call alone, which is the first and finds nothing warm."""
+    ours = [sys.executable, "-m", "bench.placement"]
+    peer = jvm.command("once", "place", str(PARTITIONS), "0", str(START))
+    pairs = [(whole_command(ours), whole_command(peer)) for _ in range(effort.runs())]
+    whole = [mine[0] for mine, _ in pairs], [theirs[0] for _, theirs in pairs]
+    first = [mine[1] for mine, _ in pairs], [theirs[1] for _, theirs in pairs]
+    words = f"place 1 M partitions, {BROKERS} brokers, RF {REPLICATION_FACTOR}, no racks, as columns"
+    yield duration(f"{NAME}.whole_command", f"{words}; the whole command", f"{PEER}, start of the JVM included", whole)
+    yield duration(f"{NAME}.first_call", f"{words}; the first call of a process", f"{PEER}, cold", first)
+
+
+if __name__ == "__main__":  # what the whole command runs: one call, and its nanoseconds
+    sys.stdout.write(f"{round(timed(functools.partial(place, 0))() * 1e9)}\n")

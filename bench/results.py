@@ -1,0 +1,88 @@
+"""The results file: one JSON list, one object for each figure, the latest of each.
+
+A run takes the place of the rows that have the same name and leaves the others, so that benchmarks can be run one by one. No
+host name and no path goes into it. What it leaves out: history, which the repository keeps.
+"""
+
+import datetime as dt
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bench.harness import Row, Side
+from lab.jars import KAFKA_VERSION, java
+
+LATEST = Path(__file__).parent / "results" / "latest.json"
+
+DIGITS = 4
+"""Significant digits kept: more than any of these figures has."""
+
+LOOK_TIMEOUT_S = 60
+"""A tenth of a second on an idle machine."""
+
+Document = dict[str, Any]
+
+
+def machine() -> Document:
+    """Say what the figures were measured on and how busy it was."""
+    asked = subprocess.run([java(), "-version"], check=True, capture_output=True, text=True, timeout=LOOK_TIMEOUT_S)
+    found = re.search(r'version "([^"]+)"', asked.stderr)
+    return {
+        "cores": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        "architecture": platform.machine(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "java": found[1] if found else "unknown",
+        "kafka": KAFKA_VERSION,
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+
+
+def document(row: Row, on: Mapping[str, Any], now: dt.datetime) -> Document:
+    """Turn a row into its object in the file."""
+    return {
+        "name": row.name,
+        "what": row.what,
+        "peer_is": row.peer_is,
+        "unit": row.unit,
+        "better": row.better.value,
+        "ours": _side(row.ours),
+        "peer": _side(row.peer),
+        "ratio": _rounded(row.ratio),
+        "runs": row.runs,
+        "date": now.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "machine": dict(on),
+    }
+
+
+def merged(present: Sequence[Document], new: Sequence[Document]) -> list[Document]:
+    """Put new rows in the place of those with the same name, by name."""
+    by_name = {row["name"]: row for row in (*present, *new)}
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def read(path: Path = LATEST) -> list[Document]:
+    """Return the rows of the file; none when there is no file yet."""
+    return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
+
+
+def write(rows: Sequence[Document], path: Path = LATEST) -> None:
+    """Write the file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _side(side: Side) -> Document:
+    return {"median": _rounded(side.median), "min": _rounded(side.lowest), "max": _rounded(side.highest)}
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.{DIGITS}g}")

@@ -1,0 +1,169 @@
+"""`make soak`: faults at random on a cluster that ours holds, under load, for as long as one likes.
+
+    make soak                                    five minutes
+    make soak ARGS="--minutes 60 --seed 7"       an hour of what seed 7 draws
+    make soak ARGS="--minutes 0 --properties"    the property tests alone, with many more examples
+
+A round is a line: what happened, what was asked for meanwhile, how long it took until all was quiet, what the load came to. It ends
+with exit status 1 at the first broken invariant, with the seed, the round and the place of all logs.
+"""
+
+import argparse
+import os
+import random
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.soaking import faults, invariants, snapshot
+from bench.soaking.requests import Administrator
+from bench.soaking.snapshot import Snapshot
+from lab.cluster import KafkaCluster, kafka_cluster
+from lab.folder import LabFolder
+from lab.missing import LabError
+from lab.steward import StewardController
+from lab.tools import kafka_topics
+from lab.traffic import Traffic
+
+ROOT = Path(__file__).resolve().parents[1]
+BROKERS = (1, 2, 3, 4)
+CHROOT = "/soak"
+MINUTES = 5.0
+
+QUIET_TIMEOUT_S = 120.0
+"""For what takes seconds: brokers come back, replicas catch up, moves and deletions end."""
+LOOK_INTERVAL_S = 0.25
+ROUNDS_PER_TOPIC = 10
+"""The load's topic is read back whole after each round, so it is left for a new one after some."""
+EFFORT = 20
+"""Times the usual number of examples in the property tests."""
+PROPERTY_TESTS = ("tests/kafka_wire", "tests/controller_core", "tests/controller_core_cluster", "tests/kafka_operator")
+PROPERTY_TIMEOUT_S = "3600"
+
+
+class BrokenError(Exception):
+    """An invariant does not hold; the text says which."""
+
+
+@dataclass(slots=True)
+class Soak:
+    """The running cluster and the last look at it."""
+
+    cluster: KafkaCluster
+    controller: StewardController
+    seed: int
+    last: Snapshot
+
+    def round(self, number: int) -> str:
+        """Live through one round and return its line. Raises BrokenError."""
+        source = random.Random(f"{self.seed}/{number}")
+        load = f"load-{number // ROUNDS_PER_TOPIC}"
+        self._make(load)
+        wanted = invariants.Wanted(present=set(self.last.topics))
+        administrator = Administrator(self.cluster, source, wanted, number)
+        drawn = faults.draw(source, self.cluster, self.controller)
+        before_epoch = self.last.controller_epoch
+        with Traffic(self.cluster.bootstrap(), load) as traffic:
+            asked = [administrator.ask(self.look(), load)]
+            for fault in drawn:
+                fault.begin()
+            asked += [administrator.ask(self.look(), load) for _ in range(source.randint(0, 2))]
+            for fault in drawn:
+                time.sleep(fault.lasts_s)
+                fault.end()
+            seconds = self.wait_until_quiet(wanted)
+            traffic.wait_for_acks(50)
+            report = traffic.stop()
+        if not report.ok or report.duplicates or report.out_of_order:
+            raise BrokenError(
+                f"the load on {load}: {report.summary()}; {[*report.errors, *report.consumer_errors][:3]}"
+            )
+        words = ", ".join(fault.words for fault in drawn) or "no fault"
+        epochs = f"controller epoch {before_epoch} to {self.last.controller_epoch}"
+        return f"{words}; {'; '.join(asked)}; quiet after {seconds:.1f} s, {epochs}; {report.summary()}"
+
+    def look(self) -> Snapshot:
+        """Look at everything and check what must always hold. Raises BrokenError."""
+        now = snapshot.take(self.cluster)
+        if wrong := list(invariants.always(now, self.last, self.controller.controller_id)):
+            raise BrokenError("; ".join(wrong))
+        self.last = now
+        return now
+
+    def wait_until_quiet(self, wanted: invariants.Wanted) -> float:
+        """Return the seconds until everything had come to its end. Raises BrokenError with what had not."""
+        started = time.monotonic()
+        while left := list(invariants.once_quiet(self.look(), wanted, self.controller.controller_id)):
+            if time.monotonic() - started > QUIET_TIMEOUT_S:
+                raise BrokenError(f"after {QUIET_TIMEOUT_S:g} s: {'; '.join(left)}")
+            time.sleep(LOOK_INTERVAL_S)
+        return time.monotonic() - started
+
+    def _make(self, load: str) -> None:
+        if load in self.last.topics:
+            return
+        size = ("--partitions", "6", "--replication-factor", "3", "--config", "min.insync.replicas=2")
+        kafka_topics("--bootstrap-server", self.cluster.bootstrap(), "--create", "--topic", load, *size)
+        self.wait_until_quiet(invariants.Wanted(present={load}))
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line; without --seed one is drawn."""
+    parser = argparse.ArgumentParser(prog="python -m bench.soak", description="Faults at random under load.")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help=f"begin rounds for so long ({MINUTES:g})")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="repeats what is drawn")
+    parser.add_argument("--first-round", type=int, default=0, metavar="N", help="begin with this round of the seed")
+    parser.add_argument("--properties", action="store_true", help="run the property tests too, first")
+    parser.add_argument("--effort", type=int, default=EFFORT, help=f"times their usual examples ({EFFORT})")
+    return parser.parse_args(arguments)
+
+
+def properties(effort: int) -> int:
+    """Run the property tests with many more examples and return pytest's exit status."""
+    environment = {**os.environ, "HYPOTHESIS_PROFILE": "soak", "KAFKA_WIRE_EFFORT": str(effort)}
+    command = [sys.executable, "-m", "pytest", "-q", f"--timeout={PROPERTY_TIMEOUT_S}", *PROPERTY_TESTS]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def soak(seed: int, minutes: float, first_round: int) -> int:
+    """Run rounds until the time is over and return the exit status."""
+    print(f"seed {seed}", flush=True)
+    folder, number = LabFolder(), first_round
+    try:
+        with ExitStack() as stack:
+            cluster = stack.enter_context(kafka_cluster(BROKERS, start=False, folder=folder.path, chroot=CHROOT))
+            controller = StewardController(cluster.zookeeper_connect, folder.path)
+            stack.callback(controller.close)
+            controller.start()
+            cluster.start_brokers()
+            running = Soak(cluster, controller, seed, snapshot.take(cluster))
+            until = time.monotonic() + minutes * 60
+            while time.monotonic() < until:
+                print(f"round {number}: {running.round(number)}", flush=True)
+                number += 1
+    except (BrokenError, LabError, AssertionError) as broken:
+        # The logs say more than any message could.
+        os.environ["KAFKA_STEWARD_KEEP"] = "1"
+        print(f"BROKEN in round {number} of seed {seed}: {broken}\nlogs: {folder.path}", flush=True)
+        return 1
+    finally:
+        folder.remove()
+    print(f"{number - first_round} rounds of seed {seed}, nothing broken")
+    return 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what is asked for and return the exit status."""
+    options = parse(arguments)
+    if options.properties and (status := properties(options.effort)):
+        return status
+    return soak(options.seed, options.minutes, options.first_round) if options.minutes > 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

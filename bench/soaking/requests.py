@@ -1,0 +1,178 @@
+"""What administrators ask for meanwhile: topics made, grown and deleted, replicas moved, moves cancelled, leaders elected.
+
+Every request goes through the brokers' own listener, and its answer is written into what is `Wanted`: done, refused, or unknown
+(it was cut off), after which both outcomes are right. A refusal "not the controller" means that the client asked one that has
+just gone: it asks again.
+"""
+
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from enum import Enum
+
+from confluent_kafka import ElectionType, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.errors import KafkaError as ClientError
+from kafka.errors import NotControllerError, ReassignmentInProgressError
+
+from bench.soaking.invariants import Wanted
+from bench.soaking.snapshot import Replicas, Snapshot
+from lab.cluster import KafkaCluster
+
+TIMEOUT_S = 20.0
+"""Two sessions of the controller: whoever asks gets an answer, or it was cut off."""
+
+ATTEMPT_S = 8.0
+"""For one try at a controller that may have just gone."""
+
+PAUSE_S = 0.1
+MAX_PARTITIONS = 6
+REPLICATION_FACTOR = 3
+MAX_TOPICS = 12
+"""Beside the load's own; more would make rounds long and show nothing new."""
+
+QUIET = logging.getLogger("bench.soak.clients")
+QUIET.addHandler(logging.NullHandler())  # clients tell of every broken connection, which is what the soak is for
+QUIET.propagate = False
+
+
+class Answer(Enum):
+    """What came of a request."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+class Administrator:
+    """Asks one cluster for things and keeps the book of what was promised."""
+
+    def __init__(self, cluster: KafkaCluster, source: random.Random, wanted: Wanted, round_number: int) -> None:
+        self.wanted = wanted
+        self._cluster = cluster
+        self._source = source
+        self._prefix = f"soak-{round_number}"
+        self._made = 0
+        self._touched: set[str] = set()
+
+    def _admin(self) -> AdminClient:
+        """Return a new client: one that has seen a controller goes on asking for it long after it is gone."""
+        return AdminClient({"bootstrap.servers": self._cluster.bootstrap()}, logger=QUIET)
+
+    def ask(self, now: Snapshot, load: str) -> str:
+        """Ask for one thing, drawn; `load` is the topic that is written to, which may move and is never deleted."""
+        free = sorted(name for name in now.topics if name.startswith("soak-") and name not in self._touched)
+        kinds: list[Callable[[], str]] = []
+        if len(now.topics) < MAX_TOPICS:
+            kinds += [self._create] * 2
+        if free:
+            topic = self._source.choice(free)
+            kinds += [lambda: self._delete(topic), lambda: self._grow(now, topic), lambda: self._move(now, topic)]
+        if load not in self._touched:
+            kinds += [lambda: self._move(now, load)] * 2
+        kinds.append(self._elect)
+        return self._source.choice(kinds)()
+
+    def _create(self) -> str:
+        name = f"{self._prefix}-{self._made}"
+        self._made += 1
+        self._touched.add(name)
+        partitions = self._source.randint(1, MAX_PARTITIONS)
+        new = NewTopic(name, partitions, REPLICATION_FACTOR)
+        answer = self._insist(
+            lambda admin: admin.create_topics([new], request_timeout=ATTEMPT_S)[name], KafkaError.TOPIC_ALREADY_EXISTS
+        )
+        if answer is Answer.DONE:
+            self.wanted.present.add(name)
+        return f"create {name}: {answer.value}"
+
+    def _delete(self, name: str) -> str:
+        self._touched.add(name)
+        self.wanted.present.discard(name)
+        answer = self._insist(
+            lambda admin: admin.delete_topics([name], request_timeout=ATTEMPT_S, operation_timeout=0)[name],
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+        )
+        if answer is Answer.DONE:
+            self.wanted.absent.add(name)
+        return f"delete {name}: {answer.value}"
+
+    def _grow(self, now: Snapshot, name: str) -> str:
+        self._touched.add(name)
+        total = len(now.topics[name].replicas) + 1
+        answer = self._insist(
+            lambda admin: admin.create_partitions([NewPartitions(name, total)], request_timeout=ATTEMPT_S)[name],
+            KafkaError.INVALID_PARTITIONS,
+        )
+        return f"grow {name}: {answer.value}"
+
+    def _elect(self) -> str:
+        answer = self._insist(lambda admin: admin.elect_leaders(ElectionType.PREFERRED, request_timeout=ATTEMPT_S))
+        return f"elect preferred leaders: {answer.value}"
+
+    def _move(self, now: Snapshot, name: str) -> str:
+        self._touched.add(name)
+        origin = now.topics[name].replicas
+        brokers = sorted(self._cluster.brokers)
+        target = {p: tuple(self._source.sample(brokers, REPLICATION_FACTOR)) for p in origin}
+        cancelled = self._source.random() < 0.3
+        answer = self._reassign({TopicPartition(name, p): list(replicas) for p, replicas in target.items()})
+        self._promise(name, origin, target, answer)
+        words = f"move {name}: {answer.value}"
+        if not cancelled or answer is not Answer.DONE:
+            return words
+        # What had ended already cannot be cancelled: that is an answer for each partition, and either end is right.
+        answer = self._reassign(dict.fromkeys(TopicPartition(name, p) for p in target))
+        self._promise(name, origin, target, Answer.UNKNOWN)
+        return f"{words}, cancel: {answer.value}"
+
+    def _promise(self, name: str, origin: dict[int, Replicas], target: dict[int, Replicas], answer: Answer) -> None:
+        for partition, replicas in target.items():
+            ends = {Answer.DONE: {replicas}, Answer.REFUSED: {origin[partition]}}
+            self.wanted.replicas[name, partition] = ends.get(answer, {replicas, origin[partition]})
+
+    def _reassign(self, moves: dict[TopicPartition, list[int] | None]) -> Answer:
+        """Start or cancel moves. A request is taken whole or is unknown: brokers that die meanwhile may split it."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            try:
+                admin = KafkaAdminClient(
+                    bootstrap_servers=self._cluster.bootstrap(), request_timeout_ms=int(TIMEOUT_S * 1000)
+                )
+                try:
+                    errors: Sequence[object] = list(admin.alter_partition_reassignments(moves).values())
+                finally:
+                    admin.close()
+            except NotControllerError:
+                time.sleep(PAUSE_S)
+                continue
+            except ClientError:
+                return Answer.UNKNOWN
+            if not any(errors):
+                return Answer.DONE
+            refused_whole = all(errors) and ReassignmentInProgressError not in errors
+            return Answer.REFUSED if refused_whole else Answer.UNKNOWN
+        return Answer.UNKNOWN
+
+    def _insist(self, request: Callable[[AdminClient], Future[object]], done_before: int | None = None) -> Answer:
+        """Ask until there is an answer; `done_before` is what a second try is told when the first was carried out, unheard."""
+        deadline, unheard = time.monotonic() + TIMEOUT_S, False
+        while time.monotonic() < deadline:
+            admin = self._admin()
+            try:
+                request(admin).result(TIMEOUT_S)
+            except KafkaException as error:
+                code = error.args[0].code()
+                if unheard and code == done_before:
+                    return Answer.DONE
+                if code != KafkaError.NOT_CONTROLLER and code >= 0 and not error.args[0].retriable():
+                    return Answer.UNKNOWN if unheard else Answer.REFUSED
+                unheard = unheard or code != KafkaError.NOT_CONTROLLER
+                time.sleep(PAUSE_S)
+            else:
+                return Answer.DONE
+        return Answer.UNKNOWN

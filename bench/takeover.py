@@ -1,0 +1,68 @@
+"""The controller's znode is deleted: who comes next, and when has the last broker heard of it? Ours against native (P3, small).
+
+The brokers of the cluster race for the place whenever it is free; where one of them was faster, ours relieves it, and that time
+counts for ours. Times: the deletion by the clock of whoever deletes; the place taken, by ZooKeeper's stamp on the new znode;
+told, when the last broker logs that it handles the LeaderAndIsr of the new controller with all of its partitions.
+"""
+
+import time
+from collections.abc import Iterator
+
+from bench.harness import Effort, Row, duration
+from bench.layout import BROKERS, CHROOT, PATIENCE_S, Holder, Layout, layout
+from lab.waiting import wait_until
+
+NAME = "takeover"
+ABOUT = "/controller deleted: active again over 1,000 partitions, against a native controller"
+
+PEER = "Kafka 3.9's controllers, in the brokers of the same cluster"
+HANDLING = r"Handling LeaderAndIsr request correlationId \d+ from controller {controller} for {partitions} partitions"
+
+
+def measure(effort: Effort) -> Iterator[Row]:
+    """Yield both rows at the end of the rounds."""
+    with layout(quick=effort.quick) as stage:
+        rounds = effort.runs()
+        pairs = [(one_takeover(stage, Holder.OURS), one_takeover(stage, Holder.NATIVE)) for _ in range(rounds)]
+        about = f"/controller deleted, {stage.partitions:,} partitions, RF 3, 4 brokers"
+    for place, (name, words) in enumerate(
+        (
+            ("whole", "to the last broker told of all its partitions"),
+            ("own_part", "from the place taken to the last broker told of all its partitions"),
+        )
+    ):
+        seconds = [mine[place] for mine, _ in pairs], [theirs[place] for _, theirs in pairs]
+        yield duration(f"{NAME}.{name}", f"{about}; {words}", PEER, seconds)
+
+
+def one_takeover(stage: Layout, holder: Holder) -> tuple[float, float]:
+    """Delete the controller's znode under this controller; seconds from the deletion, and from the place taken."""
+    stage.give_to(holder)
+    stage.wait_until_in_sync()
+    client = stage.cluster.zookeeper.client
+    for log in stage.logs.values():
+        log.mark()
+    hosted = {
+        broker: sum(broker in replicas for lists in stage.assignment.values() for replicas in lists)
+        for broker in BROKERS
+    }
+    before = client.get(f"{CHROOT}/controller")[1].czxid
+    deleted_s = time.time()
+    client.delete(f"{CHROOT}/controller")
+    told: list[float] = []
+
+    def all_told() -> bool:
+        successor = stage.cluster.controller_id()
+        if successor is None or (holder is Holder.OURS) != (successor == stage.controller.controller_id):
+            return False
+        heard = [
+            stage.logs[broker].stamps(HANDLING.format(controller=successor, partitions=hosted[broker]))
+            for broker in BROKERS
+        ]
+        told[:] = [stamps[-1] for stamps in heard if stamps]
+        return len(told) == len(BROKERS)
+
+    wait_until(all_told, timeout_s=PATIENCE_S, what="every broker told by the new controller")
+    taken = client.get(f"{CHROOT}/controller")[1]
+    assert taken.czxid > before, "somebody took the place anew"
+    return max(told) - deleted_s, max(told) - taken.ctime / 1000

@@ -1,0 +1,45 @@
+"""What the command lines of bench and soak take."""
+
+import pytest
+
+from bench import __main__ as bench_main
+from bench import soak
+
+
+def test_all_benchmarks_run_when_none_is_named() -> None:
+    """`make bench` alone measures everything."""
+    options = bench_main.parse([])
+
+    assert [] == options.names
+    assert {"placement", "election", "codec", "failover", "takeover", "shutdown"} == set(bench_main.BENCHMARKS)
+
+
+def test_an_unknown_benchmark_is_refused_with_the_names_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """Errors tell what happened and what to do."""
+    with pytest.raises(SystemExit):
+        bench_main.parse(["placment"])
+
+    told = capsys.readouterr().err
+    assert "no benchmark is called placment" in told
+    assert "placement" in told
+
+
+def test_every_benchmark_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """--list measures nothing."""
+    assert 0 == bench_main.main(["--list"])
+
+    told = capsys.readouterr().out
+    assert all(name in told for name in bench_main.BENCHMARKS)
+
+
+@pytest.mark.parametrize("arguments", [["--rounds", "0"], ["--rounds", "many"]])
+def test_rounds_are_a_number_from_one(arguments: list[str]) -> None:
+    """No run would leave no median."""
+    with pytest.raises(SystemExit):
+        bench_main.parse(arguments)
+
+
+def test_a_soak_draws_a_seed_of_its_own_unless_it_is_given_one() -> None:
+    """A failure is repeated by its seed."""
+    assert 7 == soak.parse(["--seed", "7"]).seed
+    assert soak.parse([]).seed >= 0

@@ -1,0 +1,59 @@
+"""Medians, ratios and turns."""
+
+from bench.harness import Better, Effort, Row, Side, alternate, duration, side_of, throughput
+
+
+def test_the_median_stands_for_a_side_with_its_lowest_and_highest() -> None:
+    """One slow run does not move the figure."""
+    assert Side(2.0, 1.0, 50.0) == side_of([50.0, 1.0, 2.0])
+
+
+def test_a_ratio_over_one_speaks_for_ours_whichever_way_is_better() -> None:
+    """A reader need not know the unit."""
+    faster = throughput("a.b", "", "", "things/s", 100, ([1.0], [4.0]))
+    sooner = duration("a.c", "", "", ([0.1], [0.4]))
+
+    assert (4.0, Better.HIGHER) == (faster.ratio, faster.better)
+    assert (4.0, Better.LOWER) == (sooner.ratio, sooner.better)
+
+
+def test_figures_are_in_the_rows_unit() -> None:
+    """Seconds become things per second, or milliseconds."""
+    faster = throughput("a.b", "", "", "things/s", 100, ([0.5, 1.0, 2.0], [1.0, 1.0, 1.0]))
+    sooner = duration("a.c", "", "", ([0.25], [0.5]))
+
+    assert Side(100.0, 50.0, 200.0) == faster.ours
+    assert Side(250.0, 250.0, 250.0) == sooner.ours
+
+
+def test_the_spread_is_a_part_of_the_median() -> None:
+    """From the lowest to the highest."""
+    assert 1.5 == Side(100.0, 50.0, 200.0).spread
+
+
+def test_ours_and_the_peer_run_in_turn() -> None:
+    """A machine that is busy for a while slows both."""
+    order: list[str] = []
+
+    def run(side: str, seconds: float) -> float:
+        order.append(side)
+        return seconds
+
+    seconds = alternate(lambda: run("ours", 1.0), lambda: run("peer", 2.0), 2)
+
+    assert ["ours", "peer", "ours", "peer"] == order
+    assert ([1.0, 1.0], [2.0, 2.0]) == seconds
+
+
+def test_a_quick_run_is_short_and_given_rounds_win() -> None:
+    """--quick and --rounds."""
+    assert 7 == Effort().runs()
+    assert 3 == Effort(quick=True).runs()
+    assert 2 == Effort(quick=True, rounds=2).runs()
+
+
+def test_no_peer_time_at_all_is_no_division_by_zero() -> None:
+    """A clock of milliseconds may see nothing."""
+    nothing = Side(0.0, 0.0, 0.0)
+
+    assert float("inf") == Row("a.b", "", "", "ms", Better.LOWER, nothing, nothing, 1).ratio

@@ -1,0 +1,83 @@
+"""What the soak takes for broken: the checks themselves, over plain snapshots."""
+
+from dataclasses import replace
+
+from bench.soaking.invariants import Wanted, always, once_quiet
+from bench.soaking.snapshot import Snapshot, State, Topic
+
+OURS = 1000
+TOPIC = Topic(born=5, replicas={0: (1, 2, 3)}, moving=frozenset())
+STATE = State(leader=1, leader_epoch=4, isr=(1, 2, 3), version=9)
+QUIET = Snapshot(OURS, 7, {"a": TOPIC}, {("a", 0): STATE})
+
+
+def with_state(state: State) -> Snapshot:
+    """The quiet cluster with another state of its partition."""
+    return replace(QUIET, states={("a", 0): state})
+
+
+def with_topic(topic: Topic) -> Snapshot:
+    """The quiet cluster with another topic."""
+    return replace(QUIET, topics={"a": topic})
+
+
+def test_a_quiet_cluster_breaks_nothing() -> None:
+    """The base of all other cases."""
+    assert [] == list(always(QUIET, QUIET, OURS))
+    assert [] == list(once_quiet(QUIET, Wanted(present={"a"}), OURS))
+
+
+def test_an_assignment_that_names_the_controller_is_broken_at_any_time() -> None:
+    """Wire-facts, h: no assignment ever names the controller's id."""
+    assert [True] == [
+        "assignment" in wrong for wrong in always(with_topic(replace(TOPIC, replicas={0: (1, OURS)})), QUIET, OURS)
+    ]
+    assert [True] == [
+        "state" in wrong for wrong in always(with_state(replace(STATE, isr=(1, OURS), version=10)), QUIET, OURS)
+    ]
+
+
+def test_epochs_never_go_back() -> None:
+    """C4, C5: leader epoch, partition epoch, controller epoch."""
+    for back in (
+        with_state(replace(STATE, leader_epoch=3, version=10)),
+        with_state(replace(STATE, version=8)),
+        replace(QUIET, controller_epoch=6),
+    ):
+        assert 1 == len(list(always(back, QUIET, OURS)))
+
+
+def test_a_new_leader_has_a_new_epoch() -> None:
+    """C4: one leader for each leader epoch."""
+    assert 1 == len(list(always(with_state(replace(STATE, leader=2, version=10)), QUIET, OURS)))
+    assert [] == list(always(with_state(replace(STATE, leader=2, leader_epoch=5, version=10)), QUIET, OURS))
+
+
+def test_a_topic_made_anew_begins_anew() -> None:
+    """Epochs of an earlier topic of the same name say nothing."""
+    anew = replace(with_topic(replace(TOPIC, born=50)), states={("a", 0): State(1, 0, (1, 2, 3), 0)})
+
+    assert [] == list(always(anew, QUIET, OURS))
+
+
+def test_what_is_not_at_its_end_is_told() -> None:
+    """Each of the things that a round waits for."""
+    unlike = (
+        replace(QUIET, controller=2),
+        replace(QUIET, deletions=frozenset({"b"})),
+        with_topic(replace(TOPIC, moving=frozenset({0}))),
+        with_state(replace(STATE, isr=(1, 2))),
+        replace(QUIET, states={}),
+    )
+    for snapshot in unlike:
+        assert 1 == len(list(once_quiet(snapshot, Wanted(), OURS)))
+
+
+def test_promises_are_kept() -> None:
+    """An acknowledged creation, deletion or move; a cut-off one may end either way."""
+    kept = Wanted(replicas={("a", 0): {(1, 2, 3), (4, 5, 6)}})
+    broken = (Wanted(present={"b"}), Wanted(absent={"a"}), Wanted(replicas={("a", 0): {(4, 5, 6)}}))
+
+    assert [] == list(once_quiet(QUIET, kept, OURS))
+    for wanted in broken:
+        assert 1 == len(list(once_quiet(QUIET, wanted, OURS)))
