@@ -151,7 +151,8 @@ class Controller:
         while True:
             await asyncio.sleep(TICK_S)
             for event in (Heal(), AdvanceMoves(), AdvanceDeletions(retry=True)):
-                await self.submit(event)
+                # One that cannot be done keeps none of the others from being done.
+                await asyncio.wait([self.post(event)])
 
     async def brokers_know(self, timeout_ms: int) -> bool:
         """Wait until the live brokers have answered what they were sent so far; False when time is up first."""
