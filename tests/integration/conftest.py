@@ -109,10 +109,20 @@ class Held:
         for broker in self.cluster.brokers.values():
             admin = AdminClient({"bootstrap.servers": broker.address()})
             wait_until(
-                lambda admin=admin: set(admin.list_topics(timeout=PATIENCE_S).brokers) == everybody,
+                lambda admin=admin: self._known(admin) == everybody,
                 timeout_s=PATIENCE_S,
                 what=f"everybody known to broker {broker.broker_id}",
             )
+
+    @staticmethod
+    def _known(admin: AdminClient) -> set[int]:
+        """Ask for the brokers; a broker that has just started and knows nobody makes the client speak of a partial response."""
+        try:
+            return set(admin.list_topics(timeout=PATIENCE_S).brokers)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._PARTIAL:  # noqa: SLF001 - its public name
+                return set()
+            raise
 
     def wait_until_all_are_back(self, topic: str) -> None:
         """Wait until every replica of a topic is in sync again."""

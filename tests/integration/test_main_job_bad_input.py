@@ -4,6 +4,7 @@ import time
 from datetime import datetime
 
 import pytest
+from kafka import KafkaAdminClient, TopicPartition
 
 from lab.kafka import CLIENT
 from lab.ports import free_port, release_port
@@ -156,6 +157,25 @@ def test_a_plan_that_overlaps_a_running_one_moves_nothing(held: Held, user: User
     ) == message
     assert before[1] == during[1]
     assert {0: [4, 2, 3], 1: before[1]} == held.cluster.assignment("contested")
+
+
+def test_a_plan_that_overlaps_a_tools_move_moves_nothing(held: Held, user: User) -> None:
+    """A move that kafka-reassign-partitions or another client has begun is respected like one of our own."""
+    on_1_2_3(held, user, "tooled", 2)
+    with throttled(held, "tooled", 4):
+        admin = KafkaAdminClient(bootstrap_servers=held.cluster.bootstrap())
+        admin.alter_partition_reassignments({TopicPartition("tooled", 0): [4, 2, 3]})
+        admin.close()
+        user.apply(plan_text("late", {("tooled", 0): [1, 2, 4], ("tooled", 1): [4, 3, 1]}))
+        message = user.wait_for("reassignments", "late", "False", "Overlap")
+    wait_until(
+        lambda: held.cluster.assignment("tooled")[0] == [4, 2, 3],
+        timeout_s=PATIENCE_S,
+        what="the end of the tool's move",
+    )
+
+    assert message.startswith("Another reassignment already moves these partitions: tooled-0. Nothing was moved.")
+    assert {2, 3, 1} == set(held.cluster.assignment("tooled")[1])
 
 
 def test_a_cluster_that_does_not_answer_is_told_once_and_tried_again(

@@ -1,14 +1,17 @@
 """The main job while things die: a leader, our controller, our operator at every stage of its work."""
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
-from lab.steward import StewardOperator
+from lab.kafka import KafkaBroker
+from lab.steward import StewardOperator, StewardProcess
 from lab.traffic import Traffic
 from lab.waiting import wait_until
-from tests.integration.conftest import PATIENCE_S, Held
+from tests.integration.conftest import BROKERS, PATIENCE_S, Held
 from tests.integration.kubernetes import User, plan_text, topic_text
 from tests.integration.moves import on_1_2_3, throttled
 
@@ -18,9 +21,26 @@ MANY = 40
 KILLS = 4
 
 
+@contextmanager
+def dead(peer: KafkaBroker | StewardProcess) -> Iterator[None]:
+    """Kill -9, and start it again when the block ends, however it ends: other tests need it."""
+    peer.kill()
+    try:
+        yield
+    finally:
+        peer.start()
+
+
 def settled(user: User, *names: str) -> list[object]:
     """What the operator has written to some Topics: it stays the same as long as it notices nothing."""
     return [user.read("topics", name) for name in names]
+
+
+def wait_until_native(held: Held) -> None:
+    """Wait until a broker stands in for our controller."""
+    wait_until(
+        lambda: held.cluster.controller_id() in held.cluster.brokers, timeout_s=PATIENCE_S, what="a native controller"
+    )
 
 
 def test_a_killed_leader_changes_nothing_that_is_declared(held: Held, user: User) -> None:
@@ -31,21 +51,22 @@ def test_a_killed_leader_changes_nothing_that_is_declared(held: Held, user: User
     before = settled(user, "steady")
 
     with Traffic(held.cluster.bootstrap(), "steady") as traffic:
-        held.cluster.broker(victim).kill()
-        wait_until(
-            lambda: victim not in held.leaders("steady").values(), timeout_s=PATIENCE_S, what="leaders that are alive"
-        )
-        alive = [broker for broker in (1, 2, 3, 4) if broker != victim]
-        wait_until(
-            lambda: user.read("clusters", "main")["status"]["brokerIds"] == alive,
-            timeout_s=PATIENCE_S,
-            what="three brokers in the Cluster's status",
-        )
-        user.apply(topic_text("meanwhile", 3))
-        user.wait_until_ready("meanwhile")
-        without = held.cluster.assignment("meanwhile")
-        traffic.wait_for_acks(100)
-        held.cluster.broker(victim).restart()
+        with dead(held.cluster.broker(victim)):
+            wait_until(
+                lambda: victim not in held.leaders("steady").values(),
+                timeout_s=PATIENCE_S,
+                what="leaders that are alive",
+            )
+            alive = [broker for broker in BROKERS if broker != victim]
+            wait_until(
+                lambda: user.read("clusters", "main")["status"]["brokerIds"] == alive,
+                timeout_s=PATIENCE_S,
+                what="three brokers in the Cluster's status",
+            )
+            user.apply(topic_text("meanwhile", 3))
+            user.wait_until_ready("meanwhile")
+            without = held.cluster.assignment("meanwhile")
+            traffic.wait_for_acks(100)
         held.wait_until_all_are_back("steady")
         report = traffic.stop()
 
@@ -60,14 +81,13 @@ def test_the_operator_notices_no_change_of_controllers(held: Held, user: User) -
     user.wait_until_ready("before")
     before = settled(user, "before")
 
-    held.controller.kill()
-    user.apply(topic_text("orphan", 2))  # with nobody in the place
-    wait_until(lambda: held.cluster.controller_id() in held.cluster.brokers, timeout_s=PATIENCE_S, what="a native one")
-    user.wait_until_ready("orphan")
-    user.apply(topic_text("native", 2), topic_text("orphan", 3))
-    user.wait_until_ready("native", "orphan")
-    native = held.cluster.controller_id()
-    held.controller.start()
+    with dead(held.controller):
+        user.apply(topic_text("orphan", 2))  # with nobody in the place
+        wait_until_native(held)
+        user.wait_until_ready("orphan")
+        user.apply(topic_text("native", 2), topic_text("orphan", 3))
+        user.wait_until_ready("native", "orphan")
+        native = held.cluster.controller_id()
     held.wait_until_held()
     user.apply(topic_text("back", 2), topic_text("native", 3))
     user.wait_until_ready("back", "native")
@@ -88,18 +108,14 @@ def test_an_operator_killed_while_it_creates_topics_ends_with_all_of_them(
     names = [f"many-{number:02}" for number in range(MANY)]
     draw = random.Random(3)
     user.apply(*(topic_text(name, 2, config={"retention.ms": "3600000"}) for name in names))
-    try:
-        for _ in range(KILLS):
-            operator.kill()
-            operator.launch()
-            ready = sum(user.ready("topics", name) is not None for name in names)
-            more = min(MANY, ready + draw.randint(0, MANY // KILLS))
-            wait_until(
-                lambda more=more: len(held.topics() & set(names)) >= more, timeout_s=PATIENCE_S, what=f"{more} topics"
-            )
-    finally:
-        operator.kill()
-        operator.start()
+    for _ in range(KILLS):
+        more = min(MANY, len(held.topics() & set(names)) + draw.randint(0, MANY // KILLS))
+        wait_until(
+            lambda more=more: len(held.topics() & set(names)) >= more, timeout_s=PATIENCE_S, what=f"{more} topics"
+        )
+        with dead(operator):
+            made = len(held.topics() & set(names))
+        assert made <= MANY
     user.wait_until_ready(*names)
 
     assert [2] * MANY == [len(held.cluster.assignment(name)) for name in names]
@@ -113,17 +129,16 @@ def test_an_operator_killed_while_it_deletes_topics_leaves_none(
 ) -> None:
     """O3, O4: what was deleted while nobody looked is deleted by the next process."""
     names = [f"few-{number}" for number in range(6)]
-    user.apply(*(topic_text(name) for name in names))
-    user.wait_until_ready(*names)
-    try:
-        user.kubectl("delete", "topics", *names, "--wait=false")
-        wait_until(lambda: not held.topics() >= set(names), timeout_s=PATIENCE_S, what="the first topic gone")
-    finally:
-        operator.kill()
-        operator.start()
+    last = "deleted-unseen"
+    user.apply(*(topic_text(name) for name in (*names, last)))
+    user.wait_until_ready(*names, last)
+    user.kubectl("delete", "topics", *names, "--wait=false")
+    wait_until(lambda: not held.topics() >= set(names), timeout_s=PATIENCE_S, what="the first topic gone")
+    with dead(operator):
+        user.kubectl("delete", "topics", last, "--wait=false")
     wait_until(lambda: not user.listed("topics"), timeout_s=PATIENCE_S, what="all Topics gone")
 
-    assert set() == held.topics() & set(names)
+    assert set() == held.topics() & {*names, last}
 
 
 def test_an_operator_killed_during_a_move_follows_it_to_its_end_and_moves_once(
@@ -132,32 +147,46 @@ def test_an_operator_killed_during_a_move_follows_it_to_its_end_and_moves_once(
     """O9: killed right after apply and again while it runs; the move ends meanwhile; a finished one is never applied again."""
     on_1_2_3(held, user, "followed", 2)
     plan = {("followed", 0): [4, 2, 3], ("followed", 1): [2, 3, 4]}
-    try:
-        with throttled(held, "followed", 4):
-            user.apply(plan_text("once", plan))
-            operator.kill()
-            operator.start()
-            user.wait_for("reassignments", "once", "False", "Running")
-            operator.kill()
+    with throttled(held, "followed", 4):
+        user.apply(plan_text("once", plan))
+        with dead(operator):
+            pass  # at whatever it was just doing
+        user.wait_for("reassignments", "once", "False", "Running")
+        operator.kill()
+    with dead(operator):
         wait_until(
             lambda: held.cluster.assignment("followed") == {0: [4, 2, 3], 1: [2, 3, 4]},
             timeout_s=PATIENCE_S,
             what="the end of the move, with no operator",
         )
-    finally:
-        operator.kill()
-        operator.start()
     user.wait_until_ready("once", kind="reassignments")
 
     elsewhere = {TopicPartition("followed", 0): [1, 2, 3]}
     KafkaAdminClient(bootstrap_servers=held.cluster.bootstrap()).alter_partition_reassignments(elsewhere)
-    operator.kill()
-    operator.start()
+    with dead(operator):
+        pass  # it begins with a look at everything
     user.apply(topic_text("probe"))
     user.wait_until_ready("probe")
     wait_until(lambda: held.cluster.assignment("followed")[0] == [1, 2, 3], timeout_s=PATIENCE_S, what="elsewhere")
     assert "Completed" == user.read("reassignments", "once")["status"]["state"]
     assert 1 == user.events("once").count(("Normal", "Completed"))
+
+
+def test_a_move_goes_on_under_whoever_is_the_controller(held: Held, user: User) -> None:
+    """C9 over a change of controllers and back: begun by ours, kept by a native broker, ended by ours; no trouble is told."""
+    on_1_2_3(held, user, "passed-on", 2)
+    with throttled(held, "passed-on", 4):
+        user.apply(plan_text("passed-on", {("passed-on", 0): [4, 2, 3], ("passed-on", 1): [4, 3, 1]}))
+        user.wait_for("reassignments", "passed-on", "False", "Running")
+        with dead(held.controller):
+            wait_until_native(held)
+        held.wait_until_held()
+        during = held.cluster.assignment("passed-on")
+    user.wait_until_ready("passed-on", kind="reassignments")
+
+    assert [{1, 2, 3, 4}] * 2 == [set(replicas) for replicas in during.values()]
+    assert {0: [4, 2, 3], 1: [4, 3, 1]} == held.cluster.assignment("passed-on")
+    assert "Warning" not in {kind for kind, _ in user.events()}
 
 
 def test_a_topic_rests_once_it_is_ready(user: User, operator: StewardOperator) -> None:
