@@ -7,17 +7,25 @@ Leaves out what follows.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from controller_core.model.events import BrokersRead, DeletionsRead, Event, TopicsRead
+from controller_core.shell.active import OverloadedError
 from controller_core.shell.controller import Controller
+from controller_core.shell.zookeeper.armed import ArmedReads
 from controller_core.shell.zookeeper.reading import decode_brokers, read_topics
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
-Changed = Callable[[object], None]
-Look = Callable[[Changed], Coroutine[Any, Any, Event | None]]
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 1.0
+"""Pause after a look that led to nothing, because too much waits or somebody else writes the same."""
+
+Look = Callable[[ArmedReads], Coroutine[Any, Any, Event | None]]
 
 
 class Watching:
@@ -30,29 +38,35 @@ class Watching:
     def start(self) -> None:
         """Look, and look again, until the tenure ends."""
         for name, look in (("brokers", self._brokers), ("topics", self._topics), ("deletions", self._deletions)):
-            self._controller.spawn(self._follow(look), f"watch {name}")
+            self._controller.spawn(self._follow(name, look), f"watch {name}")
 
-    async def _follow(self, look: Look) -> None:
+    async def _follow(self, name: str, look: Look) -> None:
         changed = asyncio.Event()
+        reads = ArmedReads(self._session, changed.set)
         while True:
             changed.clear()
-            await self._controller.look(lambda: look(lambda _: changed.set()))
+            try:
+                await self._controller.look(partial(look, reads))
+            except OverloadedError as error:
+                log.warning("looked in vain, and looks again", extra={"at": name, "why": str(error)})
+                await asyncio.sleep(LOOK_AGAIN_S)
+                continue
             await changed.wait()
 
-    async def _brokers(self, changed: Changed) -> Event | None:
-        ids = await self._session.children(paths.BROKER_IDS, watch=changed) or []
+    async def _brokers(self, reads: ArmedReads) -> Event | None:
+        ids = await reads.children(paths.BROKER_IDS) or []
         # One watch a broker as well: a registration's endpoints may change in place.
-        nodes = await asyncio.gather(*(self._session.get(f"{paths.BROKER_IDS}/{name}", watch=changed) for name in ids))
+        nodes = await asyncio.gather(*(reads.get(f"{paths.BROKER_IDS}/{name}") for name in ids))
         return BrokersRead(decode_brokers(dict(zip(ids, nodes, strict=True)), self._controller.cluster.controller_id))
 
-    async def _topics(self, changed: Changed) -> Event | None:
-        names = set(await self._session.children(paths.TOPICS, watch=changed) or [])
+    async def _topics(self, reads: ArmedReads) -> Event | None:
+        names = set(await reads.children(paths.TOPICS) or [])
         known = self._controller.cluster.topics
         added = await read_topics(self._session, sorted(names - set(known)))
         removed = tuple(sorted(set(known) - names))
         return TopicsRead(added, removed) if added or removed else None
 
-    async def _deletions(self, changed: Changed) -> Event | None:
-        names = set(await self._session.children(paths.DELETE_TOPICS, watch=changed) or [])
+    async def _deletions(self, reads: ArmedReads) -> Event | None:
+        names = set(await reads.children(paths.DELETE_TOPICS) or [])
         strange = tuple(sorted(names - set(self._controller.cluster.deletions)))
         return DeletionsRead(strange) if strange else None

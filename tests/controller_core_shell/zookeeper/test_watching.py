@@ -1,0 +1,163 @@
+"""Watching brokers, topics and the queue of deletions: a watch only says "look again"."""
+
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+
+from controller_core.shell import turns as turns_module
+from controller_core.shell.zookeeper import watching as watching_module
+from controller_core.shell.zookeeper.watching import Watching
+from kafka_zookeeper import paths
+from tests.controller_core_shell.tenures import Tenure, settled
+
+TOPIC = b'{"partitions":{"0":[1,2]},"version":3}'
+
+
+@pytest.fixture
+async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
+    """A tenure over brokers 1, 2 and 3 that has had its first looks."""
+    monkeypatch.setattr(watching_module, "LOOK_AGAIN_S", 0.0)
+    tenure = Tenure(monkeypatch, 1, 2, 3)
+    Watching(tenure.controller, tenure.session).start()
+    await settled()
+    yield tenure
+    assert not tenure.controller.has_ended, await tenure.controller.ended()
+    await tenure.controller.close()
+
+
+async def test_a_broker_that_comes_or_goes_is_seen(tenure: Tenure) -> None:
+    """Its registration is an ephemeral znode."""
+    tenure.register(4)
+    await settled()
+    assert [1, 2, 3, 4] == sorted(tenure.cluster.brokers)
+    tenure.server.drop(paths.broker(2))
+    await settled()
+    assert [1, 3, 4] == sorted(tenure.cluster.brokers)
+
+
+async def test_a_broker_that_bounced_between_two_looks_is_another(tenure: Tenure) -> None:
+    """KIP-380: the registration's czxid is the broker epoch; what it had not written is gone."""
+    await tenure.create("orders", (1, 2))
+    before = tenure.cluster.brokers[1].epoch
+    tenure.server.drop(paths.broker(1))
+    tenure.register(1)
+    await settled()
+
+    assert before < tenure.cluster.brokers[1].epoch
+    assert (2, 1, (2,)) == tenure.state("orders-0")
+
+
+async def test_endpoints_that_change_in_place_are_seen(tenure: Tenure) -> None:
+    """A broker rewrites its registration when its listeners are configured anew (KafkaZkClient.updateBrokerInfo)."""
+    epoch = tenure.cluster.brokers[2].epoch
+    tenure.register(2, port=9999)
+    await settled()
+
+    assert 9999 == tenure.cluster.brokers[2].endpoints[0].port
+    assert epoch == tenure.cluster.brokers[2].epoch
+
+
+async def test_a_topic_that_a_broker_wrote_becomes_online(tenure: Tenure) -> None:
+    """Wire-facts, h5: auto-creation; no request tells of it."""
+    tenure.server.put(paths.topic("auto"), TOPIC)
+    await settled()
+
+    assert (1, 0, (1, 2)) == tenure.state("auto-0")
+
+
+async def test_a_topic_that_vanished_is_forgotten(tenure: Tenure) -> None:
+    """Somebody deleted it by hand."""
+    await tenure.create("orders", (1, 2))
+    tenure.server.drop(paths.topic("orders"))
+    await settled()
+
+    assert {} == tenure.cluster.topics
+
+
+async def test_a_deletion_that_somebody_else_queued_is_carried_out(tenure: Tenure) -> None:
+    """/admin/delete_topics is the wish, whoever wrote it."""
+    await tenure.create("orders", (1, 2))
+    tenure.server.put(paths.delete_topic("orders"))
+    await settled()
+    tenure.channels.answer_deletions()
+    await settled()
+
+    assert [] == tenure.server.children(paths.DELETE_TOPICS)
+    assert [] == tenure.server.children(paths.TOPICS)
+
+
+async def test_a_name_that_no_topic_has_is_taken_out_of_the_queue(tenure: Tenure) -> None:
+    """As Kafka does (KafkaController.processTopicDeletion)."""
+    tenure.server.put(paths.delete_topic("never"))
+    await settled()
+
+    assert [] == tenure.server.children(paths.DELETE_TOPICS)
+
+
+async def test_topics_of_our_own_are_no_news(tenure: Tenure) -> None:
+    """The look waits for the turn in which the topic is written, and finds it known."""
+    await tenure.create("orders", (1, 2))
+    await settled()
+
+    assert (1, 0, (1, 2)) == tenure.state("orders-0")
+    assert ["orders"] == list(tenure.cluster.topics)
+
+
+async def test_what_changed_while_the_connection_was_away_is_seen(tenure: Tenure) -> None:
+    """Watches end with the connection; a connection that broke counts as a change."""
+    tenure.session.blink()
+    tenure.server.put(paths.topic("auto"), TOPIC)
+    tenure.server.drop(paths.broker(3))
+    await settled()
+
+    assert ["auto"] == list(tenure.cluster.topics)
+    assert [1, 2] == sorted(tenure.cluster.brokers)
+
+
+async def test_what_changes_between_a_read_and_the_end_of_its_turn_is_seen(tenure: Tenure) -> None:
+    """The watch is armed with the read, so nothing falls between two looks."""
+    tenure.server.before_writes.append(lambda: tenure.server.put(paths.topic("second"), TOPIC))
+    tenure.server.put(paths.topic("first"), TOPIC)
+    await settled(200)
+
+    assert ["first", "second"] == list(tenure.cluster.topics)
+
+
+async def test_watches_do_not_gather(tenure: Tenure) -> None:
+    """A limit on everything: one for each list of children and one for each broker that was ever seen, however long."""
+    before = tenure.server.watches
+    for port in range(50):
+        tenure.register(1, port)
+        await settled()
+
+    assert 3 + 3 == before == tenure.server.watches
+
+
+async def test_a_look_that_leads_to_nothing_is_taken_again(
+    tenure: Tenure, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Too many events wait: the change is seen later, and the watch lives on."""
+    monkeypatch.setattr(turns_module, "MAX_WAITING", 0)
+    tenure.server.put(paths.topic("auto"), TOPIC)
+    await settled()
+    assert {} == tenure.cluster.topics
+    assert {"topics"} == {record.at for record in caplog.records if record.levelno == logging.WARNING}
+    monkeypatch.undo()
+    await settled()
+
+    assert ["auto"] == list(tenure.cluster.topics)
+
+
+async def test_a_topic_that_cannot_be_read_keeps_no_other_from_being_seen(tenure: Tenure) -> None:
+    """Bad input never stops a loop; put right, it is taken in with the next look."""
+    tenure.server.put(paths.topic("bad"), b"garbage")
+    await settled()
+    tenure.server.put(paths.topic("good"), TOPIC)
+    await settled()
+    assert ["good"] == list(tenure.cluster.topics)
+    tenure.server.put(paths.topic("bad"), TOPIC)
+    tenure.server.put(paths.topic("next"), TOPIC)
+    await settled()
+
+    assert {"bad", "good", "next"} == set(tenure.cluster.topics)
