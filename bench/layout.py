@@ -38,7 +38,7 @@ CHROOT = "/bench"
 PATIENCE_S = 120.0
 """For what takes seconds: a broker with a thousand logs starts, catches up, leads again."""
 
-ATTEMPT_S = 15.0
+ATTEMPT_MS = 15_000
 """For one request to a controller that may have just gone."""
 
 LOOK_INTERVAL_S = 0.5
@@ -90,7 +90,11 @@ class Layout:
 
     def admin(self) -> AdminClient:
         """Return a new client: one that has seen a controller goes on asking for it long after it is gone."""
-        return AdminClient({"bootstrap.servers": self.cluster.bootstrap()}, logger=QUIET)
+        settings: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": self.cluster.bootstrap(),
+            "socket.timeout.ms": ATTEMPT_MS,
+        }
+        return AdminClient(settings, logger=QUIET)
 
     @property
     def partitions(self) -> int:
@@ -162,7 +166,7 @@ class Layout:
             # Brokers may still name a former controller: then it has to be asked again.
             with contextlib.suppress(KafkaException):
                 admin = self.admin()
-                admin.elect_leaders(ElectionType.PREFERRED, names, request_timeout=ATTEMPT_S).result(PATIENCE_S)
+                admin.elect_leaders(ElectionType.PREFERRED, names).result(PATIENCE_S)
             return all(look.leader == VICTIM for look in self.look().values())
 
         wait_until(led, timeout_s=PATIENCE_S, what="the victim leading everything")
@@ -181,7 +185,7 @@ class Layout:
         """Create all topics, each partition where the layout wants it."""
         new = [NewTopic(topic, len(lists), replica_assignment=lists) for topic, lists in self.assignment.items()]
         admin = self.admin()
-        for made in admin.create_topics(new, operation_timeout=PATIENCE_S).values():
+        for made in admin.create_topics(new, request_timeout=PATIENCE_S, operation_timeout=PATIENCE_S).values():
             made.result(PATIENCE_S)
 
 

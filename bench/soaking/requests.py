@@ -26,7 +26,7 @@ from lab.cluster import KafkaCluster
 TIMEOUT_S = 20.0
 """Two sessions of the controller: whoever asks gets an answer, or it was cut off."""
 
-ATTEMPT_S = 8.0
+ATTEMPT_MS = 8_000
 """For one try at a controller that may have just gone."""
 
 PAUSE_S = 0.1
@@ -61,7 +61,11 @@ class Administrator:
 
     def _admin(self) -> AdminClient:
         """Return a new client: one that has seen a controller goes on asking for it long after it is gone."""
-        return AdminClient({"bootstrap.servers": self._cluster.bootstrap()}, logger=QUIET)
+        settings: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": self._cluster.bootstrap(),
+            "socket.timeout.ms": ATTEMPT_MS,
+        }
+        return AdminClient(settings, logger=QUIET)
 
     def ask(self, now: Snapshot, load: str) -> str:
         """Ask for one thing, drawn; `load` is the topic that is written to, which may move and is never deleted."""
@@ -83,9 +87,7 @@ class Administrator:
         self._touched.add(name)
         partitions = self._source.randint(1, MAX_PARTITIONS)
         new = NewTopic(name, partitions, REPLICATION_FACTOR)
-        answer = self._insist(
-            lambda admin: admin.create_topics([new], request_timeout=ATTEMPT_S)[name], KafkaError.TOPIC_ALREADY_EXISTS
-        )
+        answer = self._insist(lambda admin: admin.create_topics([new])[name], KafkaError.TOPIC_ALREADY_EXISTS)
         if answer is Answer.DONE:
             self.wanted.present.add(name)
         return f"create {name}: {answer.value}"
@@ -94,7 +96,7 @@ class Administrator:
         self._touched.add(name)
         self.wanted.present.discard(name)
         answer = self._insist(
-            lambda admin: admin.delete_topics([name], request_timeout=ATTEMPT_S, operation_timeout=0)[name],
+            lambda admin: admin.delete_topics([name], operation_timeout=0)[name],
             KafkaError.UNKNOWN_TOPIC_OR_PART,
         )
         if answer is Answer.DONE:
@@ -105,13 +107,13 @@ class Administrator:
         self._touched.add(name)
         total = len(now.topics[name].replicas) + 1
         answer = self._insist(
-            lambda admin: admin.create_partitions([NewPartitions(name, total)], request_timeout=ATTEMPT_S)[name],
+            lambda admin: admin.create_partitions([NewPartitions(name, total)])[name],
             KafkaError.INVALID_PARTITIONS,
         )
         return f"grow {name}: {answer.value}"
 
     def _elect(self) -> str:
-        answer = self._insist(lambda admin: admin.elect_leaders(ElectionType.PREFERRED, request_timeout=ATTEMPT_S))
+        answer = self._insist(lambda admin: admin.elect_leaders(ElectionType.PREFERRED))
         return f"elect preferred leaders: {answer.value}"
 
     def _move(self, now: Snapshot, name: str) -> str:
