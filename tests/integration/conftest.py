@@ -120,7 +120,7 @@ class Held:
         try:
             return set(admin.list_topics(timeout=PATIENCE_S).brokers)
         except KafkaException as error:
-            if error.args[0].code() == KafkaError._PARTIAL:  # noqa: SLF001 - its public name
+            if error.args[0].code() == KafkaError._PARTIAL:
                 return set()
             raise
 
