@@ -5,9 +5,10 @@ import logging
 import signal
 import sys
 
-from controller_core.shell.process import ControllerProcess, IdentityError
+from controller_core.shell.identity import IdentityError
+from controller_core.shell.process import ControllerProcess
 from controller_core.shell.settings import ControllerSettings
-from kafka_zookeeper.errors import ConnectFailedError
+from kafka_zookeeper.errors import ZooKeeperError
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ async def _run(settings: ControllerSettings) -> int:
         loop.add_signal_handler(number, process.stop)
     try:
         await process.run()
-    except (IdentityError, ConnectFailedError, OSError) as error:
+    except (IdentityError, ZooKeeperError, OSError) as error:
         log.error("the controller cannot run", extra={"why": str(error)})
         sys.stderr.write(f"steward controller: {error}\n")
         return EXIT_WRONG_SETTINGS if isinstance(error, IdentityError) else EXIT_FAILED

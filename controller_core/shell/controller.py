@@ -229,7 +229,7 @@ class Controller:
     def _carry_out(self, committed: Sequence[Change]) -> None:
         for change in committed:
             log_change(self.cluster, change)
-            self._metrics.change(change)
+            self._metrics.change(self.cluster, change)
             before = self.cluster.brokers
             self._channels.send(carry_out(self.cluster, change))
             match change:

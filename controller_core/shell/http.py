@@ -1,7 +1,7 @@
 """What probes and Prometheus ask over HTTP: `/metrics`, `/healthz` (the loop turns), `/readyz` (this process can serve).
 
-A standby is ready: it is doing its work, which is to wait. Whether it holds the cluster is a metric and a header line of
-`/readyz`, not a reason to be restarted. Leaves out anything that a caller could change.
+A standby is ready: it is doing its work, which is to wait. Whether it holds the cluster is a metric, not a reason to be taken
+out of service. Leaves out anything that a caller could change.
 """
 
 from collections.abc import Callable

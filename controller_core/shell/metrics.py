@@ -1,6 +1,7 @@
 """Metrics of the controller, by the names of Kafka's own controller metrics in Prometheus' form.
 
-Leaves out serving them over HTTP (process).
+As with Kafka, topics that are to be deleted are neither offline nor out of balance, and a process that does not hold the
+cluster counts nothing. Leaves out serving them over HTTP (http).
 """
 
 from collections.abc import Iterator
@@ -40,6 +41,16 @@ class Metrics:
         self.moves = Gauge(
             f"{PREFIX}_reassigningpartitionscount", "Partitions with a running reassignment.", registry=self.registry
         )
+        self._of_the_cluster = (
+            self.epoch,
+            self.brokers,
+            self.topics,
+            self.all_partitions,
+            self.offline,
+            self.imbalance,
+            self.to_delete,
+            self.moves,
+        )
         self.elections = Counter(
             "kafka_controller_controllerstats_leaderelections", "Leaders elected.", registry=self.registry
         )
@@ -62,18 +73,24 @@ class Metrics:
         with self.event_seconds.labels(type(event).__name__).time():
             yield
 
-    def change(self, change: Change) -> None:
-        """Count a committed change."""
+    def change(self, cluster: Cluster, change: Change) -> None:
+        """Count a committed change, before it is applied."""
         if isinstance(change, PartitionStates):
-            self.elections.inc(int((change.leader != NO_LEADER).sum()))
+            elected = (change.leader != NO_LEADER) & (change.leader != cluster.columns.leader[change.rows])
+            self.elections.inc(int(elected.sum()))
             if change.unclean is not None:
                 self.unclean_elections.inc(int(change.unclean.sum()))
 
-    def partitions(self, cluster: Cluster) -> None:
-        """Look at the whole cluster: a few passes over columns."""
+    def look_at(self, cluster: Cluster | None) -> None:
+        """Look at the whole cluster: a few passes over columns. None: another holds it, so that nothing is ours to count."""
+        if cluster is None:
+            for gauge in self._of_the_cluster:
+                gauge.set(0)
+            return
         columns = cluster.columns
         rows = columns.used()
-        leader, preferred = columns.leader[rows], columns.replicas[rows, 0]
+        in_service = cluster.not_deleting(rows)
+        leader, preferred = columns.leader[in_service], columns.replicas[in_service, 0]
         self.epoch.set(cluster.controller_epoch)
         self.brokers.set(len(cluster.brokers))
         self.topics.set(len(cluster.topics))

@@ -12,9 +12,11 @@ Leaves out what a tenure does (controller).
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
+from secrets import SystemRandom
 from typing import Any
 
 from controller_core.model.broker import Broker, Endpoint
@@ -27,42 +29,49 @@ from controller_core.shell.controller import Controller
 from controller_core.shell.front.endpoints import BrokerEndpoint
 from controller_core.shell.front.front import Front, open_front
 from controller_core.shell.http import Probes
+from controller_core.shell.identity import over_reserved_max, refuse_brokers_id
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.settings import ControllerSettings, Listener
 from controller_core.shell.zookeeper.presence import Place, Presence
-from controller_core.shell.zookeeper.reading import decode_brokers
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.tenure import load_cluster, make_parents, read_cluster_id
 from controller_core.shell.zookeeper.watching import Watching
-from kafka_zookeeper import paths
+from kafka_wire.net.backoff import Backoff
 from kafka_zookeeper.errors import ConnectFailedError, ZooKeeperError
 from kafka_zookeeper.session import SessionState, ZooKeeperSession, ensure_chroot
 from kafka_zookeeper.settings import ZooKeeperSettings
 
 log = logging.getLogger(__name__)
 
+_RANDOM = SystemRandom()
+
 RECONNECT_S = 1.0
 """Pause before another session is tried, so that a refused one does not turn into a loop."""
+PAUSES = Backoff(initial_ms=1_000, cap_ms=30_000)
+"""Pauses between lives: none after a long one, so that a broker stands in for as short as can be; growing ones where every
+life is short, so that a failure that repeats does not tear the cluster to and fro between brokers and us."""
+SHORT_LIFE_S = 60.0
+"""A session that lived so long was no part of a loop of failures."""
 SETTLE_TIMEOUT_S = 10.0
 """How long a caller waits for a controller that is reading the cluster; after that it asks elsewhere or again."""
 INQUIRY_RETRY_S = 2.0
 """Pause before brokers are asked again for their settings, as long as none of them answers."""
 
 
-class IdentityError(Exception):
-    """The controller's id cannot be: a broker has it, or brokers hand out such ids themselves."""
-
-
 class ControllerProcess:
     """One process; `run` it until it is told to stop."""
 
-    def __init__(self, settings: ControllerSettings) -> None:
+    def __init__(self, settings: ControllerSettings, *, random: Callable[[], float] = _RANDOM.random) -> None:
+        """`random` gives numbers in [0, 1) for jitter."""
         self.settings = settings
+        self._random = random
         self.metrics = Metrics()
         self._active: Controller | None = None
         self._fronts: dict[str, Front] = {}
         self._stopping = asyncio.Event()
         self._refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._defaults = Defaults()
+        """What a broker told last; in force until one tells in the present tenure."""
         self._connected = False
         self._taking = False
         self._settled = asyncio.Event()
@@ -84,81 +93,102 @@ class ControllerProcess:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Serve until `stop`. Raises IdentityError, OSError (a port is taken), ConnectFailedError (no first session)."""
+        """Serve until `stop`. Raises IdentityError, OSError (a port is taken), ZooKeeperError (no first session)."""
+        work = asyncio.create_task(self._serve(), name="serve")
+        stopped = asyncio.create_task(self._stopping.wait(), name="stop")
+        try:
+            await asyncio.wait([work, stopped], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (work, stopped):
+                task.cancel()
+            await asyncio.gather(work, stopped, return_exceptions=True)
+        if not work.cancelled():
+            work.result()
+
+    async def _serve(self) -> None:
         zookeeper = ZooKeeperSettings(self.settings.zookeeper, self.settings.session_timeout_ms)
         async with AsyncExitStack() as stack:
-            probes = Probes(self.metrics, self._before_scrape, self._why_not_ready)
-            await probes.listen(self.settings.metrics_host, self.settings.metrics_port)
-            stack.push_async_callback(probes.close)
-            for listener in self.settings.listeners:
-                front = await open_front(
-                    listener.name,
-                    listener.host,
-                    listener.port,
-                    handlers(lambda: self._active, self.settled),
-                    partial(self.live_brokers, listener.name),
-                )
-                self._fronts[listener.name] = front
-                stack.push_async_callback(front.close)
+            await self._listen(stack)
             await ensure_chroot(zookeeper)
-            first = True
-            while not self._stopping.is_set():
-                try:
-                    session = await ZooKeeperSession.connect(zookeeper)
-                except ConnectFailedError as error:
-                    if first:
-                        raise
-                    log.error("no session with ZooKeeper", extra={"why": str(error)})
-                    await asyncio.sleep(RECONNECT_S)
-                    continue
-                first = False
+            session = await ZooKeeperSession.connect(zookeeper)
+            short_lives = 0
+            while True:
+                began = time.monotonic()
                 try:
                     await self._live_through(session)
                 finally:
                     self._connected = False
                     await session.close()
+                short_lives = short_lives + 1 if time.monotonic() - began < SHORT_LIFE_S else 0
+                # Without a session we hold nothing: while we pause, a broker stands in. The first failure costs no pause.
+                await asyncio.sleep(PAUSES.delay_ms(max(0, short_lives - 1), self._random()) / 1000)
+                session = await self._connect_again(zookeeper)
+
+    async def _listen(self, stack: AsyncExitStack) -> None:
+        probes = Probes(self.metrics, self._before_scrape, self._why_not_ready)
+        stack.push_async_callback(probes.close)
+        await probes.listen(self.settings.metrics_host, self.settings.metrics_port)
+        for listener in self.settings.listeners:
+            front = await open_front(
+                listener.name,
+                listener.host,
+                listener.port,
+                handlers(lambda: self._active, self.settled),
+                partial(self.live_brokers, listener.name),
+            )
+            self._fronts[listener.name] = front
+            stack.push_async_callback(front.close)
+
+    async def _connect_again(self, zookeeper: ZooKeeperSettings) -> ZooKeeperSession:
+        while True:
+            try:
+                return await ZooKeeperSession.connect(zookeeper)
+            except ConnectFailedError as error:
+                log.error("no session with ZooKeeper", extra={"why": str(error)})
+                await asyncio.sleep(RECONNECT_S)
 
     async def _live_through(self, session: ZooKeeperSession) -> None:
-        """Stand by and hold the cluster, again and again, until the session is over or the process stops."""
+        """Stand by and hold the cluster, again and again, until the session is over or a tenure has failed."""
         over = asyncio.Event()
         session.on_state(lambda state: over.set() if state is SessionState.LOST else None)
         self._connected = session.state is not SessionState.LOST
         work = asyncio.create_task(self._stand_and_hold(session), name="stand by and hold")
-        waits = [asyncio.create_task(over.wait()), asyncio.create_task(self._stopping.wait())]
+        ended = asyncio.create_task(over.wait(), name="session")
         try:
-            await asyncio.wait([work, *waits], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([work, ended], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (work, *waits):
+            for task in (work, ended):
                 task.cancel()
-            results = await asyncio.gather(work, *waits, return_exceptions=True)
-        error = results[0]
+            error, _ = await asyncio.gather(work, ended, return_exceptions=True)
         if isinstance(error, ZooKeeperError):
             log.warning("the session with ZooKeeper failed", extra={"why": str(error)})
-            await asyncio.sleep(RECONNECT_S)
         elif isinstance(error, Exception):
             raise error
 
     async def _stand_and_hold(self, session: ZooKeeperSession) -> None:
         presence = Presence(session, self.settings.controller_id)
-        while True:
-            await self._check_identity(session)
+        lost = True
+        while lost:
+            await refuse_brokers_id(session, self.settings.controller_id)
             place = await presence.take()
+            # Once more: it may have taken months until the place was free.
+            await refuse_brokers_id(session, self.settings.controller_id)
             self._taking = True
             try:
-                await self._hold(session, presence, place)
+                lost = await self._hold(session, presence, place)
             except TenureLostError as error:
                 # While everything was being read, another took the place: there is nothing to undo.
                 log.info("the place was lost before it was filled", extra={"why": str(error)})
             finally:
                 self._settle()
 
-    async def _hold(self, session: ZooKeeperSession, presence: Presence, place: Place) -> None:
-        """Be the controller until the place is lost."""
+    async def _hold(self, session: ZooKeeperSession, presence: Presence, place: Place) -> bool:
+        """Be the controller until the place is lost, or (False) until the tenure fails, though the place may be ours still."""
         store = Store(session, place.epoch_version)
         await make_parents(store)
         cluster = await load_cluster(session, self.settings.controller_id, place)
         cluster_id = await read_cluster_id(session)
-        controller = Controller(cluster, session, store, self._own_address(), cluster_id, Defaults(), self.metrics)
+        controller = Controller(cluster, session, store, self._own_address(), cluster_id, self._defaults, self.metrics)
         controller.broker_left = self._broker_left
         lost = asyncio.create_task(presence.lost(), name="watch /controller")
         ended = asyncio.create_task(controller.ended(), name="tenure")
@@ -172,6 +202,7 @@ class ControllerProcess:
             controller.spawn(self._learn(controller, session), "learn the brokers' settings")
             waits: list[asyncio.Future[Any]] = [lost, ended, self._refused]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            is_lost = lost.done()
         finally:
             self.metrics.active.set(0)
             self._active = None
@@ -181,6 +212,7 @@ class ControllerProcess:
             await controller.close()
         if self._refused.done():
             self._refused.result()
+        return is_lost
 
     async def _learn(self, controller: Controller, session: ZooKeeperSession) -> None:
         """Ask brokers for the settings that a controller needs, until one answers."""
@@ -194,28 +226,14 @@ class ControllerProcess:
                 except InquiryError as error:
                     log.debug("a broker's settings cannot be read yet", extra={"broker": broker.id, "why": str(error)})
                     continue
-                if self.settings.controller_id > known.reserved_broker_max_id and not self._refused.done():
-                    words = (
-                        f"the controller's id {self.settings.controller_id} is over reserved.broker.max.id "
-                        f"{known.reserved_broker_max_id} of broker {broker.id}, which may be given to a broker: choose a lower one"
-                    )
-                    self._refused.set_exception(IdentityError(words))
+                refused = over_reserved_max(self.settings.controller_id, broker.id, known.reserved_broker_max_id)
+                if refused is not None and not self._refused.done():
+                    self._refused.set_exception(refused)
                     return
-                controller.defaults = known.defaults
+                controller.defaults = self._defaults = known.defaults
                 controller.cluster_id = controller.cluster_id or await read_cluster_id(session)
                 return
             await asyncio.sleep(INQUIRY_RETRY_S)
-
-    async def _check_identity(self, session: ZooKeeperSession) -> None:
-        own = self.settings.controller_id
-        node = await session.get(paths.broker(own))
-        if node is not None:
-            brokers = decode_brokers({str(own): node}, -1)
-            where = ", ".join(f"{endpoint.host}:{endpoint.port}" for broker in brokers for endpoint in broker.endpoints)
-            raise IdentityError(
-                f"the controller's id {own} is a broker's ({where}): choose an id that no broker has, "
-                "at most reserved.broker.max.id (1000)"
-            )
 
     def _own_address(self) -> OwnAddress:
         endpoints = tuple(
@@ -245,8 +263,7 @@ class ControllerProcess:
             front.relay.broker_gone(broker.id)
 
     def _before_scrape(self) -> None:
-        if self._active is not None:
-            self.metrics.partitions(self._active.cluster)
+        self.metrics.look_at(None if self._active is None else self._active.cluster)
 
     def _why_not_ready(self) -> str | None:
         return None if self._connected else "no session with ZooKeeper"

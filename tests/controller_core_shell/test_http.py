@@ -1,0 +1,76 @@
+"""What probes and Prometheus ask over HTTP."""
+
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from controller_core.shell.http import Probes
+from controller_core.shell.metrics import Metrics
+
+
+class World:
+    """Probes on a free port."""
+
+    def __init__(self) -> None:
+        self.metrics = Metrics()
+        self.why_not_ready: str | None = None
+        self.scrapes = 0
+        self.probes = Probes(self.metrics, self._scrape, lambda: self.why_not_ready)
+
+    def _scrape(self) -> None:
+        self.scrapes += 1
+
+    @property
+    def port(self) -> int:
+        """Where they listen."""
+        return int(self.probes._runner.addresses[0][1])
+
+    async def ask(self, path: str, method: str = "GET", data: bytes | None = None) -> tuple[int, str, str]:
+        """Ask; returns the status, the content type and the text."""
+        async with aiohttp.ClientSession() as client:
+            url = f"http://127.0.0.1:{self.port}{path}"
+            async with client.request(method, url, data=data) as response:
+                return response.status, response.content_type, await response.text()
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    """Probes that listen."""
+    world = World()
+    await world.probes.listen("127.0.0.1", 0)
+    yield world
+    await world.probes.close()
+
+
+async def test_whoever_answers_is_healthy(world: World) -> None:
+    """The loop turns."""
+    assert (200, "text/plain", "ok\n") == await world.ask("/healthz")
+
+
+async def test_readiness_says_why_not(world: World) -> None:
+    """503 takes a pod out of service; the text is for people."""
+    assert (200, "text/plain", "ok\n") == await world.ask("/readyz")
+    world.why_not_ready = "no session with ZooKeeper"
+
+    assert (503, "text/plain", "no session with ZooKeeper\n") == await world.ask("/readyz")
+
+
+async def test_metrics_are_looked_at_when_they_are_asked_for(world: World) -> None:
+    """Passes over all columns belong to a scrape, not to a decision."""
+    status, content_type, text = await world.ask("/metrics")
+
+    assert (200, "text/plain", 1) == (status, content_type, world.scrapes)
+    assert "kafka_controller_kafkacontroller_activecontrollercount 0.0" in text
+
+
+async def test_nothing_can_be_changed_here(world: World) -> None:
+    """No path takes anything, and none but the three is there."""
+    assert 405 == (await world.ask("/metrics", "POST", b"x" * 100_000))[0]
+    assert 404 == (await world.ask("/"))[0]
+    assert 404 == (await world.ask("/metrics/../secret"))[0]
+
+
+async def test_probes_that_never_listened_can_be_closed() -> None:
+    """Their port was taken."""
+    await World().probes.close()

@@ -1,0 +1,140 @@
+"""Metrics by the names of Kafka's own controller metrics: what each counts."""
+
+import numpy as np
+import pytest
+from prometheus_client import generate_latest
+
+from controller_core.cluster.states import NewState, partition_states
+from controller_core.cluster.transition import apply
+from controller_core.model.broker import Broker
+from controller_core.model.changes import Announcement, BrokersObserved, DeletionStarted, PartitionStates
+from controller_core.model.cluster import Cluster
+from controller_core.model.events import Heal
+from controller_core.shell.metrics import Metrics
+from tests.controller_core_shell.zookeeper.vocabulary import read_change
+
+PREFIX = "kafka_controller_kafkacontroller"
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    """Metrics of a process that has just started."""
+    return Metrics()
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Brokers 1 and 2, and four partitions: in balance, out of balance, without a leader, without a state."""
+    cluster = Cluster(1000, 9)
+    apply(cluster, BrokersObserved((Broker(1, 101, ()), Broker(2, 102, ()))))
+    apply(cluster, read_change(cluster, "topic orders 0=1,2 1=1,2 2=1,2 3=1,2"))
+    apply(cluster, read_change(cluster, "known orders-0=1/0/1,2/0 orders-1=2/0/1,2/0 orders-2=-1/0/3/0"))
+    return cluster
+
+
+def sample(metrics: Metrics, name: str) -> float:
+    """Read one of Kafka's controller gauges."""
+    value = metrics.registry.get_sample_value(f"{PREFIX}_{name}")
+    assert value is not None, name
+    return value
+
+
+def gauges(metrics: Metrics) -> dict[str, float]:
+    """Read all that say something of the cluster."""
+    words = "controllerepoch activebrokercount globaltopiccount globalpartitioncount offlinepartitionscount"
+    words += " preferredreplicaimbalancecount topicstodeletecount reassigningpartitionscount"
+    return {name: sample(metrics, name) for name in words.split()}
+
+
+def test_the_whole_cluster_is_counted(metrics: Metrics, cluster: Cluster) -> None:
+    """Kafka.controller: KafkaController's gauges."""
+    apply(cluster, read_change(cluster, "move orders 0=2,1"))
+    metrics.look_at(cluster)
+
+    expected = {
+        "controllerepoch": 9,
+        "activebrokercount": 2,
+        "globaltopiccount": 1,
+        "globalpartitioncount": 4,
+        "offlinepartitionscount": 2,
+        "preferredreplicaimbalancecount": 4,
+        "topicstodeletecount": 0,
+        "reassigningpartitionscount": 1,
+    }
+    assert expected == gauges(metrics)
+
+
+def test_a_leader_that_is_not_registered_is_no_leader(metrics: Metrics, cluster: Cluster) -> None:
+    """As long as nobody was elected in its place."""
+    apply(cluster, BrokersObserved((Broker(2, 102, ()),)))
+    metrics.look_at(cluster)
+
+    assert 3 == sample(metrics, "offlinepartitionscount")
+
+
+def test_topics_that_are_to_be_deleted_are_neither_offline_nor_out_of_balance(
+    metrics: Metrics, cluster: Cluster
+) -> None:
+    """KafkaController.offlinePartitionCount: not for topics that are queued for deletion, or every deletion is an alarm."""
+    apply(cluster, read_change(cluster, "queued orders"))
+    apply(cluster, DeletionStarted("orders", {1: (0, 1, 2, 3)}))
+    metrics.look_at(cluster)
+
+    assert 0 == sample(metrics, "offlinepartitionscount")
+    assert 0 == sample(metrics, "preferredreplicaimbalancecount")
+    assert 1 == sample(metrics, "topicstodeletecount")
+
+
+def test_a_process_that_does_not_hold_the_cluster_counts_nothing(metrics: Metrics, cluster: Cluster) -> None:
+    """Of several processes one holds the cluster: sums over all of them must be right."""
+    metrics.look_at(cluster)
+    metrics.look_at(None)
+
+    assert {0.0} == set(gauges(metrics).values())
+
+
+def change(*states: NewState) -> PartitionStates:
+    """A change of states."""
+    found = partition_states(states, Announcement.LEADER_AND_ISR)
+    assert found is not None
+    return found
+
+
+def test_elections_are_counted_and_changes_of_an_isr_are_not(metrics: Metrics, cluster: Cluster) -> None:
+    """LeaderElectionRateAndTimeMs; C7: unclean ones on their own."""
+    rows = cluster.topics["orders"].rows.tolist()
+    elected = change(NewState(rows[0], 2, 1, (2,)), NewState(rows[2], 3, 1, (3,), unclean=True))
+    shrunk = change(NewState(rows[1], 2, 1, (2,)))
+    leaderless = change(NewState(rows[0], -1, 2, (2,)))
+    for one in (elected, shrunk, leaderless):
+        metrics.change(cluster, one)
+
+    name = "kafka_controller_controllerstats"
+    assert 2 == metrics.registry.get_sample_value(f"{name}_leaderelections_total")
+    assert 1 == metrics.registry.get_sample_value(f"{name}_uncleanleaderelections_total")
+
+
+def test_changes_without_states_count_nothing(metrics: Metrics, cluster: Cluster) -> None:
+    """Topics, moves and deletions elect nobody."""
+    metrics.change(cluster, read_change(cluster, "queue orders"))
+
+    assert 0 == metrics.registry.get_sample_value("kafka_controller_controllerstats_leaderelections_total")
+
+
+def test_events_are_timed_by_their_kind_also_when_they_fail(metrics: Metrics) -> None:
+    """From an event's arrival to the end of its turn."""
+    with metrics.event(Heal()):
+        pass
+    with pytest.raises(ZeroDivisionError), metrics.event(Heal()):
+        raise ZeroDivisionError
+
+    assert 2 == metrics.registry.get_sample_value("steward_controller_event_seconds_count", {"event": "Heal"})
+
+
+def test_all_of_it_can_be_scraped(metrics: Metrics, cluster: Cluster) -> None:
+    """Prometheus' text form, with words for people."""
+    metrics.look_at(cluster)
+    text = generate_latest(metrics.registry).decode()
+
+    assert f"# HELP {PREFIX}_offlinepartitionscount Partitions without a leader." in text
+    assert np.isfinite([float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if not line.startswith("#")]).all()
