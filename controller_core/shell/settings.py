@@ -14,8 +14,8 @@ DEFAULT_METRICS_PORT = 9404
 """Where `/metrics`, `/readyz` and `/healthz` are served: the port of the Prometheus JMX exporter's examples."""
 
 _LISTENER = re.compile(
-    r"(?P<name>[A-Za-z0-9_.-]{1,64})=(?P<host>\[[0-9A-Fa-f:]+\]|[^:,=\[\]]*):(?P<port>\d{1,5})"
-    r"(?:,(?P<advertised_host>\[[0-9A-Fa-f:]+\]|[^:,=\[\]]+):(?P<advertised_port>\d{1,5}))?"
+    r"(?P<name>[A-Za-z0-9_.-]{1,64})=(?P<host>\[[0-9A-Fa-f:]+\]|[^\s:,=\[\]]*):(?P<port>\d{1,5})"
+    r"(?:,(?P<advertised_host>\[[0-9A-Fa-f:]+\]|[^\s:,=\[\]]+):(?P<advertised_port>\d{1,5}))?"
 )
 MAX_PORT = 65_535
 

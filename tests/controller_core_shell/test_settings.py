@@ -1,0 +1,93 @@
+"""What a controller process is told at its start, checked before anything is opened."""
+
+import pytest
+
+from controller_core.shell.settings import ControllerSettings, Listener, parse_listener
+
+INTERNAL = Listener("INTERNAL", "10.0.0.1", 9090, "10.0.0.1", 9090)
+CLIENT = Listener("CLIENT", "10.0.0.1", 9092, "10.0.0.1", 9092)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("CLIENT=10.0.0.1:9092", CLIENT),
+        ("client=10.0.0.1:9092", CLIENT),
+        ("CLIENT=10.0.0.1:9092,kafka.example:443", Listener("CLIENT", "10.0.0.1", 9092, "kafka.example", 443)),
+        ("CLIENT=0.0.0.0:9092,kafka.example:443", Listener("CLIENT", "0.0.0.0", 9092, "kafka.example", 443)),
+        ("CLIENT=:9092,kafka.example:443", Listener("CLIENT", "", 9092, "kafka.example", 443)),
+        ("CLIENT=[::]:9092,[2001:db8::1]:9092", Listener("CLIENT", "::", 9092, "2001:db8::1", 9092)),
+        ("CLIENT=[::1]:9092", Listener("CLIENT", "::1", 9092, "::1", 9092)),
+        ("A-b_c.1=localhost:0", Listener("A-B_C.1", "localhost", 0, "localhost", 0)),
+    ],
+)
+def test_a_listener_is_read_with_its_name_as_kafka_compares_it(text: str, expected: Listener) -> None:
+    """Upper case; where it is reached is where it listens, unless something else is said."""
+    assert expected == parse_listener(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "CLIENT", "CLIENT=", "CLIENT=host", "CLIENT=host:", "CLIENT=host:port", "=host:1", "CLIENT=a:b:1"),
+        *("CLIENT=host:1,", "CLIENT=host:1,other", "CLIENT=host:1,:2", "CLIENT=host:1,a:1,b:2", "CLIENT://host:1"),
+        *("C L=h:1", "CLIENT= host:1", "CLIENT=host:1, b:2", "CLIENT=[::1:9092", "CLIENT=host:123456"),
+        f"{'X' * 65}=host:1",
+    ],
+)
+def test_what_is_no_listener_is_refused_with_the_form_that_is_wanted(text: str) -> None:
+    """Errors tell what happened, to what, and what to do."""
+    with pytest.raises(ValueError, match=r"is not NAME=HOST:PORT or NAME=HOST:PORT,ADVERTISED_HOST:ADVERTISED_PORT"):
+        parse_listener(text)
+
+
+@pytest.mark.parametrize("text", ["CLIENT=host:65536", "CLIENT=host:1,other:99999"])
+def test_a_port_that_cannot_be_is_refused(text: str) -> None:
+    """16 bits."""
+    with pytest.raises(ValueError, match="names a port over 65535"):
+        parse_listener(text)
+
+
+@pytest.mark.parametrize("text", ["CLIENT=0.0.0.0:9092", "CLIENT=[::]:9092", "CLIENT=:9092", "CLIENT=host:1,0.0.0.0:1"])
+def test_every_address_is_none_to_be_reached_under(text: str) -> None:
+    """Brokers and clients would look for the controller on their own machine."""
+    with pytest.raises(ValueError, match="say after a comma under which one it is reached"):
+        parse_listener(text)
+
+
+def settings(**changed: object) -> ControllerSettings:
+    """Settings that can be, with some of them changed."""
+    given: dict[str, object] = {
+        "zookeeper": "zk:2181",
+        "controller_id": 1000,
+        "listeners": (INTERNAL, CLIENT),
+        "inter_broker_listener": "INTERNAL",
+    }
+    return ControllerSettings(**(given | changed))  # type: ignore[arg-type]
+
+
+def test_settings_that_can_be_are_taken() -> None:
+    """The defaults are those of the command line."""
+    taken = settings(controller_id=0)
+
+    assert (6_000, None, "127.0.0.1", 9404) == (
+        taken.session_timeout_ms,
+        taken.rack,
+        taken.metrics_host,
+        taken.metrics_port,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"listeners": ()}, "no listener is given"),
+        ({"listeners": (INTERNAL, INTERNAL)}, "a listener is given twice: INTERNAL, INTERNAL"),
+        ({"inter_broker_listener": "OTHER"}, "listener OTHER is none of the listeners INTERNAL, CLIENT"),
+        ({"controller_id": -1}, "id is -1; a number from 0 on"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_in_words(changed: dict[str, object], words: str) -> None:
+    """Before anything is opened."""
+    with pytest.raises(ValueError, match=words):
+        settings(**changed)
