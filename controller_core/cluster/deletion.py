@@ -142,11 +142,20 @@ def decide_stop_replica_answered(cluster: Cluster, event: StopReplicaAnswered) -
             changes.append(DeletionBlocked(partition.topic, words, refused=True))
     if changes:
         then.append(AdvanceDeletions())
-    moved = [partition for partition in (*event.done, *event.failed) if cluster.row_of(*partition) in cluster.moves]
+    moved = [partition for partition in (*event.done, *event.failed) if _answers_a_move(cluster, event, partition)]
     if moved:
         changes += [RemovalAnswered(partition.topic, partition.partition, event.broker) for partition in moved]
         then.append(AdvanceMoves(frozenset(partition.topic for partition in moved)))
     return decision(*changes, then=then)
+
+
+def _answers_a_move(cluster: Cluster, event: StopReplicaAnswered, partition: TopicPartition) -> bool:
+    """Whether an answer is to the request that the partition's move waits for, and not to one of an earlier move."""
+    row = cluster.row_of(*partition)
+    if row is None or row not in cluster.moves:
+        return False
+    move = cluster.moves[row]
+    return event.leader_epochs.get(partition, move.left_epoch) >= move.left_epoch
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, ...]]:

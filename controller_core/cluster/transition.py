@@ -6,6 +6,7 @@ the state of the world; an assertion that fails is a defect of this program.
 Leaves out deciding, and telling brokers (propagation).
 """
 
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
@@ -105,12 +106,13 @@ def _(change: PartitionStates, cluster: Cluster) -> None:
     )
     for row in _moving(cluster, change.rows):
         move = cluster.moves[row]
+        leader_epoch = int(columns.leader_epoch[row])
         if change.replicas is not None:
             # Brokers that are away are not waited for: they may never be back.
             waiting = tuple(replica for replica in move.removing if replica in cluster.brokers)
-            cluster.moves[row] = Move(move.replicas, move.adding, move.removing, Stage.REMOVING, waiting)
+            cluster.moves[row] = replace(move, stage=Stage.REMOVING, waiting=waiting, left_epoch=leader_epoch)
         elif move.stage is Stage.PLANNED and change.announcement is Announcement.LEADER_AND_ISR:
-            cluster.moves[row] = Move(move.replicas, move.adding, move.removing, Stage.UNION)
+            cluster.moves[row] = replace(move, stage=Stage.UNION)
 
 
 @_apply.register
@@ -178,7 +180,7 @@ def _(change: RemovalAnswered, cluster: Cluster) -> None:
         return
     move = cluster.moves[row]
     waiting = tuple(broker for broker in move.waiting if broker != change.broker)
-    cluster.moves[row] = Move(move.replicas, move.adding, move.removing, move.stage, waiting)
+    cluster.moves[row] = replace(move, waiting=waiting)
 
 
 @_apply.register

@@ -108,6 +108,8 @@ class StopReplicaAnswered:
     broker: int
     done: tuple[TopicPartition, ...]
     failed: Mapping[TopicPartition, str] = field(default_factory=dict)
+    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """As the request carried them: the answer to an earlier request than the last one says nothing. Missing: it counts."""
     scope: Scope = scope.ALL
 
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from controller_core.model.ids import NO_EPOCH
+
 Replicas = tuple[int, ...]
 
 
@@ -36,6 +38,8 @@ class Move:
     stage: Stage = Stage.PLANNED
     waiting: Replicas = ()
     """In REMOVING: brokers that were told to delete their replica and have not answered."""
+    left_epoch: int = NO_EPOCH
+    """In REMOVING: the leader epoch under which the removed replicas were left, and told so."""
 
     @property
     def target(self) -> Replicas:
@@ -77,12 +81,12 @@ def plan_move(replicas: Sequence[int], adding: Sequence[int], target: Sequence[i
     The target comes first, so that its first replica is preferred from the start.
 
     >>> plan_move((1, 2, 3), (), (2, 3, 4))
-    Move(replicas=(2, 3, 4, 1), adding=(4,), removing=(1,), stage=<Stage.PLANNED: 'planned'>, waiting=())
+    Move(replicas=(2, 3, 4, 1), adding=(4,), removing=(1,), stage=<Stage.PLANNED: 'planned'>, waiting=(), left_epoch=-1)
 
     A cancel is the move to the origin: what was being added is removed.
 
     >>> plan_move((2, 3, 4, 1), (4,), (2, 3, 1))
-    Move(replicas=(2, 3, 1, 4), adding=(4,), removing=(4,), stage=<Stage.PLANNED: 'planned'>, waiting=())
+    Move(replicas=(2, 3, 1, 4), adding=(4,), removing=(4,), stage=<Stage.PLANNED: 'planned'>, waiting=(), left_epoch=-1)
     """
     union = (*target, *without(replicas, target))
     origin = without(replicas, adding)

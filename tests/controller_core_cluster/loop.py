@@ -45,6 +45,7 @@ class Answer:
     broker_epoch: int
     done: tuple[TopicPartition, ...]
     failed: Mapping[TopicPartition, str]
+    leader_epochs: Mapping[TopicPartition, int]
 
 
 @dataclass
@@ -120,7 +121,7 @@ class Loop:
                 continue  # The connection went with that life.
             failed = dict(answer.failed) | {name: errors[name] for name in answer.done if name in errors}
             done = tuple(name for name in answer.done if name not in failed)
-            self._turn(events.StopReplicaAnswered(answer.broker, done, failed))
+            self._turn(events.StopReplicaAnswered(answer.broker, done, failed, answer.leader_epochs))
         if not self.holds_messages:
             self.deliver()
 
@@ -221,7 +222,7 @@ class Loop:
         errors = broker.take(message)
         if isinstance(message, StopReplica) and message.delete:
             done = tuple(name for name in message.partitions if name not in errors)
-            self.answers.append(Answer(broker.id, broker.epoch, done, errors))
+            self.answers.append(Answer(broker.id, broker.epoch, done, errors, message.partitions))
 
 
 def tp(partition: str) -> TopicPartition:

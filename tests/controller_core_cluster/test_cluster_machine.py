@@ -67,7 +67,7 @@ class ClusterMachine(RuleBasedStateMachine):
 
     @rule(broker_id=BROKERS)
     def shut_down(self, broker_id: int) -> None:
-        """C8: afterwards it leads nothing that another live member of the ISR could lead."""
+        """C8: afterwards it leads nothing that another could lead, and is in no ISR that another leads."""
         cluster = self.driver.cluster
         if broker_id not in cluster.brokers or not self.driver.brokers[broker_id].is_up:
             return
@@ -77,6 +77,8 @@ class ClusterMachine(RuleBasedStateMachine):
         for row in cluster.not_deleting(cluster.columns.led_by(cluster.columns.flags([broker_id]))).tolist():
             others = set(cluster.live_ids()).intersection(cluster.columns.isr_of(row))
             assert not others, f"C8: {broker_id} leads {cluster.name_of(row)}, which {others} could lead"
+        in_sync = cluster.not_deleting(cluster.columns.with_in_isr(cluster.columns.flags([broker_id])))
+        assert set(cluster.columns.leader[in_sync].tolist()) <= {broker_id, NO_LEADER}, "C8: it stays in an ISR"
 
     # Topics.
 

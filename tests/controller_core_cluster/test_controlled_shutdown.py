@@ -76,6 +76,15 @@ def test_a_broker_on_its_way_out_is_not_elected() -> None:
     assert State(3, 2, (3,)) == driver.state("orders-1")
 
 
+def test_a_broker_on_its_way_out_leads_no_new_partition() -> None:
+    """C8: nor is it in the first ISR, since it is about to leave it."""
+    driver = cluster_with(THREE)
+    driver.shut_down(2)
+    driver.find("orders", [[2, 3]])
+
+    assert State(3, 0, (3,)) == driver.state("orders-0")
+
+
 def test_two_brokers_may_shut_down_one_after_the_other() -> None:
     """C8: neither hands its partitions to the other."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})

@@ -187,3 +187,19 @@ def test_a_removed_replica_that_is_wanted_back_has_to_be_in_sync_again(driver: D
 
     assert ((1, 2, 3), (), ()) == written_lists(driver)
     assert {1, 2, 3} == {broker.id for broker in driver.brokers.values() if broker.logs}
+
+
+def test_a_late_answer_to_an_earlier_move_does_not_end_a_later_one(driver: Driver) -> None:
+    """events: broker 1 was told to delete, then to follow again, then to delete again; the first answer says nothing."""
+    driver.alter_isr("orders-0", [1, 2, 3, 4])
+    late = driver.answers.copy()
+    driver.reassign({"orders-0": [2, 3]})
+    driver.answers, second = late, driver.answers[1:]
+    driver.answer()
+
+    assert {0: (4, 1)} == driver.written.topics["orders"].removing
+
+    driver.answers = second
+    driver.answer()
+
+    assert ((2, 3), (), ()) == written_lists(driver)
