@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import signal
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -59,6 +60,7 @@ main = run
 
 
 async def _operate(settings: OperatorSettings) -> None:
+    _end_on_signals()
     metrics = Metrics()
     found = await configuration(settings.kubeconfig, settings.context)
     async with contextlib.AsyncExitStack() as stack:
@@ -69,6 +71,14 @@ async def _operate(settings: OperatorSettings) -> None:
         _listen(settings, core, metrics, stack)
         log.info("operator starts", extra={"namespaces": list(settings.namespaces) or "all", "api": found.host})
         await _until_one_ends(core, found, settings.namespaces)
+
+
+def _end_on_signals() -> None:
+    """Have SIGTERM and SIGINT end the start already; once kopf watches, its own handlers take over."""
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
 def _make_core(settings: OperatorSettings, kube: Kube, metrics: Metrics) -> Core:

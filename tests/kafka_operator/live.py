@@ -86,12 +86,25 @@ class Namespace:
         return wait_until(lambda: self.get(kind, name) is None, timeout_s=PATIENCE_S, what=f"{kind} {name} is gone")
 
     def events(self, name: str) -> list[tuple[str, str]]:
-        """Return type and reason of the events about a resource, in order of time."""
+        """Return type and reason of the events about a resource, in order."""
         found = self.api.get(f"/api/v1/namespaces/{self.name}/events")
         assert found is not None
         items = [item for item in json.loads(found)["items"] if item["involvedObject"]["name"] == name]
-        return [(item["type"], item["reason"]) for item in sorted(items, key=lambda item: item["firstTimestamp"])]
+        return [(item["type"], item["reason"]) for item in sorted(items, key=_version)]
+
+    def until_events(self, name: str, *expected: tuple[str, str]) -> None:
+        """Wait until exactly these events were posted; they come a moment after the status that they tell of."""
+        wait_until(
+            lambda: self.events(name) == list(expected),
+            timeout_s=PATIENCE_S,
+            what=f"the events of {name} are {expected}",
+            context=lambda: f"they are {self.events(name)}",
+        )
 
     def kubectl(self, *arguments: str) -> str:
         """Return what kubectl prints in this namespace."""
         return self.api.kubectl(f"--namespace={self.name}", *arguments, check=True).stdout
+
+
+def _version(item: Mapping[str, Any]) -> int:
+    return int(item["metadata"]["resourceVersion"])

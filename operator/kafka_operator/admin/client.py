@@ -51,6 +51,7 @@ class KafkaAdmin:
         self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="kafka-admin")
         self._lock = threading.Lock()
         self._connection: Connection | None = None
+        self._failed_attempts = 0
         self._closed = False
 
     async def describe_cluster(self) -> ClusterSeen:
@@ -161,13 +162,17 @@ class KafkaAdmin:
         raise ControllerUnavailableError(f"{type(trouble).__name__}: {trouble}") from trouble
 
     def _connected(self) -> Connection:
+        attempts_before = self._failed_attempts
         with self._lock:
             if self._closed:
                 raise ClusterUnreachableError("the connection was closed")
             if self._connection is None:
+                if self._failed_attempts != attempts_before:  # while this thread waited for its turn
+                    raise ClusterUnreachableError("another call has just tried in vain")
                 try:
                     self._connection = Connection(self._bootstrap_servers)
                 except (KafkaError, OSError) as error:
+                    self._failed_attempts += 1
                     raise ClusterUnreachableError(f"{type(error).__name__}: {error}") from error
             return self._connection
 

@@ -1,0 +1,74 @@
+"""A stock Kafka cluster as its owner uses it, beside the operator: topics, data, settings, throttles."""
+
+from __future__ import annotations
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from lab.waiting import wait_until
+
+PATIENCE_S = 30.0
+RECORD_BYTES = 10_000
+
+
+class Stock:
+    """One cluster."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def replicas(self, topic: str) -> list[list[int]]:
+        """Return the replicas of each partition, as Metadata shows them."""
+        partitions = self.admin.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+        return [partitions[index].replicas for index in sorted(partitions)]
+
+    def exists(self, topic: str) -> bool:
+        """Tell whether a topic is there."""
+        return topic in self.admin.list_topics(timeout=PATIENCE_S).topics
+
+    def create(self, topic: str, replicas: list[list[int]]) -> None:
+        """Create a topic with exactly these replicas."""
+        self.admin.create_topics([NewTopic(topic, num_partitions=len(replicas), replica_assignment=replicas)])[
+            topic
+        ].result(PATIENCE_S)
+        wait_until(lambda: self.replicas(topic) == replicas, timeout_s=PATIENCE_S, what=f"the brokers know {topic}")
+
+    def fill(self, topic: str, records: int) -> None:
+        """Write records of 10 kB, spread over the partitions."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all"})
+        for number in range(records):
+            producer.produce(topic, value=b"x" * RECORD_BYTES, key=str(number).encode())
+        assert 0 == producer.flush(PATIENCE_S)
+
+    def config(self, topic: str) -> dict[str, str]:
+        """Return the settings that are set on a topic itself."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        found = self.admin.describe_configs([resource])[resource].result(PATIENCE_S)
+        return {name: entry.value for name, entry in found.items() if entry.source == 1}
+
+    def set_config(self, topic: str, name: str, value: str) -> None:
+        """Set one setting behind the operator's back."""
+        self._alter(ConfigResource(ResourceType.TOPIC, topic), name, value)
+
+    def throttle(self, broker_id: int, topic: str, bytes_per_s: int | None) -> None:
+        """Slow down what a broker fetches of a topic to catch up, or (None) no longer."""
+        self._alter(
+            ConfigResource(ResourceType.BROKER, str(broker_id)),
+            "follower.replication.throttled.rate",
+            None if bytes_per_s is None else str(bytes_per_s),
+        )
+        name = "follower.replication.throttled.replicas"
+        self._alter(ConfigResource(ResourceType.TOPIC, topic), name, None if bytes_per_s is None else "*")
+
+    def _alter(self, resource: ConfigResource, name: str, value: str | None) -> None:
+        kind = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+        resource.add_incremental_config(ConfigEntry(name, value, incremental_operation=kind))
+        self.admin.incremental_alter_configs([resource])[resource].result(PATIENCE_S)

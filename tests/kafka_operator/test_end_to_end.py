@@ -1,0 +1,379 @@
+"""The operator's process on a real API server and a stock Kafka cluster, which has a controller of its own (mode external)."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.cluster import KafkaCluster
+from lab.http_get import http_get
+from lab.kubernetes import OPERATOR, KubernetesApi
+from lab.steward import StewardOperator
+from lab.waiting import wait_until
+from tests.kafka_operator.live import PATIENCE_S, Namespace
+from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
+from tests.kafka_operator.stock import Stock
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
+
+ROLE = f"""
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: steward-operator-tests}}
+rules:
+  - {{apiGroups: [steward.dev], resources: ["*"], verbs: [get, list, watch, patch]}}
+  - {{apiGroups: [""], resources: [events], verbs: [create]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: steward-operator-tests}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: steward-operator-tests}}
+subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]
+"""
+"""All that the operator may do; no right on CRDs, namespaces or Secrets."""
+
+
+@pytest.fixture(scope="module")
+def operator(api: KubernetesApi, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StewardOperator]:
+    """The operator, with no more rights than it needs; it looks at everything every three seconds."""
+    api.kubectl("apply", "-f", "-", stdin=ROLE, check=True)
+    folder = tmp_path_factory.mktemp("operator")
+    process = StewardOperator(api.kubeconfig_for(OPERATOR), folder, arguments=["--resync-interval-s=3"])
+    process.start()
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="module")
+def kafka(kafka_cluster: KafkaCluster) -> Stock:
+    """The stock cluster of three brokers."""
+    return Stock(kafka_cluster.bootstrap())
+
+
+@pytest.fixture
+def shop(api: KubernetesApi, operator: StewardOperator, kafka: Stock, request: pytest.FixtureRequest) -> Namespace:
+    """A namespace of this test's own, with a Cluster that is Ready."""
+    assert operator.ready
+    words = re.sub("[^a-z0-9]+", "-", request.node.name.lower())
+    made = Namespace(api, f"{zlib.crc32(words.encode()):08x}-{words}"[:63].strip("-"))
+    made.take(raw_cluster("main", *kafka.bootstrap.split(",")))
+    made.until("Cluster", "main", "True")
+    return made
+
+
+def test_a_topic_is_created_grows_changes_and_goes(shop: Namespace, kafka: Stock, operator: StewardOperator) -> None:
+    """Create to Ready; partitions and settings; two writes for the creation; the Kafka topic goes with the resource."""
+    before = _topic_writes(operator)
+    shop.take(raw_topic("e2e-life", config={"retention.ms": "60000", "min.insync.replicas": "2"}))
+    shop.until("Topic", "e2e-life", "True", "AsDeclared")
+    assert 2 == _topic_writes(operator) - before
+    # The brokers hear of a topic one after the other; the operator has it from the controller.
+    wait_until(lambda: len(kafka.replicas("e2e-life")) == 6, timeout_s=PATIENCE_S, what="all brokers know the topic")
+    assert {"retention.ms": "60000", "min.insync.replicas": "2"} == kafka.config("e2e-life")
+    found = json.dumps(shop.get("Topic", "e2e-life"))
+    assert "kopf" not in found
+    row = shop.kubectl("get", "topic", "e2e-life").splitlines()[1].split()
+    assert ["e2e-life", "main", "6", "3", "True", "AsDeclared"] == row[:6]
+
+    shop.take(
+        raw_topic("e2e-life", partitions=8, config={"retention.ms": "70000", "cleanup.policy": "compact, delete"})
+    )
+    wait_until(
+        lambda: shop.status("Topic", "e2e-life").get("observedGeneration") == 2,
+        timeout_s=PATIENCE_S,
+        what="the change has taken effect",
+    )
+    wait_until(lambda: len(kafka.replicas("e2e-life")) == 8, timeout_s=PATIENCE_S, what="all brokers know them")
+    assert {"retention.ms": "70000", "cleanup.policy": "compact,delete"} == kafka.config("e2e-life")
+
+    shop.delete("Topic", "e2e-life")
+    shop.until_gone("Topic", "e2e-life")
+    wait_until(lambda: not kafka.exists("e2e-life"), timeout_s=PATIENCE_S, what="the Kafka topic is gone")
+
+
+def test_a_cluster_shows_what_it_is(shop: Namespace, kafka_cluster: KafkaCluster) -> None:
+    """Brokers, their ids, the controller, Kafka's own id."""
+    status = shop.status("Cluster", "main")
+
+    assert (3, [1, 2, 3]) == (status["brokers"], status["brokerIds"])
+    assert kafka_cluster.controller_id() == status["controllerId"]
+    assert status["clusterId"]
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "reason", "words"),
+    [
+        ("rf", {"replicationFactor": 4}, "NotEnoughBrokers", "Replication factor: 4 larger than available brokers: 3."),
+        ("key", {"config": {"no.such": "1"}}, "InvalidConfig", "Unknown topic config name: no.such"),
+        (
+            "value",
+            {"config": {"retention.ms": "long"}},
+            "InvalidConfig",
+            "Invalid value long for configuration retention.ms: Not a number of type LONG",
+        ),
+    ],
+)
+def test_bad_input_is_told_in_the_brokers_words(
+    shop: Namespace, kafka: Stock, name: str, spec: dict[str, object], reason: str, words: str
+) -> None:
+    """Issue: the reason and the message; nothing is created; one event; and it recovers when the spec does."""
+    shop.take(raw_topic(f"e2e-bad-{name}", **spec))
+
+    shop.until("Topic", f"e2e-bad-{name}", "False", reason, words)
+    assert not kafka.exists(f"e2e-bad-{name}")
+    shop.take(raw_topic(f"e2e-bad-{name}", replicationFactor=1))
+    shop.until("Topic", f"e2e-bad-{name}", "True")
+    shop.until_events(f"e2e-bad-{name}", ("Warning", reason), ("Normal", "AsDeclared"))
+
+
+def test_a_name_that_collides_is_told(shop: Namespace) -> None:
+    """Kafka: a.b and a_b would be the same metric."""
+    shop.take(raw_topic("e2e.collides"))
+    shop.until("Topic", "e2e.collides", "True")
+    shop.take(raw_topic("second", topicName="e2e_collides"))
+
+    shop.until("Topic", "second", "False", "InvalidTopic")
+
+
+def test_another_replication_factor_is_told(shop: Namespace, kafka: Stock) -> None:
+    """With the way to change it."""
+    shop.take(raw_topic("e2e-factor", partitions=1, replicationFactor=1))
+    shop.until("Topic", "e2e-factor", "True")
+    shop.take(raw_topic("e2e-factor", partitions=1, replicationFactor=2))
+
+    shop.until("Topic", "e2e-factor", "False", "NotSupported")
+    assert "Reassignment" in shop.ready("Topic", "e2e-factor")[2]
+    shop.take(raw_reassignment(plan=raw_plan("e2e-factor", p0=[1, 2])))
+    shop.until("Reassignment", "move", "True")
+    shop.until("Topic", "e2e-factor", "True")
+    wait_until(lambda: kafka.replicas("e2e-factor") == [[1, 2]], timeout_s=PATIENCE_S, what="all brokers know it")
+
+
+def test_drift_is_reverted_and_foreign_settings_stay(shop: Namespace, kafka: Stock) -> None:
+    """At the next look at everything; nothing is written to Kubernetes for it."""
+    shop.take(raw_topic("e2e-drift", config={"retention.ms": "60000"}))
+    shop.until("Topic", "e2e-drift", "True")
+    found = shop.get("Topic", "e2e-drift")
+    assert found is not None
+    kafka.set_config("e2e-drift", "segment.ms", "90000")
+    kafka.set_config("e2e-drift", "retention.ms", "1")
+
+    wanted = {"retention.ms": "60000", "segment.ms": "90000"}
+    wait_until(lambda: kafka.config("e2e-drift") == wanted, timeout_s=PATIENCE_S, what="the drift is reverted")
+    again = shop.get("Topic", "e2e-drift")
+    assert again is not None
+    assert found["metadata"]["resourceVersion"] == again["metadata"]["resourceVersion"]
+
+
+def test_the_oldest_topic_wins_and_the_next_takes_over(shop: Namespace, kafka: Stock) -> None:
+    """O5."""
+    shop.take(raw_topic("e2e-first", topicName="e2e-shared", partitions=2))
+    shop.until("Topic", "e2e-first", "True")
+    time.sleep(1.1)  # creationTimestamp has whole seconds
+    shop.take(raw_topic("e2e-second", topicName="e2e-shared", partitions=3))
+
+    shop.until("Topic", "e2e-second", "False", "Conflict")
+    assert f"{shop.name}/e2e-first" in shop.ready("Topic", "e2e-second")[2]
+    assert 2 == len(kafka.replicas("e2e-shared"))
+    shop.delete("Topic", "e2e-first")
+    shop.until("Topic", "e2e-second", "True")
+    wait_until(lambda: len(kafka.replicas("e2e-shared")) == 3, timeout_s=PATIENCE_S, what="it was created anew")
+
+
+def test_a_reassignment_moves_and_shows_how_far_it_is(shop: Namespace, kafka: Stock) -> None:
+    """Ends Ready with exactly the target; the base is kept in the status."""
+    kafka.create("e2e-move", [[1, 2]] * 4)
+    kafka.fill("e2e-move", 50)
+    plan = raw_plan("e2e-move", p0=[2, 3], p1=[3, 2], p2=[3, 1], p3=[1, 2])
+    shop.take(raw_reassignment(plan=plan))
+
+    shop.until("Reassignment", "move", "True", "Completed")
+
+    target = [[2, 3], [3, 2], [3, 1], [1, 2]]
+    wait_until(lambda: kafka.replicas("e2e-move") == target, timeout_s=PATIENCE_S, what="all brokers know the target")
+    status = shop.status("Reassignment", "move")
+    assert ("Completed", 100, "4/4") == (
+        status["state"],
+        status["progress"]["percent"],
+        status["progress"]["partitions"],
+    )
+    assert [[1, 2]] * 4 == [item["replicas"] for item in status["base"]]
+    row = shop.kubectl("get", "reassignment", "move").splitlines()[1].split()
+    assert ["move", "main", "Completed", "100", "4/4", "True", "Completed"] == row[:7]
+    shop.until_events("move", ("Normal", "Running"), ("Normal", "Completed"))
+
+
+def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled(
+    shop: Namespace, kafka: Stock, operator: StewardOperator
+) -> None:
+    """Kill -9 on the way; a second plan for the same partition; spec.cancel."""
+    kafka.create("e2e-slow", [[1, 2], [1, 2]])
+    kafka.fill("e2e-slow", 400)
+    kafka.throttle(3, "e2e-slow", 1000)
+    try:
+        plan = raw_plan("e2e-slow", p0=[2, 3], p1=[2, 1])
+        shop.take(raw_reassignment(plan=plan))
+        shop.until("Reassignment", "move", "False", "Running", "1 of 2 partitions have arrived.")
+        operator.kill()
+        operator.start()
+        shop.take(raw_reassignment("other", plan=raw_plan("e2e-slow", p0=[1, 3])))
+        shop.until("Reassignment", "other", "False", "Overlap")
+        assert "Failed" == shop.status("Reassignment", "other")["state"]
+        assert ("False", "Running") == shop.ready("Reassignment", "move")[:2]
+
+        shop.take(raw_reassignment(plan=plan, cancel=True))
+        shop.until("Reassignment", "move", "False", "Cancelled")
+
+        def as_left() -> bool:
+            first, second = kafka.replicas("e2e-slow")
+            return (set(first), second) == ({1, 2}, [2, 1])
+
+        wait_until(as_left, timeout_s=PATIENCE_S, what="what arrived stays, the rest is as before")
+    finally:
+        kafka.throttle(3, "e2e-slow", None)
+
+
+def test_a_reassignment_deleted_on_the_way_is_cancelled_and_goes(shop: Namespace, kafka: Stock) -> None:
+    """The finalizer holds it until nothing moves for it."""
+    kafka.create("e2e-stop", [[1, 2]])
+    kafka.fill("e2e-stop", 400)
+    kafka.throttle(3, "e2e-stop", 1000)
+    try:
+        shop.take(raw_reassignment(topics=[{"name": "e2e-stop", "brokers": [2, 3]}]))
+        shop.until("Reassignment", "move", "False", "Running")
+        shop.delete("Reassignment", "move")
+        shop.until_gone("Reassignment", "move")
+
+        wait_until(
+            lambda: {1, 2} == set(kafka.replicas("e2e-stop")[0]), timeout_s=PATIENCE_S, what="the replicas of before"
+        )
+    finally:
+        kafka.throttle(3, "e2e-stop", None)
+
+
+@pytest.mark.parametrize(
+    ("reason", "plan"),
+    [
+        ("UnknownTopic", raw_plan("e2e-nowhere", p0=[1, 2])),
+        ("UnknownPartition", raw_plan("e2e-plans", p0=[2, 3], p7=[1, 2])),
+        ("UnknownBroker", raw_plan("e2e-plans", p0=[2, 9])),
+    ],
+)
+def test_a_bad_plan_has_a_reason_and_moves_nothing(
+    shop: Namespace, kafka: Stock, reason: str, plan: list[dict[str, object]]
+) -> None:
+    """Issue: a reason each, and nothing moved."""
+    if not kafka.exists("e2e-plans"):
+        kafka.create("e2e-plans", [[1, 2], [1, 2]])
+    shop.take(raw_reassignment(plan=plan))
+
+    shop.until("Reassignment", "move", "False", reason)
+
+    assert "nothing is moved" in shop.ready("Reassignment", "move")[2].lower()
+    assert [[1, 2], [1, 2]] == kafka.replicas("e2e-plans")
+
+
+def test_an_unreachable_cluster_is_unknown_told_once_and_found_when_its_address_is_right(
+    shop: Namespace, kafka: Stock
+) -> None:
+    """Issue: Ready=Unknown, retried with back-off, named in an event once."""
+    shop.take(raw_cluster("away", "127.0.0.1:1"))
+    shop.take(raw_topic("e2e-away", cluster="away"))
+    shop.until("Cluster", "away", "Unknown", "ClusterUnreachable")
+    shop.until("Topic", "e2e-away", "Unknown", "ClusterUnreachable")
+    assert "127.0.0.1:1" in shop.ready("Topic", "e2e-away")[2]
+    time.sleep(5)  # some tries more, none of which is to be told
+    shop.until_events("away", ("Warning", "ClusterUnreachable"))
+    shop.until_events("e2e-away", ("Warning", "ClusterUnreachable"))
+
+    shop.take(raw_cluster("away", *kafka.bootstrap.split(",")))
+
+    shop.until("Topic", "e2e-away", "True")
+
+
+def test_a_topic_without_its_cluster_waits_for_it(shop: Namespace, kafka: Stock) -> None:
+    """The order of apply does not matter."""
+    shop.take(raw_topic("e2e-early", cluster="later"))
+    shop.until("Topic", "e2e-early", "Unknown", "ClusterNotFound")
+
+    shop.take(raw_cluster("later", *kafka.bootstrap.split(",")))
+
+    shop.until("Topic", "e2e-early", "True")
+
+
+def test_killed_while_it_creates_many_topics_it_converges(shop: Namespace, operator: StewardOperator) -> None:
+    """Kill -9 at any moment, twice; every topic is Ready in the end."""
+    count = 40
+    texts = [raw_topic(f"e2e-many-{index}", partitions=1, replicationFactor=1) for index in range(count)]
+    items = [{**text, "metadata": {**text["metadata"], "namespace": shop.name}} for text in texts]
+    shop.api.kubectl(
+        "create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), check=True
+    )
+    for pause_s in (0.1, 0.4):
+        time.sleep(pause_s)
+        operator.kill()
+        operator.start()
+
+    def all_ready() -> bool:
+        return all("True" == shop.ready("Topic", f"e2e-many-{index}")[0] for index in range(count))
+
+    wait_until(all_ready, timeout_s=PATIENCE_S, what="all topics are ready")
+    shop.kubectl("delete", "topics", "--all", "--wait=false")
+    for index in range(count):
+        shop.until_gone("Topic", f"e2e-many-{index}")
+
+
+def test_probes_and_metrics_answer(operator: StewardOperator, shop: Namespace) -> None:
+    """/healthz (asked by the lab), /readyz, /metrics with the names that alerts use."""
+    assert shop.ready("Cluster", "main")[0] == "True"
+    port, _ = operator._probe
+    ready = http_get(port, "/readyz")
+    assert ready is not None
+    assert 200 == ready.status
+    text = operator.metrics()
+    for name in (
+        "steward_reconciliations_total",
+        "steward_reconciliations_successful_total",
+        "steward_reconciliations_failed_total",
+        "steward_reconciliations_duration_seconds_bucket",
+        "steward_reconciliations_queue_size",
+        "steward_admin_call_duration_seconds_count",
+        "steward_kubernetes_call_duration_seconds_count",
+    ):
+        assert name in text
+
+
+def test_it_ends_well_on_sigterm(api: KubernetesApi, operator: StewardOperator, tmp_path: Path) -> None:
+    """Exit code 0, and soon."""
+    assert operator.ready
+    other = StewardOperator(api.kubeconfig_for(OPERATOR), tmp_path)
+    other.start()
+
+    assert 0 == other.stop()
+    other.close()
+
+
+def test_without_rights_it_says_so_and_ends(kubernetes_api: KubernetesApi, tmp_path: Path) -> None:
+    """The pod is started anew, and its log says what is missing."""
+    nobody = json.loads(kubernetes_api.kubeconfig_for(OPERATOR).read_text(encoding="utf-8"))
+    nobody["users"][0]["user"]["token"] = "wrong"
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(nobody), encoding="utf-8")
+    process = StewardOperator(path, tmp_path)
+    process.launch()
+    wait_until(lambda: not process.process.running, timeout_s=PATIENCE_S, what="it has ended")
+
+    assert "operator cannot run" in process.process.log_tail(200)
+    process.close()
+
+
+def _topic_writes(operator: StewardOperator) -> float:
+    names = ("patch_topic", "patch_topic_status")
+    sample = 'steward_kubernetes_call_duration_seconds_count{{call="{}"}}'
+    return sum(operator.metric(sample.format(name)) or 0.0 for name in names)
