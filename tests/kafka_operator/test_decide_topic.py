@@ -236,7 +236,7 @@ def test_a_controllers_failover_is_waited_for_in_silence() -> None:
     """Kill -9 of the controller: the operator's users notice nothing."""
     away = Away("ControllerUnavailable", "The cluster's controller does not answer.", definite=False)
 
-    assert Retry() == decide_topic_away(topic(), away, NOW, FAILOVER_PATIENCE_S - 1)
+    assert isinstance(decide_topic_away(topic(), away, NOW, FAILOVER_PATIENCE_S - 1), Retry)
     late = decide_topic_away(topic(), away, NOW, FAILOVER_PATIENCE_S)
     assert ("Unknown", "ControllerUnavailable") == ready(written(late).conditions)
 

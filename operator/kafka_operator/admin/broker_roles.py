@@ -19,28 +19,28 @@ PROCESS_ROLES = "process.roles"
 CONTROLLER_ALONE = {"controller"}
 
 
-def only_brokers(connection: Connection, metadata: Any) -> tuple[int, ...]:
-    """Return the ids of the brokers in a Metadata answer, ascending."""
+def only_brokers(connection: Connection, metadata: Any, known: dict[int, bool]) -> tuple[int, ...]:
+    """Return the ids of the brokers in a Metadata answer, ascending.
+
+    `known` keeps what each controller said of itself (id -> whether it is a controller alone), since it cannot be asked while it
+    is away; one that was never reached counts as a broker.
+    """
     listed = sorted(int(broker.node_id) for broker in metadata.brokers)
     controller_id = int(metadata.controller_id)
-    if controller_id in listed and _is_controller_alone(connection, controller_id):
-        listed.remove(controller_id)
-    return tuple(listed)
+    if controller_id in listed and controller_id not in known:
+        answer = _ask(connection, controller_id)
+        if answer is not None:
+            known[controller_id] = answer
+    return tuple(node_id for node_id in listed if not known.get(node_id, False))
 
 
-def _is_controller_alone(connection: Connection, node_id: int) -> bool:
-    known = connection.controller_alone.get(node_id)
-    if known is None:
-        known = connection.controller_alone[node_id] = _ask(connection, node_id)
-    return known
-
-
-def _ask(connection: Connection, node_id: int) -> bool:
+def _ask(connection: Connection, node_id: int) -> bool | None:
+    """Return whether a node is a controller alone, None when it cannot be asked."""
     resources = [(int(ConfigResourceType.BROKER), str(node_id), [PROCESS_ROLES])]
     request = DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
     try:
         response = connection.to_node(request, node_id)
     except KafkaError:
-        return False
+        return None
     values = [entry.value for result in response.results for entry in result.configs if entry.name == PROCESS_ROLES]
     return any({role.strip() for role in (value or "").split(",")} == CONTROLLER_ALONE for value in values)

@@ -51,6 +51,7 @@ class KafkaAdmin:
         self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="kafka-admin")
         self._lock = threading.Lock()
         self._connection: Connection | None = None
+        self._controllers_alone: dict[int, bool] = {}
         self._failed_attempts = 0
         self._closed = False
 
@@ -59,7 +60,7 @@ class KafkaAdmin:
 
         def work(connection: Connection) -> ClusterSeen:
             response = connection.to_any(requests.metadata_request([]))
-            broker_ids = only_brokers(connection, response)
+            broker_ids = only_brokers(connection, response, self._controllers_alone)
             return ClusterSeen(response.cluster_id or "", response.controller_id, broker_ids)
 
         return await self._call("describe_cluster", work)

@@ -46,8 +46,6 @@ class Connection:
         """Open it; kafka.errors.KafkaError when no broker answers in time."""
         self._client = _open(bootstrap_servers)
         self._controller_id: int | None = None
-        self.controller_alone: dict[int, bool] = {}
-        """Node -> whether it is a controller and no broker, as far as asked (see broker_roles)."""
 
     @property
     def controller_id(self) -> int | None:

@@ -21,7 +21,7 @@ from kafka_operator.decide.observed import Away, Failure, KafkaTopic, Moves
 from kafka_operator.decide.plan import MAX_LISTED, Plan, Trouble, check_plan, exact_plan
 from kafka_operator.decide.reassignment_status import ended, pending, running, written
 from kafka_operator.decide.steps import RETRY_LATER_S, Claim, Done, Release, Retry, Submit, Wait, WriteStatus
-from kafka_operator.decide.topic import FAILOVER_PATIENCE_S
+from kafka_operator.decide.topic import FAILOVER_PATIENCE_S, FAILOVER_RETRY_CAP_S
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import (
     Assignment,
@@ -100,7 +100,7 @@ def decide_reassignment_away(reassignment: Reassignment, away: Away, now: dateti
     if status.state is not None and status.state.ended:
         return Done()
     if not away.definite and waited_s < FAILOVER_PATIENCE_S:
-        return Retry()
+        return Retry(cap_s=FAILOVER_RETRY_CAP_S)
     wanted = pending(reassignment, UNKNOWN, away.reason, away.message, now)
     wanted = replace(wanted, state=status.state or State.PENDING, observed_generation=status.observed_generation)
     return written(reassignment, wanted) or Retry()

@@ -39,6 +39,9 @@ PATIENCE_S = 5.0
 FAILOVER_PATIENCE_S = 25.0
 """The same for a controller that does not answer: Kafka's default ZooKeeper session of 18 s must end before another takes over."""
 
+FAILOVER_RETRY_CAP_S = 1.0
+"""Longest delay between two tries meanwhile: what waits should go on soon after the new controller is there."""
+
 Step = Claim | Apply | WriteStatus[TopicStatus] | Release | Retry | Done
 
 
@@ -95,7 +98,7 @@ def decide_topic_away(topic: Topic, away: Away, now: datetime, waited_s: float) 
     """Return the next step for a Topic whose cluster could not be looked at: say so, keep the rest, try again."""
     assert topic.metadata.deleted is None, topic.key
     if not away.definite and waited_s < FAILOVER_PATIENCE_S:
-        return Retry()
+        return Retry(cap_s=FAILOVER_RETRY_CAP_S)
     return _write(topic, _status(topic, UNKNOWN, away.reason, away.message, now)) or Retry()
 
 
