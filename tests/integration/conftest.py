@@ -57,6 +57,7 @@ class Held:
             self.admin.create_topics([new])[new.topic].result(PATIENCE_S)
         except KafkaException as error:
             if error.args[0].code() == KafkaError.NOT_CONTROLLER:
+                self.admin.list_topics(timeout=PATIENCE_S)  # librdkafka learns of another controller by this alone
                 return False
             raise
         return True
