@@ -9,22 +9,25 @@ with exit status 1 at the first broken invariant, with the seed, the round and t
 """
 
 import argparse
+import datetime as dt
 import os
 import random
 import secrets
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.soaking import faults, invariants, snapshot
 from bench.soaking.requests import Administrator
 from bench.soaking.snapshot import Snapshot
 from lab.cluster import KafkaCluster, kafka_cluster
-from lab.folder import LabFolder
+from lab.folder import lab_folder
 from lab.missing import LabError
 from lab.steward import StewardController
 from lab.tools import kafka_topics
@@ -58,24 +61,30 @@ class Soak:
     controller: StewardController
     seed: int
     last: Snapshot
+    story: list[str] = field(default_factory=list)
+    """What was done in this round, with the time of day in UTC, as in the logs."""
 
     def round(self, number: int) -> str:
         """Live through one round and return its line. Raises BrokenError."""
         source = random.Random(f"{self.seed}/{number}")
         load = f"load-{number // ROUNDS_PER_TOPIC}"
+        self.story.clear()
         self._make(load)
         wanted = invariants.Wanted(present=set(self.last.topics))
         administrator = Administrator(self.cluster, source, wanted, number)
         drawn = faults.draw(source, self.cluster, self.controller)
         before_epoch = self.last.controller_epoch
         with Traffic(self.cluster.bootstrap(), load) as traffic:
-            asked = [administrator.ask(self.look(), load)]
+            self._tell(administrator.ask(self.look(), load))
             for fault in drawn:
+                self._tell(fault.words)
                 fault.begin()
-            asked += [administrator.ask(self.look(), load) for _ in range(source.randint(0, 2))]
+            for _ in range(source.randint(0, 2)):
+                self._tell(administrator.ask(self.look(), load))
             for fault in drawn:
                 time.sleep(fault.lasts_s)
                 fault.end()
+                self._tell(f"the end of: {fault.words}")
             seconds = self.wait_until_quiet(wanted)
             traffic.wait_for_acks(50)
             report = traffic.stop()
@@ -83,9 +92,10 @@ class Soak:
             raise BrokenError(
                 f"the load on {load}: {report.summary()}; {[*report.errors, *report.consumer_errors][:3]}"
             )
-        words = ", ".join(fault.words for fault in drawn) or "no fault"
+        words = "; ".join(fault.words for fault in drawn) or "no fault"
+        asked = "; ".join(administrator.asked)
         epochs = f"controller epoch {before_epoch} to {self.last.controller_epoch}"
-        return f"{words}; {'; '.join(asked)}; quiet after {seconds:.1f} s, {epochs}; {report.summary()}"
+        return f"{words} | {asked} | quiet after {seconds:.1f} s, {epochs} | {report.summary()}"
 
     def look(self) -> Snapshot:
         """Look at everything and check what must always hold. Raises BrokenError."""
@@ -103,6 +113,9 @@ class Soak:
                 raise BrokenError(f"after {QUIET_TIMEOUT_S:g} s: {'; '.join(left)}")
             time.sleep(LOOK_INTERVAL_S)
         return time.monotonic() - started
+
+    def _tell(self, what: str) -> None:
+        self.story.append(f"{dt.datetime.now(dt.UTC):%H:%M:%S.%f} {what}")
 
     def _make(self, load: str) -> None:
         if load in self.last.topics:
@@ -133,28 +146,34 @@ def properties(effort: int) -> int:
 def soak(seed: int, minutes: float, first_round: int) -> int:
     """Run rounds until the time is over and return the exit status."""
     print(f"seed {seed}", flush=True)
-    folder, number = LabFolder(), first_round
-    try:
-        with ExitStack() as stack:
-            cluster = stack.enter_context(kafka_cluster(BROKERS, start=False, folder=folder.path, chroot=CHROOT))
-            controller = StewardController(cluster.zookeeper_connect, folder.path)
-            stack.callback(controller.close)
-            controller.start()
-            cluster.start_brokers()
-            running = Soak(cluster, controller, seed, snapshot.take(cluster))
-            until = time.monotonic() + minutes * 60
+    number = first_round
+    with ExitStack() as stack:
+        folder = stack.enter_context(lab_folder())
+        cluster = stack.enter_context(kafka_cluster(BROKERS, start=False, folder=folder, chroot=CHROOT))
+        controller = StewardController(cluster.zookeeper_connect, folder)
+        stack.callback(controller.close)
+        controller.start()
+        cluster.start_brokers()
+        running = Soak(cluster, controller, seed, snapshot.take(cluster))
+        until = time.monotonic() + minutes * 60
+        try:
             while time.monotonic() < until:
                 print(f"round {number}: {running.round(number)}", flush=True)
                 number += 1
-    except (BrokenError, LabError, AssertionError) as broken:
-        # The logs say more than any message could.
-        os.environ["KAFKA_STEWARD_KEEP"] = "1"
-        print(f"BROKEN in round {number} of seed {seed}: {broken}\nlogs: {folder.path}", flush=True)
-        return 1
-    finally:
-        folder.remove()
+        except (BrokenError, LabError, AssertionError) as broken:
+            print(f"BROKEN in round {number} of seed {seed}: {broken}", *running.story, sep="\n  ")
+            print(f"logs: {keep_logs(folder)}", flush=True)
+            return 1
     print(f"{number - first_round} rounds of seed {seed}, nothing broken")
     return 0
+
+
+def keep_logs(folder: Path) -> Path:
+    """Copy what all processes wrote to a folder that nobody sweeps away: it says more than any message could."""
+    kept = Path(tempfile.mkdtemp(prefix="kafka-steward-soak-"))
+    for log in folder.glob("*.log"):
+        shutil.copy(log, kept)
+    return kept
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -56,6 +56,7 @@ class Administrator:
         self._cluster = cluster
         self._source = source
         self._prefix = f"soak-{round_number}"
+        self.asked: list[str] = []
         self._made = 0
         self._touched: set[str] = set()
 
@@ -68,9 +69,9 @@ class Administrator:
         return AdminClient(settings, logger=QUIET)
 
     def ask(self, now: Snapshot, load: str) -> str:
-        """Ask for one thing, drawn; `load` is the topic that is written to, which may move and is never deleted."""
+        """Ask for one thing, drawn, and return it with its details; `load` is the topic that is written to, which may move and is never deleted."""
         free = sorted(name for name in now.topics if name.startswith("soak-") and name not in self._touched)
-        kinds: list[Callable[[], str]] = []
+        kinds: list[Callable[[], tuple[str, str]]] = []
         if len(now.topics) < MAX_TOPICS:
             kinds += [self._create] * 2
         if free:
@@ -79,9 +80,11 @@ class Administrator:
         if load not in self._touched:
             kinds += [lambda: self._move(now, load)] * 2
         kinds.append(self._elect)
-        return self._source.choice(kinds)()
+        words, details = self._source.choice(kinds)()
+        self.asked.append(words)
+        return f"{words} {details}".rstrip()
 
-    def _create(self) -> str:
+    def _create(self) -> tuple[str, str]:
         name = f"{self._prefix}-{self._made}"
         self._made += 1
         self._touched.add(name)
@@ -90,9 +93,9 @@ class Administrator:
         answer = self._insist(lambda admin: admin.create_topics([new])[name], KafkaError.TOPIC_ALREADY_EXISTS)
         if answer is Answer.DONE:
             self.wanted.present.add(name)
-        return f"create {name}: {answer.value}"
+        return f"create {name}: {answer.value}", ""
 
-    def _delete(self, name: str) -> str:
+    def _delete(self, name: str) -> tuple[str, str]:
         self._touched.add(name)
         self.wanted.present.discard(name)
         answer = self._insist(
@@ -101,22 +104,22 @@ class Administrator:
         )
         if answer is Answer.DONE:
             self.wanted.absent.add(name)
-        return f"delete {name}: {answer.value}"
+        return f"delete {name}: {answer.value}", ""
 
-    def _grow(self, now: Snapshot, name: str) -> str:
+    def _grow(self, now: Snapshot, name: str) -> tuple[str, str]:
         self._touched.add(name)
         total = len(now.topics[name].replicas) + 1
         answer = self._insist(
             lambda admin: admin.create_partitions([NewPartitions(name, total)])[name],
             KafkaError.INVALID_PARTITIONS,
         )
-        return f"grow {name}: {answer.value}"
+        return f"grow {name}: {answer.value}", ""
 
-    def _elect(self) -> str:
+    def _elect(self) -> tuple[str, str]:
         answer = self._insist(lambda admin: admin.elect_leaders(ElectionType.PREFERRED))
-        return f"elect preferred leaders: {answer.value}"
+        return f"elect preferred leaders: {answer.value}", ""
 
-    def _move(self, now: Snapshot, name: str) -> str:
+    def _move(self, now: Snapshot, name: str) -> tuple[str, str]:
         self._touched.add(name)
         origin = now.topics[name].replicas
         brokers = sorted(self._cluster.brokers)
@@ -124,13 +127,14 @@ class Administrator:
         cancelled = self._source.random() < 0.3
         answer = self._reassign({TopicPartition(name, p): list(replicas) for p, replicas in target.items()})
         self._promise(name, origin, target, answer)
-        words = f"move {name}: {answer.value}"
+        words, details = f"move {name}: {answer.value}", f"from {origin} to {target}"
         if not cancelled or answer is not Answer.DONE:
-            return words
+            return words, details
         # What had ended already cannot be cancelled: that is an answer for each partition, and either end is right.
         answer = self._reassign(dict.fromkeys(TopicPartition(name, p) for p in target))
-        self._promise(name, origin, target, Answer.UNKNOWN)
-        return f"{words}, cancel: {answer.value}"
+        back = {p: cancelled_to(replicas, target[p]) for p, replicas in origin.items()}
+        self._promise(name, back, target, Answer.UNKNOWN)
+        return f"{words}, cancel: {answer.value}", details
 
     def _promise(self, name: str, origin: dict[int, Replicas], target: dict[int, Replicas], answer: Answer) -> None:
         for partition, replicas in target.items():
@@ -178,3 +182,12 @@ class Administrator:
             else:
                 return Answer.DONE
         return Answer.UNKNOWN
+
+
+def cancelled_to(origin: Replicas, target: Replicas) -> Replicas:
+    """Return where a cancelled move ends: the origin, in the order in which the union lists it, target first, as Kafka does.
+
+    >>> cancelled_to((3, 4, 2), (1, 3, 2))
+    (3, 2, 4)
+    """
+    return (*(replica for replica in target if replica in origin), *(r for r in origin if r not in target))

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from bench.soaking.invariants import Wanted, always, once_quiet
+from bench.soaking.requests import cancelled_to
 from bench.soaking.snapshot import Snapshot, State, Topic
 
 OURS = 1000
@@ -81,3 +82,9 @@ def test_promises_are_kept() -> None:
     assert [] == list(once_quiet(QUIET, kept, OURS))
     for wanted in broken:
         assert 1 == len(list(once_quiet(QUIET, wanted, OURS)))
+
+
+def test_a_cancelled_move_ends_on_its_origin_in_the_order_of_the_union() -> None:
+    """KafkaController, ReplicaAssignment.originReplicas: the union less what was added; the old order is not kept."""
+    assert (3, 2, 4) == cancelled_to(origin=(3, 4, 2), target=(1, 3, 2))
+    assert (1, 2, 3) == cancelled_to(origin=(1, 2, 3), target=(1, 2, 3))
