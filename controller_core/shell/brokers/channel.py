@@ -10,19 +10,20 @@ Leaves out what the requests say, and what answers mean.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.failures import CodecError
-from kafka_wire.net.failures import ConnectionFailed
+from kafka_wire.net.failures import ConnectionFailed, UnsupportedVersion
 from kafka_wire.net.node import Node
 
 log = logging.getLogger(__name__)
 
 MAX_QUEUED = 10_000
-"""Requests that may wait for one broker. A broker that lets so many pile up is told everything anew instead."""
+"""Requests that may wait for one broker. A broker that lets so many pile up is told everything anew instead. What cannot be told
+anew stays; where that alone is more, the limit is twice as much."""
 REQUEST_TIMEOUT_MS = 30_000
 """Kafka's own time-out of a controller's requests (request.timeout.ms); a broker that stops a large partition may need it."""
 PAUSE_S = 0.1
@@ -38,19 +39,22 @@ class Request:
     broker: int
     key: ApiKey
     body: Body
+    settled: asyncio.Event
+    """Set when it was answered, given up or dropped."""
 
 
 class Channel:
     """The queue of one life of one broker. Needs a running event loop."""
 
-    def __init__(self, broker: int, node: Node, answered: Answered) -> None:
+    def __init__(self, broker: int, node: Node, answered: Answered, waiting: Iterable[Request] = ()) -> None:
+        """Begin with `waiting`, requests of another channel that go on by this one."""
         self.broker = broker
         self._node = node
         self._answered = answered
-        self._queue: deque[Request] = deque()
+        self._queue: deque[Request] = deque(waiting)
+        self._limit = MAX_QUEUED
         self._wake = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._given_up: set[ApiKey] = set()
         self._worker = asyncio.create_task(self._work(), name=f"channel to broker {broker}")
 
     @property
@@ -61,43 +65,57 @@ class Channel:
     @property
     def is_full(self) -> bool:
         """Whether the broker is to be told everything anew instead of one thing more."""
-        return len(self._queue) >= MAX_QUEUED
+        return len(self._queue) >= self._limit
 
     def put(self, key: ApiKey, body: Body) -> None:
         """Add a request behind the others."""
-        self._queue.append(Request(self.broker, key, body))
-        self._idle.clear()
+        self._queue.append(Request(self.broker, key, body, asyncio.Event()))
         self._wake.set()
 
-    def keep_only(self, key: ApiKey) -> None:
-        """Drop what waits, but for the request under way and those of one kind."""
-        kept = [request for place, request in enumerate(self._queue) if place == 0 or request.key is key]
-        self._queue.clear()
-        self._queue.extend(kept)
+    def keep_only(self, is_kept: Callable[[Request], bool]) -> None:
+        """Drop what waits, but for the request under way and those that are to be kept."""
+        waiting, self._queue = self._queue, deque()
+        for place, request in enumerate(waiting):
+            if place == 0 or is_kept(request):
+                self._queue.append(request)
+            else:
+                request.settled.set()
+        self._limit = max(MAX_QUEUED, 2 * len(self._queue))
 
-    async def idle(self) -> None:
-        """Wait until nothing waits."""
-        await self._idle.wait()
+    @property
+    def waiting(self) -> tuple[Request, ...]:
+        """What waits, in order."""
+        return tuple(self._queue)
+
+    def detach(self) -> tuple[Request, ...]:
+        """Send nothing more, and return what waits; the one under way may have been taken, and has to be sent again."""
+        self._worker.cancel()
+        waiting, self._queue = tuple(self._queue), deque()
+        return waiting
 
     async def close(self) -> None:
         """Drop what waits."""
-        self._worker.cancel()
+        for request in self.detach():
+            request.settled.set()
         await asyncio.gather(self._worker, return_exceptions=True)
-        self._queue.clear()
-        self._idle.set()
         await self._node.close()
 
     async def _work(self) -> None:
         while True:
             while not self._queue:
-                self._idle.set()
                 self._wake.clear()
                 await self._wake.wait()
             request = self._queue[0]
-            answer = await self._send(request)
+            try:
+                answer = await self._send(request)
+                if answer is not None:
+                    self._answered(request, answer)
+            except Exception as error:
+                # What is wrong with one request must not end a broker's channel.
+                extra = {"broker": self.broker, "api": request.key.name}
+                log.error("unexpected failure on a request to broker", exc_info=error, extra=extra)
             self._queue.popleft()
-            if answer is not None:
-                self._answered(request, answer)
+            request.settled.set()
 
     async def _send(self, request: Request) -> Body | None:
         """Send one request until it is answered. None: no answer will ever be understood."""
@@ -113,9 +131,13 @@ class Channel:
                         extra={"broker": self.broker, "api": request.key.name, "why": str(error)},
                     )
                 await asyncio.sleep(PAUSE_S)
-            except CodecError as error:
-                log.error(
-                    "request to broker given up",
-                    extra={"broker": self.broker, "api": request.key.name, "why": str(error)},
-                )
+            except (CodecError, UnsupportedVersion) as error:
+                self._give_up(request, error)
                 return None
+
+    def _give_up(self, request: Request, error: Exception) -> None:
+        """Say once for each kind of request that this broker cannot be told: it is too old, or we are wrong."""
+        level = logging.DEBUG if request.key in self._given_up else logging.ERROR
+        self._given_up.add(request.key)
+        extra = {"broker": self.broker, "api": request.key.name, "why": str(error)}
+        log.log(level, "request to broker given up, as will be others of its kind", extra=extra)

@@ -9,13 +9,19 @@ import ssl
 from collections.abc import Callable, Iterable
 
 from controller_core.cluster.propagation import full_metadata, lead_or_follow
-from controller_core.model.broker import Broker
+from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import StopReplicaAnswered
 from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
 from controller_core.shell.brokers.answers import Verdict, meaning_of
 from controller_core.shell.brokers.channel import Channel, Request
-from controller_core.shell.brokers.requests import OwnAddress, leader_and_isr, stop_replica, update_metadata
+from controller_core.shell.brokers.requests import (
+    OwnAddress,
+    is_told_anew,
+    leader_and_isr,
+    stop_replica,
+    update_metadata,
+)
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.node import Node, NodeSettings
@@ -42,13 +48,16 @@ class Channels:
         self._settings = NodeSettings(client_id=f"steward-controller-{cluster.controller_id}", ssl=tls)
         self._channels: dict[int, tuple[Broker, Channel]] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self._complained_of: set[tuple[int, int]] = set()
 
     def follow(self) -> None:
         """Open channels to brokers that came, and close those of brokers that left or live anew."""
-        for broker_id, (broker, _) in list(self._channels.items()):
+        for broker_id, (broker, channel) in list(self._channels.items()):
             now = self._cluster.brokers.get(broker_id)
-            if now is None or now.epoch != broker.epoch or now.endpoints != broker.endpoints:
+            if now is None or now.epoch != broker.epoch:
                 self._drop(broker_id)
+            elif self._endpoint(now) != self._endpoint(broker):
+                self._move(now, channel)
         for broker in self._cluster.brokers.values():
             if broker.id not in self._channels:
                 self._open(broker)
@@ -69,9 +78,11 @@ class Channels:
 
     async def idle(self, timeout_ms: int) -> bool:
         """Wait until every broker answered what it was sent so far; False when time is up first."""
+        sent = [request for _, channel in self._channels.values() for request in channel.waiting]
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                await asyncio.gather(*(channel.idle() for _, channel in self._channels.values()))
+                for request in sent:
+                    await request.settled.wait()
         except TimeoutError:
             return False
         return True
@@ -86,16 +97,32 @@ class Channels:
             self._drop(broker_id)
         await asyncio.gather(*self._closing, return_exceptions=True)
 
-    def _open(self, broker: Broker) -> None:
-        endpoint = broker.endpoint(self._own.inter_broker_listener)
+    def _endpoint(self, broker: Broker) -> Endpoint | None:
+        return broker.endpoint(self._own.inter_broker_listener)
+
+    def _open(self, broker: Broker, waiting: Iterable[Request] = ()) -> None:
+        endpoint = self._endpoint(broker)
         if endpoint is None:
+            self._complain(broker)
+            return
+        node = Node(endpoint.host, endpoint.port, self._settings)
+        self._channels[broker.id] = (broker, Channel(broker.id, node, self._on_answer, waiting))
+
+    def _move(self, broker: Broker, channel: Channel) -> None:
+        """Go on under another address: the same life of a broker is not told again what waits for it."""
+        waiting = channel.detach() if self._endpoint(broker) is not None else ()
+        self._drop(broker.id)
+        if waiting:
+            self._open(broker, waiting)
+
+    def _complain(self, broker: Broker) -> None:
+        """Say once for each life of a broker that it cannot be reached."""
+        if (broker.id, broker.epoch) not in self._complained_of:
+            self._complained_of.add((broker.id, broker.epoch))
             log.error(
                 "broker cannot be told anything: it does not have the inter-broker listener",
                 extra={"broker": broker.id, "listener": self._own.inter_broker_listener},
             )
-            return
-        node = Node(endpoint.host, endpoint.port, self._settings)
-        self._channels[broker.id] = (broker, Channel(broker.id, node, self._on_answer))
 
     def _drop(self, broker_id: int) -> None:
         _, channel = self._channels.pop(broker_id)
@@ -113,9 +140,9 @@ class Channels:
         channel.put(key, self._body(broker, body))
 
     def _tell_anew(self, broker: Broker, channel: Channel) -> None:
-        """Replace what waits by the present state; what asks to delete is kept, since nothing else says it."""
+        """Replace what waits by the present state; what speaks of topics that are no more is kept: nothing else says it."""
         log.warning("a broker lags too far behind and is told everything anew", extra={"broker": broker.id})
-        channel.keep_only(ApiKey.STOP_REPLICA)
+        channel.keep_only(lambda request: not is_told_anew(request.key, request.body))
         metadata = full_metadata(self._cluster, (broker.id,))
         channel.put(ApiKey.UPDATE_METADATA, self._body(broker, update_metadata(self._cluster, metadata, self._own)))
         hosted = lead_or_follow(self._cluster, broker.id, metadata.rows)

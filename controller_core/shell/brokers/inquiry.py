@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from controller_core.shell.active import Defaults
 from kafka_wire.api import ApiKey
-from kafka_wire.codec import CodecError
+from kafka_wire.codec import Body, CodecError
 from kafka_wire.errors import ErrorCode
-from kafka_wire.net.failures import ConnectionFailed
+from kafka_wire.net.failures import ConnectionFailed, UnsupportedVersion
 from kafka_wire.net.node import Node, NodeSettings
 
 TIMEOUT_MS = 5_000
@@ -42,16 +42,21 @@ async def inquire(broker: int, host: str, port: int) -> BrokerSettings:
     resource = {"resource_type": BROKER_RESOURCE, "resource_name": str(broker), "configuration_keys": keys}
     try:
         answer = await node.call(ApiKey.DESCRIBE_CONFIGS, {"resources": [resource]}, timeout_ms=TIMEOUT_MS)
-    except (ConnectionFailed, CodecError) as error:
+    except (ConnectionFailed, CodecError, UnsupportedVersion) as error:
         raise InquiryError(f"broker {broker}: {error}") from error
     finally:
         await node.close()
-    result = answer["results"][0]
-    if result["error_code"] != ErrorCode.NONE:
-        raise InquiryError(f"broker {broker}: {ErrorCode(result['error_code']).name} {result['error_message']}")
-    told = {config["name"]: config["value"] for config in result["configs"]}
     try:
-        defaults = Defaults(int(told[PARTITIONS]), int(told[REPLICATION_FACTOR]), told[DELETE_TOPICS] == "true")
-        return BrokerSettings(defaults, int(told[RESERVED_MAX_ID]))
+        return _settings(answer)
     except (KeyError, TypeError, ValueError) as error:
-        raise InquiryError(f"broker {broker} left out a setting: {error!r}") from error
+        raise InquiryError(f"broker {broker} did not tell its settings: {error!r}") from error
+
+
+def _settings(answer: Body) -> BrokerSettings:
+    """Read an answer. Raises ValueError, TypeError or KeyError for what is not there."""
+    (result,) = answer["results"]
+    if result["error_code"] != ErrorCode.NONE:
+        raise ValueError(f"error code {result['error_code']}, {result['error_message']}")
+    told = {config["name"]: config["value"] for config in result["configs"]}
+    defaults = Defaults(int(told[PARTITIONS]), int(told[REPLICATION_FACTOR]), told[DELETE_TOPICS] == "true")
+    return BrokerSettings(defaults, int(told[RESERVED_MAX_ID]))

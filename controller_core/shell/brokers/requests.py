@@ -16,6 +16,7 @@ from controller_core.model.cluster import Cluster, Topic
 from controller_core.model.columns import IntArray, unpad_all
 from controller_core.model.ids import LEADER_DURING_DELETE, NO_EPOCH, TopicPartition
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata, SendStopReplica
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 
 SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
@@ -30,8 +31,8 @@ class OwnAddress:
     endpoints: tuple[Endpoint, ...]
     inter_broker_listener: str
     rack: str | None = None
-    """None: the rack of the broker with the lowest id, where the brokers have racks. Without one, brokers refuse to create
-    topics by themselves ("Not all brokers have rack information")."""
+    """Only told where the brokers have racks; None: that of the broker with the lowest id. Where some of all that are listed
+    have a rack and some have none, brokers refuse to create topics by themselves ("Not all brokers have rack information")."""
 
 
 def leader_and_isr(cluster: Cluster, send: SendLeaderAndIsr, own: OwnAddress) -> Body:
@@ -123,7 +124,8 @@ def stop_replica(cluster: Cluster, send: SendStopReplica) -> Body:
 def known_brokers(cluster: Cluster, own: OwnAddress) -> Sequence[Broker]:
     """List the registered brokers, and the controller as one more."""
     brokers = [cluster.brokers[broker_id] for broker_id in sorted(cluster.brokers)]
-    rack = own.rack or next((broker.rack for broker in brokers if broker.rack is not None), None)
+    racks = [broker.rack for broker in brokers if broker.rack is not None]
+    rack = own.rack or racks[0] if racks else None
     return [*brokers, Broker(cluster.controller_id, NO_EPOCH, own.endpoints, rack)]
 
 
@@ -160,3 +162,14 @@ def stopped_partitions(body: Body) -> tuple[TopicPartition, ...]:
         for state in topic["partition_states"]
         if state["delete_partition"]
     )
+
+
+def is_told_anew(key: ApiKey, body: Body) -> bool:
+    """Whether a broker that is told the present state hears of what a request says; not so of topics that are no more."""
+    if key is ApiKey.UPDATE_METADATA:
+        return all(
+            state["leader"] != LEADER_DURING_DELETE
+            for topic in body["topic_states"]
+            for state in topic["partition_states"]
+        )
+    return key is not ApiKey.STOP_REPLICA

@@ -1,0 +1,102 @@
+"""A broker on a real socket that takes a controller's requests, remembers them, and answers as it is told."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.net.server import CloseConnection, Peer, Server, ServerLimits, serve
+
+RANGES: Mapping[ApiKey, tuple[int, int]] = {
+    ApiKey.API_VERSIONS: (0, 4),
+    ApiKey.LEADER_AND_ISR: (0, 7),
+    ApiKey.STOP_REPLICA: (0, 4),
+    ApiKey.UPDATE_METADATA: (0, 8),
+    ApiKey.DESCRIBE_CONFIGS: (1, 4),
+}
+"""What Kafka 3.9 serves."""
+
+React = Callable[[ApiKey, Body], Awaitable[Body | None]]
+
+
+class FakeBroker:
+    """Answers everything with no error, unless `react` says something else.
+
+    `react` may answer with a body, hang, raise CloseConnection, or leave the usual answer to us (None).
+    """
+
+    def __init__(self) -> None:
+        self.ranges = dict(RANGES)
+        self.taken: list[tuple[ApiKey, Body]] = []
+        self.versions: dict[ApiKey, int] = {}
+        self.react: React | None = None
+        self.connections: set[Peer] = set()
+        self._arrived = asyncio.Condition()
+        self._server: Server | None = None
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        assert self._server is not None
+        return self._server.port
+
+    @property
+    def keys(self) -> list[ApiKey]:
+        """The kinds of requests that it took, in order."""
+        return [key for key, _ in self.taken]
+
+    async def start(self, port: int = 0) -> "FakeBroker":
+        """Listen on loopback."""
+        self._server = await serve(self._handle, "127.0.0.1", port, limits=ServerLimits(grace_ms=1))
+        return self
+
+    async def close(self) -> None:
+        """Die."""
+        if self._server is not None:
+            await self._server.close(grace_ms=1)
+            self._server = None
+
+    async def until(self, count: int) -> list[ApiKey]:
+        """Wait until it took so many requests."""
+        async with self._arrived:
+            await self._arrived.wait_for(lambda: len(self.taken) >= count)
+        return self.keys
+
+    async def _handle(self, peer: Peer, frame: bytes) -> bytes | None:
+        header, body = codec.decode_request(frame)
+        key, version = ApiKey(header.api_key), header.api_version
+        self.connections.add(peer)
+        if key is ApiKey.API_VERSIONS:
+            ranges = [
+                {"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in self.ranges.items()
+            ]
+            answer: Body = {"api_keys": ranges}
+        else:
+            self.versions[key] = version
+            async with self._arrived:
+                self.taken.append((key, body))
+                self._arrived.notify_all()
+            answer = (await self.react(key, body) if self.react else None) or {}
+        return codec.encode_response(key, version, header.correlation_id, answer)
+
+
+async def hang(_key: ApiKey, _body: Body) -> Body | None:
+    """Never answer."""
+    await asyncio.Event().wait()
+    return None
+
+
+async def hang_up(_key: ApiKey, _body: Body) -> Body | None:
+    """Take the request and break the connection."""
+    raise CloseConnection("as the test wants it")
+
+
+def refuse_once(error_code: int) -> React:
+    """Refuse the first request as a whole."""
+    left = [error_code]
+
+    async def react(_key: ApiKey, _body: Body) -> Body | None:
+        return {"error_code": left.pop()} if left else None
+
+    return react

@@ -1,0 +1,124 @@
+"""What brokers' answers mean. Sources: wire-facts, gotchas 6 to 8; ReplicaManager's errors."""
+
+from typing import Any
+
+import pytest
+
+from controller_core.model.events import StopReplicaAnswered
+from controller_core.model.ids import TopicPartition
+from controller_core.shell.brokers.answers import Verdict, meaning_of
+from kafka_wire import codec
+from kafka_wire.api import CALLED, ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+
+A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
+DELETE: Body = {
+    "topic_states": [
+        {
+            "topic_name": "a",
+            "partition_states": [
+                {"partition_index": number, "leader_epoch": 3, "delete_partition": True} for number in (0, 1)
+            ],
+        }
+    ]
+}
+
+
+def answer(key: ApiKey, version: int, body: Body) -> Body:
+    """An answer as it comes from the wire: every field that any version has is there."""
+    name = key.message + "Response"
+    return codec.decode(name, version, codec.encode(name, version, body))
+
+
+def errors(*found: tuple[int, int]) -> list[dict[str, Any]]:
+    """Partition errors of a StopReplica answer."""
+    return [{"topic_name": "a", "partition_index": index, "error_code": code} for index, code in found]
+
+
+@pytest.mark.parametrize("key", [ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA, ApiKey.STOP_REPLICA])
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [
+        (ErrorCode.NONE, Verdict.TAKEN),
+        (ErrorCode.STALE_CONTROLLER_EPOCH, Verdict.STALE_CONTROLLER),
+        (ErrorCode.STALE_BROKER_EPOCH, Verdict.STALE_BROKER),
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, Verdict.FAILED),
+        (32_000, Verdict.FAILED),
+    ],
+)
+def test_the_error_of_the_whole_answer_is_the_verdict(key: ApiKey, code: int, verdict: Verdict) -> None:
+    """Wire-facts: the broker answers a stale controller epoch with 11 and a stale broker epoch with 77, at the top."""
+    for version in (CALLED[key].lowest, CALLED[key].highest):
+        assert verdict is meaning_of(1, key, {"topic_states": []}, answer(key, version, {"error_code": code})).verdict
+
+
+@pytest.mark.parametrize("version", [4, 5, 7])
+def test_a_partition_that_knows_the_leader_epoch_already_is_no_failure(version: int) -> None:
+    """Wire-facts, gotcha 6: per-partition 11 is normal when the leader epoch is what the broker has; it deposes nobody."""
+    found = [{"topic_name": "a", "partition_index": 0, "error_code": ErrorCode.STALE_CONTROLLER_EPOCH}]
+    body = {"partition_errors": found} if version < 5 else {"topics": [{"partition_errors": found[:0]}]}
+    if version >= 5:
+        body["topics"][0]["partition_errors"] = [{"partition_index": 0, "error_code": 11}]
+    meaning = meaning_of(1, ApiKey.LEADER_AND_ISR, {}, answer(ApiKey.LEADER_AND_ISR, version, body))
+
+    assert Verdict.TAKEN is meaning.verdict
+    assert () == meaning.failed
+
+
+@pytest.mark.parametrize("version", [4, 7])
+def test_a_partition_that_a_broker_cannot_take_on_is_named(version: int) -> None:
+    """Before version 5 by its topic's name, since then by its topic's id."""
+    flat = [{"topic_name": "a", "partition_index": 1, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}]
+    by_topic = [{"partition_errors": [{"partition_index": 1, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}]}]
+    body = {"partition_errors": flat} if version < 5 else {"topics": by_topic}
+    ((partition, error),) = meaning_of(
+        1, ApiKey.LEADER_AND_ISR, {}, answer(ApiKey.LEADER_AND_ISR, version, body)
+    ).failed
+
+    assert 1 == partition.partition
+    assert "KAFKA_STORAGE_ERROR" == error
+
+
+def test_deleted_replicas_are_an_event() -> None:
+    """A replica that the broker never had is deleted as well (UNKNOWN_TOPIC_OR_PARTITION)."""
+    found = answer(
+        ApiKey.STOP_REPLICA,
+        4,
+        {"partition_errors": errors((0, ErrorCode.NONE), (1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))},
+    )
+
+    assert StopReplicaAnswered(3, (A0, A1), {}) == meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event
+
+
+def test_replicas_that_could_not_be_deleted_are_named_with_their_error() -> None:
+    """Wire-facts, gotcha 8: the topic stays queued until every replica answered."""
+    found = answer(ApiKey.STOP_REPLICA, 4, {"partition_errors": errors((0, 56), (1, 32_000))})
+
+    expected = StopReplicaAnswered(3, (), {A0: "KAFKA_STORAGE_ERROR", A1: "error 32000"})
+    assert expected == meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event
+
+
+def test_a_refusal_of_the_whole_request_is_one_of_every_replica() -> None:
+    """Nothing was deleted."""
+    found = answer(ApiKey.STOP_REPLICA, 3, {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
+
+    expected = StopReplicaAnswered(3, (), dict.fromkeys((A0, A1), "CLUSTER_AUTHORIZATION_FAILED"))
+    assert expected == meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event
+
+
+@pytest.mark.parametrize("code", [ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.STALE_BROKER_EPOCH])
+def test_an_answer_to_somebody_elses_request_says_nothing_of_replicas(code: int) -> None:
+    """Another controller rules, or the broker lives anew: either will be told to delete again."""
+    assert (
+        meaning_of(3, ApiKey.STOP_REPLICA, DELETE, answer(ApiKey.STOP_REPLICA, 4, {"error_code": code})).event is None
+    )
+
+
+def test_a_stop_without_deletion_says_nothing_of_replicas() -> None:
+    """Controlled shutdown, and the first of the two that a deletion sends."""
+    request = {
+        "topic_states": [{"topic_name": "a", "partition_states": [{"partition_index": 0, "delete_partition": False}]}]
+    }
+
+    assert meaning_of(3, ApiKey.STOP_REPLICA, request, answer(ApiKey.STOP_REPLICA, 4, {})).event is None

@@ -1,0 +1,251 @@
+"""Bodies of the requests that a controller sends.
+
+Sources: wire-facts; ControllerChannelManager and ControllerBrokerRequestBatch; LeaderAndIsrRequest, UpdateMetadataRequest and
+StopReplicaRequest of Kafka 3.9.
+"""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from controller_core.cluster.transition import apply
+from controller_core.model.changes import ShutdownBegun
+from controller_core.model.cluster import Cluster
+from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
+from controller_core.model.sends import SendStopReplica
+from controller_core.shell.brokers.requests import (
+    OwnAddress,
+    is_told_anew,
+    leader_and_isr,
+    stop_replica,
+    stopped_partitions,
+    update_metadata,
+)
+from kafka_wire import codec
+from kafka_wire.api import CALLED, ApiKey
+from kafka_wire.codec import Body
+from tests.controller_core_shell.brokers.clusters import OWN, broker, cluster_of, lead, metadata
+from tests.controller_core_shell.zookeeper.vocabulary import read_change
+
+ORDERS = (
+    "topic orders id=7 0=1,2,3 1=2,3,1",
+    "known orders-0=1/4/1,2/6 orders-1=2/0/2,3,1/0",
+)
+MOVING = (*ORDERS, "move orders 0=2,3,4")
+NARROWED = (*MOVING, "states orders-0=1/5/1,2,3,4", "states orders-0=2/6/2,3,4/2,3,4")
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Brokers 1 to 4 and the topic orders."""
+    return cluster_of(broker(1), broker(2), broker(3), broker(4), changes=ORDERS)
+
+
+def partitions(body: Body) -> dict[int, Any]:
+    """The partitions of a body's only topic."""
+    (topic,) = body["topic_states"]
+    return {state["partition_index"]: state for state in topic["partition_states"]}
+
+
+def test_a_leader_and_isr_says_all_that_is_written_of_a_partition(cluster: Cluster) -> None:
+    """The state as it is, under the epoch of the controller that wrote it, its znode's version and the topic's id."""
+    body = leader_and_isr(cluster, lead(cluster, 2, "orders-0"), OWN)
+    state = {
+        "partition_index": 0,
+        "controller_epoch": 1,
+        "leader": 1,
+        "leader_epoch": 4,
+        "isr": [1, 2],
+        "partition_epoch": 6,
+        "replicas": [1, 2, 3],
+        "is_new": False,
+    }
+    assert {
+        "controller_id": 1000,
+        "controller_epoch": 9,
+        "topic_states": [{"topic_name": "orders", "topic_id": UUID(int=7), "partition_states": [state]}],
+        "live_leaders": [{"broker_id": 1, "host_name": "host1", "port": 9101}],
+    } == body
+
+
+def test_leaders_are_reached_by_the_inter_broker_listener_and_dead_ones_not_at_all(cluster: Cluster) -> None:
+    """Followers fetch by the inter-broker listener; nobody leads where the leader is -1."""
+    apply(cluster, read_change(cluster, "known orders-1=-1/1/3/1"))
+    body = leader_and_isr(cluster, lead(cluster, 3), OWN)
+    assert [1] == [leader["broker_id"] for leader in body["live_leaders"]]
+
+    apply(cluster, read_change(cluster, "known orders-1=9/1/9/1"))
+    assert [1] == [leader["broker_id"] for leader in leader_and_isr(cluster, lead(cluster, 3), OWN)["live_leaders"]]
+
+
+def test_partitions_stand_under_their_topics_and_new_ones_are_marked() -> None:
+    """A broker makes a log for a partition that is new to it even while one of its disks is away."""
+    cluster = cluster_of(broker(1), changes=[*ORDERS, "topic other 0=1", "known other-0=1/0/1/0"])
+    body = leader_and_isr(cluster, lead(cluster, 1, "orders-1", "other-0", "orders-0", new=["other-0"]), OWN)
+
+    told = {
+        (topic["topic_name"], state["partition_index"]): state["is_new"]
+        for topic in body["topic_states"]
+        for state in topic["partition_states"]
+    }
+    assert ["orders", "other"] == [topic["topic_name"] for topic in body["topic_states"]]
+    assert {("orders", 1): False, ("orders", 0): False, ("other", 0): True} == told
+
+
+def test_a_topic_without_an_id_has_the_zero_id() -> None:
+    """inter.broker.protocol.version below 2.8."""
+    cluster = cluster_of(broker(1), changes=["topic old 0=1", "known old-0=1/0/1/0"])
+
+    assert UUID(int=0) == leader_and_isr(cluster, lead(cluster, 1), OWN)["topic_states"][0]["topic_id"]
+    assert UUID(int=0) == update_metadata(cluster, metadata(cluster), OWN)["topic_states"][0]["topic_id"]
+
+
+def test_while_a_move_runs_replicas_are_told_of_it() -> None:
+    """KIP-455: the union, what is added and what is to be removed."""
+    cluster = cluster_of(broker(1), broker(2), changes=MOVING)
+    told = partitions(leader_and_isr(cluster, lead(cluster, 2), OWN))
+
+    assert ([2, 3, 4, 1], [4], [1]) == (
+        told[0]["replicas"],
+        told[0]["adding_replicas"],
+        told[0]["removing_replicas"],
+    )
+    assert "adding_replicas" not in told[1]
+
+
+def test_once_the_target_stands_alone_no_move_is_told_any_more() -> None:
+    """REMOVING: for brokers the move is over; only its end is not written yet."""
+    cluster = cluster_of(broker(1), broker(2), changes=NARROWED)
+    told = partitions(leader_and_isr(cluster, lead(cluster, 2), OWN))[0]
+
+    assert [2, 3, 4] == told["replicas"]
+    assert [] == told.get("adding_replicas", [])
+    assert [] == told.get("removing_replicas", [])
+    assert [2, 3, 4] == partitions(update_metadata(cluster, metadata(cluster), OWN))[0]["replicas"]
+
+
+def test_everybody_hears_who_leads_and_which_replicas_are_away(cluster: Cluster) -> None:
+    """A broker that is shutting down is away already (ControllerContext.isReplicaOnline)."""
+    apply(cluster, ShutdownBegun(3))
+    body = update_metadata(cluster, metadata(cluster, "orders-1"), OWN)
+    expected = {
+        "partition_index": 1,
+        "controller_epoch": 1,
+        "leader": 2,
+        "leader_epoch": 0,
+        "isr": [2, 3, 1],
+        "zk_version": 0,
+        "replicas": [2, 3, 1],
+        "offline_replicas": [3],
+    }
+    assert expected == partitions(body)[1]
+    assert [1, 2, 3, 4, 1000] == [live["id"] for live in body["live_brokers"]]
+
+
+def test_topics_that_are_being_deleted_are_told_with_a_leader_of_minus_two(cluster: Cluster) -> None:
+    """LeaderAndIsr.LeaderDuringDelete: clients then see no such topic."""
+    body = update_metadata(cluster, metadata(cluster, deleting=True), OWN)
+
+    assert {LEADER_DURING_DELETE} == {state["leader"] for state in partitions(body).values()}
+    assert [4, 0] == [state["leader_epoch"] for state in partitions(body).values()]
+
+
+def test_the_controller_is_listed_on_each_of_its_listeners(cluster: Cluster) -> None:
+    """Wire-facts, f to h2: that is how brokers and clients find it."""
+    *_, own = update_metadata(cluster, metadata(cluster), OWN)["live_brokers"]
+    first = update_metadata(cluster, metadata(cluster), OWN)["live_brokers"][0]
+
+    assert {
+        "id": 1000,
+        "rack": None,
+        "endpoints": [
+            {"host": "steward", "port": 9990, "listener": "CLIENT", "security_protocol": 0},
+            {"host": "steward", "port": 9991, "listener": "INTERNAL", "security_protocol": 0},
+        ],
+    } == own
+    assert [3, 0] == [endpoint["security_protocol"] for endpoint in first["endpoints"]]
+
+
+@pytest.mark.parametrize(
+    ("racks", "own_rack", "expected"),
+    [
+        pytest.param([None, None], None, None, id="no racks"),
+        pytest.param([None, None], "a", None, id="a rack of ours alone would stop auto-creation"),
+        pytest.param(["b", "c"], None, "b", id="that of the broker with the lowest id"),
+        pytest.param(["b", "c"], "a", "a", id="ours where brokers have some"),
+        pytest.param([None, "c"], None, "c", id="some have one"),
+    ],
+)
+def test_the_controller_has_a_rack_where_the_brokers_have_racks(
+    racks: list[str | None], own_rack: str | None, expected: str | None
+) -> None:
+    """AdminUtils: "Not all brokers have rack information" where only some of all that are listed have one."""
+    cluster = cluster_of(*(broker(number + 1, rack) for number, rack in enumerate(racks)))
+    own = OwnAddress(OWN.endpoints, "INTERNAL", own_rack)
+
+    assert expected == update_metadata(cluster, metadata(cluster), own)["live_brokers"][-1]["rack"]
+
+
+def stop(*, delete: bool) -> SendStopReplica:
+    """Stop two partitions of one topic and one of another."""
+    names = (TopicPartition("orders", 0), TopicPartition("other", 5), TopicPartition("orders", 1))
+    return SendStopReplica(3, names, (5, EPOCH_DURING_DELETE, 1), delete)
+
+
+def test_a_stop_replica_carries_an_epoch_for_each_partition(cluster: Cluster) -> None:
+    """A broker takes it under an epoch that is not below its own; -2 passes every check (EpochDuringDelete)."""
+    body = stop_replica(cluster, stop(delete=True))
+
+    assert (1000, 9) == (body["controller_id"], body["controller_epoch"])
+    assert [
+        ("orders", [(0, 5, True), (1, 1, True)]),
+        ("other", [(5, -2, True)]),
+    ] == [
+        (topic["topic_name"], [tuple(state.values()) for state in topic["partition_states"]])
+        for topic in body["topic_states"]
+    ]
+
+
+def test_what_a_stop_replica_asks_to_delete_is_read_from_it(cluster: Cluster) -> None:
+    """The answer does not say what was asked."""
+    assert (
+        TopicPartition("orders", 0),
+        TopicPartition("orders", 1),
+        TopicPartition("other", 5),
+    ) == stopped_partitions(stop_replica(cluster, stop(delete=True)))
+    assert () == stopped_partitions(stop_replica(cluster, stop(delete=False)))
+
+
+def test_only_topics_that_are_no_more_are_never_told_again(cluster: Cluster) -> None:
+    """What a broker that lags must hear all the same."""
+    state = metadata(cluster)
+    assert is_told_anew(ApiKey.LEADER_AND_ISR, leader_and_isr(cluster, lead(cluster, 1), OWN))
+    assert is_told_anew(ApiKey.UPDATE_METADATA, update_metadata(cluster, state, OWN))
+    assert not is_told_anew(ApiKey.UPDATE_METADATA, update_metadata(cluster, metadata(cluster, deleting=True), OWN))
+    assert not is_told_anew(ApiKey.STOP_REPLICA, stop_replica(cluster, stop(delete=False)))
+
+
+@pytest.mark.parametrize(
+    ("key", "version"),
+    [
+        (key, version)
+        for key in (ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA, ApiKey.STOP_REPLICA)
+        for version in range(CALLED[key].lowest, CALLED[key].highest + 1)
+    ],
+    ids=str,
+)
+def test_every_body_can_be_written_in_every_version_that_is_called(key: ApiKey, version: int) -> None:
+    """Wire-facts: ibp 2.6 takes LeaderAndIsr 4, UpdateMetadata 6 and StopReplica 3; moves, ids and racks are left out there."""
+    cluster = cluster_of(broker(1, "a"), broker(2, "b"), changes=MOVING)
+    bodies = {
+        ApiKey.LEADER_AND_ISR: leader_and_isr(cluster, lead(cluster, 2, new=["orders-0"]), OWN),
+        ApiKey.UPDATE_METADATA: update_metadata(cluster, metadata(cluster), OWN),
+        ApiKey.STOP_REPLICA: stop_replica(cluster, stop(delete=True)),
+    }
+    name = key.message + "Request"
+    written = {**bodies[key], "broker_epoch": 102}
+    read = codec.decode(name, version, codec.encode(name, version, written))
+
+    assert (1000, 9, 102) == (read["controller_id"], read["controller_epoch"], read["broker_epoch"])
+    assert [topic["topic_name"] for topic in written["topic_states"]] == [t["topic_name"] for t in read["topic_states"]]
