@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
+from controller_core.model.move import Move
 from controller_core.shell.zookeeper.presence import Place
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.tenure import load_cluster, make_parents, read_cluster_id
@@ -60,18 +62,30 @@ class World:
 
 def known(cluster: Cluster) -> list[str]:
     """Tell what a cluster is thought to be."""
-    lines = [f"broker {broker.id} epoch {broker.epoch} {broker.endpoints[0]}" for broker in cluster.brokers.values()]
+    lines = [broker_text(broker) for broker in cluster.brokers.values()]
     columns = cluster.columns
     for topic in cluster.topics.values():
         lines.append(f"topic {topic.name} id {topic.topic_id} version {topic.version}")
         for row in topic.rows.tolist():
             state = f"{columns.leader[row]}/{columns.leader_epoch[row]}/{joined(columns.isr_of(row))} version {columns.partition_epoch[row]}"
             told = "no state" if columns.partition_epoch[row] == NO_EPOCH else state
-            move = f", moving: {cluster.moves[row]}" if row in cluster.moves else ""
+            move = move_text(cluster.moves[row]) if row in cluster.moves else ""
             lines.append(f"  {columns.partition[row]}={joined(columns.replicas_of(row))} {told}{move}")
     lines += [f"to be deleted: {name}" for name in cluster.deletions]
     lines += [f"unclean leaders allowed: {name}" for name in sorted(cluster.unclean_topics)]
-    return [*lines, f"producer ids: {cluster.producer_ids}"]
+    return [*lines, f"producer ids to {cluster.producer_ids.block_end} version {cluster.producer_ids.version}"]
+
+
+def broker_text(broker: Broker) -> str:
+    """Tell a broker."""
+    (endpoint,) = broker.endpoints
+    where = f"{endpoint.listener} {endpoint.security_protocol} {endpoint.host}:{endpoint.port}"
+    return f"broker {broker.id} epoch {broker.epoch} {where}"
+
+
+def move_text(move: Move) -> str:
+    """Tell a move."""
+    return f", {move.stage.value}: to {joined(move.target)}, adding {joined(move.adding)}, removing {joined(move.removing)}"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
