@@ -56,12 +56,15 @@ class CheckedDriver(Driver):
                 self._check_removal(change.topic)
 
     def _check_election(self, change: PartitionStates, place: int) -> None:
-        """C7, C8, C9: who comes to lead, and when replicas are left behind."""
+        """C7, C8, C9: who comes to lead, who is in sync, and when replicas are left behind."""
         cluster, row = self.cluster, int(change.rows[place])
         name, columns, leader = cluster.name_of(row), cluster.columns, int(change.leader[place])
         isr_before, leader_before = set(columns.isr_of(row)), int(columns.leader[row])
         live = set(cluster.live_ids())
         is_first = columns.partition_epoch[row] == NO_EPOCH
+        isr = set(unpad(change.isr[place]))
+        assert isr - isr_before <= live, f"KIP-841: {name}'s ISR takes in {isr - isr_before}, not all of them live"
+        assert leader != NO_LEADER or isr == isr_before, f"{name} has no leader, and its ISR changes to {isr}"
         if leader not in {NO_LEADER, leader_before}:
             assert leader in live, f"C8: {name} is led by {leader}, which is not live"
         is_unclean = change.unclean is not None and bool(change.unclean[place])

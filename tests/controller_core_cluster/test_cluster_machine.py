@@ -8,42 +8,30 @@ their ISRs and acknowledge records; requests are late, writes are refused, contr
 """
 
 import os
-from collections.abc import Callable
-from dataclasses import replace
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from controller_core.cluster.failover import LOOK_AT_EVERYTHING
+from controller_core.cluster.producer_ids import ProducerIdBlock
 from controller_core.cluster.shutdown import Remaining
 from controller_core.model import events
-from controller_core.model.ids import NO_LEADER, TopicPartition
-from tests.controller_core_cluster.checked import CheckedDriver
-from tests.controller_core_cluster.driver import CONTROLLER, CrashError
-from tests.controller_core_cluster.fake_broker import FakeBroker
+from controller_core.model.ids import NO_LEADER
+from tests.controller_core_cluster.actors import MAX_BROKERS, Actors
+from tests.controller_core_cluster.driver import CONTROLLER
 
 IS_SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
-MAX_BROKERS = 5
 MAX_TOPICS = 2
 MAX_PARTITIONS = 4
-MAX_ROUNDS = 200
-"""Rounds of deliveries, answers and looks until everything must have come to its end."""
 
 BROKERS = st.integers(1, MAX_BROKERS)
 LISTS = st.lists(BROKERS, min_size=1, max_size=3, unique=True)
 CHOICES = st.integers(0, 1_000)
 
 
-class ClusterMachine(RuleBasedStateMachine):
+class ClusterMachine(Actors):
     """One cluster through all that may befall it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.driver = CheckedDriver()
-        self.driver.holds_messages = self.driver.holds_answers = True
-        self.topics = 0
-        self.wanted: dict[TopicPartition, frozenset[int]] = {}
 
     # Brokers.
 
@@ -130,10 +118,12 @@ class ClusterMachine(RuleBasedStateMachine):
             self.move(name, replicas, frozenset(replicas))
 
     @precondition(lambda self: self.driver.cluster.moves)
-    @rule(choice=CHOICES, wishes=LISTS)
-    def change_a_move(self, choice: int, wishes: list[int]) -> None:
+    @rule(choice=CHOICES, wishes=LISTS, is_part_of_origin=st.booleans())
+    def change_a_move(self, choice: int, wishes: list[int], is_part_of_origin: bool) -> None:
         """Somebody wants a partition elsewhere that is on its way already."""
         name, replicas = self.choose_moving(choice), self.live_ones(wishes)
+        if is_part_of_origin:
+            replicas = sorted(self.driver.origins[name] - {CONTROLLER})[: len(wishes)] or replicas
         self.move(name, replicas, frozenset(replicas))
 
     @precondition(lambda self: self.driver.cluster.moves)
@@ -149,6 +139,17 @@ class ClusterMachine(RuleBasedStateMachine):
         if (name := self.choose_partition(choice)) is not None:
             event = events.ElectLeaders(None if everything else (name,), unclean)
             self.act(lambda: self.driver.submit_unclean(event) if unclean else self.driver.submit(event))
+
+    @rule(broker_id=BROKERS)
+    def allocate_producer_ids(self, broker_id: int) -> None:
+        """KIP-730: no id is handed out twice."""
+        if broker_id not in self.driver.cluster.brokers:
+            return
+        event = events.AllocateProducerIds(broker_id, self.driver.brokers[broker_id].epoch)
+        block = self.act(lambda: self.driver.submit(event))
+        if isinstance(block, ProducerIdBlock):
+            assert block.first >= self.next_producer_id
+            self.next_producer_id = block.first + block.size
 
     # What brokers do.
 
@@ -237,145 +238,11 @@ class ClusterMachine(RuleBasedStateMachine):
         """C1 to C5, C12, and every acknowledged record is with the leader."""
         self.driver.check()
 
-    def teardown(self) -> None:
-        """All brokers are back and all is delivered and answered: everything comes to its end."""
-        self.driver.crash = None
-        self.driver.take_over()
-        self.driver.start(*range(1, MAX_BROKERS + 1))
-        for _ in range(MAX_ROUNDS):
-            self.deliver_all()
-            self.driver.answer()
-            self.look()
-            if not self.grow_isrs() and not self.driver.answers and not any(self.driver.queues.values()):
-                break
-        self.driver.check()
-        self.check_the_end()
-
-    # Helpers.
-
-    def check_the_end(self) -> None:
-        """Every partition online and in sync, every move where it was to be, every deletion done, no log forgotten."""
-        written = self.driver.written
-        assert [] == written.deletions
-        assert {} == self.driver.cluster.moves
-        assigned = {
-            TopicPartition(topic, partition): frozenset(replicas)
-            for topic, found in written.topics.items()
-            for partition, replicas in found.replicas.items()
-        }
-        assert all(not topic.adding and not topic.removing for topic in written.topics.values())
-        for name, replicas in assigned.items():
-            state = written.states[name]
-            assert state.leader != NO_LEADER, f"{name} is offline"
-            assert replicas == frozenset(state.isr), f"{name} is not in sync"
-            assert replicas == self.wanted.get(name, replicas), f"{name} is not where it was to be"
-            assert CONTROLLER not in replicas
-        for broker in self.driver.brokers.values():
-            forgotten = {name for name in broker.logs if broker.id not in assigned.get(name, ())}
-            assert all((broker.id, name) in self.driver.excused for name in forgotten), f"{broker.id} keeps {forgotten}"
-
-    def move(self, name: TopicPartition, target: list[int] | None, end: frozenset[int]) -> None:
-        """Ask for a move, and remember where it has to end. A caller that got no answer looks where it is."""
-        answers = self.act(lambda: self.driver.reassign({f"{name.topic}-{name.partition}": target}))
-        if isinstance(answers, dict):
-            if None in answers.values():
-                self.wanted[name] = end
-            return
-        written = self.driver.written.topics[name.topic]
-        removing = written.removing.get(name.partition, ())
-        self.wanted[name] = frozenset(written.replicas[name.partition]) - frozenset(removing)
-
-    def act(self, doing: Callable[[], object]) -> object:
-        """Do something; should the controller die in it, another takes over."""
-        try:
-            return doing()
-        except CrashError:
-            self.driver.take_over()
-            return None
-
-    def look(self) -> None:
-        """The shell's tick."""
-        for event in LOOK_AT_EVERYTHING:
-            self.driver.submit(event)
-
-    def grow_isrs(self) -> bool:
-        """Every leader takes in the followers that it lacks; whether any did."""
-        grew = False
-        for leader, name in self.led():
-            told = leader.states.get(name)
-            if told is None or not leader.leads(name):
-                continue  # An earlier wish brought a move to its end, or the controller died.
-            isr = [*told.isr, *sorted(self.followers(leader, name) - set(told.isr))]
-            if len(isr) > len(told.isr) or name in leader.pending:
-                self.wish_isr(leader, name, isr, by_itself=False)
-                grew |= leader.states.get(name, told).isr != told.isr
-        return grew
-
-    def wish_isr(self, leader: FakeBroker, name: TopicPartition, isr: list[int], *, by_itself: bool) -> None:
-        """A leader wants another ISR; one whose answer it lacks it asks for again. Members of it have caught up."""
-        told = leader.states[name]
-        wanted = leader.pending.get(name, tuple(isr))
-        for broker_id in wanted:
-            if self.driver.brokers[broker_id].follows(name, leader):
-                self.driver.brokers[broker_id].logs[name] = leader.logs[name]
-        if by_itself and name not in leader.pending:
-            self.write_by_itself(leader, name, wanted)
-            return
-        wish = events.IsrChange(name, told.leader_epoch, wanted, told.partition_epoch)
-        self.act(lambda: self.driver.alter_partition(events.AlterPartition(leader.id, leader.epoch, (wish,))))
-
-    def write_by_itself(self, leader: FakeBroker, name: TopicPartition, isr: tuple[int, ...]) -> None:
-        """A leader writes its ISR to the znode, if that is as it knows it."""
-        state, told = self.driver.written.states.get(name), leader.states.get(name)
-        if state is None or told is None or not leader.leads(name) or name in leader.pending:
-            return
-        if (state.version, state.leader) == (told.partition_epoch, leader.id):
-            self.driver.write_isr(f"{name.topic}-{name.partition}", isr)
-            leader.states[name] = replace(told, isr=isr, partition_epoch=state.version + 1)
-
-    def followers(self, leader: FakeBroker, name: TopicPartition) -> set[int]:
-        """Brokers that fetch from a leader and may join its ISR."""
-        return {broker.id for broker in self.driver.brokers.values() if broker.follows(name, leader)}
-
-    def choose_topic(self, choice: int) -> str | None:
-        """Choose a topic that is known."""
-        names = sorted(self.driver.cluster.topics)
-        return names[choice % len(names)] if names else None
-
-    def choose_partition(self, choice: int) -> TopicPartition | None:
-        """Choose a partition that is known."""
-        rows = self.driver.cluster.columns.used().tolist()
-        names = sorted(map(self.driver.cluster.name_of, rows))
-        return names[choice % len(names)] if names else None
-
-    def choose_moving(self, choice: int) -> TopicPartition:
-        """Choose a partition that is on its way."""
-        names = sorted(map(self.driver.cluster.name_of, self.driver.cluster.moves))
-        return names[choice % len(names)]
-
-    def live_ones(self, wishes: list[int]) -> list[int]:
-        """Turn any brokers into live ones, if there are any."""
-        live = self.driver.cluster.live_ids()
-        return list(dict.fromkeys(live[wish % len(live)] for wish in wishes)) if live else wishes
-
-    def choose_led(self, choice: int) -> tuple[FakeBroker, TopicPartition] | None:
-        """Choose a broker and a partition that it takes itself to lead."""
-        led = self.led()
-        return led[choice % len(led)] if led else None
-
-    def led(self) -> list[tuple[FakeBroker, TopicPartition]]:
-        """List brokers with the partitions that they take themselves to lead."""
-        return [
-            (broker, name)
-            for broker in self.driver.brokers.values()
-            for name in sorted(broker.states)
-            if broker.leads(name)
-        ]
-
 
 ClusterMachine.TestCase.settings = (
     settings(max_examples=3_000, stateful_step_count=80, deadline=None)
     if IS_SOAK
-    else settings(max_examples=400, stateful_step_count=40, deadline=None, derandomize=True)
+    else settings(max_examples=250, stateful_step_count=40, deadline=None, derandomize=True)
 )
-TestCluster = ClusterMachine.TestCase
+# To make a failing example short takes longer than a test may take otherwise.
+TestCluster = pytest.mark.timeout(900)(ClusterMachine.TestCase)
