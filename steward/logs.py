@@ -31,7 +31,11 @@ class JsonFormatter(logging.Formatter):
         document |= {key: value for key, value in _extras(record).items() if key not in document}
         if record.exc_info:
             document["exception"] = self.formatException(record.exc_info)
-        return json.dumps(document, default=str, ensure_ascii=False)
+        try:
+            return json.dumps(document, default=str, ensure_ascii=False)
+        except (TypeError, ValueError):
+            # Keys that JSON does not have, or an object in itself: a line must come of it all the same.
+            return json.dumps({key: str(value) for key, value in document.items()}, ensure_ascii=False)
 
 
 class TextFormatter(logging.Formatter):

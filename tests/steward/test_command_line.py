@@ -1,0 +1,172 @@
+"""The command line: what is wrong is told in words with exit code 2, what is right reaches the process."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import steward.controller_command
+from controller_core.shell.settings import ControllerSettings, Listener
+from kafka_operator import run as operator_run
+from kafka_operator.settings import OperatorSettings
+from steward.main import app
+
+CONTROLLER = ("controller", "--zookeeper", "zk:2181/kafka", "--listener", "INTERNAL=10.0.0.1:9090")
+WRONG, RIGHT = 2, 0
+COLUMNS = {"COLUMNS": "500", "TERMINAL_WIDTH": "500"}
+"""So wide that no message is broken over lines."""
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """Commands set up the logs of the whole process."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[ControllerSettings | OperatorSettings]:
+    """What was started, instead of starting it."""
+    found: list[ControllerSettings | OperatorSettings] = []
+
+    def note(settings: ControllerSettings | OperatorSettings) -> int:
+        found.append(settings)
+        return RIGHT
+
+    monkeypatch.setattr(steward.controller_command, "run_controller", note)
+    monkeypatch.setattr(operator_run, "run", note)
+    for name in ("KUBECONFIG", "STEWARD_ZOOKEEPER", "STEWARD_LISTENERS"):
+        monkeypatch.delenv(name, raising=False)
+    return found
+
+
+def told(*arguments: str, **environment: str) -> tuple[int, str]:
+    """Run a command; returns its exit code and all that it said."""
+    result = CliRunner(env=COLUMNS | environment).invoke(app, list(arguments))
+    assert not isinstance(result.exception, Exception) or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("controller",), "Missing option '--zookeeper'"),
+        (("controller", "--zookeeper", "zk:2181"), "Missing option '--listener'"),
+        ((*CONTROLLER, "--listener", "CLIENT"), "listener 'CLIENT' is not NAME=HOST:PORT"),
+        ((*CONTROLLER, "--listener", "CLIENT=0.0.0.0:9092"), "say after a comma under which one it is reached"),
+        ((*CONTROLLER, "--listener", "internal=10.0.0.2:1"), "a listener is given twice: INTERNAL, INTERNAL"),
+        ((*CONTROLLER, "--inter-broker-listener", "OTHER"), "OTHER is none of the listeners INTERNAL"),
+        ((*CONTROLLER, "--zookeeper", "zk:port"), "'zk:port' in the connect string"),
+        ((*CONTROLLER, "--zookeeper", ""), "is not host:port"),
+        ((*CONTROLLER, "--id", "-1"), "Invalid value for '--id'"),
+        ((*CONTROLLER, "--id", "one"), "Invalid value for '--id'"),
+        ((*CONTROLLER, "--session-timeout-ms", "10"), "Invalid value for '--session-timeout-ms'"),
+        ((*CONTROLLER, "--metrics-port", "70000"), "Invalid value for '--metrics-port'"),
+        ((*CONTROLLER, "--log-level", "LOUD"), "Invalid value for --log-level: Unknown level: 'LOUD'"),
+        ((*CONTROLLER, "--log-format", "xml"), "Invalid value for '--log-format'"),
+        ((*CONTROLLER, "--nonsense"), "No such option"),
+        (("operator", "--log-level", "LOUD"), "Invalid value for --log-level: Unknown level: 'LOUD'"),
+        (("operator", "--resync-interval-s", "0"), "Invalid value for '--resync-interval-s'"),
+        (("operator", "--metrics-port", "-1"), "Invalid value for '--metrics-port'"),
+        (("broker",), "No such command 'broker'"),
+    ],
+    ids=lambda value: " ".join(value[-2:]) if isinstance(value, tuple) else "",
+)
+def test_what_is_wrong_is_told_before_anything_is_started(
+    started: list[ControllerSettings | OperatorSettings], arguments: tuple[str, ...], words: str
+) -> None:
+    """Errors tell what happened, to what, and what to do."""
+    code, output = told(*arguments)
+
+    assert words in output
+    assert WRONG == code
+    assert [] == started
+
+
+def test_the_least_that_has_to_be_said_brings_the_defaults(
+    started: list[ControllerSettings | OperatorSettings],
+) -> None:
+    """The first listener is the brokers' own; the id is reserved.broker.max.id's default."""
+    assert (RIGHT, "") == told(*CONTROLLER)
+
+    listener = Listener("INTERNAL", "10.0.0.1", 9090, "10.0.0.1", 9090)
+    assert [ControllerSettings("zk:2181/kafka", 1000, (listener,), "INTERNAL")] == started
+
+
+def test_all_that_can_be_said_reaches_the_process(started: list[ControllerSettings | OperatorSettings]) -> None:
+    """Names of listeners are compared as Kafka compares them."""
+    options = (
+        *("--listener", "client=0.0.0.0:9092,kafka.example:443", "--inter-broker-listener", "internal", "--id", "999"),
+        *("--session-timeout-ms", "3000", "--rack", "a", "--metrics-host", "0.0.0.0", "--metrics-port", "0"),
+        *("--log-format", "text", "--log-level", "debug"),
+    )
+    assert (RIGHT, "") == told(*CONTROLLER, *options)
+
+    internal = Listener("INTERNAL", "10.0.0.1", 9090, "10.0.0.1", 9090)
+    client = Listener("CLIENT", "0.0.0.0", 9092, "kafka.example", 443)
+    expected = ControllerSettings("zk:2181/kafka", 999, (internal, client), "INTERNAL", 3000, "a", "0.0.0.0", 0)
+    assert [expected] == started
+
+
+def test_every_option_can_be_an_environment_variable(started: list[ControllerSettings | OperatorSettings]) -> None:
+    """As a pod's manifest sets it; listeners stand side by side."""
+    code, output = told(
+        "controller",
+        STEWARD_ZOOKEEPER="zk:2181",
+        STEWARD_LISTENERS="INTERNAL=10.0.0.1:9090 CLIENT=0.0.0.0:9092,kafka.example:443",
+        STEWARD_INTER_BROKER_LISTENER="INTERNAL",
+        STEWARD_ID="7",
+        STEWARD_SESSION_TIMEOUT_MS="4000",
+        STEWARD_RACK="b",
+        STEWARD_METRICS_HOST="0.0.0.0",
+        STEWARD_METRICS_PORT="1234",
+        STEWARD_LOG_FORMAT="text",
+        STEWARD_LOG_LEVEL="WARNING",
+    )
+    assert (RIGHT, "") == (code, output)
+
+    internal = Listener("INTERNAL", "10.0.0.1", 9090, "10.0.0.1", 9090)
+    client = Listener("CLIENT", "0.0.0.0", 9092, "kafka.example", 443)
+    assert [ControllerSettings("zk:2181", 7, (internal, client), "INTERNAL", 4000, "b", "0.0.0.0", 1234)] == started
+
+
+def test_the_exit_code_is_that_of_the_process(
+    monkeypatch: pytest.MonkeyPatch, started: list[ControllerSettings | OperatorSettings]
+) -> None:
+    """So that a supervisor knows whether to start it again."""
+    monkeypatch.setattr(steward.controller_command, "run_controller", lambda _: 17)
+
+    assert 17 == told(*CONTROLLER)[0]
+    assert [] == started
+
+
+def test_the_operators_options_reach_it(started: list[ControllerSettings | OperatorSettings]) -> None:
+    """Namespaces may be repeated, or stand side by side in the environment."""
+    options = ("--context", "kind", "--namespace", "a", "--namespace", "b", "--resync-interval-s", "5")
+    assert (RIGHT, "") == told("operator", *options, "--metrics-port", "0", KUBECONFIG="/home/me/config")
+    assert (RIGHT, "") == told("operator", STEWARD_NAMESPACES="c d")
+
+    first, second = started
+    assert isinstance(first, OperatorSettings)
+    assert isinstance(second, OperatorSettings)
+    assert (("a", "b"), Path("/home/me/config"), "kind", 5.0) == (
+        first.namespaces,
+        first.kubeconfig,
+        first.context,
+        first.resync_interval_s,
+    )
+    assert (("c", "d"), None) == (second.namespaces, second.kubeconfig)
+
+
+@pytest.mark.parametrize("command", [(), ("controller",), ("operator",)])
+def test_help_is_there(command: tuple[str, ...]) -> None:
+    """Each option says what it is and how its environment variable is called."""
+    code, output = told(*command, "--help")
+
+    assert RIGHT == code
+    assert "Usage" in output

@@ -1,0 +1,124 @@
+"""Logs on stderr: JSON lines for machines, or one line of words for people."""
+
+import contextlib
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from steward.logs import JsonFormatter, LogFormat, TextFormatter, set_up_logs
+
+SECONDS = 1_700_000_000.123
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """These are the logs of the whole process."""
+    root, kazoo = logging.getLogger(), logging.getLogger("kazoo")
+    before = root.handlers[:], root.level, kazoo.level
+    yield
+    root.handlers[:] = before[0]
+    root.setLevel(before[1])
+    kazoo.setLevel(before[2])
+
+
+def record(message: str, *arguments: object, **extra: object) -> logging.LogRecord:
+    """A record of a certain moment."""
+    made = logging.getLogger("a.b").makeRecord("a.b", logging.INFO, "file", 1, message, arguments, None, extra=extra)
+    made.created, made.msecs = SECONDS, 123.0
+    return made
+
+
+def as_json(made: logging.LogRecord) -> dict[str, Any]:
+    """Write and read a record."""
+    line = JsonFormatter().format(made)
+    assert "\n" not in line
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def test_a_record_is_one_json_object_with_its_extras_as_fields() -> None:
+    """Time in UTC, to the millisecond."""
+    expected = {
+        "time": "2023-11-14T22:13:20.123Z",
+        "level": "INFO",
+        "logger": "a.b",
+        "message": "took 5 of 7",
+        "controller_epoch": 9,
+        "brokers": [1, 2],
+    }
+    assert expected == as_json(record("took %d of %d", 5, 7, controller_epoch=9, brokers=[1, 2]))
+
+
+def test_whatever_is_in_a_record_it_is_one_line() -> None:
+    """Bad input never breaks a log: line breaks, quotes, letters of any script, bytes, objects."""
+    found = as_json(record('a "b"\nc', name_of="Größe\u2028", raw=b"\x00", what={1}, none=None))
+
+    assert 'a "b"\nc' == found["message"]
+    assert ("Größe\u2028", "b'\\x00'", "{1}", None) == (found["name_of"], found["raw"], found["what"], found["none"])
+
+
+def test_what_json_does_not_have_does_not_break_a_line() -> None:
+    """A mapping by partition, or a list in itself: the line says what it can."""
+    endless: list[object] = []
+    endless.append(endless)
+
+    assert "{('orders', 0): 1}" == as_json(record("words", by={("orders", 0): 1}))["by"]
+    assert "[[...]]" == as_json(record("words", endless=endless))["endless"]
+
+
+def test_an_extra_cannot_stand_in_for_what_every_line_has() -> None:
+    """Nobody forges a time or a level."""
+    found = as_json(record("words", level="DEBUG", time="never"))
+
+    assert ("INFO", "2023-11-14T22:13:20.123Z") == (found["level"], found["time"])
+
+
+def failed() -> logging.LogRecord:
+    """A record with a traceback."""
+    made = record("unexpected failure", event="Heal")
+    with contextlib.suppress(ZeroDivisionError):
+        try:
+            _ = 1 / 0
+        finally:
+            made.exc_info = sys.exc_info()
+    return made
+
+
+def test_a_traceback_is_a_field_of_its_line() -> None:
+    """A machine keeps line and traceback together."""
+    found = as_json(failed())
+
+    assert found["exception"].startswith("Traceback (most recent call last)")
+    assert "ZeroDivisionError" in found["exception"]
+
+
+def test_text_is_for_people() -> None:
+    """Time, level, words, and `key=value`; a traceback below."""
+    line, *below = TextFormatter().format(failed()).splitlines()
+
+    assert line.endswith(".123 INFO    a.b: unexpected failure event=Heal")
+    assert "Traceback (most recent call last):" == below[0]
+
+
+@pytest.mark.parametrize("log_format", LogFormat)
+def test_all_logs_go_to_stderr(capsys: pytest.CaptureFixture[str], log_format: LogFormat) -> None:
+    """Of every logger, from the level on; kazoo's only when something is wrong."""
+    set_up_logs(log_format, "info")
+    logging.getLogger("any.where").info("told")
+    logging.getLogger("any.where").debug("not told")
+    logging.getLogger("kazoo.client").warning("not told")
+    out, err = capsys.readouterr()
+
+    assert "" == out
+    assert 1 == len(err.splitlines())
+    assert "told" in err
+
+
+def test_a_level_that_there_is_not_is_refused() -> None:
+    """In words that name it."""
+    with pytest.raises(ValueError, match="Unknown level: 'LOUD'"):
+        set_up_logs(LogFormat.JSON, "loud")
