@@ -11,14 +11,22 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kafka_zookeeper import paths
-from kafka_zookeeper.writes import ANY_VERSION, Committed, Delete, Operation, Refused, RefusedReason
+from kafka_zookeeper.writes import (
+    ANY_VERSION,
+    MAX_BATCH_OPERATIONS,
+    Committed,
+    Delete,
+    Operation,
+    Refused,
+    RefusedReason,
+)
 
 MAX_DEPTH = 8
 """Levels below a topic's znode: Kafka has three. Deeper ones are somebody's mistake, and the topic stays queued."""
 MAX_TRIES = 8
 """Times that a removal is read and tried anew, should someone write below the topic meanwhile."""
-MAX_DELETES = 500
-"""Deletes in one transaction: see `kafka_zookeeper.writes.MAX_BATCH_OPERATIONS`."""
+MAX_DELETES = MAX_BATCH_OPERATIONS - 1
+"""Deletes in one transaction: the fence comes in front."""
 
 
 class Transactor(Protocol):
