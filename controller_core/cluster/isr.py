@@ -56,18 +56,22 @@ def decide_alter_partition(cluster: Cluster, event: AlterPartition) -> Decision[
         return Decision(reply=failure)
     answers: dict[TopicPartition, Failure | PartitionAnswer] = {}
     states: list[NewState] = []
+    granted: list[int] = []
     for change in event.changes:
         row = cluster.row_of(*change.partition)
         failure = _refuse(cluster, event.broker, change, row)
         if failure is not None or row is None:
             answers[change.partition] = failure or _unknown()
-        elif _is_done_already(cluster, change, row):
+            continue
+        granted.append(row)
+        if _is_done_already(cluster, change, row):
             answers[change.partition] = _answer(change, int(cluster.columns.partition_epoch[row]), event.broker)
         else:
             states.append(NewState(row, event.broker, change.leader_epoch, change.isr))
             answers[change.partition] = _answer(change, change.partition_epoch + 1, event.broker)
     written = partition_states(states, Announcement.METADATA)
-    moving = frozenset(cluster.topic_at(state.row).name for state in states if state.row in cluster.moves)
+    # Also where it is done already: it may have been written before, and we did not hear of it then.
+    moving = frozenset(cluster.topic_at(row).name for row in granted if row in cluster.moves)
     later = (AdvanceMoves(moving),) if moving else ()
     return Decision(() if written is None else (written,), later=later, reply=answers)
 

@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Iterator
 import numpy as np
 
 from controller_core.cluster.transition import apply
-from controller_core.model.changes import Announcement, Change, PartitionStates
+from controller_core.model.changes import Announcement, Change, PartitionStates, StatesObserved
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import NO_EPOCH, TopicPartition
@@ -24,6 +24,8 @@ from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, Se
 
 def carry_out(cluster: Cluster, change: Change) -> tuple[Send, ...]:
     """Apply a committed change and say what brokers have to hear of it."""
+    if isinstance(change, StatesObserved):
+        return _tell_what_was_found(cluster, change)
     if not isinstance(change, PartitionStates):
         apply(cluster, change)
         return ()
@@ -33,6 +35,24 @@ def carry_out(cluster: Cluster, change: Change) -> tuple[Send, ...]:
     if change.replicas is None:
         return sends
     return (*sends, *delete_left_replicas(cluster, change.rows.tolist(), cluster.brokers))
+
+
+def _tell_what_was_found(cluster: Cluster, change: StatesObserved) -> tuple[Send, ...]:
+    """Apply states as they were found written, and tell of those that are others than were known.
+
+    They may be our own: written, and the connection went before we heard of it. Then nobody else will tell them, and once
+    they are known nothing is left to decide.
+    """
+    before = cluster.columns.partition_epoch[change.rows], cluster.columns.leader_epoch[change.rows]
+    first_state = before[0] == NO_EPOCH
+    apply(cluster, change)
+    in_service = np.isin(change.rows, cluster.not_deleting(change.rows))
+    led_anew = in_service & (change.leader_epoch != before[1])
+    changed = in_service & ~led_anew & (change.partition_epoch != before[0])
+    return (
+        *announce(cluster, change.rows[led_anew], Announcement.LEADER_AND_ISR, first_state[led_anew]),
+        *announce(cluster, change.rows[changed], Announcement.METADATA),
+    )
 
 
 def delete_left_replicas(cluster: Cluster, rows: Iterable[int], brokers: Container[int]) -> Iterator[Send]:

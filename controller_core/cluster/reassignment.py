@@ -55,9 +55,10 @@ def decide_alter_reassignments(cluster: Cluster, event: AlterReassignments) -> D
         if isinstance(planned, Move):
             moves.setdefault(partition.topic, {})[partition.partition] = planned
     changes = tuple(MovesStarted(topic, of_topic) for topic, of_topic in moves.items())
-    # A partition without a leader may have one now: a replica that lives is being added.
-    topics = frozenset(moves)
-    return Decision(changes, then=(Heal(topics), AdvanceMoves(topics)) if moves else (), reply=results)
+    # A partition without a leader may have one now: a replica that lives is being added. And a move that is on its way
+    # already may have been written before, and we did not hear of it then.
+    topics = frozenset(partition.topic for partition, failure in results.items() if failure is None)
+    return Decision(changes, then=(Heal(topics), AdvanceMoves(topics)) if topics else (), reply=results)
 
 
 def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) -> Move | Failure | None:

@@ -64,7 +64,7 @@ class Driver(Loop):
 
     def take_over(self) -> None:
         """Another controller takes the place; the earlier one's requests and answers are lost with it."""
-        self.crash = None
+        self.crash = self.lost_answer = None
         self.cluster = self.written.take_place(CONTROLLER)
         self.written.load(self.cluster, (broker.registration for broker in self.brokers.values() if broker.is_up))
         self._later.clear()

@@ -68,6 +68,7 @@ class Loop:
         self.holds_messages = False
         self.holds_answers = False
         self.crash: Crash | None = None
+        self.lost_answer: int | None = None
         self.lines: list[str] = []
         self.changes: list[Change] = []
         self.messages: list[Addressed] = []
@@ -87,6 +88,10 @@ class Loop:
     def intrude(self, writing: Callable[[], None], commits: int = 0) -> None:
         """Let somebody else write just before a commit: so many commits from now."""
         self._intrusions.append((commits, writing))
+
+    def lose_answer(self, commits: int = 0) -> None:
+        """Let the answer to a commit be lost, so many commits from now: it is written, and the controller does not hear it."""
+        self.lost_answer = commits
 
     def die_at(self, *, commits: int, after: bool) -> None:
         """Let the controller die at a commit: so many commits from now, before it is written or after it was."""
@@ -164,6 +169,10 @@ class Loop:
         outcomes = [self.written.commit(self.cluster, change) for change in changes]
         if changes:
             self._die_or_not([outcome.committed for outcome in outcomes if outcome.committed is not None], after=True)
+        if changes and self.lost_answer is not None:
+            if self.lost_answer == 0:
+                outcomes = [outcome.lost() for outcome in outcomes]
+            self.lost_answer = None if self.lost_answer == 0 else self.lost_answer - 1
         for outcome in outcomes:
             if outcome.committed is not None:
                 self._carry_out(outcome.committed)
@@ -189,7 +198,7 @@ class Loop:
         self._send(carry_out(self.cluster, change))
 
     def _catch_up(self, outcome: Outcome) -> None:
-        self.lines.append("refused: somebody else wrote")
+        self.lines.append("the answer is lost" if outcome.is_unknown else "refused: somebody else wrote")
         for change in self.written.found(self.cluster, outcome):
             self._carry_out(change)
         if outcome.stale_topic in self.written.topics and outcome.stale_topic not in self.cluster.topics:

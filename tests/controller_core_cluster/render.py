@@ -120,6 +120,8 @@ def _memory_line(change: changes.Change) -> str:
             return f"{'remove' if origin is changes.Origin.REQUESTED else 'gone:'} topic {topic}"
         case changes.ProducerIdsAllocated(broker=broker, first=first, last=last):
             return f"write producer ids {first} to {last} for broker {broker}"
+        case changes.ProducerIdsObserved(block_end=block_end):
+            return f"found producer ids up to {block_end}"
         case _:
             return repr(change)
 

@@ -141,6 +141,8 @@ COMMANDS: Mapping[str, Callable[[Driver, list[str]], object]] = {
     ),
     "die-before-commit": lambda driver, words: driver.die_at(commits=int(words[0]), after=False),
     "die-after-commit": lambda driver, words: driver.die_at(commits=int(words[0]), after=True),
+    "lose-answer": lambda driver, words: driver.lose_answer(int(words[0])),
     "take-over": lambda driver, _: driver.take_over(),
 }
-"""What a script can say. `write-isr` takes place just before the next commit, as does the controller's death."""
+"""What a script can say. `write-isr` takes place just before the next commit; the controller dies, and answers are lost, so
+many commits from now."""

@@ -222,6 +222,11 @@ class ClusterMachine(Actors):
         """The controller will die at one of its next commits, before or after it is written."""
         self.driver.die_at(commits=commits, after=after)
 
+    @rule(commits=st.integers(0, 2))
+    def lose_an_answer(self, commits: int) -> None:
+        """The connection goes: one of the next commits is written, and the controller does not hear of it."""
+        self.driver.lose_answer(commits)
+
     @rule()
     def take_over(self) -> None:
         """Another controller takes the place."""

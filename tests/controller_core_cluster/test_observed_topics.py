@@ -98,6 +98,7 @@ def test_a_topic_that_vanished_is_forgotten() -> None:
     """Somebody deleted its znodes by hand: nothing is left to lead."""
     driver = cluster_with(THREE, {"orders": [[1, 2]], "others": [[1, 2]]})
     driver.reassign({"orders-0": [3]})
+    driver.delete("orders")
     driver.written.remove("orders")
     driver.submit(events.TopicsRead((), ("orders",)))
     driver.kill(1)

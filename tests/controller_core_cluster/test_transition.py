@@ -7,7 +7,8 @@ import pytest
 
 from controller_core.cluster.states import NewState, partition_states
 from controller_core.cluster.transition import apply
-from controller_core.model.changes import Announcement
+from controller_core.model.changes import Announcement, RemovalAnswered, TopicObserved
+from controller_core.model.move import Move
 from tests.controller_core_cluster.driver import Driver, State, cluster_with
 
 
@@ -69,3 +70,49 @@ def test_a_change_can_be_taken_in_part() -> None:
     assert taken.replicas is not None
     assert taken.unclean is not None
     assert ([[0, 9], [2, 9]], [False, True]) == (taken.replicas.tolist(), taken.unclean.tolist())
+
+
+def observe(driver: Driver, replicas: dict[int, tuple[int, ...]], **lists: dict[int, tuple[int, ...]]) -> None:
+    """Find the znode of orders as somebody else wrote it."""
+    found: dict[str, Any] = {"adding": {}, "removing": {}} | lists
+    apply(driver.cluster, TopicObserved("orders", replicas, version=9, **found))
+
+
+def test_an_assignment_that_was_found_counts_whoever_wrote_it(driver: Driver) -> None:
+    """TopicObserved: partitions added, moves started and moves ended by somebody else."""
+    observe(driver, {0: (2, 3, 1), 1: (3, 2)}, adding={0: (3,)}, removing={0: (1,)})
+
+    assert ((2, 3, 1), (3, 2)) == (driver.replicas("orders-0"), driver.replicas("orders-1"))
+    assert Move((2, 3, 1), (3,), (1,)) == driver.cluster.moves[driver.row("orders-0")]
+
+    observe(driver, {0: (2, 3), 1: (3, 2)})
+
+    assert (2, 3) == driver.replicas("orders-0")
+    assert {} == driver.cluster.moves
+    assert 9 == driver.cluster.topics["orders"].version
+
+
+def test_a_move_that_was_found_as_it_is_known_stays_where_it_is(driver: Driver) -> None:
+    """How far it has come is not written: brokers that were told to delete are waited for still."""
+    driver.holds_answers = True
+    driver.reassign({"orders-0": [2]})
+    move = driver.cluster.moves[driver.row("orders-0")]
+    assert move.waiting
+    observe(driver, {0: (2, 1)}, removing={0: (1,)})
+
+    assert move == driver.cluster.moves[driver.row("orders-0")]
+    assert (2,) == driver.replicas("orders-0")
+
+
+def test_an_answer_for_a_partition_that_does_not_move_is_nothing_to_note(driver: Driver) -> None:
+    """It came when the move had ended, or the topic was gone."""
+    for topic in ("orders", "ghost"):
+        apply(driver.cluster, RemovalAnswered(topic, 0, 1))
+
+    assert {} == driver.cluster.moves
+
+
+def test_what_nobody_can_apply_is_a_defect(driver: Driver) -> None:
+    """A change without a rule must not be passed over."""
+    with pytest.raises(TypeError, match="no rule"):
+        apply(driver.cluster, object())  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from controller_core.model.changes import (
     PartitionsAdded,
     PartitionStates,
     ProducerIdsAllocated,
+    ProducerIdsObserved,
     StatesObserved,
     TopicAdded,
     TopicObserved,
@@ -72,11 +73,29 @@ class Outcome:
     committed: Change | None
     stale_rows: tuple[int, ...] = ()
     stale_topic: str = ""
+    is_unknown: bool = False
+    """The connection went: it may be written or not."""
 
     @property
     def is_whole(self) -> bool:
         """Whether all of it was written."""
-        return not (self.stale_rows or self.stale_topic)
+        return not (self.stale_rows or self.stale_topic or self.is_unknown)
+
+    def lost(self) -> "Outcome":
+        """Keep nothing but what has to be read again, as when the answer to a write does not arrive."""
+        match self.committed:
+            case PartitionStates():
+                return Outcome(None, (*self.stale_rows, *self.committed.rows.tolist()), is_unknown=True)
+            case TopicAdded(origin=Origin.REQUESTED | Origin.REPAIRED):
+                return Outcome(None, stale_topic=self.committed.name, is_unknown=True)
+            case PartitionsAdded(origin=Origin.REQUESTED) | MovesStarted() | MovesFinished():
+                return Outcome(None, stale_topic=self.committed.topic, is_unknown=True)
+            case DeletionQueued(origin=Origin.REQUESTED) | DeletionForgotten() | ProducerIdsAllocated():
+                return Outcome(None, is_unknown=True)
+            case TopicRemoved(origin=Origin.REQUESTED):
+                return Outcome(None, is_unknown=True)
+            case _:
+                return self  # In memory alone: there is nothing to be answered.
 
 
 class Written:
@@ -124,6 +143,8 @@ class Written:
                 changes.append(TopicObserved(name, found.replicas, found.adding, found.removing, found.version))
             else:
                 changes.append(TopicRemoved(name, Origin.OBSERVED))
+        if outcome.is_unknown:
+            changes.append(ProducerIdsObserved(self.producer_ids.block_end, self.producer_ids.version))
         return changes
 
     def states_of(self, cluster: Cluster, rows: Iterable[int]) -> StatesObserved | None:
@@ -167,8 +188,9 @@ class Written:
             case DeletionForgotten():
                 self.deletions = [name for name in self.deletions if name not in change.names]
             case TopicRemoved(origin=Origin.REQUESTED):
-                self.remove(change.topic)
-                self.deletions.remove(change.topic)
+                if change.topic in self.topics:
+                    self.remove(change.topic)
+                self.deletions = [name for name in self.deletions if name != change.topic]
             case ProducerIdsAllocated():
                 assert self.producer_ids.version == cluster.producer_ids.version
                 self.producer_ids = ProducerIds(change.last, self.producer_ids.version + 1)

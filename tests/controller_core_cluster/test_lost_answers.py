@@ -1,0 +1,113 @@
+"""The connection goes when a write is under way: it is done, and the controller does not hear that it is.
+
+What was meant is read again and decided anew. Whatever was written, brokers have to hear of, and the caller has to be told
+the truth (invariants.md, the ZooKeeper model: ConnectionLoss with the write DONE).
+"""
+
+import pytest
+
+from controller_core.cluster.isr import PartitionAnswer
+from controller_core.cluster.producer_ids import ProducerIdBlock
+from controller_core.cluster.shutdown import Remaining
+from controller_core.model import events
+from tests.controller_core_cluster.driver import Driver, State, cluster_with, tp
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Four brokers, a topic of one partition; the answer to the next write is lost."""
+    driver = cluster_with([1, 2, 3, 4], {"orders": [[1, 2, 3]]})
+    driver.lose_answer()
+    return driver
+
+
+def everybody_knows(driver: Driver, partition: str = "orders-0") -> bool:
+    """Whether live brokers know the leader and its epoch, and live replicas lead and follow accordingly."""
+    state = driver.state(partition)
+    up = [broker for broker in driver.brokers.values() if broker.is_up]
+    return all(broker.metadata[tp(partition)] == state[:2] for broker in up) and all(
+        (broker.states[tp(partition)].leader, broker.states[tp(partition)].leader_epoch) == state[:2]
+        for broker in up
+        if broker.id in driver.replicas(partition)
+    )
+
+
+def test_a_new_leader_that_was_written_is_told(driver: Driver) -> None:
+    """C12: an election that looks done when it is read again was told to nobody yet."""
+    driver.lose_answer(commits=1)
+    driver.kill(1)
+
+    assert State(2, 1, (2, 3)) == driver.state("orders-0")
+    assert everybody_knows(driver)
+
+
+def test_a_handover_that_was_written_is_told(driver: Driver) -> None:
+    """C8: the broker that shuts down hears that it leads no more before it is answered."""
+    assert Remaining(()) == driver.shut_down(1)
+    assert State(2, 1, (2, 3)) == driver.state("orders-0")
+    assert everybody_knows(driver)
+
+
+def test_an_election_that_was_written_is_told(driver: Driver) -> None:
+    """C12."""
+    driver.lost_answer = None
+    driver.bounce(1)
+    driver.alter_isr("orders-0", [2, 3, 1])
+    driver.lose_answer()
+    driver.submit(events.ElectLeaders((tp("orders-0"),)))
+
+    assert 1 == driver.state("orders-0").leader
+    assert everybody_knows(driver)
+
+
+def test_an_isr_that_was_written_is_told_and_granted(driver: Driver) -> None:
+    """KIP-497: the leader gets the version that is written; others hear of the ISR by metadata."""
+    assert PartitionAnswer(1, 0, (1, 2), 1) == driver.alter_isr("orders-0", [1, 2])
+    assert any("UpdateMetadata" in line and "isr [1,2]" in line for line in driver.lines)
+
+
+def test_a_move_that_was_written_begins(driver: Driver) -> None:
+    """It is ours, so that the caller is told so, and replicas hear of it at once."""
+    assert {"orders-0": None} == driver.reassign({"orders-0": [2, 3, 4]})
+    assert tp("orders-0") in driver.brokers[4].states
+    assert everybody_knows(driver)
+
+
+@pytest.mark.parametrize("commits", range(5))
+def test_a_move_ends_whichever_of_its_answers_is_lost(driver: Driver, commits: int) -> None:
+    """Start, union, ISR, end of the union, end: each may be done without our hearing of it."""
+    driver.lose_answer(commits)
+    driver.reassign({"orders-0": [2, 3, 4]})
+    driver.alter_isr("orders-0", [1, 2, 3, 4])
+
+    assert {0: (2, 3, 4)} == driver.written.topics["orders"].replicas
+    assert {} == driver.written.topics["orders"].removing
+    assert {2, 3, 4} == {broker.id for broker in driver.brokers.values() if broker.logs}
+    assert everybody_knows(driver)
+
+
+@pytest.mark.parametrize("commits", range(2))
+def test_a_topic_that_was_written_is_made_and_online(driver: Driver, commits: int) -> None:
+    """CreateTopics: the topic, or the states of its partitions."""
+    driver.lose_answer(commits)
+
+    assert driver.create("events", [[1, 2]]).failure is None
+    assert State(1, 0, (1, 2)) == driver.state("events-0")
+    assert everybody_knows(driver, "events-0")
+
+
+@pytest.mark.parametrize("commits", range(6))
+def test_a_topic_is_deleted_whichever_of_the_answers_is_lost(driver: Driver, commits: int) -> None:
+    """C10: the queue, or the znodes."""
+    driver.lose_answer(commits)
+
+    assert {"orders": None} == driver.delete("orders")
+    assert ({}, []) == (driver.written.topics, driver.written.deletions)
+
+
+def test_producer_ids_that_were_written_are_handed_out_to_nobody(driver: Driver) -> None:
+    """KIP-730: better a gap than an id twice."""
+    event = events.AllocateProducerIds(1, driver.brokers[1].epoch)
+
+    assert ProducerIdBlock(1000, 1000) == driver.submit(event)
+    assert 1999 == driver.written.producer_ids.block_end
