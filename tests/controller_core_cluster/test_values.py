@@ -1,0 +1,79 @@
+"""Small values of the model: what events touch, where brokers are reached, what topics are called."""
+
+import pytest
+
+from controller_core.cluster.deletion import is_being_deleted
+from controller_core.cluster.states import state_values
+from controller_core.model import scope
+from controller_core.model.broker import Broker, Endpoint
+from controller_core.model.ids import TopicPartition
+from controller_core.model.scope import Scope
+from tests.controller_core_cluster.driver import cluster_with
+
+ORDERS = scope.topics(["orders"])
+FIRST = scope.partitions([TopicPartition("orders", 0)])
+SECOND = scope.partitions([TopicPartition("orders", 1)])
+OTHERS = scope.topics(["returns"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "meet"),
+    [
+        (ORDERS, ORDERS, True),
+        (ORDERS, OTHERS, False),
+        (ORDERS, FIRST, True),
+        (OTHERS, FIRST, False),
+        (FIRST, FIRST, True),
+        (FIRST, SECOND, False),
+        (scope.ALL, SECOND, True),
+        (scope.ALL, scope.NOTHING, True),
+        (scope.NOTHING, ORDERS, False),
+    ],
+)
+def test_events_that_touch_a_common_partition_wait_for_each_other(one: Scope, other: Scope, meet: bool) -> None:
+    """design, pipelining: the others go on; whoever asks, the answer is the same."""
+    assert (meet, meet) == (one.meets(other), other.meets(one))
+
+
+def test_a_broker_is_reached_where_the_listener_is() -> None:
+    """Listeners by name; None where a broker does not have one."""
+    internal = Endpoint("INTERNAL", "host", 9092, "PLAINTEXT")
+    broker = Broker(1, 7, (internal, Endpoint("CLIENT", "host", 9093, "SSL")))
+
+    assert internal == broker.endpoint("INTERNAL")
+    assert broker.endpoint("CONTROLLER") is None
+
+
+def test_a_topic_is_found_by_its_id_while_it_is_there() -> None:
+    """AlterPartition names topics by id since version 2."""
+    driver = cluster_with([1], {"orders": [[1]]})
+    topic_id = driver.cluster.topics["orders"].topic_id
+    assert topic_id is not None
+
+    assert "orders" == driver.cluster.topic_name(topic_id)
+
+    driver.delete("orders")
+
+    assert driver.cluster.topic_name(topic_id) is None
+
+
+def test_a_topic_is_being_deleted_once_brokers_were_told() -> None:
+    """What is only queued is described to callers still."""
+    driver = cluster_with([1, 2], {"orders": [[1, 2]]})
+    driver.holds_answers = True
+    assert not is_being_deleted(driver.cluster.deletions.get("orders"))
+    driver.kill(2)
+    driver.delete("orders")
+    assert not is_being_deleted(driver.cluster.deletions["orders"])
+    driver.start(2)
+
+    assert is_being_deleted(driver.cluster.deletions["orders"])
+
+
+def test_rows_read_as_values() -> None:
+    """states.state_values: for logs and tests."""
+    driver = cluster_with([1, 2], {"orders": [[1, 2], [2, 1]]})
+    first, second = state_values(driver.cluster, driver.cluster.topics["orders"].rows.tolist())
+
+    assert (1, 0, (1, 2), (1, 2)) == (first.leader, first.leader_epoch, first.isr, first.replicas)
+    assert (2, (2, 1)) == (second.leader, second.replicas)
