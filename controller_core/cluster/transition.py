@@ -36,7 +36,7 @@ from controller_core.model.changes import (
     TopicRemoved,
 )
 from controller_core.model.cluster import Cluster, Deletion
-from controller_core.model.columns import BoolArray, IntArray, pad
+from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids, pad
 from controller_core.model.ids import NO_LEADER, NOBODY
 from controller_core.model.move import Move, Stage
 
@@ -120,6 +120,7 @@ def _(change: StatesObserved, cluster: Cluster) -> None:
     cluster.columns.set_states(
         change.rows, change.leader, change.leader_epoch, change.isr, change.partition_epoch, change.controller_epoch
     )
+    _leave_out_strangers(cluster, change.rows)
 
 
 @_apply.register
@@ -147,6 +148,7 @@ def _(change: TopicObserved, cluster: Cluster) -> None:
             cluster.moves[row] = found
         else:
             cluster.moves.pop(row, None)
+        _leave_out_strangers(cluster, np.array([row], dtype=np.int32))
 
 
 @_apply.register
@@ -233,6 +235,23 @@ def _(change: ProducerIdsObserved, cluster: Cluster) -> None:
     cluster.producer_ids.version = change.version
 
 
+def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:
+    """Count nobody as in sync, or as leader, who is no replica: somebody wrote a znode by hand (C1, C2).
+
+    The next write then has it right. Where nobody in sync is a replica there is nothing to go on with, and all stays as found.
+    """
+    columns = cluster.columns
+    isr = columns.isr[rows]
+    members = _among(isr, columns.replicas[rows])
+    mixed = any_of(members) & any_of(~members & (isr != NOBODY))
+    if not mixed.any():
+        return
+    rows = rows[mixed]
+    columns.isr[rows] = keep_ids(isr[mixed], members[mixed])
+    led = any_of(columns.isr[rows] == columns.leader[rows][:, None])
+    columns.leader[rows] = np.where(led, columns.leader[rows], NO_LEADER)
+
+
 def _moving(cluster: Cluster, rows: IntArray) -> list[int]:
     """Rows that have a move running; a look at each row is avoided while there is none."""
     return [row for row in rows.tolist() if row in cluster.moves] if cluster.moves else []
@@ -245,9 +264,9 @@ def _check_states(cluster: Cluster, change: PartitionStates) -> None:
     led = change.leader != NO_LEADER
     in_isr = (change.isr == change.leader[:, None]).any(axis=1)
     assert bool((in_isr | ~led).all()), "C1: a leader outside its ISR"
-    assert bool((_contained(change.isr, replicas) & (change.isr != NOBODY).any(axis=1)).all()), (
-        "C2: an ISR outside its replicas"
-    )
+    in_sync = change.isr != NOBODY
+    assert bool((_among(change.isr, replicas) == in_sync).all()), "C2: an ISR outside its replicas"
+    assert bool(any_of(in_sync).all()), "C2: an ISR without anybody"
     assert not _any_twice(change.isr), "C3: a replica twice in an ISR"
     assert not _any_twice(replicas), "C3: a replica twice among the replicas"
     before = columns.leader_epoch[rows]
@@ -262,7 +281,10 @@ def _any_twice(ids: IntArray) -> bool:
     return bool(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOBODY)).any())
 
 
-def _contained(inner: IntArray, outer: IntArray) -> BoolArray:
-    found = (inner[:, :, None] == outer[:, None, :]).any(axis=2)
-    contained: BoolArray = np.logical_and.reduce(found | (inner == NOBODY), axis=1)
-    return contained
+def _among(inner: IntArray, outer: IntArray) -> BoolArray:
+    """Tell which ids of each row are among the ids of that row: slot by slot, so that wide rows cost no memory."""
+    found = np.zeros(inner.shape, dtype=np.bool_)
+    for slot in outer.T:
+        found |= inner == slot[:, None]
+    members: BoolArray = found & (inner != NOBODY)
+    return members

@@ -146,16 +146,21 @@ class Loop:
 
     def _run(self, event: events.Event) -> Any:
         assert covers(self._scope, event.scope), f"{event} touches more than its turn holds: {self._scope}"
+        then: list[events.Event] = []
+        later: list[events.Event] = []
         for _ in range(MAX_ATTEMPTS):
             decision = decide(self.cluster, event)
-            if self._commit(decision.changes):
+            is_whole = self._commit(decision.changes)
+            self._send(decision.sends)
+            then += [following for following in decision.then if following not in then]
+            later += [another for another in decision.later if another not in later]
+            if is_whole:
                 break
         else:
             raise AssertionError(f"{event} was refused {MAX_ATTEMPTS} times")
-        self._send(decision.sends)
-        for following in decision.then:
+        for following in then:
             self._run(following)
-        self._later += decision.later
+        self._later += later
         return decision.reply
 
     def _commit(self, changes: Sequence[Change]) -> bool:

@@ -1,5 +1,7 @@
 """Taking over: whoever holds the cluster anew tells every broker everything, and mends what nobody mended."""
 
+from dataclasses import replace
+
 import pytest
 
 from controller_core.model import events
@@ -90,6 +92,20 @@ def test_a_shutdown_that_the_earlier_controller_knew_of_is_asked_for_again(drive
     driver.take_over()
 
     assert frozenset() == frozenset(driver.cluster.shutting_down)
+
+
+@pytest.mark.parametrize(("leader", "isr", "expected"), [(2, (2, 3), (2, (2,))), (3, (3, 2), (2, (2,)))])
+def test_a_state_that_names_strangers_counts_without_them(
+    driver: Driver, leader: int, isr: tuple[int, ...], expected: tuple[int, tuple[int, ...]]
+) -> None:
+    """C1, C2: somebody wrote it by hand; whoever is no replica does not lead, and stays out of the next ISR."""
+    state = driver.written.states[tp("orders-0")]
+    driver.written.states[tp("orders-0")] = replace(state, leader=leader, isr=isr)
+    driver.take_over()
+    driver.bounce(1)
+
+    assert expected[0] == driver.cluster.columns.leader[driver.row("orders-0")]
+    assert expected[1] == driver.cluster.columns.isr_of(driver.row("orders-0"))
 
 
 @pytest.mark.parametrize("after", [False, True])
