@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -126,12 +127,18 @@ def test_cancel_can_be_said_and_not_taken_back(namespace: Namespace) -> None:
     assert "cancel cannot be taken back" in namespace.apply(raw_reassignment("cancelled", plan=plan, cancel=False))
 
 
-def test_a_plan_of_the_largest_size_is_taken(namespace: Namespace) -> None:
-    """The rules stay within the API server's budget for 5,000 partitions, and one more is too many."""
-    plan = [{"topic": f"t{index}", "partition": 0, "replicas": [1, 2, 3]} for index in range(5001)]
+def test_a_plan_of_the_largest_size_is_taken(namespace: Namespace, tmp_path: Path) -> None:
+    """5,000 partitions: within the API server's budget for rules and, with plan and base in the status, for an object's size."""
+    plan = [
+        {"topic": f"payments.events.v{index}", "partition": index, "replicas": [101, 102, 103]} for index in range(5001)
+    ]
     raw = raw_reassignment("large", plan=plan[:5000])
     raw["metadata"]["namespace"] = namespace.name
     namespace.api.kubectl("create", "-f", "-", stdin=json.dumps(raw), check=True)
+    status = {"status": {"state": "Running", "plan": plan[:5000], "base": plan[:5000]}}
+    path = tmp_path / "patch.json"
+    path.write_text(json.dumps(status), encoding="utf-8")
+    namespace.kubectl("patch", "reassignment", "large", "--subresource=status", "--type=merge", f"--patch-file={path}")
     raw["spec"]["plan"] = plan
     raw["metadata"]["name"] = "too-large"
 

@@ -17,6 +17,7 @@ from kafka_operator.decide.observed import ClusterSeen, Failure
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import SHUT_CAP_S, AwayError, Links
 from kafka_operator.names import ClusterRef
+from kafka_operator.resources.cluster import read_cluster
 from tests.kafka_operator.makers import cluster, raw_cluster
 
 MAIN = ClusterRef("shop", "main")
@@ -130,8 +131,6 @@ async def test_a_changed_address_makes_a_new_connection_and_closes_the_old_one()
     await place.look()
     raw = raw_cluster("main", "new:9092")
     raw["metadata"] |= {"uid": "uid-c", "resourceVersion": "99", "creationTimestamp": "2026-01-01T00:00:00Z"}
-    from kafka_operator.resources.cluster import read_cluster
-
     place.cache.learn(read_cluster(raw))
     await place.look()
 

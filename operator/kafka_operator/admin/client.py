@@ -130,7 +130,7 @@ class KafkaAdmin:
     async def close(self) -> None:
         """Close the connection; calls that are under way fail."""
         self._closed = True
-        await asyncio.to_thread(self._drop, self._connection)
+        await asyncio.to_thread(self._drop_any)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _controller_call(self, name: str, request: Any, codes_of: Callable[[Any], Iterable[int]]) -> Any:
@@ -144,7 +144,7 @@ class KafkaAdmin:
             try:
                 return await asyncio.wait_for(loop.run_in_executor(self._threads, self._attempts, work), CALL_TIMEOUT_S)
             except TimeoutError:
-                await asyncio.to_thread(self._drop, self._connection)
+                await asyncio.to_thread(self._drop_any)
                 raise ControllerUnavailableError(f"{name} gave no answer in {CALL_TIMEOUT_S:.0f} s") from None
 
     def _attempts(self, work: Callable[[Connection], T]) -> T:
@@ -176,6 +176,13 @@ class KafkaAdmin:
                     self._failed_attempts += 1
                     raise ClusterUnreachableError(f"{type(error).__name__}: {error}") from error
             return self._connection
+
+    def _drop_any(self) -> None:
+        """Close the connection there is, and the one that is just being opened."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def _drop(self, connection: Connection | None) -> None:
         """Close a connection that failed, unless another thread has done so."""

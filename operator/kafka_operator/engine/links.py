@@ -104,10 +104,10 @@ class Links:
             raise AwayError(Away("ClusterNotFound", message))
         link = self._links.get(ref)
         if link is None or link.bootstrap_servers != cluster.bootstrap_servers:
-            if link is not None:
-                await link.close()
-            admin = self._connect(cluster.bootstrap_servers)
+            old, admin = link, self._connect(cluster.bootstrap_servers)
             link = self._links[ref] = Link(ref, cluster.bootstrap_servers, admin, self._clock)
+            if old is not None:  # after the new one is in its place: another lane may come by meanwhile
+                await old.close()
         return await link.use(call, self._rng)
 
     async def drop(self, ref: ClusterRef) -> None:

@@ -69,18 +69,21 @@ class Resync:
             await asyncio.sleep(self._interval_s)
 
     async def once(self) -> None:
-        """List everything, then submit everything."""
+        """List everything, then submit everything, and what has gone unseen."""
+        gone: list[Key] = []
         for kind in ORDER:
             listings = [await self._kube.list_objects(kind, namespace) for namespace in self._namespaces]
-            self._take(kind, listings)
+            gone += self._take(kind, listings)
+        for key in gone:
+            await self._submit(key)
         for kind in ORDER:
             keys = self._cache.keys(kind)
             self._metrics.resources.labels(kind.value).set(len(keys))
             for key in keys:
                 await self._submit(key)
 
-    def _take(self, kind: Kind, listings: Sequence[Listing]) -> None:
-        """Learn what is listed, and forget what is not and was not written after the list was made."""
+    def _take(self, kind: Kind, listings: Sequence[Listing]) -> list[Key]:
+        """Learn what is listed, and forget what is not and was not written after the list was made; return the latter."""
         versions: list[tuple[Key, str]] = []
         for listing in listings:
             for raw in listing.objects:
@@ -88,11 +91,14 @@ class Resync:
                 self._cache.learn(resource)
                 versions.append((resource.key, resource.metadata.resource_version))
         present = {key for key, _ in versions}
+        gone: list[Key] = []
         for key in self._cache.keys(kind):
             known = self._cache.get(key)
             if known is None or key in present:
                 continue
             if all(not newer(known.metadata.resource_version, listing.resource_version) for listing in listings):
                 self._cache.forget(key)
+                gone.append(key)
                 log.info("forgotten", extra={"resource": str(key)})
         self._watch_lag.listed(kind, versions)
+        return gone

@@ -1,0 +1,54 @@
+"""Credentials for the client and for kopf."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kafka_operator.kube.login import LoginError, configuration, connection_info
+
+
+def kubeconfig(folder: Path, **user: str) -> Path:
+    """A kubeconfig with two contexts."""
+    path = folder / "kubeconfig"
+    clusters = [{"name": name, "cluster": {"server": f"https://{name}.example:6443"}} for name in ("one", "two")]
+    contexts = [{"name": name, "context": {"cluster": name, "user": "me"}} for name in ("one", "two")]
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": clusters,
+        "contexts": contexts,
+        "users": [{"name": "me", "user": user}],
+        "current-context": "one",
+    }
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+async def test_the_kubeconfig_and_its_context_say_where_and_who(tmp_path: Path) -> None:
+    """The same for both clients; TLS is verified."""
+    path = kubeconfig(tmp_path, token="secret-token")
+
+    current = await connection_info(await configuration(path, None))
+    other = await connection_info(await configuration(path, "two"))
+
+    assert ("https://one.example:6443", "secret-token", "Bearer") == (current.server, current.token, current.scheme)
+    assert "https://two.example:6443" == other.server
+    assert not current.insecure
+
+
+async def test_a_user_without_a_token_has_none(tmp_path: Path) -> None:
+    """Client certificates, for example."""
+    info = await connection_info(await configuration(kubeconfig(tmp_path), None))
+
+    assert (None, None) == (info.token, info.scheme)
+
+
+async def test_missing_credentials_are_told(tmp_path: Path) -> None:
+    """With the place where they were looked for."""
+    with pytest.raises(LoginError, match="nowhere"):
+        await configuration(tmp_path / "nowhere", None)
+    with pytest.raises(LoginError):
+        await configuration(kubeconfig(tmp_path), "no-such-context")
