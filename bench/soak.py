@@ -131,6 +131,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=MINUTES, help=f"begin rounds for so long ({MINUTES:g})")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="repeats what is drawn")
     parser.add_argument("--first-round", type=int, default=0, metavar="N", help="begin with this round of the seed")
+    parser.add_argument("--keep-logs", action="store_true", help="keep all logs when nothing broke too")
     parser.add_argument("--properties", action="store_true", help="run the property tests too, first")
     parser.add_argument("--effort", type=int, default=EFFORT, help=f"times their usual examples ({EFFORT})")
     return parser.parse_args(arguments)
@@ -143,7 +144,7 @@ def properties(effort: int) -> int:
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
-def soak(seed: int, minutes: float, first_round: int) -> int:
+def soak(seed: int, minutes: float, first_round: int, *, keep: bool = False) -> int:
     """Run rounds until the time is over and return the exit status."""
     print(f"seed {seed}", flush=True)
     number = first_round
@@ -164,6 +165,8 @@ def soak(seed: int, minutes: float, first_round: int) -> int:
             print(f"BROKEN in round {number} of seed {seed}: {broken}", *running.story, sep="\n  ")
             print(f"logs: {keep_logs(folder)}", flush=True)
             return 1
+        if keep:
+            print(f"logs: {keep_logs(folder)}")
     print(f"{number - first_round} rounds of seed {seed}, nothing broken")
     return 0
 
@@ -181,7 +184,9 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     if options.properties and (status := properties(options.effort)):
         return status
-    return soak(options.seed, options.minutes, options.first_round) if options.minutes > 0 else 0
+    if options.minutes <= 0:
+        return 0
+    return soak(options.seed, options.minutes, options.first_round, keep=options.keep_logs)
 
 
 if __name__ == "__main__":
