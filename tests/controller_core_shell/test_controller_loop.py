@@ -29,6 +29,7 @@ from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from controller_core.shell import controller as controller_module
 from controller_core.shell.active import OverloadedError, TenureLostError
 from controller_core.shell.controller import MAX_ATTEMPTS, Controller
+from controller_core.shell.zookeeper import removal as removal_module
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from kafka_zookeeper.writes import MultiResult, Operation
@@ -352,12 +353,13 @@ async def test_moves_of_one_topic_begin_when_those_of_another_were_refused(tenur
 
 
 async def test_a_deletion_is_told_to_brokers_although_the_removal_of_another_is_not_known_to_be_done(
-    tenure: Tenure,
+    tenure: Tenure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both stand in one decision; the next one finds the deletion begun, and would never ask brokers for it."""
     await tenure.create("first", (1,))
     await tenure.create("second", (2,))
     tenure.controller._carry_out([DeletionStarted("first", {}), DeletionQueued(("second",), Origin.OBSERVED)])
+    monkeypatch.setattr(removal_module, "MAX_TRIES", 1)
     tenure.server.faults.append(Fault.NOT_DONE)
 
     await tenure.controller.submit(AdvanceDeletions())
