@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -20,11 +21,14 @@ from controller_core.shell.identity import IdentityError
 from controller_core.shell.process import ControllerProcess
 from controller_core.shell.settings import ControllerSettings, Listener
 from controller_core.shell.zookeeper import presence as presence_module
+from kafka_wire.api import ApiKey
 from kafka_wire.net.backoff import Backoff
+from kafka_wire.net.client import Connection
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ConnectFailedError
 from kafka_zookeeper.formats.brokers import BrokerRegistration, Endpoint, encode_broker
 from kafka_zookeeper.formats.controller import ControllerRegistration, controller_id, encode_controller
+from tests.controller_core_shell.brokers.fake_broker import FakeBroker
 from tests.controller_core_shell.zookeeper.fake_zookeeper import FakeSession, FakeZooKeeper
 
 OWN_ID = 1000
@@ -96,10 +100,10 @@ class Life:
         znode = self.server.znodes.get(paths.CONTROLLER)
         return None if znode is None else controller_id(znode.data)
 
-    def broker(self, broker_id: int) -> FakeSession:
-        """Register a broker that nobody can connect to; returns its session."""
+    def broker(self, broker_id: int, port: int = 1) -> FakeSession:
+        """Register a broker, one that nobody can connect to unless it has a port; returns its session."""
         session = self.server.session()
-        endpoint = Endpoint(INTERNAL, "127.0.0.1", 1, "PLAINTEXT")
+        endpoint = Endpoint(INTERNAL, "127.0.0.1", port, "PLAINTEXT")
         data = encode_broker(BrokerRegistration(broker_id, (endpoint,)))
         self.server.put(paths.broker(broker_id), data, session.session_id)
         return session
@@ -393,3 +397,43 @@ async def test_live_brokers_are_those_of_the_present_tenure(life: Life) -> None:
     assert () == life.process.live_brokers("OTHER")
     await life.end()
     assert () == life.process.live_brokers(INTERNAL)
+
+
+async def test_from_a_client_to_znodes_and_brokers_and_back(life: Life) -> None:
+    """All parts together: a topic is made, its leader dies, the topic is deleted; each in the order that brokers rely on."""
+    brokers = [await FakeBroker().start() for _ in range(3)]
+    sessions = [life.broker(number + 1, each.port) for number, each in enumerate(brokers)]
+    life.start()
+    await life.until_active()
+    client = await Connection.open("127.0.0.1", life.process._fronts[INTERNAL].port, client_id="a client")
+
+    assignments = [{"partition_index": 0, "broker_ids": [1, 2]}]
+    topic = {"name": "orders", "num_partitions": -1, "replication_factor": -1, "assignments": assignments}
+    made = await client.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 30_000})
+    assert 0 == made["topics"][0]["error_code"]
+    # Everything (nothing yet), then who lives; then the topic: replicas first, then everybody.
+    assert [ApiKey.UPDATE_METADATA, ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA] == brokers[0].keys
+    assert [ApiKey.UPDATE_METADATA, ApiKey.UPDATE_METADATA] == brokers[2].keys
+
+    sessions[0].expire()
+    await brokers[1].until(6)
+    state = life.server.at(paths.partition_state("orders", 0)).data or b""
+    assert b'"leader":2,"version":1,"leader_epoch":1,"isr":[2]' in state
+    who_lives, lead, everybody = brokers[1].taken[3:6]
+    kinds = [ApiKey.UPDATE_METADATA, ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA]
+    assert kinds == [who_lives[0], lead[0], everybody[0]]
+    assert [2, 3, OWN_ID] == [live["id"] for live in who_lives[1]["live_brokers"]]
+
+    life.broker(1, brokers[0].port)
+    deleted = await client.call(
+        ApiKey.DELETE_TOPICS, {"topics": [{"name": "orders", "topic_id": UUID(int=0)}], "timeout_ms": 30_000}
+    )
+    assert 0 == deleted["responses"][0]["error_code"]
+    assert [] == [*life.server.children(paths.TOPICS), *life.server.children(paths.DELETE_TOPICS)]
+    stops = [body for key, body in brokers[1].taken if key is ApiKey.STOP_REPLICA]
+    assert [False, True] == [body["topic_states"][0]["partition_states"][0]["delete_partition"] for body in stops]
+
+    await client.close()
+    await life.end()
+    for each in brokers:
+        await each.close()
