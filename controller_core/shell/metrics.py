@@ -15,6 +15,7 @@ from controller_core.model.events import Event
 from controller_core.model.ids import NO_LEADER, NOBODY
 
 PREFIX = "kafka_controller_kafkacontroller"
+STATS_PREFIX = "kafka_controller_controllerstats"
 EVENT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 """Buckets around the controller's own target: 50 ms from a broker's end to its successors' news."""
 
@@ -24,40 +25,20 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.active = Gauge(
-            f"{PREFIX}_activecontrollercount", "1 while this process holds the cluster.", registry=self.registry
+        self.active = self._gauge("activecontrollercount", "1 while this process holds the cluster.")
+        self.epoch = self._gauge("controllerepoch", "Epoch of the present tenure.")
+        self.brokers = self._gauge("activebrokercount", "Registered brokers.")
+        self.topics = self._gauge("globaltopiccount", "Topics.")
+        self.all_partitions = self._gauge("globalpartitioncount", "Partitions.")
+        self.offline = self._gauge("offlinepartitionscount", "Partitions without a leader.")
+        self.imbalance = self._gauge(
+            "preferredreplicaimbalancecount", "Partitions that their preferred replica does not lead."
         )
-        self.epoch = Gauge(f"{PREFIX}_controllerepoch", "Epoch of the present tenure.", registry=self.registry)
-        self.brokers = Gauge(f"{PREFIX}_activebrokercount", "Registered brokers.", registry=self.registry)
-        self.topics = Gauge(f"{PREFIX}_globaltopiccount", "Topics.", registry=self.registry)
-        self.all_partitions = Gauge(f"{PREFIX}_globalpartitioncount", "Partitions.", registry=self.registry)
-        self.offline = Gauge(f"{PREFIX}_offlinepartitionscount", "Partitions without a leader.", registry=self.registry)
-        self.imbalance = Gauge(
-            f"{PREFIX}_preferredreplicaimbalancecount",
-            "Partitions that their preferred replica does not lead.",
-            registry=self.registry,
-        )
-        self.to_delete = Gauge(f"{PREFIX}_topicstodeletecount", "Topics queued for deletion.", registry=self.registry)
-        self.moves = Gauge(
-            f"{PREFIX}_reassigningpartitionscount", "Partitions with a running reassignment.", registry=self.registry
-        )
-        self._of_the_cluster = (
-            self.epoch,
-            self.brokers,
-            self.topics,
-            self.all_partitions,
-            self.offline,
-            self.imbalance,
-            self.to_delete,
-            self.moves,
-        )
-        self.elections = Counter(
-            "kafka_controller_controllerstats_leaderelections", "Leaders elected.", registry=self.registry
-        )
+        self.to_delete = self._gauge("topicstodeletecount", "Topics queued for deletion.")
+        self.moves = self._gauge("reassigningpartitionscount", "Partitions with a running reassignment.")
+        self.elections = Counter(f"{STATS_PREFIX}_leaderelections", "Leaders elected.", registry=self.registry)
         self.unclean_elections = Counter(
-            "kafka_controller_controllerstats_uncleanleaderelections",
-            "Leaders elected from outside the ISR.",
-            registry=self.registry,
+            f"{STATS_PREFIX}_uncleanleaderelections", "Leaders elected from outside the ISR.", registry=self.registry
         )
         self.event_seconds = Histogram(
             "steward_controller_event_seconds",
@@ -66,6 +47,9 @@ class Metrics:
             buckets=EVENT_SECONDS,
             registry=self.registry,
         )
+
+    def _gauge(self, name: str, words: str) -> Gauge:
+        return Gauge(f"{PREFIX}_{name}", words, registry=self.registry)
 
     @contextmanager
     def event(self, event: Event) -> Iterator[None]:
@@ -84,8 +68,10 @@ class Metrics:
     def look_at(self, cluster: Cluster | None) -> None:
         """Look at the whole cluster: a few passes over columns. None: another holds it, so that nothing is ours to count."""
         if cluster is None:
-            for gauge in self._of_the_cluster:
+            for gauge in (self.epoch, self.brokers, self.topics, self.all_partitions, self.offline, self.imbalance):
                 gauge.set(0)
+            self.to_delete.set(0)
+            self.moves.set(0)
             return
         columns = cluster.columns
         rows = columns.used()
