@@ -1,15 +1,18 @@
-"""The resources' definitions on the shared API server."""
+"""An API server of these tests' own: what they count and what they leave unreconciled, no other test's operator may touch."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from lab.kubernetes import KubernetesApi
+from lab.kubernetes import KubernetesApi, kubernetes_api
 from tests.kafka_operator.live import install_crds
 
 
-@pytest.fixture(scope="session")
-def api(kubernetes_api: KubernetesApi) -> KubernetesApi:
+@pytest.fixture(scope="package")
+def api() -> Iterator[KubernetesApi]:
     """The API server, serving our kinds."""
-    install_crds(kubernetes_api)
-    return kubernetes_api
+    with kubernetes_api() as running:
+        install_crds(running)
+        yield running

@@ -55,6 +55,13 @@ class Namespace:
         """Ask for a deletion, without waiting for it."""
         self.kubectl("delete", PLURALS[kind], name, "--wait=false")
 
+    def empty(self) -> None:
+        """Delete all that is in it, and wait until it is gone: no other test's operator shall meet it."""
+        self.kubectl(
+            "delete", ",".join(f"{plural}.steward.dev" for plural in PLURALS.values()), "--all", "--wait=false"
+        )
+        wait_until(self._is_empty, timeout_s=PATIENCE_S, what=f"{self.name} is empty")
+
     def get(self, kind: str, name: str) -> dict[str, Any] | None:
         """Return a resource, None when it is not there."""
         found = self.api.get(f"/apis/steward.dev/v1alpha1/namespaces/{self.name}/{PLURALS[kind]}/{name}")
@@ -100,6 +107,13 @@ class Namespace:
             what=f"the events of {name} are {expected}",
             context=lambda: f"they are {self.events(name)}",
         )
+
+    def _is_empty(self) -> bool:
+        for plural in PLURALS.values():
+            found = self.api.get(f"/apis/steward.dev/v1alpha1/namespaces/{self.name}/{plural}")
+            if found is None or json.loads(found)["items"]:
+                return False
+        return True
 
     def kubectl(self, *arguments: str) -> str:
         """Return what kubectl prints in this namespace."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,15 @@ LONG = "a" * 250
 
 
 @pytest.fixture(scope="module")
-def namespace(api: KubernetesApi) -> Namespace:
+def namespace(api: KubernetesApi) -> Iterator[Namespace]:
     """A namespace with Topic `orders` and Reassignment `move`, which the cases try to change."""
     made = Namespace(api, "crds")
     made.take(raw_topic(topicName="Orders", config={"retention.ms": "1"}))
     made.take(raw_topic("plain"))
     made.take(raw_reassignment(plan=raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])))
     made.take(raw_reassignment("compact", topics=[{"name": "orders", "brokers": [2, 3, 4]}]))
-    return made
+    yield made
+    made.empty()
 
 
 NEW_TOPICS = [
