@@ -37,7 +37,7 @@ from controller_core.model.changes import (
 )
 from controller_core.model.cluster import Cluster, Deletion
 from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids, pad
-from controller_core.model.ids import NO_LEADER, NOBODY
+from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY
 from controller_core.model.move import Move, Stage
 
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
@@ -143,8 +143,10 @@ def _(change: TopicObserved, cluster: Cluster) -> None:
             found.removing,
         ):
             continue  # The move as we know it: how far it has come is not written.
+        is_to_be_told = cluster.columns.replicas_of(row) != replicas_found and _has_state(cluster, row)
         cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([replicas_found]))
-        if found.adding or found.removing:
+        if found.adding or found.removing or is_to_be_told:
+            # Without either, a move that has nothing to wait for: its way to the end tells brokers of the replicas.
             cluster.moves[row] = found
         else:
             cluster.moves.pop(row, None)
@@ -233,6 +235,10 @@ def _(change: ProducerIdsAllocated, cluster: Cluster) -> None:
 def _(change: ProducerIdsObserved, cluster: Cluster) -> None:
     cluster.producer_ids.block_end = change.block_end
     cluster.producer_ids.version = change.version
+
+
+def _has_state(cluster: Cluster, row: int) -> bool:
+    return bool(cluster.columns.partition_epoch[row] != NO_EPOCH)
 
 
 def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:

@@ -73,6 +73,13 @@ def test_a_move_that_was_written_begins(driver: Driver) -> None:
     assert everybody_knows(driver)
 
 
+def test_another_order_of_replicas_that_was_written_is_told(driver: Driver) -> None:
+    """C12: nothing is added or removed, so that what is written alone does not tell that it is to be told."""
+    assert {"orders-0": None} == driver.reassign({"orders-0": [3, 2, 1]})
+    assert {(3, 2, 1)} == {broker.states[tp("orders-0")].replicas for broker in driver.brokers.values() if broker.logs}
+    assert {} == driver.cluster.moves
+
+
 @pytest.mark.parametrize("commits", range(5))
 def test_a_move_ends_whichever_of_its_answers_is_lost(driver: Driver, commits: int) -> None:
     """Start, union, ISR, end of the union, end: each may be done without our hearing of it."""
