@@ -24,9 +24,15 @@ def gone(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] in ENDED
 
 
+def hear_ctrl_c() -> None:
+    """Take Ctrl-C as a terminal's process does: what a shell starts in the background has it ignored, and so have its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def run_until_it_names_its_processes(program: str) -> tuple[subprocess.Popen[str], list[int]]:
     """Start a lab in a process of its own; it prints the ids of what it started."""
-    owner = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", program]
+    owner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=hear_ctrl_c)
     assert owner.stdout is not None
     return owner, [int(pid) for pid in owner.stdout.readline().split()]
 
