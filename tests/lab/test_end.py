@@ -14,6 +14,9 @@ from lab.waiting import wait_until
 
 ENDED = "ZX"
 
+HEAR_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+"""As in a terminal: what a shell starts in the background has Ctrl-C ignored, and so have its children."""
+
 
 def gone(pid: int) -> bool:
     """Whether a process has ended; one that nobody has waited for yet has."""
@@ -24,15 +27,10 @@ def gone(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] in ENDED
 
 
-def hear_ctrl_c() -> None:
-    """Take Ctrl-C as a terminal's process does: what a shell starts in the background has it ignored, and so have its children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def run_until_it_names_its_processes(program: str) -> tuple[subprocess.Popen[str], list[int]]:
     """Start a lab in a process of its own; it prints the ids of what it started."""
-    command = [sys.executable, "-c", program]
-    owner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=hear_ctrl_c)
+    command = [sys.executable, "-c", HEAR_CTRL_C + program]
+    owner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
     return owner, [int(pid) for pid in owner.stdout.readline().split()]
 
