@@ -54,6 +54,8 @@ SETTINGS = {
 FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
 """The lab's brokers do without Java's second compiler; a native controller that is measured gets Java's own defaults."""
 
+MADE = r"Finished LeaderAndIsr request in \d+ms correlationId \d+ from controller \d+ for {partitions} partitions"
+
 QUIET = logging.getLogger("bench.clients")
 QUIET.addHandler(
     logging.NullHandler()
@@ -185,8 +187,25 @@ class Layout:
         """Create all topics, each partition where the layout wants it."""
         new = [NewTopic(topic, len(lists), replica_assignment=lists) for topic, lists in self.assignment.items()]
         admin = self.admin()
+        for log in self.logs.values():
+            log.mark()
         for made in admin.create_topics(new, request_timeout=PATIENCE_S, operation_timeout=PATIENCE_S).values():
             made.result(PATIENCE_S)
+        self._wait_until_made()
+
+    def hosted(self, broker: int) -> int:
+        """Return the number of partitions that a broker has a replica of."""
+        return sum(broker in replicas for lists in self.assignment.values() for replicas in lists)
+
+    def _wait_until_made(self) -> None:
+        """Wait until every broker has made its logs: a new partition's ISR is whole from the start and says nothing of that."""
+
+        def made() -> bool:
+            time.sleep(LOOK_INTERVAL_S)
+            finished = {broker: MADE.format(partitions=self.hosted(broker)) for broker in BROKERS}
+            return all(self.logs[broker].stamps(pattern) for broker, pattern in finished.items())
+
+        wait_until(made, timeout_s=PATIENCE_S, what="all logs made")
 
 
 class Gone:

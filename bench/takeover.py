@@ -42,10 +42,6 @@ def one_takeover(stage: Layout, holder: Holder) -> tuple[float, float]:
     client = stage.cluster.zookeeper.client
     for log in stage.logs.values():
         log.mark()
-    hosted = {
-        broker: sum(broker in replicas for lists in stage.assignment.values() for replicas in lists)
-        for broker in BROKERS
-    }
     before = client.get(f"{CHROOT}/controller")[1].czxid
     deleted_s = time.time()
     client.delete(f"{CHROOT}/controller")
@@ -56,7 +52,7 @@ def one_takeover(stage: Layout, holder: Holder) -> tuple[float, float]:
         if successor is None or (holder is Holder.OURS) != (successor == stage.controller.controller_id):
             return False
         heard = [
-            stage.logs[broker].stamps(HANDLING.format(controller=successor, partitions=hosted[broker]))
+            stage.logs[broker].stamps(HANDLING.format(controller=successor, partitions=stage.hosted(broker)))
             for broker in BROKERS
         ]
         told[:] = [stamps[-1] for stamps in heard if stamps]

@@ -37,7 +37,7 @@ def draw(source: random.Random, cluster: KafkaCluster, controller: StewardContro
 def _of_broker(source: random.Random, cluster: KafkaCluster) -> Fault:
     broker = cluster.broker(source.choice(sorted(cluster.brokers)))
     kind, lasts_s = source.choice(("kill -9", "SIGTERM", "SIGSTOP")), round(source.uniform(0.2, LONGEST_S), 1)
-    words = f"{kind} of broker {broker.broker_id} for {lasts_s} s"
+    words = f"{kind} of broker {broker.broker_id} for at least {lasts_s} s"
     begin, end = {
         "kill -9": (broker.kill, broker.start),
         "SIGTERM": (broker.stop, broker.start),
@@ -51,7 +51,7 @@ def _of_controller(source: random.Random, cluster: KafkaCluster, controller: Ste
         source.choice(("kill -9", "SIGTERM", "SIGSTOP", "loss of the place")),
         round(source.uniform(0.2, LONGEST_S), 1),
     )
-    words = f"{kind} of the controller for {lasts_s} s"
+    words = f"{kind} of the controller for at least {lasts_s} s"
     place = f"{cluster.chroot}/controller"
     begin, end = {
         "kill -9": (controller.kill, controller.start),
