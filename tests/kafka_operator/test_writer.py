@@ -1,0 +1,140 @@
+"""Writes to Kubernetes, guarded by the version that they were decided on."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kafka_operator.decide.steps import Claim, Done, Release, Retry, WriteStatus
+from kafka_operator.engine.announcer import Announcer
+from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.writer import MAX_PARALLEL_WRITES, Writer
+from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError, UnavailableError
+from kafka_operator.names import FINALIZER, MANAGED_CONFIG, Key
+from kafka_operator.resources.topic import Topic, TopicStatus, read_topic
+from tests.kafka_operator.fake_kube import FakeKube
+from tests.kafka_operator.gate import Gate
+from tests.kafka_operator.makers import raw_topic
+
+
+class Place:
+    """A writer over a fake API server."""
+
+    def __init__(self) -> None:
+        self.kube = FakeKube(Gate())
+        self.cache = Cache()
+        self.writer = Writer(self.kube, self.cache, Announcer(self.kube, lambda: 0.0))
+
+    def have(self, name: str = "orders", **metadata: object) -> Topic:
+        """Have a Topic, known to the cache."""
+        raw = raw_topic(name)
+        raw["metadata"] |= metadata
+        key = self.kube.apply(raw)
+        return self.known(key)
+
+    def known(self, key: Key) -> Topic:
+        """Read a Topic as it is now."""
+        found = read_topic(self.kube.objects[key])
+        self.cache.learn(found)
+        return found
+
+
+async def test_a_write_is_learnt_at_once() -> None:
+    """So that the next decision and the watch event that follows find nothing new."""
+    place = Place()
+    topic = place.have(finalizers=["foreign/one"], annotations={"foreign": "note"})
+
+    assert await place.writer.carry_out(topic, Claim(frozenset({"b", "a"}))) is None
+
+    learnt = place.cache.topic(topic.key)
+    assert learnt is not None
+    assert ("foreign/one", FINALIZER) == learnt.metadata.finalizers
+    assert frozenset({"a", "b"}) == learnt.managed_config
+    assert "note" == place.kube.objects[topic.key]["metadata"]["annotations"]["foreign"]
+
+
+async def test_a_status_decided_on_an_old_version_is_not_written() -> None:
+    """409: the present state is read, and decided on anew."""
+    place = Place()
+    topic = place.have()
+    place.kube.touch(topic.key)
+
+    assert await place.writer.carry_out(topic, WriteStatus(TopicStatus(partitions=6))) is None
+
+    assert "status" not in place.kube.objects[topic.key]
+    learnt = place.cache.topic(topic.key)
+    assert learnt is not None
+    assert learnt.metadata.resource_version != topic.metadata.resource_version
+
+
+async def test_only_what_differs_is_sent() -> None:
+    """A plan of thousands of partitions is not sent again with each second's progress."""
+    place = Place()
+    topic = place.have()
+    await place.writer.carry_out(topic, WriteStatus(TopicStatus(partitions=6, topic_name="orders")))
+    changed = WriteStatus(TopicStatus(topic_name="orders", replication_factor=3))
+
+    await place.writer.carry_out(place.known(topic.key), changed)
+
+    status = place.kube.objects[topic.key]["status"]
+    assert {"topicName": "orders", "replicationFactor": 3, "conditions": []} == {"conditions": [], **status}
+
+
+async def test_the_last_finalizer_lets_it_go() -> None:
+    """And it is forgotten; a foreign finalizer keeps it."""
+    place = Place()
+    going = place.have(finalizers=[FINALIZER])
+    staying = place.have("staying", finalizers=[FINALIZER, "foreign/one"], annotations={MANAGED_CONFIG: "a"})
+    for key in (going.key, staying.key):
+        place.kube.delete(key)
+
+    assert Done() == await place.writer.carry_out(place.known(going.key), Release())
+    assert Done() == await place.writer.carry_out(place.known(staying.key), Release())
+
+    assert [staying.key] == list(place.kube.objects)
+    assert place.cache.topic(going.key) is None
+    assert ("foreign/one",) == place.known(staying.key).metadata.finalizers
+
+
+@pytest.mark.parametrize(
+    ("errors", "outcome"),
+    [
+        ([NotFoundError("404")], Done),
+        ([ConflictError("409"), NotFoundError("404")], Done),
+        ([ConflictError("409"), UnavailableError("503")], Retry),
+        ([RefusedError("422")], Retry),
+        ([UnavailableError("429")], Retry),
+    ],
+    ids=str,
+)
+async def test_a_failed_write_ends_the_try(errors: list[KubeError], outcome: type[object]) -> None:
+    """Gone is done; the rest is tried again later."""
+    place = Place()
+    topic = place.have()
+    place.kube.failures += errors
+
+    assert isinstance(await place.writer.carry_out(topic, Claim()), outcome)
+
+
+async def test_writes_under_way_are_limited() -> None:
+    """A busy API server answers 429 to more."""
+    place = Place()
+    topics = [place.have(f"t{index}") for index in range(3 * MAX_PARALLEL_WRITES)]
+    under_way = 0
+    most = 0
+    patch = place.kube.patch_object
+
+    async def counted(key: Key, body: dict[str, object]) -> object:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        try:
+            return await patch(key, body)
+        finally:
+            under_way -= 1
+
+    place.kube.patch_object = counted  # type: ignore[method-assign,assignment]
+    await asyncio.gather(*(place.writer.carry_out(topic, Claim()) for topic in topics))
+
+    assert MAX_PARALLEL_WRITES == most
