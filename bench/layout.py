@@ -183,6 +183,16 @@ class Layout:
         self.let_victim_lead()
         return controller_id
 
+    def wait_until_known(self) -> None:
+        """Wait until every broker has heard of every other one and of the controller, or clients wait for it in vain."""
+        everybody = {*BROKERS, self.controller.controller_id}
+
+        def known() -> bool:
+            clients = [AdminClient({"bootstrap.servers": self.cluster.broker(id_).address()}) for id_ in BROKERS]
+            return all(set(client.list_topics(timeout=PATIENCE_S).brokers) == everybody for client in clients)
+
+        wait_until(known, timeout_s=PATIENCE_S, what="everybody known to every broker")
+
     def create_topics(self) -> None:
         """Create all topics, each partition where the layout wants it."""
         new = [NewTopic(topic, len(lists), replica_assignment=lists) for topic, lists in self.assignment.items()]
@@ -256,6 +266,7 @@ def layout(*, quick: bool = False) -> Iterator[Layout]:
             controller.start()
             cluster.start_brokers()
             running = Layout(cluster, controller, lists)
+            running.wait_until_known()
             running.create_topics()
             running.wait_until_in_sync()
             yield running
