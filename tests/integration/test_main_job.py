@@ -142,10 +142,13 @@ def test_a_cancelled_move_returns_to_what_was(held: Held, user: User, by: str) -
         else:
             user.apply(plan_text("away", plan, cancel=True))
             user.wait_for("reassignments", "away", "False", "Cancelled")
-        after = held.cluster.assignment(name)
+        # A cancel is accepted before the brokers that are left have dropped what they had got (ADR 4).
+        wait_until(
+            lambda: [[1, 2, 3]] * 2 == [sorted(replicas) for replicas in held.cluster.assignment(name).values()],
+            timeout_s=PATIENCE_S,
+            what=f"{name} where it was",
+        )
 
-    assert [{1, 2, 3}] * 2 == [set(replicas) for replicas in after.values()]
-    assert [3, 3] == [len(replicas) for replicas in after.values()]
     assert held.cluster.zookeeper.read(f"{CHROOT}/admin/reassign_partitions") is None
     held.wait_until_all_are_back(name)
 
