@@ -68,9 +68,12 @@ class Actors(RuleBasedStateMachine):
             assert all((broker.id, name) in self.driver.excused for name in forgotten), f"{broker.id} keeps {forgotten}"
 
     def move(self, name: TopicPartition, target: list[int] | None, end: frozenset[int]) -> None:
-        """Ask for a move, and remember where it has to end. A caller that got no answer looks where it is."""
+        """Ask for a move, and remember where it has to end. A caller that got no answer, or one that may be to
+        its own work (a cancel that was written unheard finds nothing to cancel), looks where it is.
+        """
+        may_be_unheard = self.driver.lost_answer is not None
         answers = self.act(lambda: self.driver.reassign({f"{name.topic}-{name.partition}": target}))
-        if isinstance(answers, dict):
+        if isinstance(answers, dict) and not may_be_unheard:
             if None in answers.values():
                 self.wanted[name] = end
             return
