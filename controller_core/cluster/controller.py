@@ -18,6 +18,7 @@ from controller_core.cluster.leader_elections import decide_elect_leaders
 from controller_core.cluster.observed import decide_repair_assignments, decide_topics_read
 from controller_core.cluster.producer_ids import decide_allocate_producer_ids
 from controller_core.cluster.reassignment import decide_advance_moves, decide_alter_reassignments
+from controller_core.cluster.refused_replicas import decide_replicas_refused
 from controller_core.cluster.shutdown import decide_controlled_shutdown
 from controller_core.cluster.topics import decide_create_partitions, decide_create_topics
 from controller_core.model import events
@@ -34,6 +35,7 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.AdvanceMoves: decide_advance_moves,
     events.AdvanceDeletions: decide_advance_deletions,
     events.StopReplicaAnswered: decide_stop_replica_answered,
+    events.ReplicasRefused: decide_replicas_refused,
     events.CreateTopics: decide_create_topics,
     events.DeleteTopics: decide_delete_topics,
     events.CreatePartitions: decide_create_partitions,

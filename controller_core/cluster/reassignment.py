@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from controller_core.cluster.election import elect_reassigned
-from controller_core.cluster.states import NewState, partition_states
+from controller_core.cluster.states import NewState, partition_states, raised_epoch
 from controller_core.model.changes import Announcement, MovesFinished, MovesStarted
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
@@ -129,7 +129,8 @@ def decide_advance_moves(cluster: Cluster, event: AdvanceMoves) -> Decision[None
         elif (narrow := _narrow(cluster, row, move)) is not None:
             narrowed.append(narrow)
         elif move.stage is Stage.PLANNED:
-            told.append(_bump(cluster, row))
+            # Brokers take a new replica list only under a higher epoch.
+            told.append(raised_epoch(cluster, row))
     # Removed replicas may all be away; then the end can be written at once. A deletion may have waited for the end.
     then: list[Event] = [AdvanceMoves(event.topics)] if narrowed else []
     later = [AdvanceDeletions()] if finished and cluster.deletions else []
@@ -162,12 +163,6 @@ def _narrow(cluster: Cluster, row: int, move: Move) -> NewState | None:
         if leader == NO_LEADER:
             return None
     return NewState(row, leader, int(cluster.columns.leader_epoch[row]) + 1, target_isr, replicas=move.target)
-
-
-def _bump(cluster: Cluster, row: int) -> NewState:
-    """Raise the leader epoch and change nothing else: brokers take a new replica list only under a higher epoch."""
-    columns = cluster.columns
-    return NewState(row, int(columns.leader[row]), int(columns.leader_epoch[row]) + 1, columns.isr_of(row))
 
 
 def running_moves(cluster: Cluster, partitions: Iterable[TopicPartition] | None) -> list[RunningMove]:

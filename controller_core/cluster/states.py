@@ -43,6 +43,12 @@ def partition_states(states: Sequence[NewState], announcement: Announcement) -> 
     )
 
 
+def raised_epoch(cluster: Cluster, row: int) -> NewState:
+    """Raise a partition's leader epoch and change nothing else: brokers take in only what comes under a higher one."""
+    columns = cluster.columns
+    return NewState(row, int(columns.leader[row]), int(columns.leader_epoch[row]) + 1, columns.isr_of(row))
+
+
 def column(values: Sequence[int]) -> IntArray:
     """Make a column of integers."""
     return np.array(values, dtype=np.int32)

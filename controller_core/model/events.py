@@ -114,6 +114,20 @@ class StopReplicaAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicasRefused:
+    """A broker refused a LeaderAndIsr as a whole: it may have taken none of it, some of it, or half of a partition."""
+
+    broker: int
+    leader_epochs: Mapping[TopicPartition, int]
+    """As the request carried them: a partition that was told under a higher one since needs nothing."""
+
+    @property
+    def scope(self) -> Scope:
+        """The partitions named."""
+        return scope.partitions(self.leader_epochs)
+
+
+@dataclass(frozen=True, slots=True)
 class NewTopic:
     """One topic of a CreateTopics request."""
 
@@ -264,6 +278,7 @@ Event = (
     | AdvanceMoves
     | AdvanceDeletions
     | StopReplicaAnswered
+    | ReplicasRefused
     | CreateTopics
     | DeleteTopics
     | CreatePartitions

@@ -23,6 +23,7 @@ from controller_core.model.decision import Decision
 from controller_core.model.events import AdvanceDeletions, AdvanceMoves, Event, Heal, StopReplicaAnswered, TopicsRead
 from controller_core.shell.active import Defaults, OverloadedError, TenureLostError
 from controller_core.shell.brokers.channels import Channels
+from controller_core.shell.brokers.refusals import Retry
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.state_log import log_change
@@ -69,7 +70,11 @@ class Controller:
         self.broker_left: Callable[[Broker], None] = lambda _: None
         """Called for each broker that is no longer registered."""
         self._channels = Channels(
-            cluster, own, stopped=self._on_stopped, deposed=lambda: self.end("a broker knows a newer controller")
+            cluster,
+            own,
+            stopped=self._on_stopped,
+            refused=self._on_refused,
+            deposed=lambda: self.end("a broker knows a newer controller"),
         )
 
     @property
@@ -261,6 +266,21 @@ class Controller:
 
     def _on_stopped(self, event: StopReplicaAnswered) -> None:
         self.post(event)
+
+    def _on_refused(self, retry: Retry) -> None:
+        self.spawn(self._tell_again(retry), type(retry.event).__name__)
+
+    async def _tell_again(self, retry: Retry) -> None:
+        """Tell after a pause what a broker refused. It has to be told some time: no tick would."""
+        pause_s: float | None = retry.pause_s
+        while pause_s is not None:
+            await asyncio.sleep(pause_s)
+            try:
+                await self._take_turn(retry.event)
+                pause_s = None
+            except OverloadedError as error:
+                _put_off(type(retry.event).__name__, error)
+                pause_s = TICK_S
 
     def _on_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

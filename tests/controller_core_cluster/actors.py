@@ -41,7 +41,8 @@ class Actors(RuleBasedStateMachine):
             self.driver.deliver()
             self.driver.answer()
             self.look()
-            if not self.grow_isrs() and not self.driver.answers and not any(self.driver.queues.values()):
+            waiting = [*self.driver.answers, *self.driver.refused]
+            if not self.grow_isrs() and not waiting and not any(self.driver.queues.values()):
                 break
         self.driver.check()
         self.check_the_end()
@@ -68,8 +69,10 @@ class Actors(RuleBasedStateMachine):
             assert all((broker.id, name) in self.driver.excused for name in forgotten), f"{broker.id} keeps {forgotten}"
 
     def move(self, name: TopicPartition, target: list[int] | None, end: frozenset[int]) -> None:
-        """Ask for a move, and remember where it has to end. A caller that got no answer, or one that may be to
-        its own work (a cancel that was written unheard finds nothing to cancel), looks where it is.
+        """Ask for a move, and remember where it has to end.
+
+        A caller that got no answer, or one that may be to its own work (a cancel that was written unheard finds nothing to
+        cancel), looks where it is.
         """
         may_be_unheard = self.driver.lost_answer is not None
         answers = self.act(lambda: self.driver.reassign({f"{name.topic}-{name.partition}": target}))

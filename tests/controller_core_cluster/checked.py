@@ -132,7 +132,7 @@ class CheckedDriver(Driver):
         for topic, written in self.written.topics.items():
             for partition, replicas in written.replicas.items():
                 assert len(set(replicas)) == len(replicas), f"C3: {topic}-{partition} has a replica twice"
-        if not any(self.queues.values()):
+        if not any(self.queues.values()) and not self.refused:
             self._check_knowledge()
 
     def _check_state(self, name: TopicPartition, state: WrittenState) -> None:
@@ -175,6 +175,9 @@ class CheckedDriver(Driver):
                     told = broker.states[name]
                     assert known[name] == (told.leader, told.leader_epoch), (
                         f"C12: {broker_id} leads or follows {name} wrongly"
+                    )
+                    assert name not in broker.half_made or told.leader not in cluster.brokers, (
+                        f"C12: {broker_id} threw at {name} and was not told again"
                     )
                     # Their order matters to clients alone, who hear of it by metadata.
                     assert set(replicas) == set(told.replicas), (

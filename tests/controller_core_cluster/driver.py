@@ -57,6 +57,10 @@ class Driver(Loop):
         """Brokers register anew before anybody saw them gone."""
         self.start(*broker_ids)
 
+    def refuse(self, broker_id: int, times: int = 1) -> None:
+        """A broker will throw at its next LeaderAndIsr requests, half done."""
+        self.brokers[broker_id].refusals = times
+
     def read_brokers(self) -> None:
         """The controller reads who is registered."""
         up = tuple(broker.registration for broker in self.brokers.values() if broker.is_up)
@@ -70,6 +74,7 @@ class Driver(Loop):
         self._later.clear()
         self._intrusions.clear()
         self.answers.clear()
+        self.refused.clear()
         for queue in self.queues.values():
             queue.clear()
         self.submit(events.Activated())

@@ -30,6 +30,10 @@ class FakeBroker:
     metadata: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     """Leader and leader epoch, as clients would hear."""
     live: Replicas = ()
+    refusals: int = 0
+    """LeaderAndIsr requests that it will throw at, half done."""
+    half_made: set[TopicPartition] = field(default_factory=set)
+    """Partitions that it has without a log, since it threw."""
 
     @property
     def registration(self) -> Broker:
@@ -40,6 +44,7 @@ class FakeBroker:
         """Begin another life."""
         self.is_up, self.epoch = True, epoch
         self.states, self.stopped, self.pending, self.metadata, self.live = {}, set(), {}, {}, ()
+        self.refusals, self.half_made = 0, set()
 
     def take(self, message: Message) -> dict[TopicPartition, str]:
         """Do as told; the answer is the error of each partition that has one."""
@@ -51,6 +56,24 @@ class FakeBroker:
                 return {}
             case StopReplica():
                 return self._stop(message)
+
+    def refuses(self, message: LeaderAndIsr) -> bool:
+        """Whether it throws at a request: as a test wants, or over a partition that it has under that epoch without a log."""
+        return self.refusals > 0 or any(
+            name in self.half_made and told.leader_epoch == self.states[name].leader_epoch
+            for name, told in message.partitions.items()
+        )
+
+    def refuse(self, message: LeaderAndIsr) -> None:
+        """Throw: partitions that it was to follow have the leader epoch by now, and neither a log nor a fetcher."""
+        if self.refusals == 0:
+            return
+        self.refusals -= 1
+        for name, told in message.partitions.items():
+            if told.leader != self.id and self._is_newer(name, told):
+                self.states[name] = told
+                self.half_made.add(name)
+                self.stopped.add(name)
 
     def leads(self, partition: TopicPartition) -> bool:
         """Whether it takes itself for the leader."""
@@ -75,9 +98,9 @@ class FakeBroker:
         assert self.live, f"broker {self.id} is told to lead or follow and knows of no live broker (wire-facts)"
         for name, told in message.partitions.items():
             assert self.id in told.replicas, f"broker {self.id} is told of {name}, which it is no replica of"
-            known = self.states.get(name)
-            if known is not None and told.leader_epoch <= known.leader_epoch:
+            if not self._is_newer(name, told):
                 continue
+            self.half_made.discard(name)
             self.states[name] = told
             # It looks for its leader's address once: a leader that it does not know, it will not follow under this epoch.
             is_reachable = told.leader in {NO_LEADER, self.id, *self.live}
@@ -85,6 +108,10 @@ class FakeBroker:
             self.pending.pop(name, None)
             self.logs.setdefault(name, 0)
         return {}
+
+    def _is_newer(self, name: TopicPartition, told: PartitionTold) -> bool:
+        known = self.states.get(name)
+        return known is None or told.leader_epoch > known.leader_epoch
 
     def _learn(self, message: UpdateMetadata) -> None:
         self.live = message.live
@@ -104,6 +131,7 @@ class FakeBroker:
                 self.states.pop(name, None)
                 self.logs.pop(name, None)
                 self.stopped.discard(name)
+                self.half_made.discard(name)
             else:
                 self.stopped.add(name)
         return errors

@@ -21,8 +21,9 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import Scope
 from controller_core.model.sends import Send
+from controller_core.shell.brokers.refusals import Refusals
 from tests.controller_core_cluster.fake_broker import FakeBroker
-from tests.controller_core_cluster.messages import Addressed, Message, StopReplica, message_of
+from tests.controller_core_cluster.messages import Addressed, LeaderAndIsr, Message, StopReplica, message_of
 from tests.controller_core_cluster.render import change_lines, message_line, reply_lines
 from tests.controller_core_cluster.written import Outcome, Written
 
@@ -65,6 +66,8 @@ class Loop:
         self.brokers: dict[int, FakeBroker] = {}
         self.queues: dict[int, deque[Message]] = {}
         self.answers: list[Answer] = []
+        self.refused: list[events.ReplicasRefused] = []
+        self.refusals = Refusals()
         self.holds_messages = False
         self.holds_answers = False
         self.crash: Crash | None = None
@@ -104,7 +107,7 @@ class Loop:
         for _ in range(MAX_TURNS):
             if not self.holds_messages:
                 self.deliver()
-            if self.holds_answers or not self.answers:
+            if self.holds_answers or not (self.answers or self.refused):
                 return
             self.answer()
         raise AssertionError(f"{MAX_TURNS} rounds of answers, and no end")
@@ -127,6 +130,9 @@ class Loop:
             failed = dict(answer.failed) | {name: errors[name] for name in answer.done if name in errors}
             done = tuple(name for name in answer.done if name not in failed)
             self._turn(events.StopReplicaAnswered(answer.broker, done, failed, answer.leader_epochs))
+        for event in [event for event in self.refused if broker_id in {None, event.broker}]:
+            self.refused.remove(event)
+            self._turn(event)
         if not self.holds_messages:
             self.deliver()
 
@@ -233,6 +239,13 @@ class Loop:
         self.messages.append(addressed)
 
     def _deliver_one(self, broker: FakeBroker, message: Message) -> None:
+        if isinstance(message, LeaderAndIsr):
+            told = {name: state.leader_epoch for name, state in message.partitions.items()}
+            if broker.refuses(message):
+                broker.refuse(message)
+                self.refused += [retry.event for retry in self.refusals.refused(broker.id, told)]
+                return
+            self.refusals.taken(broker.id, told)
         errors = broker.take(message)
         if isinstance(message, StopReplica) and message.delete:
             done = tuple(name for name in message.partitions if name not in errors)

@@ -10,7 +10,8 @@ what is written, what brokers are told and what the caller is answered, in this 
     ...
 
 `REWRITE_GOLDEN=1 pytest …/test_golden.py` writes what follows today; the diff is then read as a change of the specification.
-Every message is delivered at once. Answers to StopReplica are handed back by `answer-stop`.
+Every message is delivered at once. Answers to StopReplica, and what was refused, are handed back by `answer-stop` and
+`answer-refused`.
 """
 
 from collections.abc import Callable, Mapping
@@ -122,6 +123,7 @@ COMMANDS: Mapping[str, Callable[[Driver, list[str]], object]] = {
     "start": lambda driver, words: driver.start(*_numbers(words)),
     "kill": lambda driver, words: driver.kill(*_numbers(words)),
     "bounce": lambda driver, words: driver.bounce(*_numbers(words)),
+    "refuse": lambda driver, words: driver.refuse(*_numbers(words)),
     "create": _create,
     "find": _find,
     "partitions": lambda driver, words: driver.submit(
@@ -130,6 +132,7 @@ COMMANDS: Mapping[str, Callable[[Driver, list[str]], object]] = {
     "delete": lambda driver, words: driver.delete(*words),
     "queue-deletion": lambda driver, words: driver.submit(events.DeletionsRead(tuple(words))),
     "answer-stop": _answer_stop,
+    "answer-refused": lambda driver, words: driver.answer(int(words[0])),
     "shutdown": lambda driver, words: driver.shut_down(int(words[0])),
     "alter-isr": lambda driver, words: driver.alter_isr(words[0], _ids(words[1])),
     "write-isr": lambda driver, words: driver.intrude(lambda: driver.write_isr(words[0], _ids(words[1]))),

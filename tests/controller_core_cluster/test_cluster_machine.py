@@ -168,6 +168,12 @@ class ClusterMachine(Actors):
         """A broker's answers arrive."""
         self.act(lambda: self.driver.answer(broker_id))
 
+    @rule(broker_id=BROKERS, times=st.integers(1, 3))
+    def refuse(self, broker_id: int, times: int) -> None:
+        """A broker will throw at what it is told to lead or follow."""
+        if broker_id in self.driver.brokers:
+            self.driver.refuse(broker_id, times)
+
     @rule(broker_id=BROKERS, choice=CHOICES)
     def fail_to_delete(self, broker_id: int, choice: int) -> None:
         """A broker's answers arrive, and one of them says that a log could not be deleted: its disk has failed."""

@@ -16,6 +16,7 @@ from controller_core.model.move import Replicas
 from controller_core.model.sends import Send, SendStopReplica
 from controller_core.shell import controller as controller_module
 from controller_core.shell.active import Defaults
+from controller_core.shell.brokers.refusals import Retry
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.metrics import Metrics
@@ -39,11 +40,12 @@ class FakeChannels:
         own: OwnAddress,
         *,
         stopped: Callable[[StopReplicaAnswered], None],
+        refused: Callable[[Retry], None],
         deposed: Callable[[], None],
         **_others: Any,
     ) -> None:
         self.cluster, self.own = cluster, own
-        self.stopped, self.deposed = stopped, deposed
+        self.stopped, self.refused, self.deposed = stopped, refused, deposed
         self.sent: list[Send] = []
         self.followed = 0
         self.closed = False

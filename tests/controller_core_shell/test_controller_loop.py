@@ -23,11 +23,13 @@ from controller_core.model.events import (
     Event,
     Heal,
     IsrChange,
+    ReplicasRefused,
     TopicsRead,
 )
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from controller_core.shell import controller as controller_module
 from controller_core.shell.active import OverloadedError, TenureLostError
+from controller_core.shell.brokers.refusals import Retry
 from controller_core.shell.controller import MAX_ATTEMPTS, Controller
 from controller_core.shell.zookeeper import removal as removal_module
 from kafka_wire.errors import ErrorCode
@@ -105,6 +107,43 @@ async def test_an_event_that_others_write_against_is_given_up_and_the_tenure_goe
     assert not tenure.controller.has_ended
     answers = await tenure.controller.submit(wish)
     assert (1,) == answers[tp("orders-0")].isr
+
+
+async def test_what_a_broker_refused_is_told_again_under_a_higher_leader_epoch(tenure: Tenure) -> None:
+    """C12: a replica that was never made would stay out of sync for good."""
+    await tenure.create("orders", (1, 2), (1, 2))
+    tenure.channels.sent.clear()
+
+    tenure.channels.refused(Retry(0, ReplicasRefused(2, {tp("orders-1"): 0})))
+    await settled()
+
+    assert (1, 0, (1, 2)) == tenure.state("orders-0")
+    assert (1, 1, (1, 2)) == tenure.state("orders-1")
+    told = [send.broker for send in tenure.channels.sent if isinstance(send, SendLeaderAndIsr)]
+    assert [1, 2] == told
+
+
+async def test_what_a_broker_refused_is_told_again_though_others_write_meanwhile(
+    tenure: Tenure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No look of the tick's would find it: whoever gave it up would leave it out of sync."""
+    monkeypatch.setattr(controller_module, "TICK_S", 0)
+    await tenure.create("orders", (1, 2))
+    writes = 0
+
+    def somebody_writes() -> None:
+        nonlocal writes
+        writes += 1
+        tenure.isr_by("orders-0", (1, 2))
+        if writes < 2 * MAX_ATTEMPTS:
+            tenure.server.before_writes.append(somebody_writes)
+
+    tenure.server.before_writes.append(somebody_writes)
+    tenure.channels.refused(Retry(0, ReplicasRefused(2, {tp("orders-0"): 0})))
+    await settled(2000)
+
+    assert 2 * MAX_ATTEMPTS == writes
+    assert (1, 1, (1, 2)) == tenure.state("orders-0")
 
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])

@@ -3,7 +3,7 @@
 A partition error STALE_CONTROLLER_EPOCH in a LeaderAndIsr answer is normal when the leader epoch is what the broker has
 already (wire-facts, gotcha 6); only the top-level one says that another controller rules.
 
-Leaves out retries: an answer ends its request.
+Leaves out what is told again, and when (channels, refusals).
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,10 @@ class Verdict(Enum):
     """The broker has heard of a newer controller: this one is deposed."""
     STALE_BROKER = "stale broker"
     """The broker has registered anew: what it was told is void, and it will be told everything."""
+    UNAUTHORIZED = "unauthorized"
+    """The broker did not look into it: its authorizer does not grant this controller ClusterAction."""
     FAILED = "failed"
+    """Something threw while the broker did as told. How much of it is done, nobody knows."""
 
 
 HARMLESS = frozenset({ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH})
@@ -50,7 +53,7 @@ def meaning_of(broker: int, key: ApiKey, request: Body, answer: Body) -> Meaning
     if key is ApiKey.STOP_REPLICA:
         return Meaning(verdict, _stopped(broker, request, answer, verdict))
     if key is ApiKey.LEADER_AND_ISR and verdict is Verdict.TAKEN:
-        return Meaning(verdict, failed=tuple(_not_taken(answer)))
+        return Meaning(verdict, failed=tuple(_not_taken(request, answer)))
     return Meaning(verdict)
 
 
@@ -62,37 +65,45 @@ def _verdict(code: int) -> Verdict:
             return Verdict.STALE_CONTROLLER
         case ErrorCode.STALE_BROKER_EPOCH:
             return Verdict.STALE_BROKER
+        case ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            return Verdict.UNAUTHORIZED
         case _:
             return Verdict.FAILED
 
 
 def _stopped(broker: int, request: Body, answer: Body, verdict: Verdict) -> StopReplicaAnswered | None:
     asked = stopped_partitions(request)
-    if not asked or verdict in {Verdict.STALE_CONTROLLER, Verdict.STALE_BROKER}:
+    if not asked or verdict in {Verdict.STALE_CONTROLLER, Verdict.STALE_BROKER, Verdict.UNAUTHORIZED}:
         return None
     if verdict is Verdict.FAILED:
-        return StopReplicaAnswered(broker, (), dict.fromkeys(asked, _name(answer["error_code"])))
+        return StopReplicaAnswered(broker, (), dict.fromkeys(asked, error_name(answer["error_code"])))
     codes = {
         TopicPartition(error["topic_name"], error["partition_index"]): error["error_code"]
         for error in answer["partition_errors"]
     }
     done = tuple(partition for partition in asked if codes.get(partition, ErrorCode.NONE) in GONE)
-    failed = {partition: _name(codes[partition]) for partition in asked if partition not in set(done)}
+    failed = {partition: error_name(codes[partition]) for partition in asked if partition not in set(done)}
     return StopReplicaAnswered(broker, done, failed)
 
 
-def _not_taken(answer: Body) -> "list[tuple[TopicPartition, str]]":
-    """List partitions with an error; before version 5 they come flat, since then by topic id (not named here)."""
+def _not_taken(request: Body, answer: Body) -> list[tuple[TopicPartition, str]]:
+    """List partitions with an error; before version 5 they come flat, since then by topic id."""
+    names = {topic["topic_id"]: topic["topic_name"] for topic in request["topic_states"]}
     flat = [(error["topic_name"], error) for error in answer["partition_errors"]]
-    by_topic = [(str(topic["topic_id"]), error) for topic in answer["topics"] for error in topic["partition_errors"]]
+    by_topic = [
+        (names.get(topic["topic_id"], str(topic["topic_id"])), error)
+        for topic in answer["topics"]
+        for error in topic["partition_errors"]
+    ]
     return [
-        (TopicPartition(name, error["partition_index"]), _name(error["error_code"]))
+        (TopicPartition(name, error["partition_index"]), error_name(error["error_code"]))
         for name, error in (*flat, *by_topic)
         if error["error_code"] not in HARMLESS
     ]
 
 
-def _name(code: int) -> str:
+def error_name(code: int) -> str:
+    """Name an error as Kafka does."""
     known = ErrorCode(code)
     # A code of the future is taken for an unknown one; its number says more.
     return known.name if known == code else f"error {code}"

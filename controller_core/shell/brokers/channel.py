@@ -8,6 +8,7 @@ Leaves out what the requests say, and what answers mean.
 """
 
 import asyncio
+import itertools
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -29,7 +30,11 @@ REQUEST_TIMEOUT_MS = 30_000
 PAUSE_S = 0.1
 """Pause before a failed request is sent again; Node's own backoff comes on top."""
 
-Answered = Callable[["Request", Body], None]
+MAX_REFUSAL_PAUSE_S = 5.0
+"""Longest pause before a request that a broker refused is sent to it again; it doubles from PAUSE_S."""
+
+Answered = Callable[["Request", Body, int], bool]
+"""Takes in an answer, and how often it was answered before; True: the request is to be sent again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,15 +112,23 @@ class Channel:
                 await self._wake.wait()
             request = self._queue[0]
             try:
-                answer = await self._send(request)
-                if answer is not None:
-                    self._answered(request, answer)
+                await self._carry_through(request)
             except Exception as error:
                 # What is wrong with one request must not end a broker's channel.
                 extra = {"broker": self.broker, "api": request.key.name}
                 log.error("unexpected failure on a request to broker", exc_info=error, extra=extra)
             self._queue.popleft()
             request.settled.set()
+
+    async def _carry_through(self, request: Request) -> None:
+        """Send one request until it has an answer that ends it, or none that will ever be understood."""
+        pause_s = PAUSE_S
+        for refusals in itertools.count():
+            answer = await self._send(request)
+            if answer is None or not self._answered(request, answer, refusals):
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, MAX_REFUSAL_PAUSE_S)
 
     async def _send(self, request: Request) -> Body | None:
         """Send one request until it is answered. None: no answer will ever be understood."""

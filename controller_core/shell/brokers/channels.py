@@ -13,13 +13,15 @@ from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import StopReplicaAnswered
 from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
-from controller_core.shell.brokers.answers import Verdict, meaning_of
+from controller_core.shell.brokers.answers import Verdict, error_name, meaning_of
 from controller_core.shell.brokers.channel import Channel, Request
+from controller_core.shell.brokers.refusals import Refusals, Retry
 from controller_core.shell.brokers.requests import (
     OwnAddress,
     is_told_anew,
     leader_and_isr,
     stop_replica,
+    told_leader_epochs,
     update_metadata,
 )
 from kafka_wire.api import ApiKey
@@ -27,6 +29,10 @@ from kafka_wire.codec import Body
 from kafka_wire.net.node import Node, NodeSettings
 
 log = logging.getLogger(__name__)
+
+GRANT = "ClusterAction on the Cluster resource"
+MAX_REFUSALS = 5
+"""Times that a broker may throw at an UpdateMetadata before it is passed over: behind it wait others, which may do."""
 
 
 class Channels:
@@ -38,13 +44,16 @@ class Channels:
         own: OwnAddress,
         *,
         stopped: Callable[[StopReplicaAnswered], None],
+        refused: Callable[[Retry], None],
         deposed: Callable[[], None],
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._cluster = cluster
         self._own = own
         self._stopped = stopped
+        self._refused = refused
         self._deposed = deposed
+        self._refusals = Refusals()
         self._settings = NodeSettings(client_id=f"steward-controller-{cluster.controller_id}", ssl=tls)
         self._channels: dict[int, tuple[Broker, Channel]] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -126,6 +135,7 @@ class Channels:
 
     def _drop(self, broker_id: int) -> None:
         _, channel = self._channels.pop(broker_id)
+        self._refusals.forget(broker_id)
         task = asyncio.create_task(channel.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -153,16 +163,41 @@ class Channels:
     def _body(broker: Broker, body: Body) -> Body:
         return {**body, "broker_epoch": broker.epoch}
 
-    def _on_answer(self, request: Request, answer: Body) -> None:
+    def _on_answer(self, request: Request, answer: Body, refusals: int) -> bool:
+        """Take in an answer; True: the request is to be sent again."""
         meaning = meaning_of(request.broker, request.key, request.body, answer)
         context = {"broker": request.broker, "api": request.key.name}
-        if meaning.verdict is Verdict.STALE_CONTROLLER:
-            log.warning("a broker has heard of a newer controller", extra=context)
-            self._deposed()
-        elif meaning.verdict is not Verdict.TAKEN:
-            log.warning("a broker refused a request", extra={**context, "error_code": answer["error_code"]})
+        is_first = refusals == 0
+        match meaning.verdict:
+            case Verdict.TAKEN:
+                self._on_taken(request)
+            case Verdict.STALE_CONTROLLER:
+                log.warning("a broker has heard of a newer controller", extra=context)
+                self._deposed()
+            case Verdict.UNAUTHORIZED:
+                if is_first:
+                    log.error("a broker does not let the controller in: grant its principal %s", GRANT, extra=context)
+                return True
+            case _:
+                if is_first:
+                    extra = {**context, "error": error_name(answer["error_code"])}
+                    log.warning("a broker refused a request", extra=extra)
+                if meaning.verdict is Verdict.FAILED and self._is_sent_again(request, refusals):
+                    return True
         for partition, error in meaning.failed:
             extra = {**context, "topic": partition.topic, "partition": partition.partition, "error": error}
             log.warning("a broker could not take on a partition", extra=extra)
         if meaning.event is not None:
             self._stopped(meaning.event)
+        return False
+
+    def _on_taken(self, request: Request) -> None:
+        if request.key is ApiKey.LEADER_AND_ISR and self._refusals.remember(request.broker):
+            self._refusals.taken(request.broker, told_leader_epochs(request.body))
+
+    def _is_sent_again(self, request: Request, refusals: int) -> bool:
+        """Whether what threw at a broker may be told as it is. Partitions are told anew, under a higher leader epoch."""
+        if request.key is ApiKey.LEADER_AND_ISR:
+            for retry in self._refusals.refused(request.broker, told_leader_epochs(request.body)):
+                self._refused(retry)
+        return request.key is ApiKey.UPDATE_METADATA and refusals < MAX_REFUSALS

@@ -7,7 +7,7 @@ The controller lists itself among the live brokers, on each of its listeners: th
 (wire-facts, f to h2). Leaves out bytes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -162,6 +162,15 @@ def stopped_partitions(body: Body) -> tuple[TopicPartition, ...]:
         for state in topic["partition_states"]
         if state["delete_partition"]
     )
+
+
+def told_leader_epochs(body: Body) -> Mapping[TopicPartition, int]:
+    """Tell under which leader epochs a LeaderAndIsr speaks of its partitions."""
+    return {
+        TopicPartition(topic["topic_name"], state["partition_index"]): state["leader_epoch"]
+        for topic in body["topic_states"]
+        for state in topic["partition_states"]
+    }
 
 
 def is_told_anew(key: ApiKey, body: Body) -> bool:

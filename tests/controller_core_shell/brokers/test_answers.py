@@ -1,6 +1,7 @@
 """What brokers' answers mean. Sources: wire-facts, gotchas 6 to 8; ReplicaManager's errors."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -43,7 +44,8 @@ def errors(*found: tuple[int, int]) -> list[dict[str, Any]]:
         (ErrorCode.NONE, Verdict.TAKEN),
         (ErrorCode.STALE_CONTROLLER_EPOCH, Verdict.STALE_CONTROLLER),
         (ErrorCode.STALE_BROKER_EPOCH, Verdict.STALE_BROKER),
-        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, Verdict.FAILED),
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, Verdict.UNAUTHORIZED),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, Verdict.FAILED),
         (32_000, Verdict.FAILED),
     ],
 )
@@ -53,6 +55,10 @@ def test_the_error_of_the_whole_answer_is_the_verdict(key: ApiKey, code: int, ve
         assert verdict is meaning_of(1, key, {"topic_states": []}, answer(key, version, {"error_code": code})).verdict
 
 
+A_ID = UUID(int=7)
+LEAD_A = {"topic_states": [{"topic_name": "a", "topic_id": A_ID}]}
+
+
 @pytest.mark.parametrize("version", [4, 5, 7])
 def test_a_partition_that_knows_the_leader_epoch_already_is_no_failure(version: int) -> None:
     """Wire-facts, gotcha 6: per-partition 11 is normal when the leader epoch is what the broker has; it deposes nobody."""
@@ -60,7 +66,7 @@ def test_a_partition_that_knows_the_leader_epoch_already_is_no_failure(version: 
     body = {"partition_errors": found} if version < 5 else {"topics": [{"partition_errors": found[:0]}]}
     if version >= 5:
         body["topics"][0]["partition_errors"] = [{"partition_index": 0, "error_code": 11}]
-    meaning = meaning_of(1, ApiKey.LEADER_AND_ISR, {}, answer(ApiKey.LEADER_AND_ISR, version, body))
+    meaning = meaning_of(1, ApiKey.LEADER_AND_ISR, LEAD_A, answer(ApiKey.LEADER_AND_ISR, version, body))
 
     assert Verdict.TAKEN is meaning.verdict
     assert () == meaning.failed
@@ -68,15 +74,17 @@ def test_a_partition_that_knows_the_leader_epoch_already_is_no_failure(version: 
 
 @pytest.mark.parametrize("version", [4, 7])
 def test_a_partition_that_a_broker_cannot_take_on_is_named(version: int) -> None:
-    """Before version 5 by its topic's name, since then by its topic's id."""
+    """Before version 5 by its topic's name, since then by its topic's id, which the request has the name of."""
     flat = [{"topic_name": "a", "partition_index": 1, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}]
-    by_topic = [{"partition_errors": [{"partition_index": 1, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}]}]
+    by_topic = [
+        {"topic_id": A_ID, "partition_errors": [{"partition_index": 1, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}]}
+    ]
     body = {"partition_errors": flat} if version < 5 else {"topics": by_topic}
     ((partition, error),) = meaning_of(
-        1, ApiKey.LEADER_AND_ISR, {}, answer(ApiKey.LEADER_AND_ISR, version, body)
+        1, ApiKey.LEADER_AND_ISR, LEAD_A, answer(ApiKey.LEADER_AND_ISR, version, body)
     ).failed
 
-    assert 1 == partition.partition
+    assert TopicPartition("a", 1) == partition
     assert "KAFKA_STORAGE_ERROR" == error
 
 
@@ -101,9 +109,9 @@ def test_replicas_that_could_not_be_deleted_are_named_with_their_error() -> None
 
 def test_a_refusal_of_the_whole_request_is_one_of_every_replica() -> None:
     """Nothing was deleted."""
-    found = answer(ApiKey.STOP_REPLICA, 3, {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
+    found = answer(ApiKey.STOP_REPLICA, 3, {"error_code": ErrorCode.UNKNOWN_SERVER_ERROR})
 
-    expected = StopReplicaAnswered(3, (), dict.fromkeys((A0, A1), "CLUSTER_AUTHORIZATION_FAILED"))
+    expected = StopReplicaAnswered(3, (), dict.fromkeys((A0, A1), "UNKNOWN_SERVER_ERROR"))
     assert expected == meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event
 
 

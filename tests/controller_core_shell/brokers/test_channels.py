@@ -13,14 +13,16 @@ from controller_core.cluster.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import StopReplicaAnswered
+from controller_core.model.events import ReplicasRefused, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.model.sends import Send, SendStopReplica
 from controller_core.shell.active import Defaults
 from controller_core.shell.brokers import channel as channel_module
+from controller_core.shell.brokers import channels as channels_module
 from controller_core.shell.brokers import inquiry as inquiry_module
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
+from controller_core.shell.brokers.refusals import Retry
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -41,7 +43,10 @@ class World:
         self.cluster: Cluster = cluster_of(*self.registered(), changes=ORDERS)
         self.answers: list[StopReplicaAnswered] = []
         self.deposed = 0
-        self.channels = Channels(self.cluster, OWN, stopped=self.answers.append, deposed=self._depose)
+        self.retries: list[Retry] = []
+        self.channels = Channels(
+            self.cluster, OWN, stopped=self.answers.append, refused=self.retries.append, deposed=self._depose
+        )
         self.channels.follow()
 
     def registered(self, **changed: int) -> list[Broker]:
@@ -312,19 +317,88 @@ async def test_a_partition_error_11_deposes_nobody(world: World, caplog: pytest.
     assert [] == caplog.records
 
 
-@pytest.mark.parametrize("code", [ErrorCode.STALE_BROKER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR])
-async def test_another_refusal_is_told_and_the_channel_goes_on(
-    world: World, caplog: pytest.LogCaptureFixture, code: int
+async def test_what_another_life_of_a_broker_refuses_is_told_by_its_registration(
+    world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A request that was refused is answered: to repeat it would be refused again."""
+    """KIP-380: it will be told everything anew."""
     first, _ = world.brokers
-    first.react = refuse_once(code)
+    first.react = refuse_once(ErrorCode.STALE_BROKER_EPOCH)
     world.send(metadata(world.cluster), lead(world.cluster, 1))
     await world.channels.idle(PATIENCE_MS)
 
     assert [META, LEAD] == first.keys
     assert 0 == world.deposed
-    assert [code] == [record.error_code for record in caplog.records]
+    assert ["STALE_BROKER_EPOCH"] == [record.error for record in caplog.records]
+
+
+async def test_a_leader_and_isr_that_a_broker_throws_at_comes_back_in_halves(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer does not say which partition was at fault; what is told again says its epochs as they were told."""
+    first, _ = world.brokers
+    first.react = refuse_once(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    world.send(lead(world.cluster, 1), metadata(world.cluster))
+    await world.channels.idle(PATIENCE_MS)
+
+    assert [LEAD, META] == first.keys
+    halves = [
+        ReplicasRefused(1, {TopicPartition("orders", 0): 4}),
+        ReplicasRefused(1, {TopicPartition("orders", 1): 0}),
+    ]
+    assert halves == [retry.event for retry in world.retries]
+    assert ["NOT_LEADER_OR_FOLLOWER"] == [record.error for record in caplog.records]
+
+
+async def test_an_update_metadata_that_a_broker_throws_at_is_sent_again(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It says how things are: it may be heard twice, and has to be heard (C12)."""
+    first, _ = world.brokers
+    first.react = refuse_once(ErrorCode.UNKNOWN_SERVER_ERROR)
+    world.send(metadata(world.cluster), lead(world.cluster, 1))
+    await world.channels.idle(PATIENCE_MS)
+
+    assert [META, META, LEAD] == first.keys
+    assert ["UNKNOWN_SERVER_ERROR"] == [record.error for record in caplog.records]
+
+
+async def test_an_update_metadata_that_a_broker_throws_at_each_time_holds_nothing_up(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is passed over after MAX_REFUSALS, and said once: what waits behind it may do."""
+    monkeypatch.setattr(channels_module, "MAX_REFUSALS", 2)
+    first, _ = world.brokers
+
+    async def react(key: ApiKey, _body: Body) -> Body | None:
+        return {"error_code": ErrorCode.UNKNOWN_SERVER_ERROR} if key is META else None
+
+    first.react = react
+    world.send(metadata(world.cluster), lead(world.cluster, 1))
+    await world.channels.idle(PATIENCE_MS)
+
+    assert [META, META, META, LEAD] == first.keys
+    assert 1 == len(caplog.records)
+
+
+@pytest.mark.parametrize("key", [META, LEAD, STOP])
+async def test_a_broker_that_does_not_let_the_controller_in_is_asked_until_it_does(
+    world: World, caplog: pytest.LogCaptureFixture, key: ApiKey
+) -> None:
+    """It looked into nothing, so the same may be sent; the log says once what has to be granted."""
+    first, _ = world.brokers
+    refusals = [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 3
+
+    async def react(_key: ApiKey, _body: Body) -> Body | None:
+        return {"error_code": refusals.pop()} if refusals else None
+
+    first.react = react
+    world.send({META: metadata(world.cluster), LEAD: lead(world.cluster, 1), STOP: stop(1, 0)}[key])
+    await world.channels.idle(PATIENCE_MS)
+
+    assert [key] * 4 == first.keys
+    assert [] == world.retries
+    assert (1 if key is STOP else 0) == len(world.answers)
+    assert ["ClusterAction on the Cluster resource" in record.getMessage() for record in caplog.records] == [True]
 
 
 async def test_a_broker_that_does_not_serve_a_request_is_complained_of_once_and_told_the_rest(
