@@ -152,8 +152,10 @@ def decide_stop_replica_answered(cluster: Cluster, event: StopReplicaAnswered) -
 def _answers_a_move(cluster: Cluster, event: StopReplicaAnswered, partition: TopicPartition) -> bool:
     """Whether an answer is to the request that the partition's move waits for, and not to one of an earlier move."""
     row = cluster.row_of(*partition)
-    if row is None or row not in cluster.moves:
+    if row is None:
         return False
+    if row not in cluster.moves:
+        return event.broker in cluster.left_behind.get(row, ())
     move = cluster.moves[row]
     return event.leader_epochs.get(partition, move.left_epoch) >= move.left_epoch
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from controller_core.cluster.election_columns import Elections, elect_new, elect_offline
-from controller_core.cluster.propagation import delete_left_replicas, full_metadata, lead_or_follow
+from controller_core.cluster.propagation import delete_forgotten_replicas, full_metadata, lead_or_follow
 from controller_core.model.changes import (
     Announcement,
     BrokersObserved,
@@ -62,7 +62,7 @@ def decide_brokers_read(cluster: Cluster, event: BrokersRead) -> Decision[None]:
         return decision(then=(AdvanceMoves(), AdvanceDeletions()))
     sends: list[Send] = [_who_lives(staying)]
     if added:
-        left_behind = delete_left_replicas(cluster, cluster.moves, added)
+        left_behind = delete_forgotten_replicas(cluster, added)
         sends += [full_metadata(cluster, added), *_hosted_by(cluster, added), *left_behind]
     return decision(BrokersObserved(event.brokers), sends=sends, then=LOOK_AT_EVERYTHING)
 

@@ -56,13 +56,27 @@ def _tell_what_was_found(cluster: Cluster, change: StatesObserved) -> tuple[Send
 
 
 def delete_left_replicas(cluster: Cluster, rows: Iterable[int], brokers: Container[int]) -> Iterator[Send]:
-    """Tell those of the brokers that moved partitions leave behind to delete their replicas, one request a broker."""
+    """Tell those of the brokers that moved partitions leave to delete their replicas, one request a broker."""
+    waiting = ((row, broker) for row in rows for broker in cluster.moves[row].waiting)
+    return _delete_replicas(cluster, ((row, broker) for row, broker in waiting if broker in brokers))
+
+
+def delete_forgotten_replicas(cluster: Cluster, brokers: Container[int]) -> Iterator[Send]:
+    """Tell brokers that came back to delete what moved away from them, while they were there or away.
+
+    One that was only frozen still takes itself for the leader, and has producers wait for a high watermark that no follower
+    will raise.
+    """
+    left = [(row, broker) for row, move in cluster.moves.items() for broker in move.waiting]
+    left += [(row, broker) for row, away in cluster.left_behind.items() for broker in sorted(away)]
+    return _delete_replicas(cluster, ((row, broker) for row, broker in left if broker in brokers))
+
+
+def _delete_replicas(cluster: Cluster, replicas: Iterable[tuple[int, int]]) -> Iterator[Send]:
     by_broker: dict[int, list[tuple[TopicPartition, int]]] = {}
-    for row in rows:
-        for broker in cluster.moves[row].waiting:
-            if broker in brokers:
-                epoch = int(cluster.columns.leader_epoch[row])
-                by_broker.setdefault(broker, []).append((cluster.name_of(row), epoch))
+    for row, broker in replicas:
+        epoch = int(cluster.columns.leader_epoch[row])
+        by_broker.setdefault(broker, []).append((cluster.name_of(row), epoch))
     for broker, left in by_broker.items():
         names, epochs = zip(*left, strict=True)
         yield SendStopReplica(broker, names, epochs, delete=True)

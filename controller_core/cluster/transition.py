@@ -38,7 +38,7 @@ from controller_core.model.changes import (
 from controller_core.model.cluster import Cluster, Deletion
 from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids, pad
 from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY
-from controller_core.model.move import Move, Stage
+from controller_core.model.move import Move, Replicas, Stage, without
 
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 """The topic configuration that lets a replica from outside the ISR lead, where no other is left."""
@@ -108,8 +108,9 @@ def _(change: PartitionStates, cluster: Cluster) -> None:
         move = cluster.moves[row]
         leader_epoch = int(columns.leader_epoch[row])
         if change.replicas is not None:
-            # Brokers that are away are not waited for: they may never be back.
+            # Brokers that are away are not waited for: they may never be back. If they are, they are told.
             waiting = tuple(replica for replica in move.removing if replica in cluster.brokers)
+            _leave_behind(cluster, row, without(move.removing, waiting))
             cluster.moves[row] = replace(move, stage=Stage.REMOVING, waiting=waiting, left_epoch=leader_epoch)
         elif move.stage is Stage.PLANNED and change.announcement is Announcement.LEADER_AND_ISR:
             cluster.moves[row] = replace(move, stage=Stage.UNION)
@@ -150,6 +151,7 @@ def _(change: TopicObserved, cluster: Cluster) -> None:
             cluster.moves[row] = found
         else:
             cluster.moves.pop(row, None)
+        _take_back(cluster, row, replicas_found)
         _leave_out_strangers(cluster, np.array([row], dtype=np.int32))
 
 
@@ -162,6 +164,7 @@ def _(change: MovesStarted, cluster: Cluster) -> None:
         assert row is not None, f"{change.topic}-{partition} is to move and is not there"
         cluster.moves[row] = move
         cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([move.replicas]))
+        _take_back(cluster, row, move.replicas)
 
 
 @_apply.register
@@ -174,17 +177,18 @@ def _(change: MovesFinished, cluster: Cluster) -> None:
         assert cluster.columns.replicas_of(row) == replicas, (
             f"{change.topic}-{partition} ends elsewhere than its target"
         )
-        del cluster.moves[row]
+        _leave_behind(cluster, row, cluster.moves.pop(row).waiting)
 
 
 @_apply.register
 def _(change: RemovalAnswered, cluster: Cluster) -> None:
     row = cluster.row_of(change.topic, change.partition)
-    if row is None or row not in cluster.moves:
+    if row is None:
         return
-    move = cluster.moves[row]
-    waiting = tuple(broker for broker in move.waiting if broker != change.broker)
-    cluster.moves[row] = replace(move, waiting=waiting)
+    _take_back(cluster, row, (change.broker,))
+    if row in cluster.moves:
+        move = cluster.moves[row]
+        cluster.moves[row] = replace(move, waiting=without(move.waiting, (change.broker,)))
 
 
 @_apply.register
@@ -235,6 +239,20 @@ def _(change: ProducerIdsAllocated, cluster: Cluster) -> None:
 def _(change: ProducerIdsObserved, cluster: Cluster) -> None:
     cluster.producer_ids.block_end = change.block_end
     cluster.producer_ids.version = change.version
+
+
+def _leave_behind(cluster: Cluster, row: int, brokers: Replicas) -> None:
+    """Note brokers that may hold a replica that is none; the controller's own id holds nothing."""
+    if left := set(brokers) - {cluster.controller_id}:
+        cluster.left_behind.setdefault(row, set()).update(left)
+
+
+def _take_back(cluster: Cluster, row: int, brokers: Replicas) -> None:
+    """Note that brokers hold no such replica any more, or a true one."""
+    if row in cluster.left_behind:
+        cluster.left_behind[row] -= set(brokers)
+        if not cluster.left_behind[row]:
+            del cluster.left_behind[row]
 
 
 def _has_state(cluster: Cluster, row: int) -> bool:

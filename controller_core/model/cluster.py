@@ -63,6 +63,8 @@ class Cluster:
         self.topics: dict[str, Topic] = {}
         self.columns = PartitionColumns()
         self.moves: dict[int, Move] = {}
+        self.left_behind: dict[int, set[int]] = {}
+        """Row to the brokers that were away when the partition moved away from them, and may hold a replica and lead it."""
         self.deletions: dict[str, Deletion] = {}
         self.unclean_topics: set[str] = set()
         self.producer_ids = ProducerIds()
@@ -152,6 +154,7 @@ class Cluster:
         topic = self.topics.pop(name)
         for row in topic.rows.tolist():
             self.moves.pop(row, None)
+            self.left_behind.pop(row, None)
         self.columns.remove(topic.rows)
         self._by_index[topic.index] = None
         self._free_indices.append(topic.index)

@@ -12,6 +12,7 @@ from controller_core.model.columns import unpad
 from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, NO_LEADER, TopicPartition
 from controller_core.model.move import Stage
 from tests.controller_core_cluster.driver import CONTROLLER, Driver
+from tests.controller_core_cluster.fake_broker import FakeBroker
 from tests.controller_core_cluster.messages import Addressed, LeaderAndIsr, StopReplica
 from tests.controller_core_cluster.written import WrittenState
 
@@ -28,7 +29,9 @@ class CheckedDriver(Driver):
         self.origins: dict[TopicPartition, frozenset[int]] = {}
         """Where the running moves began."""
         self.excused: set[tuple[int, TopicPartition]] = set()
-        """Logs that nobody could have deleted: their brokers were away when it was time."""
+        """Logs that nobody can delete: a disk failed, or whoever knew of them is no controller any more."""
+        self.late: set[tuple[int, TopicPartition]] = set()
+        """Logs whose brokers were away when it was time to delete them: they are told when they are back."""
         self.unclean_asked = False
         self._seen: dict[TopicPartition, WrittenState] = {}
 
@@ -36,8 +39,14 @@ class CheckedDriver(Driver):
         """Brokers die; what they were told to delete and have not, they may keep."""
         for row, move in self.cluster.moves.items():
             for broker_id in set(broker_ids).intersection(move.waiting):
-                self.excused.add((broker_id, self.cluster.name_of(row)))
+                self.late.add((broker_id, self.cluster.name_of(row)))
         super().kill(*broker_ids)
+
+    def take_over(self) -> None:
+        """What was only remembered is forgotten."""
+        self.excused |= self.late
+        self.late.clear()
+        super().take_over()
 
     def _commit(self, changes: Sequence[Change]) -> bool:
         """Check what is about to be written: a controller that dies right after it tells nobody what it wrote."""
@@ -59,6 +68,7 @@ class CheckedDriver(Driver):
                 for place in range(len(change.rows)):
                     self._check_election(change, place)
             case TopicRemoved(origin=Origin.REQUESTED):
+                self.excused |= {(broker_id, name) for broker_id, name in self.late if name.topic == change.topic}
                 self._check_removal(change.topic)
 
     def _check_election(self, change: PartitionStates, place: int) -> None:
@@ -85,7 +95,7 @@ class CheckedDriver(Driver):
         if change.replicas is not None:
             self._check_narrowing(name, set(unpad(change.replicas[place])), isr_before)
             gone = set(cluster.moves[row].removing) - set(cluster.brokers)
-            self.excused |= {(broker_id, name) for broker_id in gone}
+            self.late |= {(broker_id, name) for broker_id in gone}
 
     def _check_narrowing(self, name: TopicPartition, target: set[int], isr_before: set[int]) -> None:
         """C9: every target replica was in sync, or the move returns to where it began."""
@@ -169,6 +179,7 @@ class CheckedDriver(Driver):
             serving = {name: told for name, told in broker.metadata.items() if not cluster.is_doomed(name.topic)}
             assert known == serving, f"C12: broker {broker_id} knows other leaders"
             assert tuple(sorted(cluster.brokers)) == broker.live, f"C12: broker {broker_id} knows other brokers"
+            self._check_logs(broker)
             for row in rows:
                 name, replicas = cluster.name_of(row), cluster.columns.replicas_of(row)
                 if broker_id in replicas and name in known:
@@ -183,6 +194,15 @@ class CheckedDriver(Driver):
                     assert set(replicas) == set(told.replicas), (
                         f"C12: broker {broker_id} knows other replicas of {name}"
                     )
+
+    def _check_logs(self, broker: FakeBroker) -> None:
+        """No broker that has heard everything holds a replica that is none, and might take itself for the leader."""
+        for name in broker.logs:
+            row = self.cluster.row_of(*name)
+            if row is None or (broker.id, name) in self.excused or name.topic in self.cluster.deletions:
+                continue
+            replicas = set(self.cluster.columns.replicas_of(row))
+            assert broker.id in replicas, f"C12: broker {broker.id} still holds {name}, which moved to {replicas}"
 
     def submit_unclean(self, event: events.ElectLeaders) -> None:
         """Submit an election whose caller accepts losses."""
