@@ -67,7 +67,8 @@ def decide_alter_partition(cluster: Cluster, event: AlterPartition) -> Decision[
         if _is_done_already(cluster, change, row):
             answers[change.partition] = _answer(change, int(cluster.columns.partition_epoch[row]), event.broker)
         else:
-            states.append(NewState(row, event.broker, change.leader_epoch, change.isr))
+            recovering = change.is_recovering
+            states.append(NewState(row, event.broker, change.leader_epoch, change.isr, recovering=recovering))
             answers[change.partition] = _answer(change, change.partition_epoch + 1, event.broker)
     written = partition_states(states, Announcement.METADATA)
     # Also where it is done already: it may have been written before, and we did not hear of it then.
@@ -87,7 +88,11 @@ def _unknown() -> Failure:
 def _is_done_already(cluster: Cluster, change: IsrChange, row: int) -> bool:
     """Whether the wish is the present state: a leader whose answer was lost asks again under the old partition epoch."""
     columns = cluster.columns
-    return change.partition_epoch <= columns.partition_epoch[row] and change.isr == columns.isr_of(row)
+    return (
+        change.partition_epoch <= columns.partition_epoch[row]
+        and change.isr == columns.isr_of(row)
+        and change.is_recovering == columns.recovering[row]
+    )
 
 
 def _refuse(cluster: Cluster, broker: int, change: IsrChange, row: int | None) -> Failure | None:
@@ -118,6 +123,8 @@ def _refuse_isr(cluster: Cluster, broker: int, change: IsrChange, row: int) -> F
         return Failure(ErrorCode.INVALID_REQUEST, f"Not replicas of the partition: {sorted(strangers)}.")
     if change.is_recovering and len(change.isr) > 1:
         return Failure(ErrorCode.INVALID_REQUEST, "A leader that is recovering must be alone in the ISR (KIP-704).")
+    if change.is_recovering and not cluster.columns.recovering[row]:
+        return Failure(ErrorCode.INVALID_REQUEST, "The leader has recovered; it cannot recover again (KIP-704).")
     joining = set(change.isr) - set(cluster.columns.isr_of(row))
     if away := sorted(joining - set(cluster.live_ids())):
         return Failure(ErrorCode.INELIGIBLE_REPLICA, f"Not live, so not to join the ISR: {away} (KIP-841).")

@@ -24,6 +24,8 @@ class NewState:
     isr: Replicas
     replicas: Replicas | None = None
     unclean: bool = False
+    recovering: bool | None = None
+    """What the leader says of itself (KIP-704). None: as it was before; told for all the rows of a change or for none."""
 
 
 def partition_states(states: Sequence[NewState], announcement: Announcement) -> PartitionStates | None:
@@ -31,6 +33,8 @@ def partition_states(states: Sequence[NewState], announcement: Announcement) -> 
     if not states:
         return None
     told = [state.replicas for state in states if state.replicas is not None]
+    said = [state.recovering for state in states if state.recovering is not None]
+    assert len(said) in {0, len(states)}, "whether leaders recover is told for all the rows of a change or for none"
     assert len(told) in {0, len(states)}, "replicas are told for all the rows of a change or for none"
     return PartitionStates(
         rows=column([state.row for state in states]),
@@ -40,6 +44,7 @@ def partition_states(states: Sequence[NewState], announcement: Announcement) -> 
         announcement=announcement,
         replicas=pad(told) if told else None,
         unclean=np.array([state.unclean for state in states], dtype=np.bool_),
+        recovering=np.array(said, dtype=np.bool_) if said else None,
     )
 
 

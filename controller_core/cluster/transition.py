@@ -99,10 +99,17 @@ def _(change: PartitionStates, cluster: Cluster) -> None:
     _check_states(cluster, change)
     columns = cluster.columns
     partition_epoch = columns.partition_epoch[change.rows] + 1
+    recovering = change.recovering_after(columns.recovering[change.rows])
     if change.replicas is not None:
         columns.set_replicas(change.rows, change.replicas)
     columns.set_states(
-        change.rows, change.leader, change.leader_epoch, change.isr, partition_epoch, cluster.controller_epoch
+        change.rows,
+        change.leader,
+        change.leader_epoch,
+        change.isr,
+        partition_epoch,
+        cluster.controller_epoch,
+        recovering,
     )
     for row in _moving(cluster, change.rows):
         move = cluster.moves[row]
@@ -119,7 +126,13 @@ def _(change: PartitionStates, cluster: Cluster) -> None:
 @_apply.register
 def _(change: StatesObserved, cluster: Cluster) -> None:
     cluster.columns.set_states(
-        change.rows, change.leader, change.leader_epoch, change.isr, change.partition_epoch, change.controller_epoch
+        change.rows,
+        change.leader,
+        change.leader_epoch,
+        change.isr,
+        change.partition_epoch,
+        change.controller_epoch,
+        change.recovering,
     )
     _leave_out_strangers(cluster, change.rows)
 

@@ -94,6 +94,13 @@ class PartitionStates:
     """What brokers are told of the replicas from now on: a move's target, when all of it is in sync."""
     unclean: BoolArray | None = None
     """Rows whose new leader was not in sync: acknowledged records may be lost (C7). None: none is."""
+    recovering: BoolArray | None = None
+    """Rows whose leader says that it still recovers from an unclean election (KIP-704). None: as it was before."""
+
+    def recovering_after(self, before: BoolArray) -> BoolArray:
+        """Tell whose leader recovers from now on: one that was not in sync, until it says that it is done."""
+        said = before if self.recovering is None else self.recovering
+        return said if self.unclean is None else said | self.unclean
 
     def take(self, places: IntArray) -> "PartitionStates":
         """Keep some of the places (indices into the columns, not row numbers)."""
@@ -105,6 +112,7 @@ class PartitionStates:
             self.announcement,
             None if self.replicas is None else self.replicas[places],
             None if self.unclean is None else self.unclean[places],
+            None if self.recovering is None else self.recovering[places],
         )
 
 
@@ -118,6 +126,7 @@ class StatesObserved:
     isr: IntArray
     partition_epoch: IntArray
     controller_epoch: IntArray
+    recovering: BoolArray
 
 
 @dataclass(frozen=True, slots=True)

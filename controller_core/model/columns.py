@@ -63,6 +63,7 @@ class PartitionColumns:
         self.leader_epoch: IntArray = np.full(INITIAL_ROWS, NO_EPOCH, dtype=np.int32)
         self.partition_epoch: IntArray = np.full(INITIAL_ROWS, NO_EPOCH, dtype=np.int32)
         self.controller_epoch: IntArray = np.full(INITIAL_ROWS, NO_EPOCH, dtype=np.int32)
+        self.recovering: BoolArray = np.zeros(INITIAL_ROWS, dtype=np.bool_)
         self.replicas: IntArray = np.full((INITIAL_ROWS, INITIAL_WIDTH), NOBODY, dtype=np.int32)
         self.isr: IntArray = np.full((INITIAL_ROWS, INITIAL_WIDTH), NOBODY, dtype=np.int32)
         self._end = 0
@@ -88,6 +89,7 @@ class PartitionColumns:
         self.leader[rows] = NO_LEADER
         for column in (self.leader_epoch, self.partition_epoch, self.controller_epoch):
             column[rows] = NO_EPOCH
+        self.recovering[rows] = False
         self.replicas[rows] = NOBODY
         self.isr[rows] = NOBODY
         self._free.extend(rows.tolist())
@@ -106,8 +108,9 @@ class PartitionColumns:
         isr: IntArray,
         partition_epoch: IntArray,
         controller_epoch: IntArray | int,
+        recovering: BoolArray | bool = False,
     ) -> None:
-        """Set leader, epochs and ISR: shapes (rows,), ISR (rows, any width)."""
+        """Set leader, epochs, ISR and whether the leader recovers: shapes (rows,), ISR (rows, any width)."""
         # A state that was written by hand may name a leader that is in no list: it is asked for all the same.
         self.note_ids(leader)
         self.note_ids(isr)
@@ -117,6 +120,7 @@ class PartitionColumns:
         self.isr[rows] = widen(isr, self.width)
         self.partition_epoch[rows] = partition_epoch
         self.controller_epoch[rows] = controller_epoch
+        self.recovering[rows] = recovering
 
     def flags(self, ids: Iterable[int]) -> BoolArray:
         """Make a set of brokers that can be asked with a whole column: `flags[column]`, False for padding."""
@@ -173,6 +177,7 @@ class PartitionColumns:
         self.leader_epoch = np.pad(self.leader_epoch, (0, more), constant_values=NO_EPOCH)
         self.partition_epoch = np.pad(self.partition_epoch, (0, more), constant_values=NO_EPOCH)
         self.controller_epoch = np.pad(self.controller_epoch, (0, more), constant_values=NO_EPOCH)
+        self.recovering = np.pad(self.recovering, (0, more))
         self.replicas = np.pad(self.replicas, ((0, more), (0, 0)), constant_values=NOBODY)
         self.isr = np.pad(self.isr, ((0, more), (0, 0)), constant_values=NOBODY)
 

@@ -25,6 +25,10 @@ CLOSE_TIMEOUT_MS = 1_000  # what was written last may still go out; a peer that 
 _CORRELATION = slice(4, 8)  # of a request: behind the 2-byte key and the 2-byte version
 
 
+BodyOf = Callable[[int], Body]
+"""Makes a request's body for the version that is negotiated."""
+
+
 class Connection:
     """An open connection. Made by `open`; ends by `close`, or by the first failure, with a reason for every waiter.
 
@@ -75,16 +79,19 @@ class Connection:
         """Whether the connection has ended, for whatever reason."""
         return self._pipeline.failure is not None
 
-    async def call(self, key: ApiKey, body: Body, *, version: int | None = None, timeout_ms: int | None = None) -> Body:
+    async def call(
+        self, key: ApiKey, body: Body | BodyOf, *, version: int | None = None, timeout_ms: int | None = None
+    ) -> Body:
         """Send one request and give the body of its response.
 
-        Without a version the highest that both sides know is taken; the peer's are asked once per connection. Raises
+        Without a version the highest that both sides know is taken; the peer's are asked once per connection. A body that
+        depends on the version is made when that is known. Raises
         ConnectionFailed, UnsupportedVersion, or CodecError when `body` does not fit the version.
         """
         return await (await self.start_call(key, body, version=version, timeout_ms=timeout_ms))
 
     async def start_call(
-        self, key: ApiKey, body: Body, *, version: int | None = None, timeout_ms: int | None = None
+        self, key: ApiKey, body: Body | BodyOf, *, version: int | None = None, timeout_ms: int | None = None
     ) -> Awaitable[Body]:
         """Send one request, and give its response's body to come. Calls started one after the other go out so."""
         deadline = self._deadline(timeout_ms)
@@ -92,7 +99,8 @@ class Connection:
             if version is None:
                 ours = codec.versions(f"{key.message}Request")
                 version = negotiation.choose_version(key, ours, await self._peer_versions(deadline), self._name)
-            frame = codec.encode_request(key, version, 0, self._client_id, body)
+            told = body(version) if callable(body) else body
+            frame = codec.encode_request(key, version, 0, self._client_id, told)
             await self._wait_for_room(deadline)
             response = self._pipeline.send(frame, deadline)
         return self._decoded(key, version, response)

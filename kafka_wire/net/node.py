@@ -16,7 +16,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.backoff import KAFKA_BACKOFF, Backoff
-from kafka_wire.net.connection import CONNECT_TIMEOUT_MS, REQUEST_TIMEOUT_MS, Connection
+from kafka_wire.net.connection import CONNECT_TIMEOUT_MS, REQUEST_TIMEOUT_MS, BodyOf, Connection
 from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut
 
 _T = TypeVar("_T")
@@ -75,7 +75,13 @@ class Node:
         return self._connection is not None and not self._connection.closed
 
     async def call(
-        self, key: ApiKey, body: Body, *, version: int | None = None, timeout_ms: int | None = None, attempts: int = 1
+        self,
+        key: ApiKey,
+        body: Body | BodyOf,
+        *,
+        version: int | None = None,
+        timeout_ms: int | None = None,
+        attempts: int = 1,
     ) -> Body:
         """Send one request and give the body of its response, as Connection.call does.
 

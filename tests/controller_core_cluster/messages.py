@@ -21,6 +21,7 @@ class PartitionTold:
     replicas: Replicas
     partition_epoch: int
     is_new: bool = False
+    is_recovering: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,4 +78,5 @@ def _told(cluster: Cluster, row: int, *, is_new: bool = False, deleting: bool = 
         columns.replicas_of(row),
         int(columns.partition_epoch[row]),
         is_new,
+        is_recovering=bool(columns.recovering[row]),
     )

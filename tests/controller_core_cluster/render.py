@@ -131,7 +131,8 @@ def message_line(brokers: Sequence[int], message: Message) -> str:
     match message:
         case LeaderAndIsr(partitions=partitions):
             told = [
-                f"{name(p)} {_told(t)} replicas {ids(t.replicas)}{' new' * t.is_new}" for p, t in partitions.items()
+                f"{name(p)} {_told(t)} replicas {ids(t.replicas)}{' new' * t.is_new}{' recovering' * t.is_recovering}"
+                for p, t in partitions.items()
             ]
             words = f"LeaderAndIsr {'; '.join(told)}"
         case UpdateMetadata(live=live, partitions=partitions):

@@ -5,6 +5,7 @@ import pytest
 from controller_core.cluster.isr import PartitionAnswer
 from controller_core.model import events
 from controller_core.model.errors import Failure
+from controller_core.model.ids import NO_LEADER
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import Driver, State, cluster_with, tp
 from tests.controller_core_cluster.messages import LeaderAndIsr, UpdateMetadata
@@ -90,6 +91,61 @@ def test_a_leader_that_recovers_is_alone_in_its_isr(driver: Driver) -> None:
     driver.alter_isr("orders-0", [1])
 
     assert ErrorCode.INVALID_REQUEST == refusal(driver.alter_isr("orders-0", [1, 2], is_recovering=True))
+
+
+@pytest.fixture
+def unclean() -> Driver:
+    """`logs` has a leader that was not in sync: broker 1, since 2 was in sync alone and is away."""
+    driver = cluster_with([1, 2], {"logs": [[1, 2]]}, unclean=["logs"])
+    driver.kill(1)
+    driver.kill(2)
+    driver.start(1)
+    assert driver.written.states[tp("logs-0")].is_recovering
+    driver.start(2)
+    return driver
+
+
+def is_recovering(driver: Driver) -> bool:
+    """Whether the leader of `logs` recovers; memory and writing must agree."""
+    known = bool(driver.cluster.columns.recovering[driver.row("logs-0")])
+    assert known == driver.written.states[tp("logs-0")].is_recovering, "memory and writing differ"
+    return known
+
+
+def test_an_unclean_leader_recovers_until_it_says_that_it_is_done(unclean: Driver) -> None:
+    """KIP-704: the ISR that it asks for as RECOVERED is that word."""
+    assert is_recovering(unclean)
+
+    unclean.alter_isr("logs-0", [1, 2])
+
+    assert not is_recovering(unclean)
+
+
+def test_an_unclean_leader_may_say_that_it_is_done_and_change_nothing_else(unclean: Driver) -> None:
+    """LeaderAndIsr.equalsAllowStalePartitionEpoch: the recovery state is part of the state."""
+    epoch = unclean.written.states[tp("logs-0")].version
+
+    unclean.alter_isr("logs-0", [1])
+
+    assert not is_recovering(unclean)
+    assert epoch + 1 == unclean.written.states[tp("logs-0")].version
+
+
+def test_recovery_outlives_its_leader_and_the_controller(unclean: Driver) -> None:
+    """LeaderAndIsr.newLeaderAndIsr keeps the state: nobody has said that the log was recovered."""
+    unclean.kill(1)
+    unclean.take_over()
+    unclean.kill(2)
+    assert NO_LEADER == unclean.state("logs-0").leader
+    unclean.start(2)
+
+    assert 2 == unclean.state("logs-0").leader
+    assert is_recovering(unclean)
+
+
+def test_a_leader_that_has_recovered_does_not_recover_again(driver: Driver) -> None:
+    """KafkaController.alterPartitions: RECOVERED to RECOVERING is INVALID_REQUEST."""
+    assert ErrorCode.INVALID_REQUEST == refusal(driver.alter_isr("orders-0", [1], is_recovering=True))
 
 
 def test_a_broker_that_is_away_does_not_join(driver: Driver) -> None:

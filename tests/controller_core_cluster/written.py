@@ -52,6 +52,7 @@ class WrittenState:
     isr: Replicas
     controller_epoch: int
     version: int
+    is_recovering: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,13 @@ class Written:
         ]
         rows_there, leader, leader_epoch, version, controller_epoch = columns
         return StatesObserved(
-            rows_there, leader, leader_epoch, pad([state.isr for _, state in there]), version, controller_epoch
+            rows_there,
+            leader,
+            leader_epoch,
+            pad([state.isr for _, state in there]),
+            version,
+            controller_epoch,
+            np.array([state.is_recovering for _, state in there]),
         )
 
     def commit(self, cluster: Cluster, change: Change) -> Outcome:
@@ -218,6 +225,7 @@ class Written:
                 unpad(change.isr[place]),
                 cluster.controller_epoch,
                 version + 1,
+                is_recovering=_recovers(change, place, present),
             )
         if not stale:
             return Outcome(change)
@@ -259,6 +267,15 @@ class Written:
             version=present.version + 1,
         )
         return Outcome(change)
+
+
+def _recovers(change: PartitionStates, place: int, present: WrittenState | None) -> bool:
+    """KIP-704: an unclean leader recovers until it says that it is done, whoever leads by then."""
+    if change.unclean is not None and change.unclean[place]:
+        return True
+    if change.recovering is not None:
+        return bool(change.recovering[place])
+    return present is not None and present.is_recovering
 
 
 def _without_empty(lists: dict[int, Replicas]) -> dict[int, Replicas]:

@@ -13,7 +13,9 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
+from controller_core.shell.brokers.requests import as_version_has_it
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.failures import CodecError
@@ -133,9 +135,10 @@ class Channel:
     async def _send(self, request: Request) -> Body | None:
         """Send one request until it is answered. None: no answer will ever be understood."""
         complained = False
+        body = partial(as_version_has_it, request.key, request.body)
         while True:
             try:
-                return await self._node.call(request.key, request.body, timeout_ms=REQUEST_TIMEOUT_MS)
+                return await self._node.call(request.key, body, timeout_ms=REQUEST_TIMEOUT_MS)
             except ConnectionFailed as error:
                 if not complained:
                     complained = True

@@ -21,6 +21,10 @@ from kafka_wire.codec import Body
 
 SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 """Kafka's SecurityProtocol ids."""
+RECOVERING = 1
+"""LeaderRecoveryState of a leader that was not in sync when it was elected (KIP-704)."""
+RECOVERY_FROM = 6
+"""First version of LeaderAndIsr that has the leader recovery state."""
 NO_TOPIC_ID = UUID(int=0)
 
 
@@ -39,8 +43,11 @@ def leader_and_isr(cluster: Cluster, send: SendLeaderAndIsr, own: OwnAddress) ->
     """Tell a broker what it leads and follows."""
     rows = send.rows.tolist()
     states = _states(cluster, send.rows)
-    for row, state, is_new in zip(rows, states, send.is_new.tolist(), strict=True):
+    recovering = cluster.columns.recovering[send.rows].tolist()
+    for row, state, is_new, recovers in zip(rows, states, send.is_new.tolist(), recovering, strict=True):
         state["is_new"] = is_new
+        if recovers:
+            state["leader_recovery_state"] = RECOVERING
         move = cluster.moves.get(row)
         # Once the target stands alone, brokers are told of no move any more.
         if move is not None and list(move.replicas) == state["replicas"]:
@@ -171,6 +178,21 @@ def told_leader_epochs(body: Body) -> Mapping[TopicPartition, int]:
         for topic in body["topic_states"]
         for state in topic["partition_states"]
     }
+
+
+def as_version_has_it(key: ApiKey, body: Body, version: int) -> Body:
+    """Leave out what an earlier version has no field for, and Kafka's schema does not let pass: the recovery (KIP-704)."""
+    if key is not ApiKey.LEADER_AND_ISR or version >= RECOVERY_FROM:
+        return body
+    topics = [
+        {**topic, "partition_states": [_without_recovery(state) for state in topic["partition_states"]]}
+        for topic in body["topic_states"]
+    ]
+    return {**body, "topic_states": topics}
+
+
+def _without_recovery(state: Body) -> Body:
+    return {name: value for name, value in state.items() if name != "leader_recovery_state"}
 
 
 def is_told_anew(key: ApiKey, body: Body) -> bool:

@@ -126,7 +126,12 @@ def _states(cluster: Cluster, change: PartitionStates, present: AbstractSet[str]
     counts = (change.isr != NOBODY).sum(axis=1)
     offsets = np.concatenate(([0], np.cumsum(counts)))
     documents = encode_partition_states(
-        change.leader, change.leader_epoch, cluster.controller_epoch, change.isr[change.isr != NOBODY], offsets
+        change.leader,
+        change.leader_epoch,
+        cluster.controller_epoch,
+        change.isr[change.isr != NOBODY],
+        offsets,
+        leader_recovery_state=change.recovering_after(cluster.columns.recovering[change.rows]).astype(np.int8),
     )
     rows = change.rows.tolist()
     versions = cluster.columns.partition_epoch[change.rows].tolist()

@@ -22,6 +22,7 @@ from kafka_zookeeper.formats.brokers import decode_broker
 from kafka_zookeeper.formats.configs import decode_config
 from kafka_zookeeper.formats.documents import FormatError
 from kafka_zookeeper.formats.partition_columns import decode_partition_states
+from kafka_zookeeper.formats.partition_states import RECOVERING
 from kafka_zookeeper.formats.producer_ids import INT64_MAX, decode_producer_id_block
 from kafka_zookeeper.formats.topics import decode_topic
 from kafka_zookeeper.session import Node, ZooKeeperSession
@@ -106,6 +107,7 @@ async def read_states(session: ZooKeeperSession, cluster: Cluster, rows: IntArra
         isr[there],
         versions[there],
         columns.controller_epoch[there],
+        columns.leader_recovery_state[there] == RECOVERING,
     )
 
 

@@ -69,6 +69,7 @@ async def test_an_isr_shrinks(version: int) -> None:
 async def test_a_recovering_leader_is_answered_as_recovering(version: int) -> None:
     """LeaderRecoveryState is the one that was asked for (KIP-704); version 0 has no field for it."""
     started = await active()
+    started.cluster.columns.recovering[started.row(P0)] = True
     asked = asking(started, version, wish(version, [1], leader_recovery_state=1))
 
     response = await ask(started, ApiKey.ALTER_PARTITION, asked, version)

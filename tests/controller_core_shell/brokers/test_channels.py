@@ -120,6 +120,22 @@ async def test_requests_come_in_the_order_they_were_sent(world: World) -> None:
     assert {LEAD: 7, META: 8, STOP: 4} == first.versions
 
 
+@pytest.mark.parametrize(("highest", "told"), [(5, False), (6, True), (7, True)])
+async def test_a_broker_hears_that_a_leader_recovers_where_its_version_says_such(
+    world: World, highest: int, told: bool
+) -> None:
+    """KIP-704 came with version 6; one of ibp 2.8 is told all the rest."""
+    first, _ = world.brokers
+    first.ranges[LEAD] = (0, highest)
+    world.cluster.columns.recovering[:] = True
+    world.send(lead(world.cluster, 1))
+    await world.channels.idle(PATIENCE_MS)
+
+    ((_, body),) = first.taken
+    states = [state for topic in body["topic_states"] for state in topic["partition_states"]]
+    assert [1 if told else 0] * len(states) == [state["leader_recovery_state"] for state in states]
+
+
 async def test_every_request_carries_the_epoch_of_the_broker_it_goes_to(world: World) -> None:
     """KIP-380: what was meant for another life of the broker is refused."""
     world.send(metadata(world.cluster), stop(1, 0), lead(world.cluster, 2))

@@ -16,6 +16,7 @@ from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE,
 from controller_core.model.sends import SendStopReplica
 from controller_core.shell.brokers.requests import (
     OwnAddress,
+    as_version_has_it,
     is_told_anew,
     leader_and_isr,
     stop_replica,
@@ -67,6 +68,17 @@ def test_a_leader_and_isr_says_all_that_is_written_of_a_partition(cluster: Clust
         "topic_states": [{"topic_name": "orders", "topic_id": UUID(int=7), "partition_states": [state]}],
         "live_leaders": [{"broker_id": 1, "host_name": "host1", "port": 9101}],
     } == body
+
+
+def test_a_leader_that_was_not_in_sync_is_told_that_it_recovers(cluster: Cluster) -> None:
+    """KIP-704, ControllerChannelManager: LeaderAndIsr says it, UpdateMetadata has no place for it."""
+    cluster.columns.recovering[cluster.row_of("orders", 0)] = True
+
+    body = leader_and_isr(cluster, lead(cluster, 2, "orders-0", "orders-1"), OWN)
+
+    told = partitions(body)
+    assert 1 == told[0]["leader_recovery_state"]
+    assert "leader_recovery_state" not in told[1]
 
 
 def test_leaders_are_reached_by_the_inter_broker_listener_and_dead_ones_not_at_all(cluster: Cluster) -> None:
@@ -236,15 +248,16 @@ def test_only_topics_that_are_no_more_are_never_told_again(cluster: Cluster) -> 
     ids=str,
 )
 def test_every_body_can_be_written_in_every_version_that_is_called(key: ApiKey, version: int) -> None:
-    """Wire-facts: ibp 2.6 takes LeaderAndIsr 4, UpdateMetadata 6 and StopReplica 3; moves, ids and racks are left out there."""
+    """Wire-facts: ibp 2.6 takes LeaderAndIsr 4, UpdateMetadata 6 and StopReplica 3; moves, ids, racks and recovery are left out there."""
     cluster = cluster_of(broker(1, "a"), broker(2, "b"), changes=MOVING)
+    cluster.columns.recovering[:] = True
     bodies = {
         ApiKey.LEADER_AND_ISR: leader_and_isr(cluster, lead(cluster, 2, new=["orders-0"]), OWN),
         ApiKey.UPDATE_METADATA: update_metadata(cluster, metadata(cluster), OWN),
         ApiKey.STOP_REPLICA: stop_replica(cluster, stop(delete=True)),
     }
     name = key.message + "Request"
-    written = {**bodies[key], "broker_epoch": 102}
+    written = {**as_version_has_it(key, bodies[key], version), "broker_epoch": 102}
     read = codec.decode(name, version, codec.encode(name, version, written))
 
     assert (1000, 9, 102) == (read["controller_id"], read["controller_epoch"], read["broker_epoch"])

@@ -142,6 +142,18 @@ async def test_states_are_read_into_columns_with_their_versions(server: FakeZooK
     assert [3, 3] == states.controller_epoch.tolist()
 
 
+async def test_a_leader_that_recovers_is_known_as_such(server: FakeZooKeeper, session: FakeSession) -> None:
+    """KIP-704: a controller that takes over tells it on."""
+    server.put(paths.partition_state("t", 0), STATE % (1, b"1,2"))
+    recovering = (STATE % (1, b"1")).replace(b'"version":1,', b'"version":1,"leader_recovery_state":1,')
+    server.put(paths.partition_state("t", 1), recovering)
+
+    states = await states_of(session, cluster_with_topic())
+
+    assert states is not None
+    assert [False, True] == states.recovering.tolist()
+
+
 async def test_no_state_at_all_is_no_change(session: FakeSession) -> None:
     """A topic that a broker has just written."""
     assert await states_of(session, cluster_with_topic()) is None

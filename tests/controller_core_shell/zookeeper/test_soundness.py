@@ -140,7 +140,10 @@ def test_on_a_state_that_is_taken_every_decision_keeps_its_rules(
     apply(cluster, added_topic(cluster, TopicRecord("t", None, {0: REPLICAS}), repaired=False))
     found = pad([isr])
     apply(
-        cluster, StatesObserved(column([0]), column([leader]), column([leader_epoch]), found, column([3]), column([1]))
+        cluster,
+        StatesObserved(
+            column([0]), column([leader]), column([leader_epoch]), found, column([3]), column([1]), np.array([False])
+        ),
     )
 
     for event in (Activated(), *what_happens):

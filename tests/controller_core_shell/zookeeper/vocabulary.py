@@ -113,16 +113,25 @@ def _topic(origin: Origin, words: list[str]) -> TopicAdded:
 
 
 def _state(cluster: Cluster, word: str) -> NewState:
-    name, _, value = word.partition("=")
+    """Read `orders-0=leader/epoch/isr[/replicas]`; `!` behind it: the leader was not in sync."""
+    name, _, value = word.removesuffix("!").partition("=")
     leader, epoch, isr, *told = value.split("/")
-    return NewState(row_of(cluster, name), int(leader), int(epoch), ids(isr), replicas=ids(told[0]) if told else None)
+    told_replicas = ids(told[0]) if told else None
+    row, unclean = row_of(cluster, name), word.endswith("!")
+    return NewState(row, int(leader), int(epoch), ids(isr), replicas=told_replicas, unclean=unclean)
 
 
 def _known(cluster: Cluster, words: list[str]) -> StatesObserved:
     found = [(row_of(cluster, name), *value.split("/")) for name, _, value in (word.partition("=") for word in words)]
     rows, leaders, epochs, isrs, versions = zip(*found, strict=True)
     columns = [column([*map(int, values)]) for values in (rows, leaders, epochs)]
-    return StatesObserved(*columns, pad([*map(ids, isrs)]), column([*map(int, versions)]), column([1] * len(rows)))
+    return StatesObserved(
+        *columns,
+        pad([*map(ids, isrs)]),
+        column([*map(int, versions)]),
+        column([1] * len(rows)),
+        np.zeros(len(rows), np.bool_),
+    )
 
 
 def _move(cluster: Cluster, topic: str, partition: int, target: Replicas) -> Move:
