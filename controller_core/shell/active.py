@@ -31,7 +31,6 @@ class ActiveController(Protocol):
 
     cluster: Cluster
     """To be read, in the loop's thread, between two awaits; changed by nobody but the controller itself."""
-    defaults: Defaults
     cluster_id: str
 
     async def submit(self, event: Event) -> Any:
@@ -39,6 +38,9 @@ class ActiveController(Protocol):
 
         Raises TenureLostError, OverloadedError.
         """
+
+    async def known_defaults(self, timeout_ms: int) -> Defaults | None:
+        """Wait until a broker has told the cluster's settings; None when time is up first."""
 
     async def brokers_know(self, timeout_ms: int) -> bool:
         """Wait until the live brokers have answered what they were sent so far; False when time is up first."""

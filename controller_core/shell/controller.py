@@ -53,17 +53,20 @@ class Controller:
         store: Store,
         own: OwnAddress,
         cluster_id: str,
-        defaults: Defaults,
+        defaults: Defaults | None,
         metrics: Metrics,
     ) -> None:
         self.cluster = cluster
         self.cluster_id = cluster_id
-        self.defaults = defaults
         self.turns = Turns()
         self._session = session
         self._store = store
         self._own = own
         self._metrics = metrics
+        self._defaults = defaults
+        self._has_defaults = asyncio.Event()
+        if defaults is not None:
+            self._has_defaults.set()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._removed: dict[str, asyncio.Event] = {}
@@ -104,6 +107,7 @@ class Controller:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._channels.close()
+        self._has_defaults.set()
         for gone in self._removed.values():
             gone.set()
 
@@ -158,6 +162,21 @@ class Controller:
             for event in (Heal(), AdvanceMoves(), AdvanceDeletions(retry=True)):
                 # One that cannot be done keeps none of the others from being done.
                 await asyncio.wait([self.post(event)])
+
+    def learn(self, defaults: Defaults) -> None:
+        """Take what a broker told for the cluster's settings."""
+        self._defaults = defaults
+        self._has_defaults.set()
+
+    async def known_defaults(self, timeout_ms: int) -> Defaults | None:
+        """Wait until a broker has told the cluster's settings; None when time is up first. Raises TenureLostError."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self._has_defaults.wait()
+        except TimeoutError:
+            return None
+        self._check()
+        return self._defaults
 
     async def brokers_know(self, timeout_ms: int) -> bool:
         """Wait until the live brokers have answered what they were sent so far; False when time is up first."""

@@ -23,7 +23,7 @@ from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.events import Activated
 from controller_core.shell.active import Defaults, TenureLostError
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.brokers.inquiry import InquiryError, inquire
+from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.front.endpoints import BrokerEndpoint
@@ -70,7 +70,7 @@ class ControllerProcess:
         self._fronts: dict[str, Front] = {}
         self._stopping = asyncio.Event()
         self._refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._defaults = Defaults()
+        self._defaults: Defaults | None = None
         """What a broker told last; in force until one tells in the present tenure."""
         self._connected = False
         self._taking = False
@@ -217,23 +217,40 @@ class ControllerProcess:
     async def _learn(self, controller: Controller, session: ZooKeeperSession) -> None:
         """Ask brokers for the settings that a controller needs, until one answers."""
         while True:
-            for broker in tuple(controller.cluster.brokers.values()):
-                endpoint = broker.endpoint(self.settings.inter_broker_listener)
-                if endpoint is None:
-                    continue
-                try:
-                    known = await inquire(broker.id, endpoint.host, endpoint.port)
-                except InquiryError as error:
-                    log.debug("a broker's settings cannot be read yet", extra={"broker": broker.id, "why": str(error)})
-                    continue
-                refused = over_reserved_max(self.settings.controller_id, broker.id, known.reserved_broker_max_id)
-                if refused is not None and not self._refused.done():
-                    self._refused.set_exception(refused)
-                    return
-                controller.defaults = self._defaults = known.defaults
-                controller.cluster_id = controller.cluster_id or await read_cluster_id(session)
-                return
+            asked = [asyncio.create_task(self._inquire(broker)) for broker in controller.cluster.brokers.values()]
+            try:
+                for answer in asyncio.as_completed(asked):
+                    if (told := await answer) is not None:
+                        await self._take_in(controller, session, *told)
+                        return
+            finally:
+                for task in asked:
+                    task.cancel()
+                await asyncio.gather(*asked, return_exceptions=True)
             await asyncio.sleep(INQUIRY_RETRY_S)
+
+    async def _inquire(self, broker: Broker) -> tuple[int, BrokerSettings] | None:
+        """Ask one broker; None: it did not tell."""
+        endpoint = broker.endpoint(self.settings.inter_broker_listener)
+        if endpoint is None:
+            return None
+        try:
+            return broker.id, await inquire(broker.id, endpoint.host, endpoint.port)
+        except InquiryError as error:
+            log.debug("a broker's settings cannot be read yet", extra={"broker": broker.id, "why": str(error)})
+            return None
+
+    async def _take_in(
+        self, controller: Controller, session: ZooKeeperSession, broker: int, known: BrokerSettings
+    ) -> None:
+        refused = over_reserved_max(self.settings.controller_id, broker, known.reserved_broker_max_id)
+        if refused is not None:
+            if not self._refused.done():
+                self._refused.set_exception(refused)
+            return
+        self._defaults = known.defaults
+        controller.learn(known.defaults)
+        controller.cluster_id = controller.cluster_id or await read_cluster_id(session)
 
     def _own_address(self) -> OwnAddress:
         endpoints = tuple(

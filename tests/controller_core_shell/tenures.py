@@ -15,7 +15,6 @@ from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.sends import Send, SendStopReplica
 from controller_core.shell import controller as controller_module
-from controller_core.shell.active import Defaults
 from controller_core.shell.brokers.refusals import Retry
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
@@ -95,7 +94,7 @@ class Tenure:
         self.metrics = Metrics()
         own = OwnAddress((Endpoint(INTERNAL, "steward", 9990, "PLAINTEXT"),), INTERNAL)
         store = Store(self.session, self.server.at(paths.CONTROLLER_EPOCH).version)
-        self.controller = Controller(self.cluster, self.session, store, own, "id", Defaults(), self.metrics)
+        self.controller = Controller(self.cluster, self.session, store, own, "id", None, self.metrics)
         self.brokers_are(*broker_ids)
 
     @property

@@ -28,7 +28,7 @@ from controller_core.model.events import (
 )
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from controller_core.shell import controller as controller_module
-from controller_core.shell.active import OverloadedError, TenureLostError
+from controller_core.shell.active import Defaults, OverloadedError, TenureLostError
 from controller_core.shell.brokers.refusals import Retry
 from controller_core.shell.controller import MAX_ATTEMPTS, Controller
 from controller_core.shell.zookeeper import removal as removal_module
@@ -107,6 +107,29 @@ async def test_an_event_that_others_write_against_is_given_up_and_the_tenure_goe
     assert not tenure.controller.has_ended
     answers = await tenure.controller.submit(wish)
     assert (1,) == answers[tp("orders-0")].isr
+
+
+async def test_the_clusters_settings_are_waited_for(tenure: Tenure) -> None:
+    """CreateTopics with the cluster's defaults: no other numbers will do."""
+    assert await tenure.controller.known_defaults(1) is None
+    waiting = asyncio.create_task(tenure.controller.known_defaults(LONG_MS))
+    await settled()
+
+    tenure.controller.learn(Defaults(3, 2))
+
+    assert Defaults(3, 2) == await waiting
+    assert Defaults(3, 2) == await tenure.controller.known_defaults(0)
+
+
+async def test_who_waits_for_the_settings_hears_when_the_tenure_ends(tenure: Tenure) -> None:
+    """NOT_CONTROLLER says where to go on; a timeout would not."""
+    waiting = asyncio.create_task(tenure.controller.known_defaults(LONG_MS))
+    await settled()
+
+    await tenure.controller.close()
+
+    with pytest.raises(TenureLostError):
+        await waiting
 
 
 async def test_what_a_broker_refused_is_told_again_under_a_higher_leader_epoch(tenure: Tenure) -> None:

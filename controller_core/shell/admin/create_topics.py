@@ -18,13 +18,15 @@ from controller_core.shell.active import ActiveController, Defaults
 from controller_core.shell.admin.created_configs import created_configs
 from controller_core.shell.admin.draws import draw_place, draw_topic_id
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, duplicates, error_fields, timed_out
-from controller_core.shell.admin.waiting import brokers_know
+from controller_core.shell.admin.waiting import brokers_know, known_defaults
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """The name of a quorum's own log."""
+FROM_SETTINGS = -1
+"""What a request says for num.partitions or default.replication.factor of the cluster (KIP-464)."""
 
 
 async def create_topics(
@@ -32,12 +34,24 @@ async def create_topics(
 ) -> Body:
     """Create topics, wait until brokers know them, answer."""
     results = {name: TopicCreation(failure) for name, failure in refuse_names(body).items()}
-    event = create_topics_event(body, active.defaults, random, frozenset(results))
+    defaults = Defaults()
+    if undecided := [topic["name"] for topic in body["topics"] if leaves_to_defaults(topic)]:
+        found = await known_defaults(active, body["timeout_ms"])
+        if isinstance(found, Failure):
+            results |= {name: TopicCreation(found) for name in undecided if name not in results}
+        else:
+            defaults = found
+    event = create_topics_event(body, defaults, random, frozenset(results))
     if event.topics:
         results |= await active.submit(event)
     if not body["validate_only"] and any(result.failure is None for result in results.values()):
         await brokers_know(active, body["timeout_ms"])
     return create_topics_response(body, results, broker_defaults)
+
+
+def leaves_to_defaults(topic: Body) -> bool:
+    """Whether the cluster's settings decide on a topic: no replicas are named, and a number is left out."""
+    return not topic["assignments"] and FROM_SETTINGS in {topic["num_partitions"], topic["replication_factor"]}
 
 
 def refuse_names(body: Body) -> dict[str, Failure]:

@@ -16,7 +16,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, Outcome, error_fields, timed_out
-from controller_core.shell.admin.waiting import MAX_WAIT_MS
+from controller_core.shell.admin.waiting import MAX_WAIT_MS, known_defaults
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -37,7 +37,10 @@ class Asked:
 
 async def delete_topics(active: ActiveController, context: RequestContext, body: Body) -> Body:
     """Queue topics for deletion, wait until they are gone, answer."""
-    if not active.defaults.delete_topic_enable:
+    defaults = await known_defaults(active, body["timeout_ms"])
+    if isinstance(defaults, Failure):
+        return delete_topics_refused(context, body, defaults)
+    if not defaults.delete_topic_enable:
         return delete_topics_refused(context, body, deletion_disabled(context))
     asked = resolve(active.cluster, asked_topics(context, body))
     event = delete_topics_event(asked)

@@ -38,7 +38,8 @@ class FakeActive:
     """Implements `ActiveController`."""
 
     cluster: Cluster
-    defaults: Defaults = field(default_factory=Defaults)
+    defaults: Defaults | None = field(default_factory=Defaults)
+    """None: no broker has told them yet."""
     cluster_id: str = "cluster-of-tests"
     failure: Exception | None = None
     """Raised by whatever is submitted."""
@@ -49,6 +50,7 @@ class FakeActive:
     submitted: list[Event] = field(default_factory=list)
     waits_ms: list[int] = field(default_factory=list)
     """Timeouts that brokers were waited for with."""
+    settings_waits_ms: list[int] = field(default_factory=list)
     deletion_waits_ms: list[int] = field(default_factory=list)
 
     async def submit(self, event: Event) -> Any:
@@ -57,6 +59,11 @@ class FakeActive:
         if self.failure is not None:
             raise self.failure
         return self.run(event)
+
+    async def known_defaults(self, timeout_ms: int) -> Defaults | None:
+        """Look whether they are known."""
+        self.settings_waits_ms.append(timeout_ms)
+        return self.defaults
 
     async def brokers_know(self, timeout_ms: int) -> bool:
         """They do."""

@@ -82,6 +82,30 @@ async def test_minus_one_means_the_clusters_defaults() -> None:
     assert (4, 2) == (result["num_partitions"], result["replication_factor"])
 
 
+async def test_as_long_as_no_broker_has_told_the_defaults_no_topic_is_made_by_ours() -> None:
+    """A topic with one replica, where default.replication.factor is 3, would be a loss; it may be asked for again."""
+    active = active_with(defaults=None)
+    wishes = [topic("a", -1, 2), topic("b", 1, -1), topic("c", 1, 1)]
+
+    response = await ask(active, ApiKey.CREATE_TOPICS, asking(*wishes))
+
+    told = [(result["name"], result["error_code"]) for result in response["topics"]]
+    assert [("a", ErrorCode.REQUEST_TIMED_OUT), ("b", ErrorCode.REQUEST_TIMED_OUT), ("c", ErrorCode.NONE)] == told
+    assert "settings" in response["topics"][0]["error_message"]
+    assert ["c"] == list(active.cluster.topics)
+
+
+async def test_who_says_all_that_is_needed_waits_for_no_settings() -> None:
+    """Numbers, or replicas."""
+    given = [{"partition_index": 0, "broker_ids": [2, 3]}]
+    active = active_with(defaults=None)
+
+    response = await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 1, 1), topic("b", -1, -1, assignments=given)))
+
+    assert [ErrorCode.NONE] * 2 == [result["error_code"] for result in response["topics"]]
+    assert [] == active.settings_waits_ms
+
+
 async def test_a_given_assignment_is_taken() -> None:
     """Replicas by partition."""
     given = [{"partition_index": 1, "broker_ids": [3, 1]}, {"partition_index": 0, "broker_ids": [2, 3]}]

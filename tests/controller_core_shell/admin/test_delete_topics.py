@@ -101,6 +101,16 @@ async def test_where_deletion_is_disabled_nothing_is_deleted(version: int, code:
     assert [] == active.submitted
 
 
+async def test_as_long_as_nobody_has_told_whether_deletion_is_enabled_nothing_is_deleted() -> None:
+    """delete.topic.enable=false may be what they are about to tell; the request may be sent again."""
+    active = await active_with_topic("a", {0: (1,)}, defaults=None)
+
+    response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a"))
+
+    assert [("a", ErrorCode.REQUEST_TIMED_OUT)] == results(response)
+    assert [] == active.submitted
+
+
 async def test_a_deletion_that_takes_longer_is_answered_timed_out_and_goes_on() -> None:
     """DelayedDeleteTopics: REQUEST_TIMED_OUT for each topic that is still there; the deletion stays queued."""
     active = await active_with_topic("a", {0: (1, 2)})
