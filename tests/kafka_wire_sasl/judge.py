@@ -1,0 +1,35 @@
+"""Kafka's own SASL classes, asked over the standard input of one JVM. Left out: what a good answer is."""
+
+import subprocess
+from pathlib import Path
+from typing import Self
+
+from lab.java_process import java_command
+
+
+class JavaRefusedError(Exception):
+    """Kafka's class raised; the text is its exception."""
+
+
+class SaslJudge:
+    """A running SaslJudge.java."""
+
+    def __enter__(self) -> Self:
+        command = java_command(str(Path(__file__).with_name("SaslJudge.java")), heap="64m")
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def ask(self, command: str, *arguments: str | bytes) -> bytes:
+        """Ask, and give the answer; raises JavaRefusedError."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        encoded = (one.encode() if isinstance(one, str) else one for one in arguments)
+        self._process.stdin.write(" ".join([command, *("x" + one.hex() for one in encoded)]) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().rstrip("\n")
+        if not answer.startswith("="):
+            raise JavaRefusedError(answer)
+        return bytes.fromhex(answer[1:])

@@ -1,0 +1,239 @@
+"""SCRAM: the RFCs' own exchange, Kafka's classes as the other side, and everything that must fail."""
+
+import base64
+import dataclasses
+
+import pytest
+
+from kafka_wire.sasl import scram_keys
+from kafka_wire.sasl.scram_client import start_scram_client
+from kafka_wire.sasl.scram_keys import (
+    SCRAM_MECHANISMS,
+    SCRAM_SHA_256,
+    ScramCredential,
+    ScramMechanism,
+    decode_credential,
+    encode_credential,
+    make_credential,
+)
+from kafka_wire.sasl.scram_messages import MAX_MESSAGE_BYTES, read_client_first
+from kafka_wire.sasl.scram_server import start_scram_server
+from kafka_wire.sasl.steps import Authenticated, SaslFailed, Step
+from tests.kafka_wire_sasl.judge import JavaRefusedError, SaslJudge
+
+SALT = b"sixteen bytes ok"
+DECOY_KEY = b"of tests alone"
+BOTH = pytest.mark.parametrize("mechanism", SCRAM_MECHANISMS.values(), ids=lambda one: one.name)
+
+
+def credential_of(
+    mechanism: ScramMechanism, password: str = "pencil", salt: bytes = SALT, iterations: int = 4096
+) -> ScramCredential:
+    """Make what a server keeps."""
+    return make_credential(mechanism, mechanism.salted_password(password, salt, iterations), salt, iterations)
+
+
+def serve(mechanism: ScramMechanism, message: bytes, credential: ScramCredential | None, nonce: str = "server") -> Step:
+    """Answer a client's first message."""
+    return start_scram_server(mechanism, read_client_first(message), credential, nonce, DECOY_KEY)
+
+
+def test_the_exchange_of_the_rfc() -> None:
+    """RFC 7677, section 3, word for word on both sides."""
+    nonce = "rOprNGfwEbeRWgbNEkqO"
+    server_nonce = "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
+    salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+    client = start_scram_client(SCRAM_SHA_256, "user", "pencil", nonce)
+    server = serve(SCRAM_SHA_256, client.reply, credential_of(SCRAM_SHA_256, salt=salt), server_nonce)
+    proof = client.state.take(server.reply)
+    end = server.state.take(proof.reply)
+
+    assert b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO" == client.reply
+    assert b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096" == server.reply
+    assert (
+        b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+        == proof.reply
+    )
+    assert b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=" == end.reply
+    assert Authenticated("user") == end.state
+    assert Step(None, Authenticated("user")) == proof.state.take(end.reply)
+
+
+@BOTH
+@pytest.mark.java
+@pytest.mark.parametrize(("user", "password"), [("alice", "pencil"), ("a=b,c", "päss wörd,=\u212b")])
+def test_our_client_and_kafkas_server(
+    mechanism: ScramMechanism, user: str, password: str, sasl_judge: SaslJudge
+) -> None:
+    """ScramSaslServer; a password is UTF-8 and nothing more (no SASLprep), a name is escaped."""
+    sasl_judge.ask("server", mechanism.name, user, encode_credential(credential_of(mechanism, password)))
+    step = start_scram_client(mechanism, user, password, "ournonce")
+    for _ in range(2):
+        step = step.state.take(sasl_judge.ask("to-server", step.reply))
+
+    assert Step(None, Authenticated(user)) == step
+    assert user == sasl_judge.ask("user").decode()
+
+
+@BOTH
+@pytest.mark.java
+@pytest.mark.parametrize(("user", "password"), [("alice", "pencil"), ("a=b,c", "päss wörd,=\u212b")])
+def test_kafkas_client_and_our_server(
+    mechanism: ScramMechanism, user: str, password: str, sasl_judge: SaslJudge
+) -> None:
+    """ScramSaslClient believes our proof as well."""
+    step = serve(
+        mechanism, sasl_judge.ask("client", mechanism.name, user, password), credential_of(mechanism, password)
+    )
+    step = step.state.take(sasl_judge.ask("to-client", step.reply))
+
+    assert b"" == sasl_judge.ask("to-client", step.reply)
+    assert Authenticated(user) == step.state
+
+
+@BOTH
+@pytest.mark.java
+def test_what_is_kept_is_byte_for_byte_kafkas(mechanism: ScramMechanism, sasl_judge: SaslJudge) -> None:
+    """ScramFormatter.generateCredential and ScramCredentialUtils.credentialToString."""
+    salted = mechanism.salted_password("pencil", SALT, 8192)
+    ours = make_credential(mechanism, salted, SALT, 8192)
+
+    assert salted == sasl_judge.ask("salted", mechanism.name, "pencil", SALT, "8192")
+    assert sasl_judge.ask("credential", mechanism.name, salted, SALT, "8192").decode() == encode_credential(ours)
+    assert ours == decode_credential(encode_credential(ours))
+
+
+@BOTH
+@pytest.mark.java
+def test_kafkas_server_refuses_our_wrong_password(mechanism: ScramMechanism, sasl_judge: SaslJudge) -> None:
+    """The judge is awake."""
+    sasl_judge.ask("server", mechanism.name, "alice", encode_credential(credential_of(mechanism)))
+    step = start_scram_client(mechanism, "alice", "wrong", "ournonce")
+    step = step.state.take(sasl_judge.ask("to-server", step.reply))
+    with pytest.raises(JavaRefusedError, match="Invalid client credentials"):
+        sasl_judge.ask("to-server", step.reply)
+
+
+@BOTH
+@pytest.mark.parametrize("known", [True, False])
+def test_a_wrong_password_and_an_unknown_user_fail_alike(mechanism: ScramMechanism, known: bool) -> None:
+    """RFC 5802, section 9: nobody learns which users there are."""
+    credential = credential_of(mechanism) if known else None
+    client = start_scram_client(mechanism, "alice", "guess", "n1")
+    server = serve(mechanism, client.reply, credential)
+    again = serve(mechanism, client.reply, credential)
+
+    assert again.reply == server.reply
+    with pytest.raises(SaslFailed, match="does not exist, or its password is wrong") as failed:
+        server.state.take(client.state.take(server.reply).reply)
+    assert failed.value.told is None
+
+
+def test_the_proof_of_one_exchange_is_worth_nothing_in_another() -> None:
+    """The server's nonce is new each time."""
+    credential = credential_of(SCRAM_SHA_256)
+    client = start_scram_client(SCRAM_SHA_256, "alice", "pencil", "n1")
+    proof = client.state.take(serve(SCRAM_SHA_256, client.reply, credential, "first").reply).reply
+    with pytest.raises(SaslFailed, match="nonce"):
+        serve(SCRAM_SHA_256, client.reply, credential, "second").state.take(proof)
+
+
+def test_a_server_that_does_not_know_the_credential_is_found_out() -> None:
+    """RFC 5802: authentication is mutual."""
+    credential = credential_of(SCRAM_SHA_256)
+    liar = dataclasses.replace(credential, server_key=b"x" * 32)
+    client = start_scram_client(SCRAM_SHA_256, "alice", "pencil", "n1")
+    server = serve(SCRAM_SHA_256, client.reply, liar)
+    proof = client.state.take(server.reply)
+    with pytest.raises(SaslFailed, match="signature is wrong"):
+        proof.state.take(server.state.take(proof.reply).reply)
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (b"r=other,s=c2FsdA==,i=4096", "nonce"),
+        (b"r=n1,s=c2FsdA==,i=4096", "nonce"),
+        (b"r=n1x,s=c2FsdA==,i=4095", "4095 iterations"),
+        (b"r=n1x,s=c2FsdA==,i=16385", "16385 iterations"),
+        (b"r=n1x,s=c2FsdA==,i=99999999999", "malformed"),
+        (b"r=n1x,s=" + b"c2Fs" * 1000 + b",i=4096", "salt has 3000 bytes"),
+        (b"m=x,r=n1x,s=c2FsdA==,i=4096", "malformed"),
+        (b"\xff\xfe", "malformed"),
+        (b"r=n1x,s=c2FsdA==,i=4096," + b"x" * MAX_MESSAGE_BYTES, "over the limit"),
+    ],
+)
+def test_a_client_refuses_a_servers_nonsense(message: bytes, why: str) -> None:
+    """Kafka's limits on iterations, and ours on salts and messages."""
+    client = start_scram_client(SCRAM_SHA_256, "alice", "pencil", "n1")
+    with pytest.raises(SaslFailed, match=why):
+        client.state.take(message)
+
+
+def test_a_client_tells_the_servers_error() -> None:
+    """RFC 5802: e=."""
+    client = start_scram_client(SCRAM_SHA_256, "alice", "pencil", "n1")
+    proof = client.state.take(serve(SCRAM_SHA_256, client.reply, credential_of(SCRAM_SHA_256)).reply)
+    with pytest.raises(SaslFailed, match="unknown-user"):
+        proof.state.take(b"e=unknown-user")
+
+
+@pytest.mark.parametrize(
+    "message", [b"", b"y,,n=a,r=b", b"p=tls-unique,,n=a,r=b", b"n,,m=x,n=a,r=b", b"n,,n=a=b,r=c", b"n,,n=,r=c", b"\xff"]
+)
+def test_a_server_refuses_a_clients_nonsense(message: bytes) -> None:
+    """No channel binding is offered, `m` must be refused, names are escaped."""
+    with pytest.raises(SaslFailed, match="malformed"):
+        read_client_first(message)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ((b"c=biws", b"c=eSws"), "channel binding"),
+        ((b"r=n1server", b"r=n1serves"), "nonce"),
+        ((b",p=", b",p=AAAA"), "proof has"),
+        ((b",p=", b",q="), "malformed"),
+    ],
+)
+def test_a_server_refuses_a_changed_proof(change: tuple[bytes, bytes], why: str) -> None:
+    """Each part of the last message is checked."""
+    client = start_scram_client(SCRAM_SHA_256, "alice", "pencil", "n1")
+    server = serve(SCRAM_SHA_256, client.reply, credential_of(SCRAM_SHA_256))
+    with pytest.raises(SaslFailed, match=why):
+        server.state.take(client.state.take(server.reply).reply.replace(*change))
+
+
+def test_another_authorization_id_is_refused() -> None:
+    """ScramSaslServer: nobody acts as somebody else."""
+    with pytest.raises(SaslFailed, match="authorization id that is different"):
+        serve(SCRAM_SHA_256, b"n,a=admin,n=alice,r=n1", credential_of(SCRAM_SHA_256))
+
+
+def test_a_weak_credential_serves_nobody() -> None:
+    """ScramSaslServer refuses a credential of fewer than 4096 iterations, however it got there."""
+    with pytest.raises(SaslFailed, match="100 iterations"):
+        serve(SCRAM_SHA_256, b"n,,n=alice,r=n1", credential_of(SCRAM_SHA_256, iterations=100))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "salt=eA==", "salt=eA==,stored_key=eA==,server_key=e,iterations=4096", "=x,salt=eA==", "iterations=x,y"],
+)
+def test_a_malformed_credential_is_refused_without_repeating_it(text: str) -> None:
+    """What stands in ZooKeeper may be anything, and is a secret."""
+    with pytest.raises(ValueError, match="SCRAM credential") as refused:
+        scram_keys.decode_credential(text)
+    assert not text or text not in str(refused.value)
+
+
+@BOTH
+def test_no_secret_is_shown(mechanism: ScramMechanism) -> None:
+    """States may stand in tracebacks."""
+    client = start_scram_client(mechanism, "alice", "pencil", "n1")
+    credential = credential_of(mechanism)
+    server = serve(mechanism, client.reply, credential)
+
+    assert "pencil" not in repr(client)
+    assert repr(credential.stored_key) not in repr(server)
+    assert repr(credential.server_key) not in repr(server)
