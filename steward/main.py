@@ -63,11 +63,31 @@ def controller(
         str, typer.Option(envvar="STEWARD_METRICS_HOST", help="Address of /metrics, /healthz and /readyz.")
     ] = "127.0.0.1",
     metrics_port: Annotated[int, typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535)] = 9404,
+    auto_leader_rebalance_enable: Annotated[
+        bool,
+        typer.Option(envvar="STEWARD_AUTO_LEADER_REBALANCE_ENABLE", help="auto.leader.rebalance.enable."),
+    ] = True,
+    leader_imbalance_per_broker_percentage: Annotated[
+        int,
+        typer.Option(
+            envvar="STEWARD_LEADER_IMBALANCE_PER_BROKER_PERCENTAGE", help="leader.imbalance.per.broker.percentage."
+        ),
+    ] = 10,
+    leader_imbalance_check_interval_seconds: Annotated[
+        int,
+        typer.Option(
+            envvar="STEWARD_LEADER_IMBALANCE_CHECK_INTERVAL_SECONDS", help="leader.imbalance.check.interval.seconds."
+        ),
+    ] = 300,
     log_format: LogFormatOption = LogFormat.JSON,
     log_level: LogLevelOption = "INFO",
 ) -> None:
     """Run the controller of a Kafka cluster in ZooKeeper mode."""
-    from controller_core.shell.settings import ControllerSettings, parse_listener  # noqa: PLC0415 - see the module
+    from controller_core.shell.settings import (  # noqa: PLC0415 - see the module
+        ControllerSettings,
+        LeaderBalance,
+        parse_listener,
+    )
     from kafka_zookeeper.settings import ZooKeeperSettings  # noqa: PLC0415
     from steward.controller_command import run_controller  # noqa: PLC0415
 
@@ -77,7 +97,19 @@ def controller(
         listeners = tuple(map(parse_listener, listener))
         inter_broker = (inter_broker_listener or (listeners[0].name if listeners else "")).upper()
         settings = ControllerSettings(
-            zookeeper, controller_id, listeners, inter_broker, session_timeout_ms, rack, metrics_host, metrics_port
+            zookeeper,
+            controller_id,
+            listeners,
+            inter_broker,
+            session_timeout_ms,
+            rack,
+            metrics_host,
+            metrics_port,
+            LeaderBalance(
+                auto_leader_rebalance_enable,
+                leader_imbalance_per_broker_percentage,
+                leader_imbalance_check_interval_seconds,
+            ),
         )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error

@@ -14,6 +14,7 @@ from controller_core.cluster.deletion import (
 )
 from controller_core.cluster.failover import decide_activated, decide_brokers_read, decide_heal
 from controller_core.cluster.isr import decide_alter_partition
+from controller_core.cluster.leader_balance import decide_balance_leaders
 from controller_core.cluster.leader_elections import decide_elect_leaders
 from controller_core.cluster.observed import decide_repair_assignments, decide_topics_read
 from controller_core.cluster.producer_ids import decide_allocate_producer_ids
@@ -41,6 +42,7 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.CreatePartitions: decide_create_partitions,
     events.AlterReassignments: decide_alter_reassignments,
     events.ElectLeaders: decide_elect_leaders,
+    events.BalanceLeaders: decide_balance_leaders,
     events.AlterPartition: decide_alter_partition,
     events.ControlledShutdown: decide_controlled_shutdown,
     events.AllocateProducerIds: decide_allocate_producer_ids,

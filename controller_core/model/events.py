@@ -222,6 +222,15 @@ class ElectLeaders:
 
 
 @dataclass(frozen=True, slots=True)
+class BalanceLeaders:
+    """Give brokers the partitions back that prefer them, where they lack more of these than is allowed."""
+
+    imbalance_percentage: int = 10
+    """`leader.imbalance.per.broker.percentage`: partitions that prefer a broker and that it does not lead, of all of them."""
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
 class IsrChange:
     """A leader's wish for one partition's ISR."""
 
@@ -284,6 +293,7 @@ Event = (
     | CreatePartitions
     | AlterReassignments
     | ElectLeaders
+    | BalanceLeaders
     | AlterPartition
     | ControlledShutdown
     | AllocateProducerIds

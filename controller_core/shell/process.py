@@ -30,6 +30,7 @@ from controller_core.shell.front.endpoints import BrokerEndpoint
 from controller_core.shell.front.front import Front, open_front
 from controller_core.shell.http import Probes
 from controller_core.shell.identity import over_reserved_max, refuse_brokers_id
+from controller_core.shell.leader_balance import balance_leaders
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.settings import ControllerSettings, Listener
 from controller_core.shell.zookeeper.presence import Place, Presence
@@ -199,6 +200,7 @@ class ControllerProcess:
             self.metrics.active.set(1)
             Watching(controller, session).start()
             controller.spawn(controller.tick(), "tick")
+            controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
             controller.spawn(self._learn(controller, session), "learn the brokers' settings")
             waits: list[asyncio.Future[Any]] = [lost, ended, self._refused]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -4,7 +4,7 @@ Leaves out the command line (steward) and what brokers tell (active.Defaults).
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 DEFAULT_CONTROLLER_ID = 1000
 """`reserved.broker.max.id`'s default: ids above are handed out to brokers automatically, so the highest free one is ours."""
@@ -18,6 +18,8 @@ _LISTENER = re.compile(
     r"(?:,(?P<advertised_host>\[[0-9A-Fa-f:]+\]|[^\s:,=\[\]]+):(?P<advertised_port>\d{1,5}))?"
 )
 MAX_PORT = 65_535
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+INT64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,31 @@ def parse_listener(text: str) -> Listener:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaderBalance:
+    """Kafka's settings of the auto leader rebalance, with its defaults and its limits."""
+
+    is_enabled: bool = True
+    """`auto.leader.rebalance.enable`."""
+    percentage: int = 10
+    """`leader.imbalance.per.broker.percentage`: how much of its leaderships a broker may lack. Any 32-bit integer, as in
+    Kafka: at 0 and below every leader is brought back, from 100 on none is."""
+    check_interval_seconds: int = 300
+    """`leader.imbalance.check.interval.seconds`: at least 1."""
+
+    def __post_init__(self) -> None:
+        """Refuse what Kafka's own ConfigDef refuses. Raises ValueError, in its words."""
+        _check("leader.imbalance.per.broker.percentage", self.percentage, INT32_MIN, INT32_MAX)
+        _check("leader.imbalance.check.interval.seconds", self.check_interval_seconds, 1, INT64_MAX)
+
+
+def _check(name: str, value: int, lowest: int, highest: int) -> None:
+    if value < lowest:
+        raise ValueError(f"Invalid value {value} for configuration {name}: Value must be at least {lowest}")
+    if value > highest:
+        raise ValueError(f"Invalid value {value} for configuration {name}: Value must be no more than {highest}")
+
+
+@dataclass(frozen=True, slots=True)
 class ControllerSettings:
     """Settings of one controller process."""
 
@@ -65,6 +92,7 @@ class ControllerSettings:
     rack: str | None = None
     metrics_host: str = "127.0.0.1"
     metrics_port: int = DEFAULT_METRICS_PORT
+    leader_balance: LeaderBalance = field(default_factory=LeaderBalance)
 
     def __post_init__(self) -> None:
         names = [listener.name for listener in self.listeners]

@@ -140,6 +140,11 @@ class ClusterMachine(Actors):
             event = events.ElectLeaders(None if everything else (name,), unclean)
             self.act(lambda: self.driver.submit_unclean(event) if unclean else self.driver.submit(event))
 
+    @rule(percentage=st.sampled_from([0, 10, 50]))
+    def balance(self, percentage: int) -> None:
+        """The timer: leaders go back to where they are preferred."""
+        self.act(lambda: self.driver.submit(events.BalanceLeaders(percentage)))
+
     @rule(broker_id=BROKERS)
     def allocate_producer_ids(self, broker_id: int) -> None:
         """KIP-730: no id is handed out twice."""

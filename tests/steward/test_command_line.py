@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import steward.controller_command
-from controller_core.shell.settings import ControllerSettings, Listener
+from controller_core.shell.settings import ControllerSettings, LeaderBalance, Listener
 from kafka_operator import run as operator_run
 from kafka_operator.settings import OperatorSettings
 from steward.main import app
@@ -66,6 +66,14 @@ def told(*arguments: str, **environment: str) -> tuple[int, str]:
         ((*CONTROLLER, "--id", "-1"), "Invalid value for '--id'"),
         ((*CONTROLLER, "--id", "one"), "Invalid value for '--id'"),
         ((*CONTROLLER, "--session-timeout-ms", "10"), "Invalid value for '--session-timeout-ms'"),
+        (
+            (*CONTROLLER, "--leader-imbalance-check-interval-seconds", "0"),
+            "configuration leader.imbalance.check.interval.seconds: Value must be at least 1",
+        ),
+        (
+            (*CONTROLLER, "--leader-imbalance-per-broker-percentage", "ten"),
+            "Invalid value for '--leader-imbalance-per-broker-percentage'",
+        ),
         ((*CONTROLLER, "--metrics-port", "70000"), "Invalid value for '--metrics-port'"),
         ((*CONTROLLER, "--log-level", "LOUD"), "Invalid value for --log-level: Unknown level: 'LOUD'"),
         ((*CONTROLLER, "--log-format", "xml"), "Invalid value for '--log-format'"),
@@ -103,13 +111,17 @@ def test_all_that_can_be_said_reaches_the_process(started: list[ControllerSettin
     options = (
         *("--listener", "client=0.0.0.0:9092,kafka.example:443", "--inter-broker-listener", "internal", "--id", "999"),
         *("--session-timeout-ms", "3000", "--rack", "a", "--metrics-host", "0.0.0.0", "--metrics-port", "0"),
-        *("--log-format", "text", "--log-level", "debug"),
+        *("--no-auto-leader-rebalance-enable", "--leader-imbalance-per-broker-percentage", "25"),
+        *("--leader-imbalance-check-interval-seconds", "60", "--log-format", "text", "--log-level", "debug"),
     )
     assert (RIGHT, "") == told(*CONTROLLER, *options)
 
     internal = Listener("INTERNAL", "10.0.0.1", 9090, "10.0.0.1", 9090)
     client = Listener("CLIENT", "0.0.0.0", 9092, "kafka.example", 443)
-    expected = ControllerSettings("zk:2181/kafka", 999, (internal, client), "INTERNAL", 3000, "a", "0.0.0.0", 0)
+    balance = LeaderBalance(is_enabled=False, percentage=25, check_interval_seconds=60)
+    expected = ControllerSettings(
+        "zk:2181/kafka", 999, (internal, client), "INTERNAL", 3000, "a", "0.0.0.0", 0, balance
+    )
     assert [expected] == started
 
 
@@ -125,6 +137,9 @@ def test_every_option_can_be_an_environment_variable(started: list[ControllerSet
         STEWARD_RACK="b",
         STEWARD_METRICS_HOST="0.0.0.0",
         STEWARD_METRICS_PORT="1234",
+        STEWARD_AUTO_LEADER_REBALANCE_ENABLE="false",
+        STEWARD_LEADER_IMBALANCE_PER_BROKER_PERCENTAGE="0",
+        STEWARD_LEADER_IMBALANCE_CHECK_INTERVAL_SECONDS="1",
         STEWARD_LOG_FORMAT="text",
         STEWARD_LOG_LEVEL="WARNING",
     )
@@ -132,7 +147,9 @@ def test_every_option_can_be_an_environment_variable(started: list[ControllerSet
 
     internal = Listener("INTERNAL", "10.0.0.1", 9090, "10.0.0.1", 9090)
     client = Listener("CLIENT", "0.0.0.0", 9092, "kafka.example", 443)
-    assert [ControllerSettings("zk:2181", 7, (internal, client), "INTERNAL", 4000, "b", "0.0.0.0", 1234)] == started
+    balance = LeaderBalance(is_enabled=False, percentage=0, check_interval_seconds=1)
+    expected = ControllerSettings("zk:2181", 7, (internal, client), "INTERNAL", 4000, "b", "0.0.0.0", 1234, balance)
+    assert [expected] == started
 
 
 def test_the_exit_code_is_that_of_the_process(
