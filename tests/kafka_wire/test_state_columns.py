@@ -1,0 +1,163 @@
+"""States of partitions written from columns are, byte for byte, what the codec writes of the same states as dicts.
+
+Sources: peers.md, P5; LeaderAndIsrRequest 4 to 7 and UpdateMetadataRequest 6 to 8 of Kafka 3.9 (KIP-482, KIP-516, KIP-704).
+"""
+
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_wire import codec
+from kafka_wire.api import CALLED, ApiKey
+from kafka_wire.state_columns import CHUNK_STATES, StateColumns, TopicStates, encode_request
+
+NUMBERS = ("partition_index", "controller_epoch", "leader", "leader_epoch")
+INT32 = st.integers(-(2**31), 2**31 - 1)
+IDS = st.lists(st.integers(0, 2**31 - 1), max_size=5)
+MANY_IDS = st.one_of(IDS, st.integers(126, 130).map(lambda count: list(range(count))))
+
+CALLS = [
+    (key, version)
+    for key in (ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA)
+    for version in range(CALLED[key].lowest, CALLED[key].highest + 1)
+]
+LISTS = {
+    ApiKey.LEADER_AND_ISR: ("isr", "replicas", "adding_replicas", "removing_replicas"),
+    ApiKey.UPDATE_METADATA: ("isr", "replicas", "offline_replicas"),
+}
+EPOCHS = {ApiKey.LEADER_AND_ISR: "partition_epoch", ApiKey.UPDATE_METADATA: "zk_version"}
+FLAGS = {ApiKey.LEADER_AND_ISR: ("is_new", "leader_recovery_state"), ApiKey.UPDATE_METADATA: ()}
+HEADS: dict[ApiKey, dict[str, Any]] = {
+    ApiKey.LEADER_AND_ISR: {
+        "controller_id": 1000,
+        "controller_epoch": 7,
+        "broker_epoch": 42,
+        "live_leaders": [{"broker_id": 1, "host_name": "host", "port": 9092}],
+    },
+    ApiKey.UPDATE_METADATA: {
+        "controller_id": 1000,
+        "controller_epoch": 7,
+        "broker_epoch": 42,
+        "live_brokers": [{"id": 1, "endpoints": [], "rack": "a"}],
+    },
+}
+
+
+def state(key: ApiKey, ids: st.SearchStrategy[list[int]] = IDS) -> st.SearchStrategy[dict[str, Any]]:
+    """One partition's state as a dict."""
+    numbers = dict.fromkeys((*NUMBERS, EPOCHS[key]), INT32)
+    return st.fixed_dictionaries(
+        {**numbers, **dict.fromkeys(LISTS[key], ids), **dict.fromkeys(FLAGS[key], st.booleans())}
+    )
+
+
+def topics(key: ApiKey) -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Topics with their partitions' states, as dicts."""
+    topic = st.fixed_dictionaries(
+        {
+            "topic_name": st.text(max_size=300),
+            "topic_id": st.uuids(),
+            "partition_states": st.lists(st.one_of(state(key), state(key, MANY_IDS)), max_size=6),
+        }
+    )
+    return st.lists(topic, max_size=4)
+
+
+def columns(key: ApiKey, found: list[dict[str, Any]]) -> StateColumns:
+    """The same as columns."""
+    states = [one for topic in found for one in topic["partition_states"]]
+    return StateColumns(
+        tuple(TopicStates(topic["topic_name"], topic["topic_id"], len(topic["partition_states"])) for topic in found),
+        {name: np.array([one[name] for one in states], np.int32) for name in (*NUMBERS, EPOCHS[key])},
+        {name: padded([one[name] for one in states]) for name in LISTS[key]},
+        {name: np.array([one[name] for one in states], np.bool_) for name in FLAGS[key]},
+    )
+
+
+def padded(lists: list[list[int]]) -> Any:
+    """Lists as a rectangle, padded with -1."""
+    width = max(map(len, lists), default=0)
+    return np.array([ids + [-1] * (width - len(ids)) for ids in lists], np.int32).reshape(len(lists), width)
+
+
+def plain(version: int, key: ApiKey, found: list[dict[str, Any]]) -> bytes:
+    """What the codec writes."""
+    message = f"{key.message}Request"
+    if key is ApiKey.LEADER_AND_ISR and version < 6:
+        states = [[without_recovery(one) for one in topic["partition_states"]] for topic in found]
+        found = [{**topic, "partition_states": of_topic} for topic, of_topic in zip(found, states, strict=True)]
+    return codec.encode(message, version, {**HEADS[key], "topic_states": found})
+
+
+def without_recovery(one: dict[str, Any]) -> dict[str, Any]:
+    """The state as versions below 6 have it."""
+    return {name: value for name, value in one.items() if name != "leader_recovery_state"}
+
+
+@pytest.mark.parametrize(("key", "version"), CALLS, ids=str)
+@given(data=st.data())
+def test_columns_are_written_as_the_codec_writes_dicts(key: ApiKey, version: int, data: st.DataObject) -> None:
+    """Whatever the lists' lengths, in every version that is called."""
+    found = data.draw(topics(key))
+
+    written = encode_request(f"{key.message}Request", version, HEADS[key], columns(key, found))
+
+    assert plain(version, key, found) == written
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_many_states_of_one_layout_or_of_several_stand_in_their_places(mixed: bool) -> None:
+    """A replica that is out of sync here and there, over more states than are put in place at a time."""
+    key, count = ApiKey.LEADER_AND_ISR, 2 * CHUNK_STATES + 3
+    states = [
+        {
+            **dict.fromkeys(NUMBERS, place),
+            "partition_epoch": place,
+            "isr": [1, 2] if mixed and place % 7 == 0 else [1, 2, 3],
+            "replicas": [1, 2, 3],
+            "adding_replicas": [],
+            "removing_replicas": [],
+            "is_new": place % 2 == 0,
+            "leader_recovery_state": False,
+        }
+        for place in range(count)
+    ]
+    halves = states[: count // 2], states[count // 2 :]
+    found = [
+        {"topic_name": f"t{number}", "topic_id": UUID(int=number + 1), "partition_states": half}
+        for number, half in enumerate(halves)
+    ]
+
+    assert plain(7, key, found) == encode_request("LeaderAndIsrRequest", 7, HEADS[key], columns(key, found))
+
+
+def test_what_is_missing_is_zero_or_empty() -> None:
+    """Moves are rare: there need be no columns for them."""
+    states = StateColumns(
+        (TopicStates("t", UUID(int=1), 1),),
+        {name: np.array([5], np.int32) for name in (*NUMBERS, "partition_epoch")},
+        {},
+        {},
+    )
+    one = {**dict.fromkeys(NUMBERS, 5), "partition_epoch": 5}
+    topic = {"topic_name": "t", "topic_id": UUID(int=1), "partition_states": [one]}
+
+    expected = codec.encode("LeaderAndIsrRequest", 7, {**HEADS[ApiKey.LEADER_AND_ISR], "topic_states": [topic]})
+    assert expected == encode_request("LeaderAndIsrRequest", 7, HEADS[ApiKey.LEADER_AND_ISR], states)
+
+
+def test_the_states_are_written_once_for_all_brokers() -> None:
+    """An UpdateMetadata goes to every broker; only the head differs."""
+    states = columns(ApiKey.UPDATE_METADATA, [])
+
+    assert states.encode("UpdateMetadataRequest", 8) is states.encode("UpdateMetadataRequest", 8)
+
+
+def test_versions_before_kip_482_are_not_written() -> None:
+    """They have another form, and nobody calls them."""
+    with pytest.raises(AssertionError, match="KIP-482"):
+        columns(ApiKey.LEADER_AND_ISR, []).encode("LeaderAndIsrRequest", 3)
