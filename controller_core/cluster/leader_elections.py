@@ -1,9 +1,14 @@
 """ElectLeaders: preferred leaders back in their place, or unclean leaders where the ISR is lost and the caller accepts that.
 
-Results per partition are Kafka's (KIP-183, KIP-460). Leaves out the timed rebalance of preferred leaders.
+Results per partition are Kafka's (KIP-183, KIP-460). A write may be refused in part, or done without our hearing of it; then
+the event is decided anew. What it finds elected by its own earlier attempt it answers as elected: the attempt's leader epochs
+travel in the event, and a state that this controller wrote under such an epoch can be nobody else's work.
+
+Leaves out the timed rebalance of preferred leaders (leader_balance).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from controller_core.cluster.election import Election, Reason, elect_offline, elect_preferred, nobody
 from controller_core.cluster.states import NewState, partition_states
@@ -36,6 +41,7 @@ def decide_elect_leaders(cluster: Cluster, event: ElectLeaders) -> Decision[dict
     live = frozenset(cluster.live_ids())
     results: dict[TopicPartition, Failure | None] = {}
     states: list[NewState] = []
+    epochs = dict(event.elected)
     for partition in dict.fromkeys(asked):
         row = cluster.row_of(*partition)
         if row is None:
@@ -44,15 +50,27 @@ def decide_elect_leaders(cluster: Cluster, event: ElectLeaders) -> Decision[dict
         if partition.topic in cluster.deletions:
             results[partition] = Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted.")
             continue
+        if _was_elected(cluster, row, event.elected.get(partition)):
+            results[partition] = None
+            continue
         election = _elect(cluster, row, live, unclean=event.unclean)
         if election.elected:
-            epoch = int(cluster.columns.leader_epoch[row]) + 1
-            states.append(NewState(row, election.leader, epoch, election.isr, unclean=election.unclean))
+            epochs[partition] = int(cluster.columns.leader_epoch[row]) + 1
+            states.append(NewState(row, election.leader, epochs[partition], election.isr, unclean=election.unclean))
             results[partition] = None
         elif event.partitions is not None or election.reason is not Reason.ELECTION_NOT_NEEDED:
             results[partition] = FAILURES[election.reason]
     written = partition_states(states, Announcement.LEADER_AND_ISR)
-    return Decision(() if written is None else (written,), reply=results)
+    return Decision(() if written is None else (written,), reply=results, again=replace(event, elected=epochs))
+
+
+def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
+    """Whether the state is the one that an earlier attempt wrote."""
+    columns = cluster.columns
+    return leader_epoch is not None and (leader_epoch, cluster.controller_epoch) == (
+        int(columns.leader_epoch[row]),
+        int(columns.controller_epoch[row]),
+    )
 
 
 def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -> Election:

@@ -214,6 +214,8 @@ class ElectLeaders:
 
     partitions: tuple[TopicPartition, ...] | None
     unclean: bool = False
+    elected: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Leader epochs under which an earlier attempt at this event elected: it was refused in part, and may be done in part."""
 
     @property
     def scope(self) -> Scope:

@@ -213,6 +213,7 @@ class Controller:
             later += [another for another in decision.later if another not in later]
             if outcome.is_whole or not await self._catch_up(outcome):
                 break
+            event = decision.again or event
         for following in then:
             await self._follow_up(following)
         for another in later:

@@ -162,6 +162,7 @@ class Loop:
             later += [another for another in decision.later if another not in later]
             if is_whole:
                 break
+            event = decision.again or event
         else:
             raise AssertionError(f"{event} was refused {MAX_ATTEMPTS} times")
         for following in then:

@@ -125,3 +125,78 @@ def test_a_partition_asked_for_twice_is_elected_once(driver: Driver) -> None:
 
     assert {"orders-0": None} == elect(driver, "orders-0", "orders-0")
     assert State(1, 2, (2, 3, 1)) == driver.state("orders-0")
+
+
+@pytest.fixture
+def both() -> Driver:
+    """Three brokers; broker 2 leads both partitions of orders in the place of broker 1, which is in sync again."""
+    driver = cluster_with(THREE, {"orders": [[1, 2, 3], [1, 2, 3]]})
+    driver.bounce(1)
+    for partition in ("orders-0", "orders-1"):
+        driver.alter_isr(partition, [2, 3, 1])
+    return driver
+
+
+@pytest.mark.parametrize("asked", [("orders-0", "orders-1"), ()], ids=["by name", "all"])
+def test_what_was_elected_before_another_was_refused_is_answered_as_elected(
+    both: Driver, asked: tuple[str, ...]
+) -> None:
+    """The caller asked once: that our own first attempt did it is no reason to say that it was not needed."""
+    both.intrude(lambda: both.write_isr("orders-1", [2, 1]))
+
+    assert {"orders-0": None, "orders-1": None} == elect(both, *asked)
+    assert [State(1, 2, (2, 3, 1)), State(1, 2, (2, 1))] == [both.state("orders-0"), both.state("orders-1")]
+
+
+def test_what_was_refused_and_cannot_be_elected_any_more_is_answered_so(both: Driver) -> None:
+    """Each partition on its own: the leader took its follower out of the ISR just before."""
+    both.intrude(lambda: both.write_isr("orders-1", [2, 3]))
+
+    assert {"orders-0": None, "orders-1": ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE} == elect(
+        both, "orders-0", "orders-1"
+    )
+
+
+def test_what_was_refused_again_and_again_is_remembered_from_each_attempt(both: Driver) -> None:
+    """The second attempt is refused as well, and knows what the first one elected."""
+    both.intrude(lambda: both.write_isr("orders-1", [2, 1]))
+    both.intrude(lambda: both.write_isr("orders-1", [2, 1, 3]), commits=1)
+
+    assert {"orders-0": None, "orders-1": None} == elect(both, "orders-0", "orders-1")
+    assert State(1, 2, (2, 1, 3)) == both.state("orders-1")
+
+
+@pytest.mark.parametrize("asked", [("orders-0", "orders-1"), ()], ids=["by name", "all"])
+def test_an_election_whose_write_was_not_heard_of_is_answered_as_held(both: Driver, asked: tuple[str, ...]) -> None:
+    """Invariants.md: ConnectionLoss with the write done."""
+    both.lose_answer()
+
+    assert {"orders-0": None, "orders-1": None} == elect(both, *asked)
+    assert [2, 2] == [both.state("orders-0").leader_epoch, both.state("orders-1").leader_epoch]
+
+
+def test_an_unclean_election_whose_write_was_not_heard_of_is_answered_as_held() -> None:
+    """The leader lives when it is read again, and the caller hears that it was elected."""
+    driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
+    driver.alter_isr("orders-0", [1])
+    driver.kill(1)
+    driver.lose_answer()
+
+    assert {"orders-0": None} == elect(driver, "orders-0", unclean=True)
+    assert State(2, 2, (2,)) == driver.state("orders-0")
+
+
+def test_a_second_request_is_none_of_the_first_ones_attempts(both: Driver) -> None:
+    """ELECTION_NOT_NEEDED is for whoever asks again."""
+    assert {"orders-0": None} == elect(both, "orders-0")
+    assert {"orders-0": ErrorCode.ELECTION_NOT_NEEDED} == elect(both, "orders-0")
+
+
+def test_another_controllers_election_under_the_same_epoch_is_not_ours(both: Driver) -> None:
+    """A leader epoch alone does not tell who elected."""
+    row = both.row("orders-0")
+    both.submit(events.ElectLeaders((tp("orders-0"),)))
+    both.cluster.columns.controller_epoch[row] = both.cluster.controller_epoch + 1
+    results = both.submit(events.ElectLeaders((tp("orders-0"),), elected={tp("orders-0"): 2}))
+
+    assert ErrorCode.ELECTION_NOT_NEEDED == results[tp("orders-0")].code

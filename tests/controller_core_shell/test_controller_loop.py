@@ -20,6 +20,7 @@ from controller_core.model.events import (
     BrokersRead,
     CreateTopics,
     DeleteTopics,
+    ElectLeaders,
     Event,
     Heal,
     IsrChange,
@@ -193,6 +194,28 @@ async def test_a_topic_whose_making_was_not_heard_of_is_made_once_and_answered_a
     assert creation.failure is None
     assert creation.topic_id == tenure.cluster.topics["orders"].topic_id
     assert (1, 0, (1, 2)) == tenure.state("orders-0")
+
+
+@pytest.mark.parametrize("trouble", [Fault.DONE, Fault.NOT_DONE, None], ids=["done", "not done", "refused in part"])
+async def test_what_an_election_did_in_its_first_attempt_is_answered_as_done(
+    tenure: Tenure, trouble: Fault | None
+) -> None:
+    """KIP-460: ELECTION_NOT_NEEDED is for a partition that needed none when it was asked for."""
+    await tenure.create("orders", (1, 2), (1, 2))
+    await tenure.controller.submit(BrokersRead((tenure.broker(2),)))
+    await tenure.controller.submit(BrokersRead((tenure.broker(1), tenure.broker(2))))
+    for partition in ("orders-0", "orders-1"):
+        await tenure.controller.submit(isr_wish(tenure, partition, (2, 1)))
+    if trouble is not None:
+        tenure.server.faults.append(trouble)
+    else:
+        tenure.server.before_writes.append(lambda: tenure.isr_by("orders-1", (1, 2)))
+
+    results = await tenure.controller.submit(ElectLeaders(names("orders-0", "orders-1")))
+
+    assert dict.fromkeys(names("orders-0", "orders-1")) == results
+    assert (1, 2, (2, 1)) == tenure.state("orders-0")
+    assert 1 == tenure.state("orders-1")[0]
 
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
