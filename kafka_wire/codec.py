@@ -87,10 +87,10 @@ def flexible_from(name: str) -> int | None:
 
 
 def encode_request(
-    key: ApiKey, version: int, correlation_id: int, client_id: str | None, body: Mapping[str, Any]
+    key: ApiKey, version: int, correlation_id: int, client_id: str | None, body: Mapping[str, Any] | bytes
 ) -> bytes:
-    """Encode a request with its header, without the size in front."""
-    message = compiler.encoder(key.message + "Request", version)(body)
+    """Encode a request with its header, without the size in front. A body that is bytes was encoded already."""
+    message = body if isinstance(body, bytes) else compiler.encoder(key.message + "Request", version)(body)
     prefix = _REQUEST_PREFIX.pack(key, version, correlation_id)
     header_version = _request_header_version(key, version)
     if header_version == 0:

@@ -12,6 +12,7 @@ from enum import Enum
 from controller_core.model.events import StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.brokers.requests import stopped_partitions
+from controller_core.shell.brokers.state_bodies import StatesBody
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -47,12 +48,12 @@ class Meaning:
     """Partitions that the broker could not take on, with the error's name."""
 
 
-def meaning_of(broker: int, key: ApiKey, request: Body, answer: Body) -> Meaning:
+def meaning_of(broker: int, key: ApiKey, request: Body | StatesBody, answer: Body) -> Meaning:
     """Read an answer."""
     verdict = _verdict(answer["error_code"])
-    if key is ApiKey.STOP_REPLICA:
+    if key is ApiKey.STOP_REPLICA and not isinstance(request, StatesBody):
         return Meaning(verdict, _stopped(broker, request, answer, verdict))
-    if key is ApiKey.LEADER_AND_ISR and verdict is Verdict.TAKEN:
+    if key is ApiKey.LEADER_AND_ISR and isinstance(request, StatesBody) and verdict is Verdict.TAKEN:
         return Meaning(verdict, failed=tuple(_not_taken(request, answer)))
     return Meaning(verdict)
 
@@ -86,9 +87,9 @@ def _stopped(broker: int, request: Body, answer: Body, verdict: Verdict) -> Stop
     return StopReplicaAnswered(broker, done, failed)
 
 
-def _not_taken(request: Body, answer: Body) -> list[tuple[TopicPartition, str]]:
+def _not_taken(request: StatesBody, answer: Body) -> list[tuple[TopicPartition, str]]:
     """List partitions with an error; before version 5 they come flat, since then by topic id."""
-    names = {topic["topic_id"]: topic["topic_name"] for topic in request["topic_states"]}
+    names = request.topic_names
     flat = [(error["topic_name"], error) for error in answer["partition_errors"]]
     by_topic = [
         (names.get(topic["topic_id"], str(topic["topic_id"])), error)

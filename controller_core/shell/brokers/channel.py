@@ -13,9 +13,8 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 
-from controller_core.shell.brokers.requests import as_version_has_it
+from controller_core.shell.brokers.state_bodies import StatesBody
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.failures import CodecError
@@ -45,7 +44,7 @@ class Request:
 
     broker: int
     key: ApiKey
-    body: Body
+    body: Body | StatesBody
     settled: asyncio.Event
     """Set when it was answered, given up or dropped."""
 
@@ -74,7 +73,7 @@ class Channel:
         """Whether the broker is to be told everything anew instead of one thing more."""
         return len(self._queue) >= self._limit
 
-    def put(self, key: ApiKey, body: Body) -> None:
+    def put(self, key: ApiKey, body: Body | StatesBody) -> None:
         """Add a request behind the others."""
         self._queue.append(Request(self.broker, key, body, asyncio.Event()))
         self._wake.set()
@@ -135,7 +134,7 @@ class Channel:
     async def _send(self, request: Request) -> Body | None:
         """Send one request until it is answered. None: no answer will ever be understood."""
         complained = False
-        body = partial(as_version_has_it, request.key, request.body)
+        body = request.body.encoded if isinstance(request.body, StatesBody) else request.body
         while True:
             try:
                 return await self._node.call(request.key, body, timeout_ms=REQUEST_TIMEOUT_MS)

@@ -21,9 +21,9 @@ from controller_core.shell.brokers.requests import (
     is_told_anew,
     leader_and_isr,
     stop_replica,
-    told_leader_epochs,
     update_metadata,
 )
+from controller_core.shell.brokers.state_bodies import StatesBody
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.node import Node, NodeSettings
@@ -140,7 +140,7 @@ class Channels:
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
-    def _put(self, broker_id: int, key: ApiKey, body: Body) -> None:
+    def _put(self, broker_id: int, key: ApiKey, body: Body | StatesBody) -> None:
         entry = self._channels.get(broker_id)
         if entry is None:
             return
@@ -152,7 +152,7 @@ class Channels:
     def _tell_anew(self, broker: Broker, channel: Channel) -> None:
         """Replace what waits by the present state; what speaks of topics that are no more is kept: nothing else says it."""
         log.warning("a broker lags too far behind and is told everything anew", extra={"broker": broker.id})
-        channel.keep_only(lambda request: not is_told_anew(request.key, request.body))
+        channel.keep_only(lambda request: not is_told_anew(request.body))
         metadata = full_metadata(self._cluster, (broker.id,))
         channel.put(ApiKey.UPDATE_METADATA, self._body(broker, update_metadata(self._cluster, metadata, self._own)))
         hosted = lead_or_follow(self._cluster, broker.id, metadata.rows)
@@ -160,8 +160,8 @@ class Channels:
             channel.put(ApiKey.LEADER_AND_ISR, self._body(broker, leader_and_isr(self._cluster, hosted, self._own)))
 
     @staticmethod
-    def _body(broker: Broker, body: Body) -> Body:
-        return {**body, "broker_epoch": broker.epoch}
+    def _body(broker: Broker, body: Body | StatesBody) -> Body | StatesBody:
+        return body.to(broker.epoch) if isinstance(body, StatesBody) else {**body, "broker_epoch": broker.epoch}
 
     def _on_answer(self, request: Request, answer: Body, refusals: int) -> bool:
         """Take in an answer; True: the request is to be sent again."""
@@ -192,12 +192,14 @@ class Channels:
         return False
 
     def _on_taken(self, request: Request) -> None:
-        if request.key is ApiKey.LEADER_AND_ISR and self._refusals.remember(request.broker):
-            self._refusals.taken(request.broker, told_leader_epochs(request.body))
+        if request.key is not ApiKey.LEADER_AND_ISR or not isinstance(request.body, StatesBody):
+            return
+        if self._refusals.remember(request.broker):
+            self._refusals.taken(request.broker, request.body.leader_epochs)
 
     def _is_sent_again(self, request: Request, refusals: int) -> bool:
         """Whether what threw at a broker may be told as it is. Partitions are told anew, under a higher leader epoch."""
-        if request.key is ApiKey.LEADER_AND_ISR:
-            for retry in self._refusals.refused(request.broker, told_leader_epochs(request.body)):
+        if request.key is ApiKey.LEADER_AND_ISR and isinstance(request.body, StatesBody):
+            for retry in self._refusals.refused(request.broker, request.body.leader_epochs):
                 self._refused(retry)
         return request.key is ApiKey.UPDATE_METADATA and refusals < MAX_REFUSALS

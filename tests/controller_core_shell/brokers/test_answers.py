@@ -8,10 +8,12 @@ import pytest
 from controller_core.model.events import StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.brokers.answers import Verdict, meaning_of
+from controller_core.shell.brokers.state_bodies import StatesBody
 from kafka_wire import codec
 from kafka_wire.api import CALLED, ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
+from kafka_wire.state_columns import StateColumns, TopicStates
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 DELETE: Body = {
@@ -56,7 +58,7 @@ def test_the_error_of_the_whole_answer_is_the_verdict(key: ApiKey, code: int, ve
 
 
 A_ID = UUID(int=7)
-LEAD_A = {"topic_states": [{"topic_name": "a", "topic_id": A_ID}]}
+LEAD_A = StatesBody(ApiKey.LEADER_AND_ISR, {}, StateColumns((TopicStates("a", A_ID, 2),), {}, {}, {}))
 
 
 @pytest.mark.parametrize("version", [4, 5, 7])

@@ -7,26 +7,26 @@ StopReplicaRequest of Kafka 3.9.
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 
 from controller_core.cluster.transition import apply
 from controller_core.model.changes import ShutdownBegun
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
-from controller_core.model.sends import SendStopReplica
+from controller_core.model.sends import SendLeaderAndIsr, SendMetadata, SendStopReplica
+from controller_core.shell.brokers import requests
 from controller_core.shell.brokers.requests import (
     OwnAddress,
-    as_version_has_it,
     is_told_anew,
-    leader_and_isr,
     stop_replica,
     stopped_partitions,
-    update_metadata,
 )
 from kafka_wire import codec
 from kafka_wire.api import CALLED, ApiKey
 from kafka_wire.codec import Body
 from tests.controller_core_shell.brokers.clusters import OWN, broker, cluster_of, lead, metadata
+from tests.controller_core_shell.brokers.told import EPOCH, leader_and_isr, plain_bytes, update_metadata
 from tests.controller_core_shell.zookeeper.vocabulary import read_change
 
 ORDERS = (
@@ -229,13 +229,44 @@ def test_what_a_stop_replica_asks_to_delete_is_read_from_it(cluster: Cluster) ->
     assert () == stopped_partitions(stop_replica(cluster, stop(delete=False)))
 
 
+def test_rows_of_many_topics_in_any_order_are_told_topic_by_topic() -> None:
+    """In the order in which topics appear, and partitions within them: what the plain twin does, one by one."""
+    cluster = cluster_of(
+        broker(1),
+        broker(2),
+        changes=(
+            "topic a id=1 0=1,2 1=2,1 2=1",
+            "topic b id=2 0=2 1=1,2",
+            "topic c 0=1,2",
+            "known a-0=1/4/1,2/6 a-1=2/0/2/0 a-2=1/1/1/1 b-0=2/0/2/0 b-1=-1/3/1/9 c-0=1/0/1,2/0",
+        ),
+    )
+    rows = np.array([5, 3, 0, 4, 2, 1], dtype=np.int32)
+
+    told = leader_and_isr(cluster, SendLeaderAndIsr(1, rows, rows % 2 == 0), OWN)
+    update_metadata(cluster, SendMetadata((1, 2), rows), OWN)
+
+    expected = {"c": [0], "b": [0, 1], "a": [0, 2, 1]}
+    assert expected == {
+        topic["topic_name"]: [state["partition_index"] for state in topic["partition_states"]]
+        for topic in told["topic_states"]
+    }
+
+
+def test_no_rows_are_no_topics(cluster: Cluster) -> None:
+    """Who lives is told alone."""
+    nothing = np.zeros(0, dtype=np.int32)
+
+    assert [] == update_metadata(cluster, SendMetadata((1,), nothing), OWN)["topic_states"]
+
+
 def test_only_topics_that_are_no_more_are_never_told_again(cluster: Cluster) -> None:
     """What a broker that lags must hear all the same."""
     state = metadata(cluster)
-    assert is_told_anew(ApiKey.LEADER_AND_ISR, leader_and_isr(cluster, lead(cluster, 1), OWN))
-    assert is_told_anew(ApiKey.UPDATE_METADATA, update_metadata(cluster, state, OWN))
-    assert not is_told_anew(ApiKey.UPDATE_METADATA, update_metadata(cluster, metadata(cluster, deleting=True), OWN))
-    assert not is_told_anew(ApiKey.STOP_REPLICA, stop_replica(cluster, stop(delete=False)))
+    assert is_told_anew(requests.leader_and_isr(cluster, lead(cluster, 1), OWN))
+    assert is_told_anew(requests.update_metadata(cluster, state, OWN))
+    assert not is_told_anew(requests.update_metadata(cluster, metadata(cluster, deleting=True), OWN))
+    assert not is_told_anew(stop_replica(cluster, stop(delete=False)))
 
 
 @pytest.mark.parametrize(
@@ -257,8 +288,8 @@ def test_every_body_can_be_written_in_every_version_that_is_called(key: ApiKey, 
         ApiKey.STOP_REPLICA: stop_replica(cluster, stop(delete=True)),
     }
     name = key.message + "Request"
-    written = {**as_version_has_it(key, bodies[key], version), "broker_epoch": 102}
-    read = codec.decode(name, version, codec.encode(name, version, written))
+    written = {**bodies[key], "broker_epoch": EPOCH}
+    read = codec.decode(name, version, plain_bytes(key, version, written))
 
-    assert (1000, 9, 102) == (read["controller_id"], read["controller_epoch"], read["broker_epoch"])
+    assert (1000, 9, EPOCH) == (read["controller_id"], read["controller_epoch"], read["broker_epoch"])
     assert [topic["topic_name"] for topic in written["topic_states"]] == [t["topic_name"] for t in read["topic_states"]]

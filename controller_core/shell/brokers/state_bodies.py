@@ -1,0 +1,128 @@
+"""LeaderAndIsr and UpdateMetadata from the columns as they are now: a copy of the rows told, and bytes when the version is known.
+
+The plain twin, one dict a partition, is in the tests: both must write the same bytes. Leaves out StopReplica, which is small,
+and who is told (propagation).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import numpy as np
+
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import IntArray, keep_ids, pad
+from controller_core.model.ids import LEADER_DURING_DELETE, NOBODY, TopicPartition
+from controller_core.model.move import Move
+from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.state_columns import StateColumns, TopicStates, encode_request
+
+NO_TOPIC_ID = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatesBody:
+    """The body of a request that tells partitions' states."""
+
+    key: ApiKey
+    head: Body
+    """All fields but the states."""
+    states: StateColumns
+
+    def to(self, broker_epoch: int) -> "StatesBody":
+        """Address it to one life of a broker; the states stay shared."""
+        return replace(self, head={**self.head, "broker_epoch": broker_epoch})
+
+    def encoded(self, version: int) -> bytes:
+        """Write it as a version has it."""
+        return encode_request(f"{self.key.message}Request", version, self.head, self.states)
+
+    @property
+    def topic_names(self) -> Mapping[UUID, str]:
+        """Names of the topics told, by id."""
+        return {topic.topic_id: topic.name for topic in self.states.topics}
+
+    @property
+    def leader_epochs(self) -> Mapping[TopicPartition, int]:
+        """The leader epochs under which partitions are told."""
+        numbers = self.states.numbers
+        names = (topic.name for topic in self.states.topics for _ in range(topic.partitions))
+        told = zip(names, numbers["partition_index"].tolist(), numbers["leader_epoch"].tolist(), strict=True)
+        return {TopicPartition(name, partition): epoch for name, partition, epoch in told}
+
+    @property
+    def speaks_of_deletion(self) -> bool:
+        """Whether any partition is told to be no more."""
+        return bool((self.states.numbers["leader"] == LEADER_DURING_DELETE).any())
+
+
+def leader_states(cluster: Cluster, send: SendLeaderAndIsr) -> StateColumns:
+    """Copy what a broker is told to lead and follow."""
+    topics, order = _by_topic(cluster, send.rows)
+    rows = send.rows[order]
+    numbers, lists = _common(cluster, rows)
+    numbers["partition_epoch"] = cluster.columns.partition_epoch[rows]
+    flags = {"is_new": send.is_new[order], "leader_recovery_state": cluster.columns.recovering[rows]}
+    return StateColumns(topics, numbers, lists | _moves(cluster, rows), flags)
+
+
+def metadata_states(cluster: Cluster, send: SendMetadata) -> StateColumns:
+    """Copy what brokers are told of who leads."""
+    topics, order = _by_topic(cluster, send.rows)
+    rows = send.rows[order]
+    numbers, lists = _common(cluster, rows)
+    # The same number by the name that it had first.
+    numbers["zk_version"] = cluster.columns.partition_epoch[rows]
+    if send.deleting:
+        numbers["leader"] = np.full(len(rows), LEADER_DURING_DELETE, dtype=np.int32)
+    replicas = lists["replicas"]
+    offline = ~cluster.live()[replicas] & (replicas != NOBODY)
+    if offline.any():
+        lists["offline_replicas"] = keep_ids(replicas, offline)
+    return StateColumns(topics, numbers, lists, {})
+
+
+def _common(cluster: Cluster, rows: IntArray) -> tuple[dict[str, IntArray], dict[str, IntArray]]:
+    columns = cluster.columns
+    numbers = {
+        "partition_index": columns.partition[rows],
+        "controller_epoch": columns.controller_epoch[rows],
+        "leader": columns.leader[rows],
+        "leader_epoch": columns.leader_epoch[rows],
+    }
+    return numbers, {"isr": columns.isr[rows], "replicas": columns.replicas[rows]}
+
+
+def _moves(cluster: Cluster, rows: IntArray) -> dict[str, IntArray]:
+    """List what moves add and remove. Once the target stands alone, brokers are told of no move any more."""
+    if not cluster.moves:
+        return {}
+    told: list[Move | None] = [cluster.moves.get(row) for row in rows.tolist()]
+    running = [
+        move if move is not None and move.replicas == cluster.columns.replicas_of(row) else None
+        for row, move in zip(rows.tolist(), told, strict=True)
+    ]
+    if not any(running):
+        return {}
+    return {
+        "adding_replicas": pad([() if move is None else move.adding for move in running]),
+        "removing_replicas": pad([() if move is None else move.removing for move in running]),
+    }
+
+
+def _by_topic(cluster: Cluster, rows: IntArray) -> tuple[tuple[TopicStates, ...], IntArray]:
+    """Group rows by topic, in order of first appearance; returns the topics, and the rows' places in that order."""
+    _, first, inverse, counts = np.unique(
+        cluster.columns.topic[rows], return_index=True, return_inverse=True, return_counts=True
+    )
+    appearance = np.argsort(first, kind="stable")
+    topics = []
+    for place, count in zip(first[appearance].tolist(), counts[appearance].tolist(), strict=True):
+        topic = cluster.topic_at(int(rows[place]))
+        topics.append(TopicStates(topic.name, topic.topic_id or NO_TOPIC_ID, count))
+    rank = np.empty(len(appearance), dtype=np.int64)
+    rank[appearance] = np.arange(len(appearance))
+    order: IntArray = np.argsort(rank[inverse], kind="stable").astype(np.int32)
+    return tuple(topics), order

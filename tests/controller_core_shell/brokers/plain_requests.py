@@ -1,0 +1,134 @@
+"""LeaderAndIsr and UpdateMetadata as dicts, one a partition: the plain twin of what the controller writes from columns.
+
+Leaves out StopReplica, which the controller itself makes as a dict.
+"""
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from controller_core.model.broker import Broker
+from controller_core.model.cluster import Cluster, Topic
+from controller_core.model.columns import IntArray, unpad_all
+from controller_core.model.ids import LEADER_DURING_DELETE
+from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
+from controller_core.shell.brokers.requests import SECURITY_PROTOCOL_IDS, OwnAddress, known_brokers
+from kafka_wire.codec import Body
+
+RECOVERING = 1
+RECOVERY_FROM = 6
+"""First version of LeaderAndIsr that has the leader recovery state."""
+NO_TOPIC_ID = UUID(int=0)
+
+
+def leader_and_isr(cluster: Cluster, send: SendLeaderAndIsr, own: OwnAddress) -> Body:
+    """Tell a broker what it leads and follows."""
+    rows = send.rows.tolist()
+    states = _states(cluster, send.rows)
+    recovering = cluster.columns.recovering[send.rows].tolist()
+    for row, state, is_new, recovers in zip(rows, states, send.is_new.tolist(), recovering, strict=True):
+        state["is_new"] = is_new
+        if recovers:
+            state["leader_recovery_state"] = RECOVERING
+        move = cluster.moves.get(row)
+        # Once the target stands alone, brokers are told of no move any more.
+        if move is not None and list(move.replicas) == state["replicas"]:
+            state["adding_replicas"] = list(move.adding)
+            state["removing_replicas"] = list(move.removing)
+    leaders = {state["leader"] for state in states}
+    return {
+        "controller_id": cluster.controller_id,
+        "controller_epoch": cluster.controller_epoch,
+        "topic_states": _by_topic(cluster, rows, states),
+        "live_leaders": list(_addresses(cluster, leaders, own.inter_broker_listener)),
+    }
+
+
+def _states(cluster: Cluster, rows: IntArray) -> list[Body]:
+    """Read what every request tells of partitions, column by column: a failover tells thousands."""
+    columns = cluster.columns
+    return [
+        {
+            "partition_index": partition,
+            "controller_epoch": controller_epoch,
+            "leader": leader,
+            "leader_epoch": leader_epoch,
+            "isr": isr,
+            "partition_epoch": partition_epoch,
+            "replicas": replicas,
+        }
+        for partition, controller_epoch, leader, leader_epoch, isr, partition_epoch, replicas in zip(
+            columns.partition[rows].tolist(),
+            columns.controller_epoch[rows].tolist(),
+            columns.leader[rows].tolist(),
+            columns.leader_epoch[rows].tolist(),
+            unpad_all(columns.isr[rows]),
+            columns.partition_epoch[rows].tolist(),
+            unpad_all(columns.replicas[rows]),
+            strict=True,
+        )
+    ]
+
+
+def _by_topic(cluster: Cluster, rows: Sequence[int], states: Sequence[Body]) -> list[Body]:
+    """Put partitions under their topics, in order of first appearance."""
+    of_row = dict(zip(rows, states, strict=True))
+    return [
+        {"topic_name": topic.name, "topic_id": _id(topic), "partition_states": [of_row[row] for row in of_topic]}
+        for topic, of_topic in cluster.by_topic(rows)
+    ]
+
+
+def update_metadata(cluster: Cluster, send: SendMetadata, own: OwnAddress) -> Body:
+    """Tell brokers who lives, and who leads the rows."""
+    live = frozenset(cluster.live_ids())
+    states = _states(cluster, send.rows)
+    for state in states:
+        # The same number by the name that it had first.
+        state["zk_version"] = state.pop("partition_epoch")
+        state["offline_replicas"] = [replica for replica in state["replicas"] if replica not in live]
+        if send.deleting:
+            state["leader"] = LEADER_DURING_DELETE
+    return {
+        "controller_id": cluster.controller_id,
+        "controller_epoch": cluster.controller_epoch,
+        "topic_states": _by_topic(cluster, send.rows.tolist(), states),
+        "live_brokers": [_live_broker(broker) for broker in known_brokers(cluster, own)],
+    }
+
+
+def without_recovery(body: Body) -> Body:
+    """The same for a version that has no such field, and whose schema does not let it pass."""
+    topics = [
+        {**topic, "partition_states": [_without_recovery(state) for state in topic["partition_states"]]}
+        for topic in body["topic_states"]
+    ]
+    return {**body, "topic_states": topics}
+
+
+def _without_recovery(state: Body) -> Body:
+    return {name: value for name, value in state.items() if name != "leader_recovery_state"}
+
+
+def _live_broker(broker: Broker) -> Body:
+    endpoints = [
+        {
+            "host": endpoint.host,
+            "port": endpoint.port,
+            "listener": endpoint.listener,
+            "security_protocol": SECURITY_PROTOCOL_IDS[endpoint.security_protocol],
+        }
+        for endpoint in broker.endpoints
+    ]
+    return {"id": broker.id, "endpoints": endpoints, "rack": broker.rack}
+
+
+def _addresses(cluster: Cluster, ids: Iterable[int], listener: str) -> Iterable[Body]:
+    for broker_id in sorted(ids):
+        broker = cluster.brokers.get(broker_id)
+        endpoint = None if broker is None else broker.endpoint(listener)
+        if endpoint is not None:
+            yield {"broker_id": broker_id, "host_name": endpoint.host, "port": endpoint.port}
+
+
+def _id(topic: Topic) -> UUID:
+    return topic.topic_id or NO_TOPIC_ID
