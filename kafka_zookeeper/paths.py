@@ -1,7 +1,7 @@
 """Every znode path that Kafka's ZooKeeper mode knows, as a constant or a function.
 
-Paths are relative to the chroot: the session puts the chroot in front. Left out: the paths of ACLs and delegation tokens,
-which the brokers keep for themselves. Source: kafka.zk.ZkData of Kafka 3.9, wire-checked on 3.9.2.
+Paths are relative to the chroot: the session puts the chroot in front. Left out: the paths of delegation tokens, which the
+brokers keep for themselves. Source: kafka.zk.ZkData of Kafka 3.9, wire-checked on 3.9.2.
 """
 
 from collections.abc import Iterable
@@ -28,6 +28,13 @@ ISR_CHANGE_NOTIFICATION = "/isr_change_notification"
 ISR_CHANGE_PREFIX = "/isr_change_notification/isr_change_"
 LOG_DIR_EVENT_NOTIFICATION = "/log_dir_event_notification"
 LOG_DIR_EVENT_PREFIX = "/log_dir_event_notification/log_dir_event_"
+
+ACLS = "/kafka-acl"
+PREFIXED_ACLS = "/kafka-acl-extended/prefixed"
+ACL_CHANGES = "/kafka-acl-changes"
+EXTENDED_ACL_CHANGES = "/kafka-acl-extended-changes"
+ACL_CHANGE_NAME = "acl_changes_"
+"""What the name of a notice that ACLs have changed begins with."""
 
 
 def child(parent: str, name: str) -> str:
@@ -86,3 +93,18 @@ def broker_config(broker_id: int) -> str:
 def delete_topic(name: str) -> str:
     """Return the path whose existence asks the controller to delete a topic."""
     return child(DELETE_TOPICS, name)
+
+
+def acls_of_type(resource_type: str, *, prefixed: bool = False) -> str:
+    """Return the parent of all ACLs of a resource type (`Topic`, `TransactionalId`)."""
+    return child(PREFIXED_ACLS if prefixed else ACLS, resource_type)
+
+
+def acls(resource_type: str, name: str, *, prefixed: bool = False) -> str:
+    """Return the path of a resource's ACLs, or of a prefix's."""
+    return child(acls_of_type(resource_type, prefixed=prefixed), name)
+
+
+def acl_changes(*, prefixed: bool = False) -> str:
+    """Return the parent of the notices that ACLs have changed."""
+    return EXTENDED_ACL_CHANGES if prefixed else ACL_CHANGES

@@ -3,6 +3,15 @@
 Reading raises FormatError and nothing else, whatever the bytes; writing gives the bytes that Kafka 3.9.2 writes.
 """
 
+from kafka_zookeeper.formats.acls import (
+    AclEntry,
+    AclResource,
+    decode_acl_change,
+    decode_acls,
+    decode_extended_acl_change,
+    encode_acl_change,
+    encode_acls,
+)
 from kafka_zookeeper.formats.admin import (
     decode_preferred_replica_election,
     decode_reassignment,
@@ -70,6 +79,8 @@ __all__ = [
     "NO_CONTROLLER",
     "RECOVERED",
     "RECOVERING",
+    "AclEntry",
+    "AclResource",
     "BrokerRegistration",
     "ControllerRegistration",
     "Endpoint",
@@ -84,12 +95,15 @@ __all__ = [
     "TopicPartition",
     "VersionRange",
     "controller_id",
+    "decode_acl_change",
+    "decode_acls",
     "decode_broker",
     "decode_cluster_id",
     "decode_config",
     "decode_config_change",
     "decode_controller",
     "decode_controller_epoch",
+    "decode_extended_acl_change",
     "decode_features",
     "decode_isr_change",
     "decode_log_dir_event",
@@ -101,6 +115,8 @@ __all__ = [
     "decode_topic",
     "decode_topic_id",
     "desanitize",
+    "encode_acl_change",
+    "encode_acls",
     "encode_broker",
     "encode_cluster_id",
     "encode_config",

@@ -17,15 +17,21 @@ import kafka.zk.ClusterIdZNode;
 import kafka.zk.ConfigEntityZNode;
 import kafka.zk.ControllerEpochZNode;
 import kafka.zk.ControllerZNode;
+import kafka.zk.ExtendedAclChangeStore$;
 import kafka.zk.FeatureZNode;
 import kafka.zk.IsrChangeNotificationSequenceZNode;
+import kafka.zk.LiteralAclChangeStore$;
 import kafka.zk.LogDirEventNotificationSequenceZNode;
 import kafka.zk.PreferredReplicaElectionZNode;
 import kafka.zk.ProducerIdBlockZNode;
 import kafka.zk.ReassignPartitionsZNode;
+import kafka.zk.ResourceZNode;
 import kafka.zk.TopicPartitionStateZNode;
 import kafka.zk.TopicZNode;
+import kafka.zk.ZkAclChangeStore;
+import kafka.zk.ZkAclStore;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.resource.ResourcePattern;
 import org.apache.zookeeper.data.Stat;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
@@ -88,11 +94,26 @@ public final class ZnodeJudge {
                 FeatureZNode features = FeatureZNode.decode(data);
                 return List.of(
                     "value", List.of(features.version(), features.status().id(), javaMap(features.features())));
+            case "acls":
+                var acls = ResourceZNode.decode(data, new Stat()).acls();
+                List<Object> entries = new ArrayList<>();
+                CollectionConverters.asJava(acls).forEach(each -> entries.add(each.toMap()));
+                return List.of("value", entries, new String(ResourceZNode.encode(acls), UTF_8));
+            case "acl_change":
+                return resource(LiteralAclChangeStore$.MODULE$.decode(data));
+            case "extended_acl_change":
+                return resource(ExtendedAclChangeStore$.MODULE$.decode(data));
             case "cluster_id":
                 return List.of("value", ClusterIdZNode.fromJson(data));
             default:
                 throw new IllegalArgumentException(kind);
         }
+    }
+
+    private static List<Object> resource(ResourcePattern found) {
+        String path = ResourceZNode.path(found);
+        ZkAclChangeStore store = ZkAclStore.apply(found.patternType()).changeStore();
+        return List.of("value", path, new String(store.createChangeNode(found).bytes(), UTF_8));
     }
 
     private static List<Object> optional(Option<Object> found) {

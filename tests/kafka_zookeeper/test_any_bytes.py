@@ -21,6 +21,9 @@ DECODERS = {
     "state": partial(formats.decode_partition_state, "/p"),
     "config": partial(formats.decode_config, "/c"),
     "config change": partial(formats.decode_config_change, "n"),
+    "ACLs": partial(formats.decode_acls, "/a"),
+    "ACL change": partial(formats.decode_acl_change, "n"),
+    "extended ACL change": partial(formats.decode_extended_acl_change, "n"),
     "reassignment": formats.decode_reassignment,
     "election": formats.decode_preferred_replica_election,
     "isr change": partial(formats.decode_isr_change, "n"),
@@ -56,7 +59,7 @@ def test_garbage_is_a_format_error(name: str, data: bytes | None):
         DECODERS[name](data)
 
 
-@pytest.mark.parametrize("row", GOLDEN, ids=lambda row: row[0])
+@pytest.mark.parametrize("row", [row for row in GOLDEN if row[-1][0] in "{0123456789"], ids=lambda row: row[0])
 @given(steps=st.lists(st.integers(0, 20), min_size=1, max_size=4), value=JSON)
 def test_a_good_document_with_one_bad_spot_is_a_format_error_or_a_value_that_can_be_written(
     row: tuple[object, ...], steps: list[int], value: object

@@ -9,6 +9,8 @@ import pytest
 
 from kafka_zookeeper import formats
 from kafka_zookeeper.formats import (
+    AclEntry,
+    AclResource,
     BrokerRegistration,
     ControllerRegistration,
     Endpoint,
@@ -48,6 +50,42 @@ GOLDEN: list[tuple[str, Callable[[Any], bytes], Callable[[bytes], Any], Any, str
         formats.decode_controller,
         ControllerRegistration(7, 1, 5),
         '{"version":2,"brokerid":7,"timestamp":"1","kraftControllerEpoch":5}',
+    ),
+    (
+        "ACLs",
+        formats.encode_acls,
+        partial(formats.decode_acls, "/a"),
+        frozenset(
+            {
+                AclEntry("User:alice", "Allow", "Read", "*"),
+                AclEntry('User:b\u00fcb "x"', "Deny", "AlterConfigs", "10.0.0.1"),
+            }
+        ),
+        (
+            '{"acls":[{"principal":"User:alice","permissionType":"Allow","host":"*","operation":"Read"},'
+            '{"principal":"User:b\u00fcb \\"x\\"","permissionType":"Deny","host":"10.0.0.1","operation":"AlterConfigs"}],"version":1}'
+        ),
+    ),
+    (
+        "an ACL",
+        formats.encode_acls,
+        partial(formats.decode_acls, "/a"),
+        frozenset({AclEntry("User:*", "Deny", "All", "*")}),
+        '{"acls":[{"principal":"User:*","permissionType":"Deny","host":"*","operation":"All"}],"version":1}',
+    ),
+    (
+        "change of literal ACLs",
+        formats.encode_acl_change,
+        partial(formats.decode_acl_change, "n"),
+        AclResource("TransactionalId", "a:b"),
+        "TRANSACTIONAL_ID:a:b",
+    ),
+    (
+        "change of prefixed ACLs",
+        formats.encode_acl_change,
+        partial(formats.decode_extended_acl_change, "n"),
+        AclResource("Topic", "or", "PREFIXED"),
+        '{"version":1,"resourceType":"TOPIC","name":"or","patternType":"PREFIXED"}',
     ),
     ("controller epoch", formats.encode_controller_epoch, formats.decode_controller_epoch, 12, "12"),
     (

@@ -17,6 +17,10 @@ def test_paths_are_kafkas():
         "/config/brokers/7",
         "/config/brokers/<default>",
         "/admin/delete_topics/orders",
+        "/kafka-acl/Topic/orders",
+        "/kafka-acl-extended/prefixed/TransactionalId/or",
+        "/kafka-acl-changes",
+        "/kafka-acl-extended-changes",
     ]
 
     assert expected == [
@@ -29,6 +33,10 @@ def test_paths_are_kafkas():
         paths.broker_config(7),
         paths.config("brokers", "<default>"),
         paths.delete_topic("orders"),
+        paths.acls("Topic", "orders"),
+        paths.acls("TransactionalId", "or", prefixed=True),
+        paths.acl_changes(),
+        paths.acl_changes(prefixed=True),
     ]
 
 
