@@ -25,6 +25,10 @@ class FrameAssembler:
         self._start = 0  # what lies before it has been popped
         self._max_frame_bytes = max_frame_bytes
 
+    def allow(self, max_frame_bytes: int) -> None:
+        """Change the bound for the frames that were not popped yet."""
+        self._max_frame_bytes = max_frame_bytes
+
     @property
     def buffered(self) -> int:
         """How many bytes have arrived and were not popped yet, size fields included."""

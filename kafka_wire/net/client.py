@@ -4,13 +4,16 @@ from kafka_wire.net.backoff import Backoff
 from kafka_wire.net.connection import Connection
 from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut, UnsupportedVersion
 from kafka_wire.net.node import Node, NodeSettings
+from kafka_wire.net.sasl_client import AuthenticationFailed, SaslCredentials
 
 __all__ = [
+    "AuthenticationFailed",
     "Backoff",
     "Connection",
     "ConnectionFailed",
     "Node",
     "NodeSettings",
     "RequestTimedOut",
+    "SaslCredentials",
     "UnsupportedVersion",
 ]

@@ -14,9 +14,10 @@ from kafka_wire.codec import Body, CodecError
 from kafka_wire.errors import ErrorCode
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net import negotiation
-from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut
+from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut, UnsupportedVersion
 from kafka_wire.net.negotiation import VersionRange
 from kafka_wire.net.pipeline import CORRELATION_BYTES, Pipeline
+from kafka_wire.net.sasl_client import SaslCredentials, authenticate, reauthenticate_after_s
 
 CONNECT_TIMEOUT_MS = 10_000  # Kafka's socket.connection.setup.timeout.ms, TLS handshake included
 REQUEST_TIMEOUT_MS = 30_000  # Kafka's request.timeout.ms
@@ -36,11 +37,21 @@ class Connection:
     dropped when it comes.
     """
 
-    def __init__(self, name: str, pipeline: Pipeline, *, client_id: str | None, request_timeout_ms: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        pipeline: Pipeline,
+        *,
+        client_id: str | None,
+        request_timeout_ms: int,
+        sasl: SaslCredentials | None = None,
+    ) -> None:
         self._name = name
         self._pipeline = pipeline
         self._client_id = client_id
         self._request_timeout_ms = request_timeout_ms
+        self._sasl = sasl
+        self._authenticate_at: float | None = None  # again, before the session ends; loop time in s
         self._versions: dict[int, VersionRange] | None = None
         self._turn = asyncio.Lock()  # fair: callers get their turn in the order they came
 
@@ -52,6 +63,7 @@ class Connection:
         *,
         client_id: str | None,
         ssl: tls.SSLContext | None = None,
+        sasl: SaslCredentials | None = None,
         connect_timeout_ms: int = CONNECT_TIMEOUT_MS,
         request_timeout_ms: int = REQUEST_TIMEOUT_MS,
         max_frame_bytes: int = MAX_FRAME_BYTES,
@@ -59,8 +71,11 @@ class Connection:
     ) -> Self:
         """Connect to `host`:`port`, by TLS when a context is given (its settings decide what is verified).
 
+        With `sasl` it says who it is before anything else, in as much time as connecting had, and again before a session ends.
+
         `on_held` hears how the bytes held of an incomplete response change, for who keeps an account of them.
-        Raises ConnectionFailed, with `sent` False, when the peer cannot be reached in time.
+        Raises ConnectionFailed, with `sent` False, when the peer cannot be reached in time; AuthenticationFailed, a kind
+        of it, when one side does not believe the other.
         """
         name = f"{host}:{port}"
         try:
@@ -72,7 +87,11 @@ class Connection:
             raise ConnectionFailed(f"{name} did not accept within {connect_timeout_ms} ms", sent=False) from None
         except OSError as why:
             raise ConnectionFailed(f"{name} cannot be reached: {why}", sent=False) from why
-        return cls(name, pipeline, client_id=client_id, request_timeout_ms=request_timeout_ms)
+        connection = cls(name, pipeline, client_id=client_id, request_timeout_ms=request_timeout_ms, sasl=sasl)
+        if sasl is not None:
+            async with connection._turn:
+                await connection._authenticate(sasl, asyncio.get_running_loop().time() + connect_timeout_ms / 1000)
+        return connection
 
     @property
     def closed(self) -> bool:
@@ -96,14 +115,8 @@ class Connection:
         """Send one request, and give its response's body to come. Calls started one after the other go out so."""
         deadline = self._deadline(timeout_ms)
         async with self._turn:
-            if version is None:
-                ours = codec.versions(f"{key.message}Request")
-                version = negotiation.choose_version(key, ours, await self._peer_versions(deadline), self._name)
-            told = body(version) if callable(body) else body
-            frame = codec.encode_request(key, version, 0, self._client_id, told)
-            await self._wait_for_room(deadline)
-            response = self._pipeline.send(frame, deadline)
-        return self._decoded(key, version, response)
+            await self._authenticate_again(deadline)
+            return await self._start(key, body, version, deadline)
 
     async def call_raw(self, frame: bytes, *, timeout_ms: int | None = None) -> bytes:
         """Send a whole request frame (header and body, no size) and give the whole response frame.
@@ -116,6 +129,7 @@ class Connection:
         """Send a whole request frame, and give its response frame to come."""
         deadline = self._deadline(timeout_ms)
         async with self._turn:
+            await self._authenticate_again(deadline)
             await self._wait_for_room(deadline)
             response = self._pipeline.send(frame, deadline)
         return _with_correlation(frame[_CORRELATION], response)
@@ -124,6 +138,7 @@ class Connection:
         """Send a whole request frame that has no response (Produce with acks=0)."""
         deadline = self._deadline(timeout_ms)
         async with self._turn:
+            await self._authenticate_again(deadline)
             await self._wait_for_room(deadline)
             self._pipeline.send_one_way(frame)
 
@@ -144,6 +159,41 @@ class Connection:
         """End the connection after what was written, and wait until its socket is gone. May be called twice."""
         self._pipeline.fail(ConnectionFailed(f"the connection to {self._name} was closed here", sent=True), flush=True)
         await self._pipeline.wait_lost(CLOSE_TIMEOUT_MS / 1000)
+
+    async def _start(self, key: ApiKey, body: Body | BodyOf, version: int | None, deadline: float) -> Awaitable[Body]:
+        """Send one request; the caller has the turn."""
+        if version is None:
+            ours = codec.versions(f"{key.message}Request")
+            version = negotiation.choose_version(key, ours, await self._peer_versions(deadline), self._name)
+        told = body(version) if callable(body) else body
+        frame = codec.encode_request(key, version, 0, self._client_id, told)
+        await self._wait_for_room(deadline)
+        return self._decoded(key, version, self._pipeline.send(frame, deadline))
+
+    async def _authenticate_again(self, deadline: float) -> None:
+        """Authenticate once more if it is time to; the peer takes nothing else meanwhile, and the caller has the turn."""
+        if self._authenticate_at is not None and asyncio.get_running_loop().time() >= self._authenticate_at:
+            assert self._sasl is not None
+            await self._authenticate(self._sasl, deadline)
+
+    async def _authenticate(self, sasl: SaslCredentials, deadline: float) -> None:
+        """Say who we are; the caller has the turn. Whatever goes wrong ends the connection."""
+
+        async def call(key: ApiKey, body: Body) -> Body:
+            return await (await self._start(key, body, None, deadline))
+
+        try:
+            lifetime_ms = await authenticate(call, sasl, self._name)
+        except (ConnectionFailed, UnsupportedVersion) as why:
+            reason = why.reason if isinstance(why, ConnectionFailed) else str(why)
+            kind = type(why) if isinstance(why, ConnectionFailed) else ConnectionFailed
+            self._pipeline.fail(ConnectionFailed(reason, sent=True))
+            raise kind(reason, sent=False) from why
+        except BaseException:  # cancelled: half an authentication is none
+            self.abort("authenticating was broken off")
+            raise
+        after_s = reauthenticate_after_s(lifetime_ms)
+        self._authenticate_at = None if after_s is None else asyncio.get_running_loop().time() + after_s
 
     async def _decoded(self, key: ApiKey, version: int, response: "asyncio.Future[bytes]") -> Body:
         frame = await response

@@ -13,9 +13,11 @@ from typing import Protocol
 
 from kafka_wire.frames import SIZE_BYTES, MalformedFrame
 from kafka_wire.net.assembler import FrameAssembler
+from kafka_wire.net.distinguished_name import subject_of
 from kafka_wire.net.failures import CloseConnection, MalformedRequest
 from kafka_wire.net.limits import ServerLimits
 from kafka_wire.net.peer import Handler, Peer
+from kafka_wire.net.sasl_server import MAX_RECEIVE_BYTES, SaslGate, SaslServer
 
 _log = logging.getLogger(__name__)
 
@@ -27,6 +29,7 @@ class Owner(Protocol):
 
     limits: ServerLimits
     handler: Handler
+    sasl: SaslServer | None
 
     def admit(self, connection: "Inbound") -> bool:
         """Take the connection in, or tell that there is no room for it."""
@@ -71,6 +74,13 @@ class Inbound(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self.held_bytes = 0  # kept by the owner's hold()
         self.peer = Peer("unknown", 0, self.shut, self.hold)
+        self._handler = owner.handler
+        self._gate: SaslGate | None = None
+        self._opened_at = self._active_at
+        if owner.sasl is not None:
+            self._gate = SaslGate(owner.sasl, owner.handler, self.peer, opened=self._open, drain=self.drain)
+            self._handler = self._gate.handle
+            self._assembler.allow(min(MAX_RECEIVE_BYTES, owner.limits.max_frame_bytes))
 
     def drain(self) -> None:
         """Start no more requests, and close when those under way have been answered."""
@@ -105,6 +115,8 @@ class Inbound(asyncio.Protocol):
             self.shut(f"it did not read its responses for {frame_timeout_ms} ms", logging.WARNING)
         elif self._partial_since is not None and now - self._partial_since > frame_timeout_ms / 1000:
             self.shut(f"its frame was not complete within {frame_timeout_ms} ms", logging.WARNING)
+        elif self._is_unknown() and now - self._opened_at > self._limits.authentication_timeout_ms / 1000:
+            self.shut(f"it was not authenticated within {self._limits.authentication_timeout_ms} ms", logging.WARNING)
         elif self._waits_for_peer() and now - self._active_at > idle_timeout_ms / 1000:
             self.shut(f"it was idle for {idle_timeout_ms} ms")
 
@@ -117,9 +129,12 @@ class Inbound(asyncio.Protocol):
         address = transport.get_extra_info("peername")
         if address is not None:  # None when the peer has gone already
             self.peer.host, self.peer.port = address[0], address[1]
+        self._opened_at = self._loop.time()
         if not self._owner.admit(self):
             self._closed = True
             transport.abort()
+        elif self._gate is None:
+            self._take_certificate(transport)
 
     def data_received(self, data: bytes) -> None:
         """Hold what arrived, and start what is complete."""
@@ -166,6 +181,24 @@ class Inbound(asyncio.Protocol):
 
     # How it works inside.
 
+    def _is_unknown(self) -> bool:
+        """Tell whether the peer must say who it is, and has not yet."""
+        return self._gate is not None and not self._gate.was_opened
+
+    def _open(self) -> None:
+        """Take whatever an authenticated peer may send."""
+        self._assembler.allow(self._limits.max_frame_bytes)
+
+    def _take_certificate(self, transport: asyncio.Transport) -> None:
+        """Call the peer by the name of its certificate, which OpenSSL has verified, if it has shown one."""
+        tls = transport.get_extra_info("ssl_object")
+        certificate = None if tls is None else tls.getpeercert(binary_form=True)
+        if certificate is not None:
+            try:
+                self.peer.principal = f"User:{subject_of(certificate)}"
+            except ValueError as why:
+                self.shut(f"its certificate cannot be read: {why}", logging.WARNING)
+
     def _waits_for_peer(self) -> bool:
         """Tell whether nothing is under way, or only for a peer that sends no more and may have gone for good."""
         return self._ended or (not self._slots and self._partial_since is None)
@@ -176,7 +209,7 @@ class Inbound(asyncio.Protocol):
         try:
             while not self._closed and not self._draining:
                 full = (
-                    len(self._slots) >= self._limits.max_in_flight
+                    len(self._slots) >= (1 if self._is_unknown() else self._limits.max_in_flight)
                     or self._handled_bytes >= self._limits.max_frame_bytes
                 )
                 if full or (frame := self._assembler.pop()) is None:
@@ -204,7 +237,7 @@ class Inbound(asyncio.Protocol):
 
     async def _answer(self, slot: _Slot, frame: bytes) -> None:
         try:
-            slot.response = await self._owner.handler(self.peer, frame)
+            slot.response = await self._handler(self.peer, frame)
         except MalformedRequest as why:
             self.shut(f"malformed request: {why.reason}", logging.WARNING)
         except CloseConnection as why:

@@ -36,6 +36,9 @@ class ServerLimits:
     tls_handshake_timeout_ms: int = 10_000
     """A peer that connects and does not speak TLS is dropped after this."""
 
+    authentication_timeout_ms: int = 30_000
+    """A peer that must say who it is and does not is dropped after this, counted from the end of the TLS handshake."""
+
     grace_ms: int = 5_000
     """How long closing the server waits for requests under way."""
 

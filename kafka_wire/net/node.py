@@ -18,6 +18,7 @@ from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.backoff import KAFKA_BACKOFF, Backoff
 from kafka_wire.net.connection import CONNECT_TIMEOUT_MS, REQUEST_TIMEOUT_MS, BodyOf, Connection
 from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut
+from kafka_wire.net.sasl_client import SaslCredentials
 
 _T = TypeVar("_T")
 _Send = Callable[[Connection, int], Awaitable[_T]]
@@ -32,6 +33,8 @@ class NodeSettings:
     client_id: str | None = None
     ssl: tls.SSLContext | None = None
     """TLS when given; what is verified is the context's own choice (ssl.create_default_context verifies all)."""
+    sasl: SaslCredentials | None = None
+    """Who this side is, on listeners that ask for it."""
     connect_timeout_ms: int = CONNECT_TIMEOUT_MS
     request_timeout_ms: int = REQUEST_TIMEOUT_MS
     max_frame_bytes: int = MAX_FRAME_BYTES
@@ -167,6 +170,7 @@ class Node:
                 self._port,
                 client_id=settings.client_id,
                 ssl=settings.ssl,
+                sasl=settings.sasl,
                 connect_timeout_ms=max(1, min(settings.connect_timeout_ms, self._left_ms(deadline))),
                 request_timeout_ms=settings.request_timeout_ms,
                 max_frame_bytes=settings.max_frame_bytes,

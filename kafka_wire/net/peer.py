@@ -6,6 +6,9 @@ Left out: whom the peer claims to be in a request (a client id is no identity).
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+ANONYMOUS = "User:ANONYMOUS"
+"""Kafka's principal of a peer that has proven nothing."""
+
 
 @dataclass(eq=False, slots=True)
 class Peer:
@@ -17,6 +20,8 @@ class Peer:
     """Closes the connection at once, for a reason that is logged."""
     hold: Callable[[int], None]
     """Counts bytes that a handler holds for this connection, more or (below 0) less, in the server's account."""
+    principal: str = ANONYMOUS
+    """Who it is, as far as it has proven that: by its certificate or by SASL."""
     _callbacks: list[Callable[[], None]] = field(default_factory=list, repr=False)
     _gone: bool = False
 

@@ -3,7 +3,7 @@
 A peer can close its own connection by what it sends, and nothing else: bounds per connection are kept in inbound.py,
 the bounds over all connections here.
 
-Left out: what the requests mean (the handler), TLS settings (the caller's context), SASL.
+Left out: what the requests mean (the handler), TLS settings (the caller's context), who is let in (sasl_server.py).
 """
 
 import asyncio
@@ -15,8 +15,9 @@ from kafka_wire.net.failures import CloseConnection, MalformedRequest
 from kafka_wire.net.inbound import Inbound
 from kafka_wire.net.limits import ServerLimits
 from kafka_wire.net.peer import Handler, Peer
+from kafka_wire.net.sasl_server import SaslServer
 
-__all__ = ["CloseConnection", "Handler", "MalformedRequest", "Peer", "Server", "ServerLimits", "serve"]
+__all__ = ["CloseConnection", "Handler", "MalformedRequest", "Peer", "SaslServer", "Server", "ServerLimits", "serve"]
 
 _log = logging.getLogger(__name__)
 
@@ -28,9 +29,10 @@ _CANCEL_TIMEOUT_S = 1.0  # a handler that does not end when it is cancelled is n
 class Server:
     """A listening socket and the connections that it accepted. Made by `serve`, ended by `close`."""
 
-    def __init__(self, handler: Handler, limits: ServerLimits) -> None:
+    def __init__(self, handler: Handler, limits: ServerLimits, sasl: SaslServer | None = None) -> None:
         self.handler = handler
         self.limits = limits
+        self.sasl = sasl
         self.port = 0  # the port that it listens on, also when 0 was asked for
         self._connections: set[Inbound] = set()
         self._ending: set[asyncio.Task[None]] = set()
@@ -127,15 +129,22 @@ class Server:
         loop = asyncio.get_running_loop()
         for connection in list(self._connections):
             connection.check_time(loop.time())
-        shortest_ms = min(self.limits.idle_timeout_ms, self.limits.frame_timeout_ms)
+        limits = self.limits
+        shortest_ms = min(limits.idle_timeout_ms, limits.frame_timeout_ms, limits.authentication_timeout_ms)
         self._timer = loop.call_later(shortest_ms / 1000 / _CHECKS_PER_TIMEOUT, self._check_times)
 
 
 async def serve(
-    handler: Handler, host: str, port: int, *, limits: ServerLimits | None = None, ssl: tls.SSLContext | None = None
+    handler: Handler,
+    host: str,
+    port: int,
+    *,
+    limits: ServerLimits | None = None,
+    ssl: tls.SSLContext | None = None,
+    sasl: SaslServer | None = None,
 ) -> Server:
     """Listen on `host`:`port` (0: any free port) and answer every request by `handler`, by TLS when a context is given.
 
-    Raises OSError when the address cannot be had.
+    With `sasl` every peer must authenticate before its requests reach the handler, but for ApiVersions. Raises OSError when the address cannot be had.
     """
-    return await Server(handler, limits or ServerLimits()).start(host, port, ssl)
+    return await Server(handler, limits or ServerLimits(), sasl).start(host, port, ssl)

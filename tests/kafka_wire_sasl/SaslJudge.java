@@ -1,5 +1,8 @@
 // Kafka's own SASL as the judge of ours: one line in, one line out, every argument in hexadecimal.
+import java.io.ByteArrayInputStream;
 import java.nio.charset.StandardCharsets;
+import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.Scanner;
@@ -8,7 +11,6 @@ import javax.security.auth.callback.CallbackHandler;
 import javax.security.auth.callback.NameCallback;
 import javax.security.auth.callback.PasswordCallback;
 import javax.security.auth.callback.UnsupportedCallbackException;
-import javax.security.auth.x500.X500Principal;
 import javax.security.sasl.SaslClient;
 import javax.security.sasl.SaslServer;
 import org.apache.kafka.common.security.plain.PlainAuthenticateCallback;
@@ -84,8 +86,11 @@ public class SaslJudge {
             }
             case "user":
                 return server.getAuthorizationID().getBytes(StandardCharsets.UTF_8);
-            case "name": // an X.501 name in DER
-                return new X500Principal(bytes(words[1])).getName().getBytes(StandardCharsets.UTF_8);
+            case "subject": { // a certificate in DER
+                X509Certificate found = (X509Certificate) CertificateFactory.getInstance("X.509")
+                    .generateCertificate(new ByteArrayInputStream(bytes(words[1])));
+                return found.getSubjectX500Principal().getName().getBytes(StandardCharsets.UTF_8);
+            }
             default:
                 throw new IllegalArgumentException(words[0]);
         }

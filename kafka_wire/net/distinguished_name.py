@@ -1,0 +1,104 @@
+"""Whom a client's certificate names: its subject, written as Java writes it, for Kafka's ACLs are about that text.
+
+Source: X500Principal.getName() (RFC 2253), as DefaultKafkaPrincipalBuilder takes it without mapping rules. OpenSSL has
+verified the certificate before; what is read here is still checked by length at each step.
+
+Left out: everything else in a certificate.
+"""
+
+from collections.abc import Iterator
+
+_SEQUENCE, _SET, _OBJECT_IDENTIFIER, _VERSION = 0x30, 0x31, 0x06, 0xA0
+_ELEMENTS_BEFORE_SUBJECT = 4  # serial number, signature algorithm, issuer, validity; before them the version, if any
+_STRING_TAGS = frozenset(
+    {0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E}
+)  # UTF8, Printable, T61, IA5, General, Universal, BMP
+_KEYWORDS = {
+    "2.5.4.3": "CN",
+    "2.5.4.6": "C",
+    "2.5.4.7": "L",
+    "2.5.4.8": "ST",
+    "2.5.4.9": "STREET",
+    "2.5.4.10": "O",
+    "2.5.4.11": "OU",
+    "0.9.2342.19200300.100.1.1": "UID",
+    "0.9.2342.19200300.100.1.25": "DC",
+}
+"""The types that RFC 2253 names; all others are written as numbers, with their values in hexadecimal."""
+_ESCAPED = frozenset(',=+<>#;"\\')
+
+
+def subject_of(certificate: bytes) -> str:
+    """Return the subject of a certificate in DER. Raises ValueError."""
+    (_, signed, _), *_ = _elements(_only(certificate, _SEQUENCE))
+    elements = [(tag, whole) for tag, _, whole in _elements(signed) if tag != _VERSION]
+    if len(elements) <= _ELEMENTS_BEFORE_SUBJECT:
+        raise ValueError("the certificate has no subject")
+    return name_text(elements[_ELEMENTS_BEFORE_SUBJECT][1])
+
+
+def name_text(name: bytes) -> str:
+    """Return an X.501 name in DER as text, its last part first. Raises ValueError."""
+    parts = [
+        "+".join(_attribute_text(attribute) for _, attribute, _ in _elements(_checked(tag, _SET, content)))
+        for tag, content, _ in _elements(_only(name, _SEQUENCE))
+    ]
+    return ",".join(reversed(parts))
+
+
+def _attribute_text(attribute: bytes) -> str:
+    (type_tag, type_bytes, _), (value_tag, value, whole_value) = _elements(attribute)
+    oid = _oid_text(_checked(type_tag, _OBJECT_IDENTIFIER, type_bytes))
+    keyword = _KEYWORDS.get(oid)
+    if keyword is None or value_tag not in _STRING_TAGS:
+        return f"{keyword or oid}=#{whole_value.hex()}"
+    return f"{keyword}={_escape(value.decode(errors='replace'))}"
+
+
+def _escape(text: str) -> str:
+    inner = text.strip(" \r")
+    lead = len(text) - len(text.lstrip(" \r"))
+    escaped = "".join("\\" + char if char in _ESCAPED else "\\00" if char == "\0" else char for char in inner)
+    around = ["\\" + char for char in text[:lead]], ["\\" + char for char in text[lead + len(inner) :]]
+    return "".join(around[0]) + escaped + "".join(around[1])
+
+
+def _oid_text(data: bytes) -> str:
+    numbers = [0]
+    for byte in data:
+        numbers[-1] = numbers[-1] << 7 | byte & 0x7F
+        if not byte & 0x80:
+            numbers.append(0)
+    first = min(numbers[0] // 40, 2)
+    return ".".join(map(str, [first, numbers[0] - 40 * first, *numbers[1:-1]]))
+
+
+def _elements(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Give each element's tag, content, and all of it. Raises ValueError where one does not fit."""
+    at = 0
+    while at < len(data):
+        if at + 2 > len(data):
+            raise ValueError("the certificate ends within an element")
+        tag, length, start = data[at], data[at + 1], at + 2
+        if length & 0x80:
+            size = length & 0x7F
+            if not 1 <= size <= 4 or start + size > len(data):
+                raise ValueError("the certificate has an element of no sane length")
+            length, start = int.from_bytes(data[start : start + size], "big"), start + size
+        if start + length > len(data):
+            raise ValueError("the certificate ends within an element")
+        yield tag, data[start : start + length], data[at : start + length]
+        at = start + length
+
+
+def _only(data: bytes, tag: int) -> bytes:
+    elements = list(_elements(data))
+    if len(elements) != 1:
+        raise ValueError("the certificate has more or less than one element where one is due")
+    return _checked(elements[0][0], tag, elements[0][1])
+
+
+def _checked(found: int, expected: int, content: bytes) -> bytes:
+    if found != expected:
+        raise ValueError(f"the certificate has an element {found:#x} where {expected:#x} is due")
+    return content

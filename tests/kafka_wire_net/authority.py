@@ -1,0 +1,54 @@
+"""A certificate authority that lives for one test: OpenSSL's command line in a folder."""
+
+import ssl
+import subprocess
+from pathlib import Path
+
+DAYS = "2"
+
+
+class Authority:
+    """Signs certificates of localhost and of clients."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.certificate = folder / "authority.pem"
+        self._key = folder / "authority.key"
+        self._run(
+            "req", "-x509", *_key_options(self._key), "-subj", "/CN=an authority of tests", "-out", self.certificate
+        )
+
+    def sign(self, name: str, subject: str) -> tuple[Path, Path]:
+        """Give the paths of a new certificate and its key; both hold for localhost, too."""
+        certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
+        self._run(
+            "req",
+            "-x509",
+            *_key_options(key),
+            "-utf8",
+            *("-subj", subject),
+            *("-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+            *("-addext", "basicConstraints=critical,CA:FALSE"),
+            *("-CA", self.certificate, "-CAkey", self._key, "-out", certificate),
+        )
+        return certificate, key
+
+    def client_context(self, name: str = "client", subject: str = "/CN=client") -> ssl.SSLContext:
+        """Verify by this authority, and show a certificate of one's own."""
+        context = ssl.create_default_context(cafile=str(self.certificate))
+        context.load_cert_chain(*self.sign(name, subject))
+        return context
+
+    @staticmethod
+    def _run(*arguments: object) -> None:
+        subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
+
+
+def _key_options(key: Path) -> tuple[str, ...]:
+    options = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", DAYS)
+    return *options, "-keyout", str(key)
+
+
+def in_der(certificate: Path) -> bytes:
+    """Give a certificate's bytes."""
+    return ssl.PEM_cert_to_DER_cert(certificate.read_text(encoding="ascii"))

@@ -1,0 +1,66 @@
+"""A server that asks for SASL, and what it knows of its users."""
+
+import asyncio
+from collections.abc import Mapping
+
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.net.negotiation import highest_api_versions
+from kafka_wire.net.sasl_server import Peer
+from kafka_wire.sasl.plain import PLAIN
+from kafka_wire.sasl.scram_keys import SCRAM_MECHANISMS, ScramCredential, make_credential
+
+SALT = b"a salt of tests"
+MECHANISMS = (PLAIN, *SCRAM_MECHANISMS)
+
+
+class Users:
+    """Credentials in memory, by name and password."""
+
+    def __init__(self, passwords: Mapping[str, str]) -> None:
+        self.passwords = dict(passwords)
+
+    async def plain_password(self, user: str) -> str | None:
+        """Give a password."""
+        await asyncio.sleep(0)
+        return self.passwords.get(user)
+
+    async def scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
+        """Make what a server would keep."""
+        await asyncio.sleep(0)
+        if user not in self.passwords:
+            return None
+        scram = SCRAM_MECHANISMS[mechanism]
+        return make_credential(scram, scram.salted_password(self.passwords[user], SALT, 4096), SALT, 4096)
+
+
+class WhoAmI:
+    """A handler that serves ApiVersions, and Metadata with the caller's principal as the cluster's id."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int]] = []
+        """Principals and API keys."""
+        self.port = 0
+        """Where clients are told that it is."""
+
+    async def __call__(self, peer: Peer, frame: bytes) -> bytes:
+        """Answer one request."""
+        header, _ = codec.decode_request(frame)
+        key = ApiKey(header.api_key)
+        self.asked.append((peer.principal, key))
+        return codec.encode_response(key, header.api_version, header.correlation_id, self._body(key, peer))
+
+    def _body(self, key: ApiKey, peer: Peer) -> Body:
+        if key is ApiKey.API_VERSIONS:
+            served = {
+                ApiKey.API_VERSIONS: (0, highest_api_versions()),
+                ApiKey.METADATA: (0, 12),
+                ApiKey.SASL_HANDSHAKE: (0, 1),
+                ApiKey.SASL_AUTHENTICATE: (0, 2),
+            }
+            rows = [{"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in served.items()]
+            return {"api_keys": rows}
+        assert key is ApiKey.METADATA
+        broker = {"node_id": 1, "host": "127.0.0.1", "port": self.port}
+        return {"cluster_id": peer.principal, "controller_id": 1, "brokers": [broker], "topics": []}

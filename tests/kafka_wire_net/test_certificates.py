@@ -1,0 +1,109 @@
+"""Certificates of clients: whom they name, and that nobody is called by one that is not verified."""
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from kafka_wire.api import ApiKey
+from kafka_wire.net.client import Connection, ConnectionFailed
+from kafka_wire.net.distinguished_name import subject_of
+from tests.kafka_wire_net.authority import Authority, in_der
+from tests.kafka_wire_net.sasl_peers import WhoAmI
+from tests.kafka_wire_sasl.judge import SaslJudge
+
+SUBJECTS = [
+    "/CN=broker-1",
+    "/C=DE/ST=Berlin/L=Berlin/O=Example/OU=Kafka/CN=broker-1.example",
+    '/O=Example, Inc. "quoted" <a>;b+c=d#e\\\\f/CN=#first',
+    "/CN= spaces around  ",
+    "/CN=Jürgen Müller 中",
+    "/emailAddress=a@example.org/CN=mail",
+    "/DC=org/DC=example/UID=u1/CN=ldap",
+    "/CN=a+OU=b/O=multi",
+    "/serialNumber=42/street=Main Road 1/title=Dr/GN=Ada/CN=others",
+    "/CN=" + "long" * 16,
+]
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """One for all."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.mark.java
+def test_subjects_are_written_as_java_writes_them(authority: Authority) -> None:
+    """X500Principal.getName(), which ACLs are about; a judge of its own, for it is asked once."""
+    certificates = [in_der(authority.sign("subject", subject)[0]) for subject in SUBJECTS]
+    with SaslJudge() as judge:
+        expected = [judge.ask("subject", certificate).decode() for certificate in certificates]
+
+    assert expected == [subject_of(certificate) for certificate in certificates]
+
+
+def test_no_bytes_break_the_reader(authority: Authority) -> None:
+    """Whatever is cut or changed is a ValueError, or a name."""
+    certificate = in_der(authority.sign("broken", "/CN=broken")[0])
+    told = 0
+    for at in range(len(certificate)):
+        for bad in (certificate[:at], certificate[:at] + b"\xff" + certificate[at + 1 :]):
+            try:
+                subject_of(bad)
+            except ValueError:
+                told += 1
+
+    assert told > len(certificate)
+
+
+@pytest.mark.parametrize(
+    ("mode", "shown", "principal"),
+    [
+        (ssl.CERT_REQUIRED, True, "User:CN=client,O=Example"),
+        (ssl.CERT_OPTIONAL, True, "User:CN=client,O=Example"),
+        (ssl.CERT_OPTIONAL, False, "User:ANONYMOUS"),
+        (ssl.CERT_NONE, True, "User:ANONYMOUS"),
+        (ssl.CERT_REQUIRED, False, None),
+    ],
+)
+async def test_a_peer_is_called_by_its_verified_certificate(
+    mode: ssl.VerifyMode, shown: bool, principal: str | None, authority: Authority, start_server
+) -> None:
+    """ssl.client.auth: required, requested and none."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.certificate))
+    context.load_cert_chain(*authority.sign("server", "/CN=localhost"))
+    context.verify_mode = mode
+    server = await start_server(WhoAmI(), ssl=context)
+    if shown:
+        tls = authority.client_context(subject="/O=Example/CN=client")
+    else:
+        tls = ssl.create_default_context(cafile=str(authority.certificate))
+
+    assert principal == await _who(server.port, tls)
+
+
+async def test_a_strangers_certificate_is_refused(authority: Authority, start_server, tmp_path: Path) -> None:
+    """Signed by an authority that nobody here trusts."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.certificate))
+    context.load_cert_chain(*authority.sign("server", "/CN=localhost"))
+    context.verify_mode = ssl.CERT_REQUIRED
+    server = await start_server(WhoAmI(), ssl=context)
+    tls = ssl.create_default_context(cafile=str(authority.certificate))
+    tls.load_cert_chain(*Authority(tmp_path).sign("stranger", "/O=Example/CN=client"))
+
+    assert await _who(server.port, tls) is None
+
+
+async def _who(port: int, tls: ssl.SSLContext) -> str | None:
+    """Ask who we are; None: we were thrown out."""
+    try:
+        connection = await Connection.open("127.0.0.1", port, client_id="tests", ssl=tls)
+    except ConnectionFailed:
+        return None
+    try:
+        principal: str = (await connection.call(ApiKey.METADATA, {"topics": []}))["cluster_id"]
+    except ConnectionFailed:
+        return None
+    finally:
+        await connection.close()
+    return principal
