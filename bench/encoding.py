@@ -1,23 +1,28 @@
 """Writing LeaderAndIsr 7: ours against kio 0.6.2, the fastest codec in Python, and kafka-clients in a JVM (P5).
 
-Each side writes the same request from what it keeps it as (ours: dicts; kio: dataclasses; Java: its data object), and the bytes
-are checked to be equal. What it leaves out: making those values from the controller's columns, and the network.
+Each side writes the same request from what it keeps it as (ours: dicts, and the controller's columns; kio: dataclasses; Java:
+its data object), and the bytes are checked to be equal. Leaves out the network.
 """
 
 import io
 import uuid
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from bench.harness import Effort, Row, alternate, throughput, timed
 from bench.jvm import compiled_peer
 from kafka_wire import codec
+from kafka_wire.state_columns import StateColumns, TopicStates, encode_request
 
 NAME = "codec"
-ABOUT = "LeaderAndIsr 7 of 50 and of 1,000 partitions, against kio and kafka-clients"
+ABOUT = "LeaderAndIsr 7 of 50 to 10,000 partitions, from dicts and columns, against kio and kafka-clients"
 
 SIZES = (50, 1_000)
+COLUMN_SIZES = (1_000, 10_000)
 STATES_PER_RUN = 20_000
 """Enough that a run takes tens of milliseconds; every side does as many."""
 
@@ -61,6 +66,48 @@ def measure(effort: Effort) -> Iterator[Row]:
                 yield throughput(
                     f"{NAME}.{partitions}.java", what, "kafka-clients, hot", "partitions/s", partitions, seconds
                 )
+
+    yield from from_columns(effort)
+
+
+def from_columns(effort: Effort) -> Iterator[Row]:
+    """Yield the rows of the controller's own way: its columns, no object for each partition."""
+    with compiled_peer() as jvm:
+        for partitions in COLUMN_SIZES:
+            request = body(partitions)
+            (topic,) = request["topic_states"]
+            head = {name: value for name, value in request.items() if name != "topic_states"}
+            columns = columns_of(topic)
+            repeat = max(2, STATES_PER_RUN // partitions)
+
+            def encode(head: codec.Body = head, columns: StateColumns = columns) -> bytes:
+                # Another object each time: one that was written keeps its bytes for the other brokers.
+                return encode_request("LeaderAndIsrRequest", 7, head, replace(columns))
+
+            bytes_of = encode()
+            assert codec.encode("LeaderAndIsrRequest", 7, request) == bytes_of, "columns and dicts give the same bytes"
+            what = f"LeaderAndIsr 7 of {partitions:,} partitions from columns, RF 3 ({len(bytes_of):,} bytes)"
+            ours, theirs = timed(encode, repeat), timed(kio_encoder(bytes_of), repeat)
+            ours(), theirs()
+            seconds = alternate(ours, theirs, effort.runs())
+            yield throughput(f"{NAME}.columns.{partitions}.kio", what, "kio 0.6.2", "partitions/s", partitions, seconds)
+            with jvm.hot("encode", str(partitions), repeat=repeat, quick=effort.quick) as peer:
+                assert zlib.crc32(bytes_of) == peer.checksum, "both write the same bytes"
+                seconds = alternate(ours, peer.run, effort.runs())
+                name = f"{NAME}.columns.{partitions}.java"
+                yield throughput(name, what, "kafka-clients, hot", "partitions/s", partitions, seconds)
+
+
+def columns_of(topic: codec.Body) -> StateColumns:
+    """Put a topic's states into columns, as the controller keeps them."""
+    states = topic["partition_states"]
+    numbers = ("partition_index", "controller_epoch", "leader", "leader_epoch", "partition_epoch")
+    return StateColumns(
+        (TopicStates(topic["topic_name"], topic["topic_id"], len(states)),),
+        {name: np.array([state[name] for state in states], np.int32) for name in numbers},
+        {name: np.array([state[name] for state in states], np.int32) for name in ("isr", "replicas")},
+        {"is_new": np.array([state["is_new"] for state in states])},
+    )
 
 
 def kio_encoder(bytes_of: bytes) -> Callable[[], Any]:

@@ -55,7 +55,7 @@ class StateColumns:
     numbers: dict[str, IntArray]
     lists: dict[str, IntArray]
     flags: dict[str, npt.NDArray[np.bool_]]
-    _encoded: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    _encoded: dict[tuple[str, int], bytes] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
         return sum(topic.partitions for topic in self.topics)
