@@ -16,6 +16,7 @@ from controller_core.cluster.failover import decide_activated, decide_brokers_re
 from controller_core.cluster.isr import decide_alter_partition
 from controller_core.cluster.leader_balance import decide_balance_leaders
 from controller_core.cluster.leader_elections import decide_elect_leaders
+from controller_core.cluster.notices import decide_isr_changes_read, decide_log_dirs_failed
 from controller_core.cluster.observed import decide_repair_assignments, decide_topics_read
 from controller_core.cluster.producer_ids import decide_allocate_producer_ids
 from controller_core.cluster.reassignment import decide_advance_moves, decide_alter_reassignments
@@ -31,6 +32,8 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.BrokersRead: decide_brokers_read,
     events.TopicsRead: decide_topics_read,
     events.DeletionsRead: decide_deletions_read,
+    events.IsrChangesRead: decide_isr_changes_read,
+    events.LogDirsFailed: decide_log_dirs_failed,
     events.Heal: decide_heal,
     events.RepairAssignments: lambda cluster, _: decide_repair_assignments(cluster),
     events.AdvanceMoves: decide_advance_moves,

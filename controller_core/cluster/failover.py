@@ -42,7 +42,7 @@ LOOK_AT_EVERYTHING: tuple[Event, ...] = (Heal(), RepairAssignments(), AdvanceMov
 def decide_activated(cluster: Cluster) -> Decision[None]:
     """Tell every broker all that there is, then mend what happened while nobody held the cluster."""
     brokers = tuple(sorted(cluster.brokers))
-    sends: list[Send] = [full_metadata(cluster, brokers), *_hosted_by(cluster, brokers)]
+    sends: list[Send] = [full_metadata(cluster, brokers), *hosted_by(cluster, brokers)]
     return decision(sends=sends if brokers else (), then=LOOK_AT_EVERYTHING)
 
 
@@ -63,7 +63,7 @@ def decide_brokers_read(cluster: Cluster, event: BrokersRead) -> Decision[None]:
     sends: list[Send] = [_who_lives(staying)]
     if added:
         left_behind = delete_forgotten_replicas(cluster, added)
-        sends += [full_metadata(cluster, added), *_hosted_by(cluster, added), *left_behind]
+        sends += [full_metadata(cluster, added), *hosted_by(cluster, added), *left_behind]
     return decision(BrokersObserved(event.brokers), sends=sends, then=LOOK_AT_EVERYTHING)
 
 
@@ -84,7 +84,7 @@ def _who_lives(brokers: tuple[int, ...]) -> SendMetadata:
     return SendMetadata(brokers, np.zeros(0, dtype=np.int32))
 
 
-def _hosted_by(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
+def hosted_by(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
     """Tell each broker to lead or follow all that it has replicas of."""
     rows = cluster.columns.hosted_by(cluster.columns.flags(brokers))
     with_state = cluster.not_deleting(rows[cluster.columns.partition_epoch[rows] != NO_EPOCH])

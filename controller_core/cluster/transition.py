@@ -22,6 +22,7 @@ from controller_core.model.changes import (
     DeletionStarted,
     MovesFinished,
     MovesStarted,
+    NoticesHeeded,
     Origin,
     PartitionsAdded,
     PartitionStates,
@@ -135,6 +136,11 @@ def _(change: StatesObserved, cluster: Cluster) -> None:
         change.recovering,
     )
     _leave_out_strangers(cluster, change.rows)
+
+
+@_apply.register
+def _(change: NoticesHeeded, cluster: Cluster) -> None:
+    """Nothing is known of notices: what they said came in by other changes."""
 
 
 @_apply.register

@@ -130,6 +130,13 @@ class StatesObserved:
 
 
 @dataclass(frozen=True, slots=True)
+class NoticesHeeded:
+    """What brokers told by znodes of their own is done, or cannot be read: these znodes are removed."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TopicObserved:
     """A known topic's assignment as found written: partitions may have been added, moves started or ended by others."""
 
@@ -242,6 +249,7 @@ Change = (
     | PartitionsAdded
     | PartitionStates
     | StatesObserved
+    | NoticesHeeded
     | TopicObserved
     | MovesStarted
     | MovesFinished

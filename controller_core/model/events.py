@@ -12,6 +12,7 @@ from uuid import UUID
 
 from controller_core.model import scope
 from controller_core.model.broker import Broker
+from controller_core.model.changes import StatesObserved
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.scope import Scope
@@ -58,6 +59,27 @@ class DeletionsRead:
     """Names queued for deletion by someone else."""
 
     names: tuple[str, ...]
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IsrChangesRead:
+    """Brokers below inter.broker.protocol.version 2.7 told that they wrote the ISRs of partitions."""
+
+    states: StatesObserved | None
+    """What is written of these partitions now; None where no known partition is named."""
+    notices: tuple[str, ...]
+    """Paths of the znodes that told it."""
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirsFailed:
+    """Brokers told that a log directory of theirs failed (KIP-112)."""
+
+    brokers: tuple[int, ...]
+    notices: tuple[str, ...]
+    """Paths of the znodes that told it."""
     scope: Scope = scope.ALL
 
 
@@ -284,6 +306,8 @@ Event = (
     | BrokersRead
     | TopicsRead
     | DeletionsRead
+    | IsrChangesRead
+    | LogDirsFailed
     | Heal
     | RepairAssignments
     | AdvanceMoves

@@ -96,6 +96,12 @@ class Driver(Loop):
             found = replace(found, topic_id=present.topic_id, configs=present.configs, version=present.version + 1)
         self.written.topics[topic] = found
 
+    def tell_isrs(self, *partitions: str) -> None:
+        """Brokers below 2.7 tell by notices that they wrote ISRs."""
+        rows = [row for partition in partitions if (row := self.cluster.row_of(*tp(partition))) is not None]
+        states = self.written.states_of(self.cluster, rows)
+        self.submit(events.IsrChangesRead(states, ("/isr_change_notification/isr_change_0",)))
+
     def crashing(self, doing: Callable[[], object]) -> None:
         """Do something in which the controller dies."""
         try:

@@ -118,6 +118,8 @@ def _memory_line(change: changes.Change) -> str:
             return f"broker {broker} has deleted {topic} {ids(partitions)}"
         case changes.TopicRemoved(topic=topic, origin=origin):
             return f"{'remove' if origin is changes.Origin.REQUESTED else 'gone:'} topic {topic}"
+        case changes.NoticesHeeded(paths=paths):
+            return f"remove {len(paths)} notices"
         case changes.ProducerIdsAllocated(broker=broker, first=first, last=last):
             return f"write producer ids {first} to {last} for broker {broker}"
         case changes.ProducerIdsObserved(block_end=block_end):

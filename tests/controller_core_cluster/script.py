@@ -101,6 +101,12 @@ def _answer_stop(driver: Driver, words: list[str]) -> None:
     driver.answer(broker, dict.fromkeys(words[2:], "KAFKA_STORAGE_ERROR"))
 
 
+def _tell_isr(driver: Driver, partition: str, isr: list[int]) -> None:
+    """`tell-isr orders-0 1,2`: the leader writes its ISR by itself, and leaves a notice."""
+    driver.write_isr(partition, isr)
+    driver.tell_isrs(partition)
+
+
 def _elect(driver: Driver, words: list[str]) -> None:
     """`elect preferred orders-0 …`, `elect unclean orders-0 …`; of all where none is named."""
     partitions = tuple(map(tp, words[1:])) or None
@@ -136,6 +142,7 @@ COMMANDS: Mapping[str, Callable[[Driver, list[str]], object]] = {
     "shutdown": lambda driver, words: driver.shut_down(int(words[0])),
     "alter-isr": lambda driver, words: driver.alter_isr(words[0], _ids(words[1])),
     "write-isr": lambda driver, words: driver.intrude(lambda: driver.write_isr(words[0], _ids(words[1]))),
+    "tell-isr": lambda driver, words: _tell_isr(driver, words[0], _ids(words[1])),
     "reassign": lambda driver, words: driver.reassign({words[0]: _ids(words[1])}),
     "cancel": lambda driver, words: driver.reassign({words[0]: None}),
     "elect": _elect,

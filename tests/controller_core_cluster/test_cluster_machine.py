@@ -228,6 +228,12 @@ class ClusterMachine(Actors):
             leader, name = found
             self.driver.intrude(lambda: self.write_by_itself(leader, name, (leader.id,)), commits)
 
+    @rule(choice=CHOICES)
+    def tell_isr(self, choice: int) -> None:
+        """A notice is read of an ISR that was written by its leader, or of one that was not."""
+        if (name := self.choose_partition(choice)) is not None:
+            self.act(lambda: self.driver.tell_isrs(f"{name.topic}-{name.partition}"))
+
     @rule(commits=st.integers(0, 3), after=st.booleans())
     def die_soon(self, commits: int, after: bool) -> None:
         """The controller will die at one of its next commits, before or after it is written."""

@@ -54,6 +54,14 @@ async def forget_deletions(store: Transactor, names: Sequence[str]) -> bool:
     return await _delete(store, [paths.delete_topic(name) for name in names])
 
 
+async def remove_notices(store: Transactor, notices: Sequence[str]) -> bool:
+    """Remove znodes that are heeded, with what somebody may have put below them."""
+    if await _delete(store, notices):
+        return True
+    doomed = [path for notice in notices for path in reversed(await _tree(store, notice))]
+    return await _delete(store, doomed)
+
+
 async def _tree(store: Transactor, root: str) -> list[str]:
     """List a znode and all below it, parents before children; nothing where it is not there."""
     found: list[str] = []

@@ -15,6 +15,7 @@ import numpy as np
 from controller_core.model.changes import (
     Change,
     DeletionForgotten,
+    NoticesHeeded,
     Origin,
     PartitionStates,
     ProducerIdsAllocated,
@@ -24,7 +25,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.shell.active import TenureLostError
 from controller_core.shell.zookeeper.batches import last_path, write_groups
 from controller_core.shell.zookeeper.operations import groups_of, parents_of
-from controller_core.shell.zookeeper.removal import forget_deletions, remove_topic
+from controller_core.shell.zookeeper.removal import forget_deletions, remove_notices, remove_topic
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import Node, ZooKeeperSession
 from kafka_zookeeper.writes import (
@@ -97,6 +98,8 @@ class Store:
                 done = await remove_topic(self, change.topic)
             case DeletionForgotten():
                 done = await forget_deletions(self, change.names)
+            case NoticesHeeded():
+                done = await remove_notices(self, change.paths)
             case _:
                 return await self._commit_groups(cluster, change)
         return Outcome([change]) if done else Outcome(unknown=True)

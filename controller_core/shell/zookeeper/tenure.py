@@ -36,6 +36,8 @@ WATCHED_PARENTS = (
     paths.CONFIG_CHANGES,
     "/admin",
     paths.DELETE_TOPICS,
+    paths.ISR_CHANGE_NOTIFICATION,
+    paths.LOG_DIR_EVENT_NOTIFICATION,
 )
 """Znodes that brokers make as well when they start (ZkData.PersistentZkPaths); a controller may be there before them."""
 
