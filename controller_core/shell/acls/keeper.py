@@ -1,0 +1,200 @@
+"""Keeps what is known of the cluster's ACLs as ZooKeeper has it, and changes them there, during one session.
+
+At the start every ACL is read. After that brokers, and we, leave a notice for each change: what it names is read again, never
+guessed from the notice. A notice that cannot be read is logged once, and everything is read again.
+
+A change is one transaction of the znode, at the version that was read, and its notice, so no broker misses one; refused because
+somebody else was faster, it is made again on what is there then. An ACL znode that cannot be read locks what it guards to all but
+super users: a torn document must not open anything.
+
+Source: AclAuthorizer.updateResourceAcls, ZkNodeChangeNotificationListener. Leaves out deleting old notices: brokers do.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable
+
+from controller_core.cluster.acls import Acls, Entries
+from controller_core.model.acl import WILDCARD, WILDCARD_PRINCIPAL, Entry, Operation, Pattern, PatternType, Permission
+from controller_core.model.errors import Failure
+from controller_core.shell.acls.znodes import (
+    TYPES,
+    parent_of,
+    path_of,
+    read_change,
+    read_entries,
+    write_change,
+    write_entries,
+)
+from controller_core.shell.zookeeper.armed import ArmedReads
+from kafka_wire.errors import ErrorCode
+from kafka_zookeeper import paths
+from kafka_zookeeper.errors import ZooKeeperError
+from kafka_zookeeper.formats import FormatError
+from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_zookeeper.writes import Committed, Create, Delete, Refused, RefusedReason, SetData
+from kafka_zookeeper.writes import Operation as Write
+
+log = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 10
+"""Times that a change is made anew when others change the same (AclAuthorizer.maxUpdateRetries)."""
+PAUSE_S = 0.1
+"""Pause before it is made anew, and before a look that failed is repeated."""
+
+LOCKED: Entries = frozenset({Entry(WILDCARD_PRINCIPAL, WILDCARD, Operation.ALL, Permission.DENY)})
+"""What an unreadable znode stands for."""
+
+RACES = {RefusedReason.BAD_VERSION, RefusedReason.NO_NODE, RefusedReason.NODE_EXISTS}
+"""Refusals that a second look mends."""
+
+Update = Callable[[Entries], Entries]
+
+
+class Known:
+    """What is known of the ACLs; outlives sessions, since old ACLs are better than none."""
+
+    def __init__(self) -> None:
+        self.acls = Acls()
+        self.loaded = asyncio.Event()
+        """Set once all have been read, and for good."""
+
+
+class AclKeeper:
+    """The ACLs during one session; `follow` is to run as long as it lasts."""
+
+    def __init__(self, session: ZooKeeperSession, known: Known) -> None:
+        self._session = session
+        self.known = known
+        self._turn = asyncio.Lock()
+        """What is read later is newer: reads and changes take turns."""
+        self._notices: set[tuple[bool, str]] | None = None
+        self._complained: set[tuple[str, int]] = set()
+
+    async def follow(self) -> None:
+        """Read all, then whatever changes, for ever."""
+        changed = asyncio.Event()
+        reads = ArmedReads(self._session, changed.set)
+        while True:
+            changed.clear()
+            try:
+                async with self._turn:
+                    await self._look(reads)
+            except ZooKeeperError as error:
+                log.warning("ACLs cannot be read at the moment", extra={"why": str(error)})
+                await asyncio.sleep(PAUSE_S)
+                continue
+            await changed.wait()
+
+    async def change(self, pattern: Pattern, update: Update) -> Failure | None:
+        """Replace a pattern's entries by what `update` makes of them; None when that is written, or was so already."""
+        try:
+            async with self._turn:
+                return await self._change(pattern, update)
+        except ZooKeeperError as error:
+            return Failure(ErrorCode.REQUEST_TIMED_OUT, f"ACLs of {pattern.name} may be changed or not: {error}")
+        except (ValueError, FormatError) as error:
+            return Failure(ErrorCode.INVALID_REQUEST, str(error))
+
+    async def _change(self, pattern: Pattern, update: Update) -> Failure | None:
+        path = path_of(pattern)
+        for _ in range(MAX_ATTEMPTS):
+            node = await self._session.get(path)
+            entries = read_entries(pattern, node)
+            wanted = update(entries)
+            if wanted == entries:
+                self.known.acls.put(pattern, entries)
+                return None
+            result = await self._session.multi([_write(path, node, wanted), _notice(pattern)])
+            if isinstance(result, Committed):
+                self.known.acls.put(pattern, wanted)
+                return None
+            if isinstance(result, Refused):
+                if result.reason not in RACES:
+                    words = f"ACLs of {pattern.name} cannot be written: {result.reason.value} {result.detail}"
+                    return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words.strip())
+                await self._make_parents([pattern])
+            await asyncio.sleep(PAUSE_S)
+        words = f"Failed to update ACLs for {pattern} after trying a maximum of {MAX_ATTEMPTS} times"
+        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
+
+    async def _make_parents(self, patterns: Iterable[Pattern]) -> None:
+        for path in {parent_of(each) for each in patterns} | {paths.ACL_CHANGES, paths.EXTENDED_ACL_CHANGES}:
+            await self._session.ensure_path(path)
+
+    async def _look(self, reads: ArmedReads) -> None:
+        if self._notices is None:
+            kinds = (PatternType.LITERAL, PatternType.PREFIXED)
+            await self._make_parents(Pattern(each, "", kind) for each in TYPES for kind in kinds)
+        notices = {
+            (prefixed, name)
+            for prefixed in (False, True)
+            for name in await reads.children(paths.acl_changes(prefixed=prefixed)) or []
+            if name.startswith(paths.ACL_CHANGE_NAME)
+        }
+        named = None if self._notices is None else await self._named(notices - self._notices)
+        if named is None:
+            await self._read_all()
+        else:
+            await self._read(named)
+        self._notices = notices
+        self.known.loaded.set()
+
+    async def _named(self, fresh: Collection[tuple[bool, str]]) -> list[Pattern] | None:
+        """Tell which patterns notices name; None: one cannot be read, and so all are to be looked at."""
+        order = sorted(fresh)
+        nodes = await self._session.multi_get(
+            [paths.child(paths.acl_changes(prefixed=prefixed), name) for prefixed, name in order]
+        )
+        named: dict[Pattern, None] | None = {}
+        for (prefixed, name), node in zip(order, nodes, strict=True):
+            try:
+                # One that is gone again was old: it was put there and deleted while we did not look.
+                found = None if node is None else read_change(name, node, prefixed=prefixed)
+            except FormatError as error:
+                log.error("a notice of changed ACLs cannot be read, so all are read", extra={"why": str(error)})
+                found = None
+            if found is None:
+                named = None
+            elif named is not None:
+                named[found] = None
+        return None if named is None else list(named)
+
+    async def _read_all(self) -> None:
+        kinds = [(each, kind) for each in TYPES for kind in (PatternType.LITERAL, PatternType.PREFIXED)]
+        names = await self._session.multi_children([parent_of(Pattern(each, "", kind)) for each, kind in kinds])
+        patterns = [
+            Pattern(each, name, kind) for (each, kind), found in zip(kinds, names, strict=True) for name in found or []
+        ]
+        read = await self._entries(patterns)
+        self.known.acls = Acls(read)
+        log.info("read the ACLs", extra={"resources": len(read), "acls": sum(map(len, read.values()))})
+
+    async def _read(self, patterns: Collection[Pattern]) -> None:
+        for pattern, entries in (await self._entries(patterns)).items():
+            self.known.acls.put(pattern, entries)
+
+    async def _entries(self, patterns: Collection[Pattern]) -> dict[Pattern, Entries]:
+        nodes = await self._session.multi_get([path_of(pattern) for pattern in patterns])
+        return {pattern: self._judged(pattern, node) for pattern, node in zip(patterns, nodes, strict=True)}
+
+    def _judged(self, pattern: Pattern, node: Node | None) -> Entries:
+        try:
+            return read_entries(pattern, node)
+        except FormatError as error:
+            key = (error.path, 0 if node is None else node.mzxid)
+            if key not in self._complained:
+                self._complained.add(key)
+                log.error("ACLs cannot be read: what they guard is locked", extra={"why": str(error)})
+            return LOCKED
+
+
+def _write(path: str, node: Node | None, wanted: Entries) -> Write:
+    if node is None:
+        return Create(path, write_entries(wanted))
+    return SetData(path, write_entries(wanted), node.version) if wanted else Delete(path, node.version)
+
+
+def _notice(pattern: Pattern) -> Write:
+    parent = paths.acl_changes(prefixed=pattern.pattern_type is PatternType.PREFIXED)
+    return Create(paths.child(parent, paths.ACL_CHANGE_NAME), write_change(pattern), sequential=True)
