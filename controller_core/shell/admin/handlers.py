@@ -14,6 +14,7 @@ from random import Random, SystemRandom
 
 from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController, OverloadedError, TenureLostError
+from controller_core.shell.admin.acls import AclService, acl_handlers
 from controller_core.shell.admin.alter_partition import alter_partition, alter_partition_refused
 from controller_core.shell.admin.brokers import (
     allocate_producer_ids,
@@ -65,16 +66,19 @@ def handlers(
     *,
     random: Random | None = None,
     topic_defaults: Callable[[], Mapping[str, str]] = dict,
+    acls: AclService | None = None,
 ) -> dict[ApiKey, OwnHandler]:
     """Make the handlers of all APIs that the controller answers itself, for every listener alike.
 
     `settled` waits while a tenure is about to begin. `random` draws topic ids and where placement starts; by default it is the system's, so that no two processes draw the
     same ids. `topic_defaults` gives what the brokers set as defaults of topic configs, by the topic config's name; what is
-    absent has Kafka's own default. Only the configs in CreateTopics' answer depend on it.
+    absent has Kafka's own default. Only the configs in CreateTopics' answer depend on it. `acls` are those that an authorizer
+    judges by; None: there is no authorizer.
     A handler raises RelayInstead where a broker is to answer, and what it did not expect.
     """
     table = apis(random or SystemRandom(), topic_defaults)
-    return {key: partial(answer, api, active, settled) for key, api in table.items()}
+    of_tenure: dict[ApiKey, OwnHandler] = {key: partial(answer, api, active, settled) for key, api in table.items()}
+    return {**of_tenure, **acl_handlers(acls)}
 
 
 def apis(random: Random, topic_defaults: Callable[[], Mapping[str, str]]) -> Mapping[ApiKey, Api]:
