@@ -23,14 +23,21 @@ def run_controller(settings: ControllerSettings) -> int:
 
 
 async def _run(settings: ControllerSettings) -> int:
-    process = ControllerProcess(settings)
+    try:
+        process = ControllerProcess(settings)
+    except ValueError as error:  # files of security; a message names the file, and nothing of what is in it
+        return _failed(error, EXIT_WRONG_SETTINGS)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, process.stop)
     try:
         await process.run()
     except (IdentityError, ZooKeeperError, OSError) as error:
-        log.error("the controller cannot run", extra={"why": str(error)})
-        sys.stderr.write(f"steward controller: {error}\n")
-        return EXIT_WRONG_SETTINGS if isinstance(error, IdentityError) else EXIT_FAILED
+        return _failed(error, EXIT_WRONG_SETTINGS if isinstance(error, IdentityError) else EXIT_FAILED)
     return 0
+
+
+def _failed(error: Exception, code: int) -> int:
+    log.error("the controller cannot run", extra={"why": str(error)})
+    sys.stderr.write(f"steward controller: {error}\n")
+    return code

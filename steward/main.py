@@ -44,7 +44,8 @@ def controller(
         list[str],
         typer.Option(
             envvar="STEWARD_LISTENERS",
-            help="NAME=HOST:PORT[,ADVERTISED_HOST:ADVERTISED_PORT], once for each listener of the brokers.",
+            help="NAME=[PROTOCOL://]HOST:PORT[,ADVERTISED_HOST:ADVERTISED_PORT], once for each listener of the brokers; "
+            "PROTOCOL is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
         ),
     ],
     controller_id: Annotated[
@@ -79,10 +80,48 @@ def controller(
             envvar="STEWARD_LEADER_IMBALANCE_CHECK_INTERVAL_SECONDS", help="leader.imbalance.check.interval.seconds."
         ),
     ] = 300,
+    tls_certificate: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_TLS_CERTIFICATE", help="Our listeners' certificate, PEM.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(envvar="STEWARD_TLS_KEY", help="Its key, PEM.")] = None,
+    tls_ca: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_TLS_CA", help="Authorities of clients' certificates, PEM.")
+    ] = None,
+    tls_client_auth: Annotated[
+        str, typer.Option(envvar="STEWARD_TLS_CLIENT_AUTH", help="ssl.client.auth: none, requested or required.")
+    ] = "none",
+    sasl_mechanism: Annotated[
+        list[str] | None,
+        typer.Option(envvar="STEWARD_SASL_MECHANISMS", help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, may be repeated."),
+    ] = None,
+    sasl_users_file: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_SASL_USERS_FILE", help="PLAIN's users, a line USER:PASSWORD each.")
+    ] = None,
+    broker_tls_ca: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_BROKER_TLS_CA", help="Authorities of brokers, PEM.")
+    ] = None,
+    broker_tls_certificate: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_BROKER_TLS_CERTIFICATE", help="What we show brokers, PEM.")
+    ] = None,
+    broker_tls_key: Annotated[Path | None, typer.Option(envvar="STEWARD_BROKER_TLS_KEY", help="Its key, PEM.")] = None,
+    broker_sasl_mechanism: Annotated[
+        str | None, typer.Option(envvar="STEWARD_BROKER_SASL_MECHANISM", help="How we log in at brokers.")
+    ] = None,
+    broker_sasl_username: Annotated[
+        str | None, typer.Option(envvar="STEWARD_BROKER_SASL_USERNAME", help="Who we are to brokers.")
+    ] = None,
+    broker_sasl_password_file: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_BROKER_SASL_PASSWORD_FILE", help="A file of one line, the password.")
+    ] = None,
     log_format: LogFormatOption = LogFormat.JSON,
     log_level: LogLevelOption = "INFO",
 ) -> None:
     """Run the controller of a Kafka cluster in ZooKeeper mode."""
+    from controller_core.shell.security.settings import (  # noqa: PLC0415 - see the module
+        ClientAuth,
+        SecuritySettings,
+        TlsFiles,
+    )
     from controller_core.shell.settings import (  # noqa: PLC0415 - see the module
         ControllerSettings,
         LeaderBalance,
@@ -109,6 +148,16 @@ def controller(
                 auto_leader_rebalance_enable,
                 leader_imbalance_per_broker_percentage,
                 leader_imbalance_check_interval_seconds,
+            ),
+            SecuritySettings(
+                tls=TlsFiles(certificate=tls_certificate, key=tls_key, ca=tls_ca),
+                tls_client_auth=ClientAuth(tls_client_auth),
+                sasl_mechanisms=tuple(sasl_mechanism or ()),
+                sasl_users_file=sasl_users_file,
+                broker_tls=TlsFiles(certificate=broker_tls_certificate, key=broker_tls_key, ca=broker_tls_ca),
+                broker_sasl_mechanism=broker_sasl_mechanism,
+                broker_sasl_username=broker_sasl_username,
+                broker_sasl_password_file=broker_sasl_password_file,
             ),
         )
     except ValueError as error:

@@ -26,6 +26,7 @@ from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.refusals import Retry
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.metrics import Metrics
+from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from controller_core.shell.state_log import log_change
 from controller_core.shell.turns import Turns
 from controller_core.shell.zookeeper.refresh import refresh
@@ -55,6 +56,7 @@ class Controller:
         cluster_id: str,
         defaults: Defaults | None,
         metrics: Metrics,
+        security: BrokerSecurity = UNPROTECTED,
     ) -> None:
         self.cluster = cluster
         self.cluster_id = cluster_id
@@ -78,6 +80,7 @@ class Controller:
             stopped=self._on_stopped,
             refused=self._on_refused,
             deposed=lambda: self.end("a broker knows a newer controller"),
+            security=security,
         )
 
     @property

@@ -32,6 +32,8 @@ from controller_core.shell.http import Probes
 from controller_core.shell.identity import over_reserved_max, refuse_brokers_id
 from controller_core.shell.leader_balance import balance_leaders
 from controller_core.shell.metrics import Metrics
+from controller_core.shell.security.brokers import broker_security
+from controller_core.shell.security.listeners import demands_of
 from controller_core.shell.settings import ControllerSettings, Listener
 from controller_core.shell.zookeeper.presence import Place, Presence
 from controller_core.shell.zookeeper.store import Store
@@ -63,11 +65,17 @@ class ControllerProcess:
     """One process; `run` it until it is told to stop."""
 
     def __init__(self, settings: ControllerSettings, *, random: Callable[[], float] = _RANDOM.random) -> None:
-        """`random` gives numbers in [0, 1) for jitter."""
+        """`random` gives numbers in [0, 1) for jitter. Raises ValueError for files of security that cannot be used."""
         self.settings = settings
         self._random = random
         self.metrics = Metrics()
         self._active: Controller | None = None
+        self._session: ZooKeeperSession | None = None
+        self._brokers = broker_security(settings.security)
+        self._spoken = {listener.name: listener.security_protocol for listener in settings.listeners}
+        self._demands = demands_of(set(self._spoken.values()), settings.security, lambda: self._session)
+        self._unlike: set[tuple[int, str]] = set()
+        """Brokers' listeners that speak something else than ours of the same name, as far as that was said."""
         self._fronts: dict[str, Front] = {}
         self._stopping = asyncio.Event()
         self._refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -119,6 +127,7 @@ class ControllerProcess:
                     await self._live_through(session)
                 finally:
                     self._connected = False
+                    self._session = None
                     await session.close()
                 short_lives = short_lives + 1 if time.monotonic() - began < SHORT_LIFE_S else 0
                 # Without a session we hold nothing: while we pause, a broker stands in. The first failure costs no pause.
@@ -136,6 +145,8 @@ class ControllerProcess:
                 listener.port,
                 handlers(lambda: self._active, self.settled),
                 partial(self.live_brokers, listener.name),
+                demands=self._demands[listener.security_protocol],
+                security=self._brokers,
             )
             self._fronts[listener.name] = front
             stack.push_async_callback(front.close)
@@ -153,6 +164,7 @@ class ControllerProcess:
         over = asyncio.Event()
         session.on_state(lambda state: over.set() if state is SessionState.LOST else None)
         self._connected = session.state is not SessionState.LOST
+        self._session = session
         work = asyncio.create_task(self._stand_and_hold(session), name="stand by and hold")
         ended = asyncio.create_task(over.wait(), name="session")
         try:
@@ -189,7 +201,9 @@ class ControllerProcess:
         await make_parents(store)
         cluster = await load_cluster(session, self.settings.controller_id, place)
         cluster_id = await read_cluster_id(session)
-        controller = Controller(cluster, session, store, self._own_address(), cluster_id, self._defaults, self.metrics)
+        controller = Controller(
+            cluster, session, store, self._own_address(), cluster_id, self._defaults, self.metrics, self._brokers
+        )
         controller.broker_left = self._broker_left
         lost = asyncio.create_task(presence.lost(), name="watch /controller")
         ended = asyncio.create_task(controller.ended(), name="tenure")
@@ -237,7 +251,7 @@ class ControllerProcess:
         if endpoint is None:
             return None
         try:
-            return broker.id, await inquire(broker.id, endpoint.host, endpoint.port)
+            return broker.id, await inquire(broker.id, endpoint, self._brokers)
         except InquiryError as error:
             log.debug("a broker's settings cannot be read yet", extra={"broker": broker.id, "why": str(error)})
             return None
@@ -256,7 +270,9 @@ class ControllerProcess:
 
     def _own_address(self) -> OwnAddress:
         endpoints = tuple(
-            Endpoint(listener.name, listener.advertised_host, self._advertised_port(listener), "PLAINTEXT")
+            Endpoint(
+                listener.name, listener.advertised_host, self._advertised_port(listener), listener.security_protocol
+            )
             for listener in self.settings.listeners
         )
         return OwnAddress(endpoints, self.settings.inter_broker_listener, self.settings.rack)
@@ -266,16 +282,36 @@ class ControllerProcess:
         return listener.advertised_port or self._fronts[listener.name].port
 
     def live_brokers(self, listener: str) -> Sequence[BrokerEndpoint]:
-        """Where live brokers are reached on a listener; none while this process does not hold the cluster."""
+        """Where live brokers are reached on a listener; none while this process does not hold the cluster.
+
+        A broker whose listener of this name speaks another protocol than ours is left out: what came in here with less
+        proof than it asks for must not go on to it under our name.
+        """
         if self._active is None:
             return ()
+        spoken = self._spoken.get(listener, "")
         cluster = self._active.cluster
         brokers = (cluster.brokers[broker_id] for broker_id in cluster.live_ids())
         return tuple(
-            BrokerEndpoint(broker.id, endpoint.host, endpoint.port, broker.epoch)
+            BrokerEndpoint(broker.id, endpoint.host, endpoint.port, broker.epoch, endpoint.security_protocol)
             for broker in brokers
-            if (endpoint := broker.endpoint(listener)) is not None
+            if (endpoint := broker.endpoint(listener)) is not None and self._is_alike(broker, endpoint, spoken)
         )
+
+    def _is_alike(self, broker: Broker, endpoint: Endpoint, spoken: str) -> bool:
+        """Tell whether a broker's listener speaks what ours does, and say once where it does not."""
+        if endpoint.security_protocol == spoken:
+            return True
+        if (broker.id, endpoint.listener) not in self._unlike:
+            self._unlike.add((broker.id, endpoint.listener))
+            extra = {
+                "broker": broker.id,
+                "listener": endpoint.listener,
+                "ours": spoken,
+                "its": endpoint.security_protocol,
+            }
+            log.error("a broker's listener speaks another protocol than ours: nothing is relayed to it", extra=extra)
+        return False
 
     def _broker_left(self, broker: Broker) -> None:
         for front in self._fronts.values():

@@ -6,6 +6,8 @@ Leaves out the command line (steward) and what brokers tell (active.Defaults).
 import re
 from dataclasses import dataclass, field
 
+from controller_core.shell.security.settings import SecuritySettings
+
 DEFAULT_CONTROLLER_ID = 1000
 """`reserved.broker.max.id`'s default: ids above are handed out to brokers automatically, so the highest free one is ours."""
 DEFAULT_SESSION_TIMEOUT_MS = 6_000
@@ -14,7 +16,8 @@ DEFAULT_METRICS_PORT = 9404
 """Where `/metrics`, `/readyz` and `/healthz` are served: the port of the Prometheus JMX exporter's examples."""
 
 _LISTENER = re.compile(
-    r"(?P<name>[A-Za-z0-9_.-]{1,64})=(?P<host>\[[0-9A-Fa-f:]+\]|[^\s:,=\[\]]*):(?P<port>\d{1,5})"
+    r"(?P<name>[A-Za-z0-9_.-]{1,64})=(?:(?P<protocol>(?:SASL_)?(?:PLAINTEXT|SSL))://)?"
+    r"(?P<host>\[[0-9A-Fa-f:]+\]|[^\s:,=\[\]]*):(?P<port>\d{1,5})"
     r"(?:,(?P<advertised_host>\[[0-9A-Fa-f:]+\]|[^\s:,=\[\]]+):(?P<advertised_port>\d{1,5}))?"
 )
 MAX_PORT = 65_535
@@ -31,17 +34,21 @@ class Listener:
     port: int
     advertised_host: str
     advertised_port: int
+    security_protocol: str = "PLAINTEXT"
 
 
 def parse_listener(text: str) -> Listener:
-    """Read `NAME=HOST:PORT` or `NAME=HOST:PORT,ADVERTISED_HOST:ADVERTISED_PORT`. Raises ValueError.
+    """Read `NAME=[PROTOCOL://]HOST:PORT[,ADVERTISED_HOST:ADVERTISED_PORT]`. Raises ValueError.
 
     >>> parse_listener("CLIENT=0.0.0.0:9092,controller.example:9092").advertised_host
     'controller.example'
     """
     match = _LISTENER.fullmatch(text)
     if match is None:
-        raise ValueError(f"listener {text!r} is not NAME=HOST:PORT or NAME=HOST:PORT,ADVERTISED_HOST:ADVERTISED_PORT")
+        raise ValueError(
+            f"listener {text!r} is not NAME=HOST:PORT or NAME=HOST:PORT,ADVERTISED_HOST:ADVERTISED_PORT, with SSL://, "
+            "SASL_PLAINTEXT:// or SASL_SSL:// before HOST where it speaks that"
+        )
     host, port = match["host"].strip("[]"), int(match["port"])
     advertised_host = (match["advertised_host"] or host).strip("[]")
     advertised_port = int(match["advertised_port"] or port)
@@ -49,7 +56,8 @@ def parse_listener(text: str) -> Listener:
         raise ValueError(f"listener {text!r} names a port over {MAX_PORT}")
     if advertised_host in {"", "0.0.0.0", "::"}:  # noqa: S104 - looked for, not bound
         raise ValueError(f"listener {text!r} listens on every address: say after a comma under which one it is reached")
-    return Listener(match["name"].upper(), host, port, advertised_host, advertised_port)
+    protocol = match["protocol"] or "PLAINTEXT"
+    return Listener(match["name"].upper(), host, port, advertised_host, advertised_port, protocol)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,7 @@ class ControllerSettings:
     metrics_host: str = "127.0.0.1"
     metrics_port: int = DEFAULT_METRICS_PORT
     leader_balance: LeaderBalance = field(default_factory=LeaderBalance)
+    security: SecuritySettings = field(default_factory=SecuritySettings)
 
     def __post_init__(self) -> None:
         names = [listener.name for listener in self.listeners]
@@ -104,5 +113,6 @@ class ControllerSettings:
             raise ValueError(
                 f"the inter-broker listener {self.inter_broker_listener} is none of the listeners {', '.join(names)}"
             )
+        self.security.check_listeners(listener.security_protocol for listener in self.listeners)
         if self.controller_id < 0:
             raise ValueError(f"the controller's id is {self.controller_id}; a number from 0 on is needed")

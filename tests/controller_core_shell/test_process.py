@@ -19,6 +19,7 @@ from controller_core.shell.active import Defaults
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError
 from controller_core.shell.identity import IdentityError
 from controller_core.shell.process import ControllerProcess
+from controller_core.shell.security.brokers import BrokerSecurity
 from controller_core.shell.settings import ControllerSettings, Listener
 from controller_core.shell.zookeeper import presence as presence_module
 from kafka_wire.api import ApiKey
@@ -62,7 +63,7 @@ class Life:
         self.sessions.append(self.server.session())
         return self.sessions[-1]
 
-    async def inquire(self, broker: int, _host: str, _port: int) -> BrokerSettings:
+    async def inquire(self, broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
         """Stand in for `inquire`."""
         if broker == 9:
             raise InquiryError("broker 9 is silent")

@@ -5,7 +5,6 @@ Leaves out what to send (the core), and how a connection is kept (kafka_wire.net
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Callable, Iterable
 
 from controller_core.cluster.propagation import full_metadata, lead_or_follow
@@ -24,6 +23,7 @@ from controller_core.shell.brokers.requests import (
     update_metadata,
 )
 from controller_core.shell.brokers.state_bodies import StatesBody
+from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.node import Node, NodeSettings
@@ -46,7 +46,7 @@ class Channels:
         stopped: Callable[[StopReplicaAnswered], None],
         refused: Callable[[Retry], None],
         deposed: Callable[[], None],
-        tls: ssl.SSLContext | None = None,
+        security: BrokerSecurity = UNPROTECTED,
     ) -> None:
         self._cluster = cluster
         self._own = own
@@ -54,7 +54,8 @@ class Channels:
         self._refused = refused
         self._deposed = deposed
         self._refusals = Refusals()
-        self._settings = NodeSettings(client_id=f"steward-controller-{cluster.controller_id}", ssl=tls)
+        self._settings = NodeSettings(client_id=f"steward-controller-{cluster.controller_id}")
+        self._security = security
         self._channels: dict[int, tuple[Broker, Channel]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._complained_of: set[tuple[int, int]] = set()
@@ -114,7 +115,8 @@ class Channels:
         if endpoint is None:
             self._complain(broker)
             return
-        node = Node(endpoint.host, endpoint.port, self._settings)
+        settings = self._security.settings(self._settings, endpoint.security_protocol)
+        node = Node(endpoint.host, endpoint.port, settings)
         self._channels[broker.id] = (broker, Channel(broker.id, node, self._on_answer, waiting))
 
     def _move(self, broker: Broker, channel: Channel) -> None:

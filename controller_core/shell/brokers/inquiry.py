@@ -6,7 +6,9 @@ controller that is a broker reads its own; we ask. Leaves out when to ask.
 
 from dataclasses import dataclass
 
+from controller_core.model.broker import Endpoint
 from controller_core.shell.active import Defaults
+from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
 from kafka_wire.errors import ErrorCode
@@ -35,9 +37,10 @@ class BrokerSettings:
     reserved_broker_max_id: int
 
 
-async def inquire(broker: int, host: str, port: int) -> BrokerSettings:
+async def inquire(broker: int, endpoint: Endpoint, security: BrokerSecurity = UNPROTECTED) -> BrokerSettings:
     """Ask one broker. Raises InquiryError."""
-    node = Node(host, port, NodeSettings(client_id="steward-controller-inquiry"))
+    settings = security.settings(NodeSettings(client_id="steward-controller-inquiry"), endpoint.security_protocol)
+    node = Node(endpoint.host, endpoint.port, settings)
     keys = [RESERVED_MAX_ID, PARTITIONS, REPLICATION_FACTOR, DELETE_TOPICS]
     resource = {"resource_type": BROKER_RESOURCE, "resource_name": str(broker), "configuration_keys": keys}
     try:

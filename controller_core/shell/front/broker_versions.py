@@ -7,10 +7,10 @@ Left out: what is made of the answers (versions.py).
 
 import asyncio
 import logging
-import ssl as tls
 
 from controller_core.shell.front.endpoints import BrokerEndpoint, LiveBrokers
 from controller_core.shell.front.versions import NO_BROKER, BrokerVersions, read_versions, shared
+from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection, ConnectionFailed, UnsupportedVersion
@@ -26,10 +26,10 @@ MAX_ASKED_AT_ONCE = 16  # connections opened side by side when the controller st
 class SharedVersions:
     """What the live brokers of one listener have in common; `shared` is the way in."""
 
-    def __init__(self, live_brokers: LiveBrokers, *, client_id: str, ssl: tls.SSLContext | None = None) -> None:
+    def __init__(self, live_brokers: LiveBrokers, *, client_id: str, security: BrokerSecurity = UNPROTECTED) -> None:
         self._live_brokers = live_brokers
         self._client_id = client_id
-        self._ssl = ssl
+        self._security = security
         self._known: dict[BrokerEndpoint, BrokerVersions] = {}
         self._ask_again: dict[BrokerEndpoint, float] = {}  # loop time in s
         self._asking = asyncio.Lock()  # one round at a time: who comes meanwhile uses its outcome
@@ -73,11 +73,13 @@ class SharedVersions:
             _log.warning("Cannot learn which versions %s serves: %s", endpoint, why, extra=extra)
 
     async def _ask_once(self, endpoint: BrokerEndpoint) -> BrokerVersions:
+        ssl, sasl = self._security.of(endpoint.security_protocol)
         connection = await Connection.open(
             endpoint.host,
             endpoint.port,
             client_id=self._client_id,
-            ssl=self._ssl,
+            ssl=ssl,
+            sasl=sasl,
             connect_timeout_ms=ASK_TIMEOUT_MS,
             request_timeout_ms=ASK_TIMEOUT_MS,
         )

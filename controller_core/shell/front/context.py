@@ -1,12 +1,13 @@
 """What a handler of the controller's own requests is told about the request, and what it is.
 
-Left out: the identity of the caller; that comes with authentication.
+Left out: how the caller has proven who it is (kafka_wire.net).
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from kafka_wire.codec import Body
+from kafka_wire.net.peer import ANONYMOUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,8 @@ class RequestContext:
     peer_host: str
     correlation_id: int
     api_version: int
+    principal: str = ANONYMOUS
+    """Who asks, proven: `User:NAME`, or `User:ANONYMOUS` where the listener asks for no proof."""
 
 
 class RelayInstead(Exception):  # noqa: N818 - no error: another way for the request

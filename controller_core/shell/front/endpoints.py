@@ -16,6 +16,8 @@ class BrokerEndpoint:
     port: int
     broker_epoch: int = -1
     """Differs between two lives of a broker (it may have come back with another version of Kafka); -1 if unknown."""
+    security_protocol: str = "PLAINTEXT"
+    """What it speaks there."""
 
     def __str__(self) -> str:
         return f"broker {self.broker_id} ({self.host}:{self.port})"

@@ -1,10 +1,9 @@
 """One listener of the controller: what comes in by it, and who answers.
 
-Left out: what the controller's own requests do (their handlers), authentication.
+Left out: what the controller's own requests do (their handlers), who is let in (kafka_wire.net).
 """
 
 import logging
-import ssl as tls
 from collections.abc import Mapping
 
 from controller_core.shell.front.broker_versions import SharedVersions
@@ -18,10 +17,13 @@ from controller_core.shell.front.versions import (
     names_its_software_well,
     unsupported_version_body,
 )
+from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
+from controller_core.shell.security.listeners import NOTHING, Demands
 from kafka_wire import codec
 from kafka_wire.api import SERVED, ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import CloseConnection, MalformedRequest, Peer, Server, ServerLimits, serve
 
 _log = logging.getLogger(__name__)
@@ -29,6 +31,8 @@ _log = logging.getLogger(__name__)
 CLIENT_ID = "steward-front"  # in brokers' request logs, for what the front asks on its own account
 
 DEFAULT_SERVER_LIMITS = ServerLimits()
+SASL_VERSIONS = {ApiKey.SASL_HANDSHAKE: HANDSHAKE_VERSIONS, ApiKey.SASL_AUTHENTICATE: AUTHENTICATE_VERSIONS}
+"""What the gate of a SASL listener answers, before the front."""
 _KNOWN_KEYS = frozenset(map(int, ApiKey))
 
 
@@ -42,7 +46,7 @@ class Front:
         live_brokers: LiveBrokers,
         *,
         relay_limits: RelayLimits = DEFAULT_LIMITS,
-        broker_ssl: tls.SSLContext | None = None,
+        security: BrokerSecurity = UNPROTECTED,
         served: Mapping[ApiKey, VersionRange] = SERVED,
     ) -> None:
         if ApiKey.API_VERSIONS in handlers or not handlers.keys() <= served.keys():
@@ -50,8 +54,9 @@ class Front:
         self.listener = listener
         self._handlers = dict(handlers)
         self._own = {key: (served[key][0], served[key][1]) for key in [ApiKey.API_VERSIONS, *handlers]}
-        self.relay = Relay(live_brokers, limits=relay_limits, ssl=broker_ssl)
-        self._versions = SharedVersions(live_brokers, client_id=CLIENT_ID, ssl=broker_ssl)
+        self.relay = Relay(live_brokers, limits=relay_limits, security=security)
+        self._versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
+        self._offered = self._own
         self._server: Server | None = None
 
     @property
@@ -60,9 +65,10 @@ class Front:
         assert self._server is not None
         return self._server.port
 
-    async def listen(self, host: str, port: int, limits: ServerLimits, ssl: tls.SSLContext | None) -> None:
+    async def listen(self, host: str, port: int, limits: ServerLimits, demands: Demands = NOTHING) -> None:
         """Take connections on `host`:`port`; OSError when the address cannot be had."""
-        self._server = await serve(self.handle, host, port, limits=limits, ssl=ssl)
+        self._offered = self._own | (SASL_VERSIONS if demands.sasl is not None else {})
+        self._server = await serve(self.handle, host, port, limits=limits, ssl=demands.tls, sasl=demands.sasl)
 
     async def close(self, grace_ms: int | None = None) -> None:
         """Take no more connections, let requests under way end within the grace, then end every connection."""
@@ -92,7 +98,7 @@ class Front:
         elif not names_its_software_well(codec.decode_request(frame)[1], version):
             body = {"error_code": ErrorCode.INVALID_REQUEST}
         else:
-            body = api_versions_body(self._own, await self._versions.shared(), version)
+            body = api_versions_body(self._offered, await self._versions.shared(), version)
         return codec.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, body)
 
     async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> bytes | None:
@@ -106,6 +112,7 @@ class Front:
             peer_host=peer.host,
             correlation_id=header.correlation_id,
             api_version=header.api_version,
+            principal=peer.principal,
         )
         try:
             answer = await self._handlers[key](context, body)
@@ -161,15 +168,15 @@ async def open_front(
     *,
     limits: ServerLimits = DEFAULT_SERVER_LIMITS,
     relay_limits: RelayLimits = DEFAULT_LIMITS,
-    ssl: tls.SSLContext | None = None,
-    broker_ssl: tls.SSLContext | None = None,
+    demands: Demands = NOTHING,
+    security: BrokerSecurity = UNPROTECTED,
 ) -> Front:
     """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
 
     `handlers` answer the controller's own requests, with the versions of kafka_wire.api.SERVED; `live_brokers` gives
-    where the live brokers are reached on the same listener. `ssl` is for clients, `broker_ssl` for the way to brokers.
+    where the live brokers are reached on the same listener. `demands` are made on clients, `security` is for the way to brokers.
     Raises OSError when the address cannot be had.
     """
-    front = Front(listener, handlers, live_brokers, relay_limits=relay_limits, broker_ssl=broker_ssl)
-    await front.listen(host, port, limits, ssl)
+    front = Front(listener, handlers, live_brokers, relay_limits=relay_limits, security=security)
+    await front.listen(host, port, limits, demands)
     return front

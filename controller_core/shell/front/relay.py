@@ -9,13 +9,13 @@ Left out: which requests are relayed (front.py), and what may be repeated (polic
 
 import asyncio
 import logging
-import ssl as tls
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from controller_core.shell.front.endpoints import BrokerEndpoint, LiveBrokers
 from controller_core.shell.front.route import Route
+from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.codec import RequestHeader
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.client import Connection, ConnectionFailed
@@ -53,11 +53,15 @@ class Relay:
     """The relay of one listener. `live_brokers` gives the brokers' endpoints on that listener."""
 
     def __init__(
-        self, live_brokers: LiveBrokers, *, limits: RelayLimits = DEFAULT_LIMITS, ssl: tls.SSLContext | None = None
+        self,
+        live_brokers: LiveBrokers,
+        *,
+        limits: RelayLimits = DEFAULT_LIMITS,
+        security: BrokerSecurity = UNPROTECTED,
     ) -> None:
         self.live_brokers = live_brokers
         self._limits = limits
-        self._ssl = ssl
+        self._security = security
         self._routes: dict[Peer, Route] = {}
         self._avoid: dict[BrokerEndpoint, float] = {}  # until when, loop time in s
         self._closing: set[asyncio.Task[None]] = set()
@@ -103,12 +107,14 @@ class Relay:
         while True:
             endpoint = self._choose(tried)
             tried.add(endpoint.broker_id)
+            ssl, sasl = self._security.of(endpoint.security_protocol)
             try:
                 connection = await Connection.open(
                     endpoint.host,
                     endpoint.port,
                     client_id=None,  # the client's own stands in its frames
-                    ssl=self._ssl,
+                    ssl=ssl,
+                    sasl=sasl,
                     connect_timeout_ms=self._limits.connect_timeout_ms,
                     request_timeout_ms=self._limits.request_timeout_ms,
                     max_frame_bytes=self._limits.max_frame_bytes,

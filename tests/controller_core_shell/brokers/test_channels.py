@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from controller_core.cluster.transition import apply
-from controller_core.model.broker import Broker
+from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import ReplicasRefused, StopReplicaAnswered
@@ -494,6 +494,11 @@ async def test_deletions_alone_do_not_bring_the_whole_state_with_each_of_them(
     assert world.channels.queued()[1] <= 40 + 2 * len(caplog.records)
 
 
+def at(port: int) -> Endpoint:
+    """Say where a broker is."""
+    return Endpoint("INTERNAL", "127.0.0.1", port, "PLAINTEXT")
+
+
 async def test_a_broker_is_asked_for_its_settings(world: World) -> None:
     """DescribeConfigs of the broker: what a controller that is a broker reads in its own configuration."""
     first, _ = world.brokers
@@ -506,7 +511,7 @@ async def test_a_broker_is_asked_for_its_settings(world: World) -> None:
     first.react = settings_told(told)
 
     expected = BrokerSettings(Defaults(3, 2, delete_topic_enable=False), 1000)
-    assert expected == await inquire(1, "127.0.0.1", first.port)
+    assert expected == await inquire(1, at(first.port))
     ((_, request),) = first.taken
     (resource,) = request["resources"]
     assert (4, "1") == (resource["resource_type"], resource["resource_name"])
@@ -544,7 +549,7 @@ async def test_a_broker_that_does_not_tell_is_asked_again_later(
     first.react = settings_told({} if changed is None else others | changed, error_code)
 
     with pytest.raises(InquiryError, match="broker 1"):
-        await inquire(1, "127.0.0.1", first.port)
+        await inquire(1, at(first.port))
 
 
 async def test_a_broker_that_cannot_be_asked_is_asked_again_later(
@@ -558,4 +563,4 @@ async def test_a_broker_that_cannot_be_asked_is_asked_again_later(
 
     for port in (1, first.port, second.port):
         with pytest.raises(InquiryError, match="broker 1"):
-            await inquire(1, "127.0.0.1", port)
+            await inquire(1, at(port))

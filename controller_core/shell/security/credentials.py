@@ -1,0 +1,89 @@
+"""Where listeners look users up: PLAIN's in a file, SCRAM's in ZooKeeper, where Kafka's own tools keep them.
+
+Both are looked up at each authentication, so that a change holds from the next one on; the file is read when it has changed.
+Source: PlainServerCallbackHandler, CredentialProvider, ZkConfigManager. Leaves out what is done with what is found.
+"""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from controller_core.shell.security.secret_files import SecretFileError, read_users
+from kafka_wire.net.failures import CloseConnection
+from kafka_wire.sasl.scram_keys import ScramCredential, decode_credential
+from kafka_zookeeper import paths
+from kafka_zookeeper.errors import ZooKeeperError
+from kafka_zookeeper.formats.configs import EntityType, decode_config, sanitize
+from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.session import ZooKeeperSession
+
+log = logging.getLogger(__name__)
+
+MAX_USER_CHARS = 1_024
+"""RFC 4616 asks for 255 bytes; a longer name is not looked for in ZooKeeper."""
+
+_Stamp = tuple[int, int, int]
+
+
+class UsersFile:
+    """The users of PLAIN. A file that has become unreadable or malformed leaves those of before in force."""
+
+    def __init__(self, path: Path) -> None:
+        """Read it. Raises SecretFileError."""
+        self._path = path
+        self._stamp = self._look()
+        self._users = read_users(path)
+
+    def password(self, user: str) -> str | None:
+        """Give a user's password; None: there is no such user."""
+        try:
+            stamp = self._look()
+            if stamp != self._stamp:
+                self._stamp = stamp
+                self._users = read_users(self._path)
+                log.info(
+                    "the users of PLAIN were read again", extra={"path": str(self._path), "users": len(self._users)}
+                )
+        except SecretFileError as error:
+            log.error("the users of PLAIN cannot be read again: those of before stay", extra={"why": str(error)})
+        return self._users.get(user)
+
+    def _look(self) -> _Stamp:
+        """Tell what differs when the file was written or replaced."""
+        try:
+            found = self._path.stat()
+        except OSError as error:
+            raise SecretFileError(f"{self._path} cannot be read: {error.strerror}") from error
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class ListenerCredentials:
+    """What the listeners ask (kafka_wire.net's Credentials)."""
+
+    def __init__(self, users: UsersFile | None, session: Callable[[], ZooKeeperSession | None]) -> None:
+        """`session` gives the present session with ZooKeeper, if there is one."""
+        self._users = users
+        self._session = session
+
+    async def plain_password(self, user: str) -> str | None:
+        """Look into the file."""
+        return None if self._users is None else self._users.password(user)
+
+    async def scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
+        """Look into /config/users. Raises CloseConnection when that cannot be read."""
+        if len(user) > MAX_USER_CHARS:
+            return None
+        path = paths.config(EntityType.USERS, sanitize(user))
+        session = self._session()
+        if session is None:
+            raise CloseConnection("SCRAM credentials are in ZooKeeper, and there is no session with it")
+        try:
+            node = await session.get(path)
+        except ZooKeeperError as error:
+            raise CloseConnection(f"SCRAM credentials cannot be read: {error}") from error
+        try:
+            text = None if node is None else decode_config(path, node.data).get(mechanism)
+            return None if text is None else decode_credential(text)
+        except (FormatError, ValueError) as error:
+            log.warning("a SCRAM credential cannot be used", extra={"path": path, "why": str(error)})
+            return None

@@ -1,0 +1,92 @@
+"""What a controller is told of security at its start, by names and files; secrets themselves are never settings.
+
+Leaves out reading the files (contexts, credentials, brokers), and which listener speaks what (Listener.security_protocol).
+"""
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka_wire.net.sasl_client import MECHANISMS
+
+
+class SecurityProtocol(enum.StrEnum):
+    """Kafka's own names."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether it is spoken over TLS."""
+        return self in {SecurityProtocol.SSL, SecurityProtocol.SASL_SSL}
+
+    @property
+    def asks_for_sasl(self) -> bool:
+        """Whether peers must authenticate by SASL."""
+        return self in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
+
+
+class ClientAuth(enum.StrEnum):
+    """Whether clients must show a certificate: Kafka's ssl.client.auth."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    REQUIRED = "required"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsFiles:
+    """Files in PEM: who we are, and whom we trust."""
+
+    certificate: Path | None = None
+    """Our certificate, with those between it and its authority."""
+    key: Path | None = None
+    """Its key; with none it is in the certificate's file."""
+    ca: Path | None = None
+    """The authorities that we trust; with none those of the system."""
+
+    def __post_init__(self) -> None:
+        if self.key is not None and self.certificate is None:
+            raise ValueError(f"the key {self.key} is given without its certificate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecuritySettings:
+    """All of a controller process."""
+
+    tls: TlsFiles = TlsFiles()
+    """Of the listeners."""
+    tls_client_auth: ClientAuth = ClientAuth.NONE
+    sasl_mechanisms: tuple[str, ...] = ()
+    """What the listeners offer."""
+    sasl_users_file: Path | None = None
+    """The users of PLAIN."""
+    broker_tls: TlsFiles = TlsFiles()
+    broker_sasl_mechanism: str | None = None
+    broker_sasl_username: str | None = None
+    broker_sasl_password_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        named = [*self.sasl_mechanisms, *([self.broker_sasl_mechanism] if self.broker_sasl_mechanism else [])]
+        for name in named:
+            if name not in MECHANISMS:
+                raise ValueError(f"the SASL mechanism {name} is none of {', '.join(MECHANISMS)}")
+        login = (self.broker_sasl_mechanism, self.broker_sasl_username, self.broker_sasl_password_file)
+        if any(login) and not all(login):
+            raise ValueError("to log in at brokers by SASL, mechanism, user name and password file are all needed")
+        if "PLAIN" in self.sasl_mechanisms and self.sasl_users_file is None:
+            raise ValueError("listeners that offer PLAIN need a file of users")
+        if self.tls_client_auth is not ClientAuth.NONE and self.tls.ca is None:
+            raise ValueError("listeners that ask clients for certificates need the authorities that sign these")
+
+    def check_listeners(self, protocols: Iterable[str]) -> None:
+        """Raise ValueError where a listener's protocol needs what is not given."""
+        for protocol in map(SecurityProtocol, protocols):
+            if protocol.is_encrypted and self.tls.certificate is None:
+                raise ValueError(f"a listener speaks {protocol}: it needs a TLS certificate")
+            if protocol.asks_for_sasl and not self.sasl_mechanisms:
+                raise ValueError(f"a listener speaks {protocol}: it needs a SASL mechanism")
