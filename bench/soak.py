@@ -90,7 +90,7 @@ class Soak:
             report = traffic.stop()
         if not report.ok or report.duplicates or report.out_of_order:
             raise BrokenError(
-                f"the load on {load}: {report.summary()}; {[*report.errors, *report.consumer_errors][:3]}"
+                f"the load on {load}: {report.summary()}; {[*report.twice, *report.errors, *report.consumer_errors][:3]}"
             )
         words = "; ".join(fault.words for fault in drawn) or "no fault"
         asked = "; ".join(administrator.asked)

@@ -12,6 +12,8 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
+from lab.traffic_report import ReadRecord
+
 QUIET_S = 15.0
 """Far longer than a follower takes to fetch; only a lost record costs this wait."""
 
@@ -23,16 +25,16 @@ def read_all(
     topic: str,
     partitions: Sequence[int],
     *,
-    complete: Callable[[list[tuple[int, bytes | None]]], bool] = lambda _: True,
-) -> list[tuple[int, bytes | None]]:
-    """Return (partition, value) of every record of `topic`, in each partition's order.
+    complete: Callable[[list[ReadRecord]], bool] = lambda _: True,
+) -> list[ReadRecord]:
+    """Return every record of `topic`, in each partition's order.
 
     `settings` are client settings with the bootstrap servers; reading ends at the end of every partition once `complete(read)`.
     """
     consumer = Consumer(
         {**settings, "group.id": "lab-read-back", "enable.auto.commit": False, "enable.partition.eof": True}
     )
-    read: list[tuple[int, bytes | None]] = []
+    read: list[ReadRecord] = []
     ended: set[int] = set()
     try:
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
@@ -46,7 +48,9 @@ def read_all(
             partition, error = message.partition(), message.error()
             assert partition is not None, "a consumer's message carries its partition"
             if error is None:
-                read.append((partition, message.value()))
+                offset = message.offset()
+                assert offset is not None, "a record carries its offset"
+                read.append(ReadRecord(partition, offset, message.value()))
                 last_news = time.monotonic()
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
                 ended.add(partition)

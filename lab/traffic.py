@@ -106,7 +106,7 @@ class Traffic:
             self._common,
             self.topic,
             self._partitions,
-            complete=lambda read: not self.ledger.missing(value for _, value in read),
+            complete=lambda read: not self.ledger.missing(record.value for record in read),
         )
         return self.ledger.report(read)
 

@@ -5,9 +5,17 @@ A record is known by its sequence number; its value is `RUN-SEQUENCE`, so record
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class ReadRecord(NamedTuple):
+    """A record as it was read back."""
+
+    partition: int
+    offset: int
+    value: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +28,8 @@ class TrafficReport:
     """Acknowledged records that were read back; equal to `acked` when nothing was lost."""
     lost: tuple[int, ...]
     """Sequence numbers acknowledged and not read back."""
-    duplicates: int
-    """Records read back more than once; none with an idempotent producer."""
+    twice: tuple[str, ...]
+    """Records that stand in the log more than once, with their places; none with an idempotent producer."""
     out_of_order: int
     """Records read back after one of a higher number from the same partition; none with an idempotent producer."""
     errors: tuple[str, ...]
@@ -33,6 +41,11 @@ class TrafficReport:
     """Longest time without any acknowledgement."""
     longest_partition_gap_ms: dict[int, float]
     """The same for each partition: a leader's failover is seen here, as records of other partitions are acknowledged meanwhile."""
+
+    @property
+    def duplicates(self) -> int:
+        """Number of records that stand in the log more than once."""
+        return len(self.twice)
 
     @property
     def ok(self) -> bool:
@@ -112,24 +125,31 @@ class Ledger:
         """Return the acknowledged records that are not among `values`."""
         return self._acked - {self._sequence(value) for value in values}
 
-    def report(self, read_back: Iterable[tuple[int, bytes | None]]) -> TrafficReport:
-        """Return what follows from (partition, value) pairs, in the order in which each partition was read."""
-        seen: Counter[int] = Counter()
+    def report(self, read_back: Iterable[ReadRecord]) -> TrafficReport:
+        """Return what follows from the records read, in the order in which each partition was read.
+
+        A record that was read twice from one place is one record: its reader had to begin anew.
+        """
+        seen: dict[int, set[tuple[int, int]]] = {}
         highest: dict[int, int] = {}
         out_of_order = 0
-        for partition, value in read_back:
+        for partition, offset, value in read_back:
             sequence = self._sequence(value)
             if sequence is None:
                 continue
-            out_of_order += sequence < highest.get(partition, -1) and not seen[sequence]
+            out_of_order += sequence < highest.get(partition, -1) and sequence not in seen
             highest[partition] = max(sequence, highest.get(partition, -1))
-            seen[sequence] += 1
+            seen.setdefault(sequence, set()).add((partition, offset))
         return TrafficReport(
             sent=self._sent,
             acked=len(self._acked),
             read_back=len(self._acked & seen.keys()),
             lost=tuple(sorted(self._acked - seen.keys())),
-            duplicates=sum(count - 1 for count in seen.values()),
+            twice=tuple(
+                f"record {sequence} at " + ", ".join(f"{partition}@{offset}" for partition, offset in sorted(places))
+                for sequence, places in sorted(seen.items())
+                if len(places) > 1
+            ),
             out_of_order=out_of_order,
             errors=tuple(self.errors),
             consumed=len(self._consumed),

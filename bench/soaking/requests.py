@@ -153,7 +153,8 @@ class Administrator:
                     errors: Sequence[object] = list(admin.alter_partition_reassignments(moves).values())
                 finally:
                     admin.close()
-            except NotControllerError:
+            except (NotControllerError, RuntimeError):
+                # The second: this client's own word for a controller that says twice that it is none.
                 time.sleep(PAUSE_S)
                 continue
             except ClientError:

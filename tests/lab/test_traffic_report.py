@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.traffic_report import Ledger
+from lab.traffic_report import Ledger, ReadRecord
 
 
 def ledger_with(*acknowledged: tuple[int, int, float]) -> Ledger:
@@ -14,9 +14,14 @@ def ledger_with(*acknowledged: tuple[int, int, float]) -> Ledger:
     return ledger
 
 
+def read(*records: tuple[int, bytes | None]) -> list[ReadRecord]:
+    """Records as (partition, value), each at a place of its own."""
+    return [ReadRecord(partition, offset, value) for offset, (partition, value) in enumerate(records)]
+
+
 def test_an_acknowledged_record_that_is_not_read_back_is_lost() -> None:
     """Invariant: nothing acknowledged is lost."""
-    report = ledger_with((0, 0, 0.0), (1, 1, 0.1), (2, 0, 0.2)).report([(0, b"r-0"), (1, b"r-1")])
+    report = ledger_with((0, 0, 0.0), (1, 1, 0.1), (2, 0, 0.2)).report(read((0, b"r-0"), (1, b"r-1")))
 
     assert (3, 2, (2,)) == (report.acked, report.read_back, report.lost)
     assert not report.ok
@@ -24,7 +29,7 @@ def test_an_acknowledged_record_that_is_not_read_back_is_lost() -> None:
 
 def test_records_that_were_not_acknowledged_may_be_read_or_not() -> None:
     """A producer that got no answer does not know, and neither does the witness."""
-    report = ledger_with((0, 0, 0.0)).report([(0, b"r-0"), (0, b"r-1")])
+    report = ledger_with((0, 0, 0.0)).report(read((0, b"r-0"), (0, b"r-1")))
 
     assert (1, 1, ()) == (report.acked, report.read_back, report.lost)
     assert report.ok
@@ -32,22 +37,31 @@ def test_records_that_were_not_acknowledged_may_be_read_or_not() -> None:
 
 def test_a_record_read_twice_is_a_duplicate_and_not_out_of_order() -> None:
     """What a producer without idempotence may leave after a retry."""
-    report = ledger_with((0, 0, 0.0), (1, 0, 0.1)).report([(0, b"r-0"), (0, b"r-1"), (0, b"r-0")])
+    report = ledger_with((0, 0, 0.0), (1, 0, 0.1)).report(read((0, b"r-0"), (0, b"r-1"), (0, b"r-0")))
 
     assert (1, 0) == (report.duplicates, report.out_of_order)
+    assert ("record 0 at 0@0, 0@2",) == report.twice
+
+
+def test_a_record_that_is_read_twice_from_one_place_is_one() -> None:
+    """A reader whose leader went may begin anew from where it was: nothing was written twice."""
+    again = [ReadRecord(0, 7, b"r-0"), ReadRecord(0, 8, b"r-1"), ReadRecord(0, 7, b"r-0")]
+    report = ledger_with((0, 0, 0.0), (1, 0, 0.1)).report(again)
+
+    assert (2, 0, 0) == (report.read_back, report.duplicates, report.out_of_order)
 
 
 def test_order_is_kept_within_a_partition_alone() -> None:
     """Kafka orders the records of a partition."""
     ledger = ledger_with((0, 0, 0.0), (1, 1, 0.1), (2, 0, 0.2), (4, 0, 0.3))
 
-    assert 0 == ledger.report([(1, b"r-1"), (0, b"r-0"), (0, b"r-2")]).out_of_order
-    assert 1 == ledger.report([(0, b"r-2"), (0, b"r-0"), (1, b"r-1"), (0, b"r-4")]).out_of_order
+    assert 0 == ledger.report(read((1, b"r-1"), (0, b"r-0"), (0, b"r-2"))).out_of_order
+    assert 1 == ledger.report(read((0, b"r-2"), (0, b"r-0"), (1, b"r-1"), (0, b"r-4"))).out_of_order
 
 
 def test_the_longest_gap_is_found_overall_and_in_each_partition() -> None:
     """One partition's failover is hidden by the acknowledgements of the others, so both are told."""
-    report = ledger_with((0, 0, 10.0), (1, 1, 10.5), (2, 0, 12.0), (3, 1, 13.0)).report([])
+    report = ledger_with((0, 0, 10.0), (1, 1, 10.5), (2, 0, 12.0), (3, 1, 13.0)).report(read())
 
     assert pytest.approx(1500) == report.longest_gap_ms
     assert {0: pytest.approx(2000), 1: pytest.approx(2500)} == report.longest_partition_gap_ms
@@ -55,7 +69,7 @@ def test_the_longest_gap_is_found_overall_and_in_each_partition() -> None:
 
 def test_records_of_others_on_the_same_topic_do_not_count() -> None:
     """Two loads may share a topic; other programs write what they want."""
-    report = ledger_with((0, 0, 0.0)).report([(0, b"r-0"), (0, b"other-0"), (0, None), (0, b"\xff"), (0, b"r")])
+    report = ledger_with((0, 0, 0.0)).report(read((0, b"r-0"), (0, b"other-0"), (0, None), (0, b"\xff"), (0, b"r")))
 
     assert (1, 0) == (report.read_back, report.duplicates)
 
@@ -65,12 +79,12 @@ def test_an_error_that_a_client_saw_is_not_ok() -> None:
     ledger = ledger_with((0, 0, 0.0))
     ledger.errors.append("partition 0: _MSG_TIMED_OUT: Local: Message timed out")
 
-    assert not ledger.report([(0, b"r-0")]).ok
+    assert not ledger.report(read((0, b"r-0"))).ok
 
 
 def test_the_summary_is_one_line_for_a_person() -> None:
     """Printed by the demo."""
-    report = ledger_with((0, 0, 0.0), (1, 0, 0.25)).report([(0, b"r-0"), (0, b"r-1")])
+    report = ledger_with((0, 0, 0.0), (1, 0, 0.25)).report(read((0, b"r-0"), (0, b"r-1")))
 
     assert (
         "2 sent, 2 acked, 2 read back, 0 lost, 0 duplicates, 0 client errors, longest gap 250 ms (one partition: 250 ms)"
