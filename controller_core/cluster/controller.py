@@ -16,6 +16,12 @@ from controller_core.cluster.failover import decide_activated, decide_brokers_re
 from controller_core.cluster.isr import decide_alter_partition
 from controller_core.cluster.leader_balance import decide_balance_leaders
 from controller_core.cluster.leader_elections import decide_elect_leaders
+from controller_core.cluster.legacy_requests import (
+    decide_election_requests_read,
+    decide_forget_election_requests,
+    decide_move_requests_read,
+    decide_review_move_requests,
+)
 from controller_core.cluster.notices import decide_isr_changes_read, decide_log_dirs_failed
 from controller_core.cluster.observed import decide_repair_assignments, decide_topics_read
 from controller_core.cluster.producer_ids import decide_allocate_producer_ids
@@ -34,6 +40,10 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.DeletionsRead: decide_deletions_read,
     events.IsrChangesRead: decide_isr_changes_read,
     events.LogDirsFailed: decide_log_dirs_failed,
+    events.MoveRequestsRead: decide_move_requests_read,
+    events.ReviewMoveRequests: decide_review_move_requests,
+    events.ElectionRequestsRead: decide_election_requests_read,
+    events.ForgetElectionRequests: decide_forget_election_requests,
     events.Heal: decide_heal,
     events.RepairAssignments: lambda cluster, _: decide_repair_assignments(cluster),
     events.AdvanceMoves: decide_advance_moves,

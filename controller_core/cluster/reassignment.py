@@ -27,7 +27,14 @@ from controller_core.model.changes import Announcement, MovesFinished, MovesStar
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.errors import Failure
-from controller_core.model.events import AdvanceDeletions, AdvanceMoves, AlterReassignments, Event, Heal
+from controller_core.model.events import (
+    AdvanceDeletions,
+    AdvanceMoves,
+    AlterReassignments,
+    Event,
+    Heal,
+    ReviewMoveRequests,
+)
 from controller_core.model.ids import NO_EPOCH, NO_LEADER, TopicPartition
 from controller_core.model.move import Move, Replicas, Stage, plan_move, without
 from kafka_wire.errors import ErrorCode
@@ -58,7 +65,9 @@ def decide_alter_reassignments(cluster: Cluster, event: AlterReassignments) -> D
     # A partition without a leader may have one now: a replica that lives is being added. And a move that is on its way
     # already may have been written before, and we did not hear of it then.
     topics = frozenset(partition.topic for partition, failure in results.items() if failure is None)
-    return Decision(changes, then=(Heal(topics), AdvanceMoves(topics)) if topics else (), reply=results)
+    # Of the moves that were asked for in ZooKeeper itself some may be overtaken: the latest request counts, as in Kafka.
+    later = (ReviewMoveRequests(),) if changes and cluster.move_requests else ()
+    return Decision(changes, then=(Heal(topics), AdvanceMoves(topics)) if topics else (), later=later, reply=results)
 
 
 def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) -> Move | Failure | None:
@@ -133,7 +142,9 @@ def decide_advance_moves(cluster: Cluster, event: AdvanceMoves) -> Decision[None
             told.append(raised_epoch(cluster, row))
     # Removed replicas may all be away; then the end can be written at once. A deletion may have waited for the end.
     then: list[Event] = [AdvanceMoves(event.topics)] if narrowed else []
-    later = [AdvanceDeletions()] if finished and cluster.deletions else []
+    later: list[Event] = [AdvanceDeletions()] if finished and cluster.deletions else []
+    if cluster.move_requests and (finished or (event.topics is None and _any_request_is_over(cluster))):
+        later.append(ReviewMoveRequests())
     return decision(
         *(MovesFinished(topic, replicas) for topic, replicas in finished.items()),
         partition_states(told, Announcement.LEADER_AND_ISR),
@@ -141,6 +152,10 @@ def decide_advance_moves(cluster: Cluster, event: AdvanceMoves) -> Decision[None
         then=then,
         later=later,
     )
+
+
+def _any_request_is_over(cluster: Cluster) -> bool:
+    return not all(cluster.runs_to(partition, target) for partition, target in cluster.move_requests.items())
 
 
 def _moves_of(cluster: Cluster, topics: frozenset[str] | None) -> list[tuple[int, Move]]:

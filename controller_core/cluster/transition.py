@@ -20,6 +20,8 @@ from controller_core.model.changes import (
     DeletionForgotten,
     DeletionQueued,
     DeletionStarted,
+    ElectionRequestsDone,
+    MoveRequestsLeft,
     MovesFinished,
     MovesStarted,
     NoticesHeeded,
@@ -197,6 +199,19 @@ def _(change: MovesFinished, cluster: Cluster) -> None:
             f"{change.topic}-{partition} ends elsewhere than its target"
         )
         _leave_behind(cluster, row, cluster.moves.pop(row).waiting)
+
+
+@_apply.register
+def _(change: MoveRequestsLeft, cluster: Cluster) -> None:
+    cluster.move_requests = dict(change.targets)
+    is_written = change.origin is Origin.REQUESTED
+    # With the last of them the list goes.
+    cluster.move_requests_version = change.version + is_written if change.targets else NO_EPOCH
+
+
+@_apply.register
+def _(_change: ElectionRequestsDone, _cluster: Cluster) -> None:
+    """Nothing of it is known in memory."""
 
 
 @_apply.register

@@ -14,6 +14,8 @@ from uuid import UUID
 
 from controller_core.model.broker import Broker
 from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model.errors import Failure
+from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Move, Replicas
 
 
@@ -166,6 +168,26 @@ class MovesFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveRequestsLeft:
+    """Of the moves that were asked for in ZooKeeper itself these run; the others are done, refused, or overtaken."""
+
+    targets: Mapping[TopicPartition, Replicas]
+    version: int
+    """Version of the list before this change; NO_EPOCH where there is none."""
+    origin: Origin
+    refused: Mapping[TopicPartition, Failure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionRequestsDone:
+    """The preferred leaders that were asked for in ZooKeeper itself were elected, but for those that failed."""
+
+    version: int
+    """Version of the list, which is to go."""
+    failed: Mapping[TopicPartition, Failure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class RemovalAnswered:
     """A broker dropped, or cannot drop, its replica of a partition that moved away. In memory only."""
 
@@ -253,6 +275,8 @@ Change = (
     | TopicObserved
     | MovesStarted
     | MovesFinished
+    | MoveRequestsLeft
+    | ElectionRequestsDone
     | RemovalAnswered
     | DeletionQueued
     | DeletionForgotten

@@ -14,7 +14,7 @@ import numpy as np
 from controller_core.model.broker import Broker
 from controller_core.model.columns import BoolArray, IntArray, PartitionColumns
 from controller_core.model.ids import NO_EPOCH, TopicPartition
-from controller_core.model.move import Move
+from controller_core.model.move import Move, Replicas
 
 
 @dataclass(slots=True)
@@ -65,6 +65,9 @@ class Cluster:
         self.moves: dict[int, Move] = {}
         self.left_behind: dict[int, set[int]] = {}
         """Row to the brokers that were away when the partition moved away from them, and may hold a replica and lead it."""
+        self.move_requests: dict[TopicPartition, Replicas] = {}
+        """Moves that were asked for in ZooKeeper itself and run, with their targets."""
+        self.move_requests_version = NO_EPOCH
         self.deletions: dict[str, Deletion] = {}
         self.unclean_topics: set[str] = set()
         self.producer_ids = ProducerIds()
@@ -119,6 +122,12 @@ class Cluster:
     def is_moving(self, topic: Topic) -> bool:
         """Whether a move of any of the topic's partitions runs."""
         return bool(self.moves) and any(row in self.moves for row in topic.rows.tolist())
+
+    def runs_to(self, name: TopicPartition, target: Replicas) -> bool:
+        """Whether a move of a partition to exactly this target runs."""
+        row = self.row_of(*name)
+        move = None if row is None else self.moves.get(row)
+        return move is not None and move.target == target
 
     def is_doomed(self, name: str) -> bool:
         """Whether a topic is out of service for good, since it is to be deleted: nothing is elected for it (C10).

@@ -84,6 +84,43 @@ class LogDirsFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveRequestsRead:
+    """Moves are wanted that somebody wrote down in ZooKeeper itself, as tools did before KIP-455."""
+
+    targets: Mapping[TopicPartition, Replicas]
+    version: int
+    """Of the list that they stand in; NO_EPOCH where there is none."""
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewMoveRequests:
+    """Take out of the list of moves what is done, refused, or overtaken by another request."""
+
+    found: MoveRequestsRead | None = None
+    """The list as it was read just now; None: as it is known."""
+    scope: Scope = field(default_factory=lambda: scope.topics([MOVE_REQUESTS]))
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionRequestsRead:
+    """Preferred leaders are wanted that somebody wrote down in ZooKeeper itself, as tools did before KIP-183."""
+
+    partitions: tuple[TopicPartition, ...]
+    version: int
+    """Of the list that they stand in."""
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetElectionRequests:
+    """Take away the list of elections, which were held as far as they could be."""
+
+    found: ElectionRequestsRead
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
 class Heal:
     """Mend partitions, of these topics or (None) of all, that have no live leader or dead brokers in the ISR."""
 
@@ -300,6 +337,8 @@ class AllocateProducerIds:
 
 PRODUCER_IDS = "/latest_producer_id_block"
 """The scope of producer ids: no topic can have this name."""
+MOVE_REQUESTS = "/admin/reassign_partitions"
+"""The scope of the list of moves that are asked for in ZooKeeper itself."""
 
 Event = (
     Activated
@@ -308,6 +347,10 @@ Event = (
     | DeletionsRead
     | IsrChangesRead
     | LogDirsFailed
+    | MoveRequestsRead
+    | ReviewMoveRequests
+    | ElectionRequestsRead
+    | ForgetElectionRequests
     | Heal
     | RepairAssignments
     | AdvanceMoves

@@ -5,6 +5,8 @@ does not write 100,000 lines before anything else happens.
 """
 
 import logging
+from collections.abc import Mapping
+from itertools import islice
 
 from controller_core.model.changes import (
     BrokersObserved,
@@ -12,6 +14,8 @@ from controller_core.model.changes import (
     DeletionBlocked,
     DeletionQueued,
     DeletionStarted,
+    ElectionRequestsDone,
+    MoveRequestsLeft,
     MovesFinished,
     MovesStarted,
     PartitionsAdded,
@@ -22,7 +26,8 @@ from controller_core.model.changes import (
 )
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import unpad
-from controller_core.model.ids import NO_LEADER
+from controller_core.model.errors import Failure
+from controller_core.model.ids import NO_LEADER, TopicPartition
 
 log = logging.getLogger("steward.state_change")
 
@@ -49,6 +54,10 @@ def log_change(cluster: Cluster, change: Change) -> None:
             log.info("moves started", extra={"topic": name, "partitions": len(moves)})
         case MovesFinished(topic=name, replicas=replicas):
             log.info("moves finished", extra={"topic": name, "partitions": len(replicas)})
+        case MoveRequestsLeft(refused=refused):
+            _log_failures("requested move refused", refused)
+        case ElectionRequestsDone(failed=failed):
+            _log_failures("requested preferred leader not elected", failed)
         case DeletionQueued(topics=names):
             log.info("deletion queued", extra={"topics": list(names)})
         case DeletionStarted(topic=name):
@@ -83,3 +92,12 @@ def _log_states(cluster: Cluster, change: PartitionStates) -> None:
     more = len(change.rows) - MAX_LINES_PER_CHANGE
     if more > 0:
         log.info("partitions, and more", extra={"more": more})
+
+
+def _log_failures(words: str, failures: Mapping[TopicPartition, Failure]) -> None:
+    for name, failure in islice(failures.items(), MAX_LINES_PER_CHANGE):
+        extra = {"topic": name.topic, "partition": name.partition, "why": failure.message, "error": failure.code.name}
+        log.warning(words, extra=extra)
+    more = len(failures) - MAX_LINES_PER_CHANGE
+    if more > 0:
+        log.warning("%s, and more", words, extra={"more": more})

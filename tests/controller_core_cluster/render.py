@@ -116,6 +116,13 @@ def _memory_line(change: changes.Change) -> str:
             return f"deletion of {topic} is blocked: {reason}"
         case changes.ReplicasDeleted(topic=topic, broker=broker, partitions=partitions):
             return f"broker {broker} has deleted {topic} {ids(partitions)}"
+        case changes.MoveRequestsLeft(targets=targets, origin=origin, refused=refused):
+            left = " ".join(f"{name(partition)}={ids(target)}" for partition, target in targets.items())
+            why = "".join(f"; {name(partition)} {failure}" for partition, failure in refused.items())
+            return f"{VERBS[origin]} requested moves {left or 'none'}{why}"
+        case changes.ElectionRequestsDone(failed=failed):
+            why = "".join(f"; {name(partition)} {failure}" for partition, failure in failed.items())
+            return f"remove requested elections{why}"
         case changes.TopicRemoved(topic=topic, origin=origin):
             return f"{'remove' if origin is changes.Origin.REQUESTED else 'gone:'} topic {topic}"
         case changes.NoticesHeeded(paths=paths):

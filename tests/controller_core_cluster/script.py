@@ -146,6 +146,10 @@ COMMANDS: Mapping[str, Callable[[Driver, list[str]], object]] = {
     "reassign": lambda driver, words: driver.reassign({words[0]: _ids(words[1])}),
     "cancel": lambda driver, words: driver.reassign({words[0]: None}),
     "elect": _elect,
+    "request-moves": lambda driver, words: driver.request_moves(
+        {partition: _ids(target) for partition, target in (word.split("=") for word in words)}
+    ),
+    "request-elections": lambda driver, words: driver.request_elections(*words),
     "balance": lambda driver, words: driver.submit(events.BalanceLeaders(int(words[0]))),
     "producer-ids": lambda driver, words: driver.submit(
         events.AllocateProducerIds(int(words[0]), driver.brokers[int(words[0])].epoch)

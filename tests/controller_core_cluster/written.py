@@ -18,6 +18,8 @@ from controller_core.model.changes import (
     Change,
     DeletionForgotten,
     DeletionQueued,
+    ElectionRequestsDone,
+    MoveRequestsLeft,
     MovesFinished,
     MovesStarted,
     Origin,
@@ -32,7 +34,7 @@ from controller_core.model.changes import (
 )
 from controller_core.model.cluster import Cluster, ProducerIds
 from controller_core.model.columns import pad, unpad
-from controller_core.model.events import TopicRecord
+from controller_core.model.events import ElectionRequestsRead, MoveRequestsRead, TopicRecord
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 
@@ -95,6 +97,8 @@ class Outcome:
                 return Outcome(None, is_unknown=True)
             case TopicRemoved(origin=Origin.REQUESTED):
                 return Outcome(None, is_unknown=True)
+            case MoveRequestsLeft(origin=Origin.REQUESTED) | ElectionRequestsDone():
+                return Outcome(None)
             case _:
                 return self  # In memory alone: there is nothing to be answered.
 
@@ -108,6 +112,8 @@ class Written:
         self.states: dict[TopicPartition, WrittenState] = {}
         self.deletions: list[str] = []
         self.producer_ids = ProducerIds()
+        self.move_requests: MoveRequestsRead | None = None
+        self.election_requests: ElectionRequestsRead | None = None
 
     def take_place(self, controller_id: int) -> Cluster:
         """Raise the controller epoch: from now on the earlier controllers' writes are refused."""
@@ -198,9 +204,23 @@ class Written:
                 if change.topic in self.topics:
                     self.remove(change.topic)
                 self.deletions = [name for name in self.deletions if name != change.topic]
+            case MoveRequestsLeft(origin=Origin.REQUESTED):
+                return self._leave_requests(change)
+            case ElectionRequestsDone():
+                if self.election_requests is None or self.election_requests.version != change.version:
+                    return Outcome(None)
+                self.election_requests = None
             case ProducerIdsAllocated():
                 assert self.producer_ids.version == cluster.producer_ids.version
                 self.producer_ids = ProducerIds(change.last, self.producer_ids.version + 1)
+        return Outcome(change)
+
+    def _leave_requests(self, change: MoveRequestsLeft) -> Outcome:
+        """Refused, nothing is said: the watch brings a look."""
+        if self.move_requests is None or self.move_requests.version != change.version:
+            return Outcome(None)
+        left = MoveRequestsRead(dict(change.targets), change.version + 1)
+        self.move_requests = left if left.targets else None
         return Outcome(change)
 
     def remove(self, name: str) -> None:

@@ -17,6 +17,8 @@ import numpy as np
 from controller_core.model.changes import (
     Change,
     DeletionQueued,
+    ElectionRequestsDone,
+    MoveRequestsLeft,
     MovesFinished,
     MovesStarted,
     Origin,
@@ -30,11 +32,13 @@ from controller_core.model.columns import unpad
 from controller_core.model.ids import NO_EPOCH, NOBODY
 from controller_core.model.move import Move, Replicas
 from kafka_zookeeper import paths
+from kafka_zookeeper.formats.admin import encode_reassignment
 from kafka_zookeeper.formats.configs import encode_config
+from kafka_zookeeper.formats.documents import TopicPartition as WrittenName
 from kafka_zookeeper.formats.partition_columns import encode_partition_states
 from kafka_zookeeper.formats.producer_ids import ProducerIdBlock, encode_producer_id_block
 from kafka_zookeeper.formats.topics import TopicAssignment, encode_topic
-from kafka_zookeeper.writes import ANY_VERSION, Create, Operation, SetData
+from kafka_zookeeper.writes import ANY_VERSION, Create, Delete, Operation, SetData
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,10 @@ def groups_of(cluster: Cluster, change: Change, present: AbstractSet[str]) -> li
         case DeletionQueued(origin=Origin.REQUESTED):
             queued = [paths.delete_topic(name) for name in change.topics]
             return [Group((Create(path, None),)) for path in queued if path not in present]
+        case MoveRequestsLeft(origin=Origin.REQUESTED):
+            return [Group((_move_requests(change),))]
+        case ElectionRequestsDone():
+            return [Group((Delete(paths.PREFERRED_REPLICA_ELECTION, change.version),))]
         case ProducerIdsAllocated():
             return [_producer_ids(cluster, change)]
         case _:
@@ -161,6 +169,13 @@ def parents_of(cluster: Cluster, change: Change) -> list[str]:
         return []
     first = change.rows[cluster.columns.partition_epoch[change.rows] == NO_EPOCH]
     return [paths.partitions(topic.name) for topic, _ in cluster.by_topic(first.tolist())]
+
+
+def _move_requests(change: MoveRequestsLeft) -> Operation:
+    if not change.targets:
+        return Delete(paths.REASSIGN_PARTITIONS, change.version)
+    targets = {WrittenName(*name): target for name, target in change.targets.items()}
+    return SetData(paths.REASSIGN_PARTITIONS, encode_reassignment(targets), change.version)
 
 
 def _producer_ids(cluster: Cluster, change: ProducerIdsAllocated) -> Group:

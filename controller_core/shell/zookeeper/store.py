@@ -15,6 +15,8 @@ import numpy as np
 from controller_core.model.changes import (
     Change,
     DeletionForgotten,
+    ElectionRequestsDone,
+    MoveRequestsLeft,
     NoticesHeeded,
     Origin,
     PartitionStates,
@@ -100,9 +102,17 @@ class Store:
                 done = await forget_deletions(self, change.names)
             case NoticesHeeded():
                 done = await remove_notices(self, change.paths)
+            case MoveRequestsLeft() | ElectionRequestsDone():
+                return await self._commit_list(cluster, change)
             case _:
                 return await self._commit_groups(cluster, change)
         return Outcome([change]) if done else Outcome(unknown=True)
+
+    async def _commit_list(self, cluster: Cluster, change: Change) -> Outcome:
+        """Write a list that others write as well. Refused or unknown, its watch brings a look, and all is decided on that."""
+        groups = groups_of(cluster, change, frozenset())
+        results = [await self.transact(group.operations) for group in groups]
+        return Outcome([change] if all(isinstance(result, Committed) for result in results) else [])
 
     async def _commit_groups(self, cluster: Cluster, change: Change) -> Outcome:
         outcome = Outcome()

@@ -1,4 +1,4 @@
-"""Watching brokers, topics, the queue of deletions and notices: each a level, read whole whenever it may have changed.
+"""Watching brokers, topics, deletions, notices and requests of old tools: each a level, read whole whenever it may change.
 
 A watch only says "look again". The look arms the watch with the read, so nothing falls between two watches; a connection
 that broke counts as a change. What is read is compared with what is known by the core, so a look too many changes nothing.
@@ -16,6 +16,7 @@ from controller_core.model.events import BrokersRead, DeletionsRead, Event, Topi
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.controller import Controller
 from controller_core.shell.zookeeper.armed import ArmedReads
+from controller_core.shell.zookeeper.legacy_requests import LegacyRequests
 from controller_core.shell.zookeeper.notices import Notices
 from controller_core.shell.zookeeper.reading import decode_brokers, read_topics
 from kafka_zookeeper import paths
@@ -39,12 +40,15 @@ class Watching:
     def start(self) -> None:
         """Look, and look again, until the tenure ends."""
         notices = Notices(self._controller.cluster, self._session)
+        requests = LegacyRequests(self._controller.cluster)
         looks = {
             "brokers": self._brokers,
             "topics": self._topics,
             "deletions": self._deletions,
             "ISR changes": notices.isr_changes,
             "failed log directories": notices.failed_log_dirs,
+            "requested moves": requests.moves,
+            "requested elections": requests.elections,
         }
         for name, look in looks.items():
             self._controller.spawn(self._follow(name, look), f"watch {name}")

@@ -125,13 +125,13 @@ async def test_what_changes_between_a_read_and_the_end_of_its_turn_is_seen(tenur
 
 
 async def test_watches_do_not_gather(tenure: Tenure) -> None:
-    """A limit on everything: one for each list of children and one for each broker that was ever seen, however long."""
+    """A limit on everything: one for each list and one for each broker that was ever seen, however long."""
     before = tenure.server.watches
     for port in range(50):
         tenure.register(1, port)
         await settled()
 
-    assert 5 + 3 == before == tenure.server.watches
+    assert 7 + 3 == before == tenure.server.watches
 
 
 async def test_a_look_that_leads_to_nothing_is_taken_again(
