@@ -138,7 +138,8 @@ class Controller:
         async with self.turns.take(Heal().scope):
             event = await read()
             if event is not None:
-                with self._metrics.event(event):
+                with self._metrics.event(event) as begins:
+                    begins()
                     await self._run(event)
 
     def post(self, event: Event) -> asyncio.Task[Any]:
@@ -154,8 +155,9 @@ class Controller:
 
     async def _take_turn(self, event: Event) -> Any:
         self._check()
-        with self._metrics.event(event):
+        with self._metrics.event(event) as begins:
             async with self.turns.take(event.scope):
+                begins()
                 return await self._run(event)
 
     async def tick(self) -> None:

@@ -1,14 +1,19 @@
 """What probes and Prometheus ask over HTTP: `/metrics`, `/healthz` (the loop turns), `/readyz` (this process can serve).
 
+`/state` tells what the controller knows and has under way (`inside`), to callers on this machine alone: it names topics, and
+whoever may scrape metrics need not know these.
+
 A standby is ready: it is doing its work, which is to wait. Whether it holds the cluster is a metric, not a reason to be taken
 out of service. Leaves out anything that a caller could change.
 """
 
 from collections.abc import Callable
+from ipaddress import ip_address
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from controller_core.shell.inside import Document
 from controller_core.shell.metrics import Metrics
 
 MAX_REQUEST_BYTES = 4096
@@ -18,17 +23,25 @@ MAX_REQUEST_BYTES = 4096
 class Probes:
     """A small HTTP server."""
 
-    def __init__(self, metrics: Metrics, before_scrape: Callable[[], None], ready: Callable[[], str | None]) -> None:
-        """`ready` returns why the process is not ready, or None."""
+    def __init__(
+        self,
+        metrics: Metrics,
+        before_scrape: Callable[[], None],
+        ready: Callable[[], str | None],
+        inside: Callable[[str | None], Document | None],
+    ) -> None:
+        """`ready` returns why the process is not ready, or None; `inside` tells its state, or that of the topic named."""
         self._metrics = metrics
         self._before_scrape = before_scrape
         self._ready = ready
+        self._inside = inside
         application = web.Application(client_max_size=MAX_REQUEST_BYTES)
         application.add_routes(
             [
                 web.get("/metrics", self._serve_metrics),
                 web.get("/healthz", self._serve_health),
                 web.get("/readyz", self._serve_readiness),
+                web.get("/state", self._serve_state),
             ]
         )
         self._runner = web.AppRunner(application, access_log=None)
@@ -52,3 +65,20 @@ class Probes:
     async def _serve_readiness(self, _: web.Request) -> web.Response:
         why = self._ready()
         return web.Response(text="ok\n") if why is None else web.Response(status=503, text=f"{why}\n")
+
+    async def _serve_state(self, request: web.Request) -> web.Response:
+        if not is_this_machine(request.remote):
+            return web.Response(status=403, text="the state is told to callers on this machine alone\n")
+        topic = request.query.get("topic")
+        document = self._inside(topic)
+        if document is None:
+            return web.Response(status=404, text=f"there is no topic {topic}, or another process holds the cluster\n")
+        return web.json_response(document)
+
+
+def is_this_machine(remote: str | None) -> bool:
+    """Whether an address is one of this machine's own."""
+    try:
+        return remote is not None and ip_address(remote).is_loopback
+    except ValueError:
+        return False

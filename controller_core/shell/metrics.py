@@ -4,11 +4,14 @@ As with Kafka, topics that are to be deleted are neither offline nor out of bala
 cluster counts nothing. Leaves out serving them over HTTP (http).
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
 
+from controller_core.model import events
 from controller_core.model.changes import Change, PartitionStates
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import Event
@@ -16,8 +19,36 @@ from controller_core.model.ids import NO_LEADER, NOBODY
 
 PREFIX = "kafka_controller_kafkacontroller"
 STATS_PREFIX = "kafka_controller_controllerstats"
+EVENTS_PREFIX = "kafka_controller_controllereventmanager"
+CHANNELS_PREFIX = "kafka_controller_controllerchannelmanager"
 EVENT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 """Buckets around the controller's own target: 50 ms from a broker's end to its successors' news."""
+
+
+CONTROLLER_STATES: Mapping[type[Event], str] = {
+    events.Activated: "controllerchange",
+    events.BrokersRead: "leaderelection",
+    events.Heal: "leaderelection",
+    events.TopicsRead: "topicchange",
+    events.CreateTopics: "topicchange",
+    events.CreatePartitions: "topicchange",
+    events.DeletionsRead: "topicdeletion",
+    events.DeleteTopics: "topicdeletion",
+    events.AdvanceDeletions: "topicdeletion",
+    events.StopReplicaAnswered: "topicdeletion",
+    events.AlterReassignments: "partitionreassignment",
+    events.AdvanceMoves: "partitionreassignment",
+    events.RepairAssignments: "partitionreassignment",
+    events.ElectLeaders: "manualleaderbalance",
+    events.BalanceLeaders: "autoleaderbalance",
+    events.AlterPartition: "isrchange",
+    events.IsrChangesRead: "isrchange",
+    events.LogDirsFailed: "logdirchange",
+    events.ControlledShutdown: "controlledshutdown",
+    events.ReplicasRefused: "leaderandisrresponsereceived",
+}
+"""Kafka's ControllerState by event, as in the names of its timers (LeaderElectionRateAndTimeMs and the others). What Kafka does
+not time, or times as Idle, is only among our own."""
 
 
 class Metrics:
@@ -35,10 +66,33 @@ class Metrics:
             "preferredreplicaimbalancecount", "Partitions that their preferred replica does not lead."
         )
         self.to_delete = self._gauge("topicstodeletecount", "Topics queued for deletion.")
+        self.topics_ineligible = self._gauge(
+            "topicsineligibletodeletecount", "Topics queued for deletion that cannot go on now."
+        )
+        self.replicas_to_delete = self._gauge("replicastodeletecount", "Replicas of topics queued for deletion.")
+        self.replicas_ineligible = self._gauge(
+            "replicasineligibletodeletecount", "Those of them whose broker is away, or could not delete."
+        )
         self.moves = self._gauge("reassigningpartitionscount", "Partitions with a running reassignment.")
         self.elections = Counter(f"{STATS_PREFIX}_leaderelections", "Leaders elected.", registry=self.registry)
         self.unclean_elections = Counter(
             f"{STATS_PREFIX}_uncleanleaderelections", "Leaders elected from outside the ISR.", registry=self.registry
+        )
+        self.state_ms = {
+            state: Summary(
+                f"{STATS_PREFIX}_{state}rateandtimems", "Milliseconds in this state.", registry=self.registry
+            )
+            for state in sorted(set(CONTROLLER_STATES.values()))
+        }
+        self.queue_ms = Summary(
+            f"{EVENTS_PREFIX}_eventqueuetimems", "Milliseconds that events waited.", registry=self.registry
+        )
+        self.queue_size = Gauge(f"{EVENTS_PREFIX}_eventqueuesize", "Events that wait.", registry=self.registry)
+        self.requests = Gauge(
+            f"{CHANNELS_PREFIX}_queuesize", "Requests that wait for a broker.", ["broker_id"], registry=self.registry
+        )
+        self.all_requests = Gauge(
+            f"{CHANNELS_PREFIX}_totalqueuesize", "Requests that wait for any broker.", registry=self.registry
         )
         self.event_seconds = Histogram(
             "steward_controller_event_seconds",
@@ -52,10 +106,22 @@ class Metrics:
         return Gauge(f"{PREFIX}_{name}", words, registry=self.registry)
 
     @contextmanager
-    def event(self, event: Event) -> Iterator[None]:
-        """Time an event."""
-        with self.event_seconds.labels(type(event).__name__).time():
-            yield
+    def event(self, event: Event) -> Iterator[Callable[[], None]]:
+        """Time an event from its arrival; what is given is to be called when its turn begins."""
+        arrived_s = begun_s = time.perf_counter()
+
+        def begins() -> None:
+            nonlocal begun_s
+            begun_s = time.perf_counter()
+            self.queue_ms.observe((begun_s - arrived_s) * 1000)
+
+        try:
+            yield begins
+        finally:
+            ended_s = time.perf_counter()
+            self.event_seconds.labels(type(event).__name__).observe(ended_s - arrived_s)
+            if (state := CONTROLLER_STATES.get(type(event))) is not None:
+                self.state_ms[state].observe((ended_s - begun_s) * 1000)
 
     def change(self, cluster: Cluster, change: Change) -> None:
         """Count a committed change, before it is applied."""
@@ -65,9 +131,19 @@ class Metrics:
             if change.unclean is not None:
                 self.unclean_elections.inc(int(change.unclean.sum()))
 
+    def look_at_queues(self, waiting_events: int, requests: Mapping[int, int]) -> None:
+        """Take in how many events wait, and how many requests for each broker."""
+        self.queue_size.set(waiting_events)
+        self.requests.clear()
+        for broker, count in requests.items():
+            self.requests.labels(str(broker)).set(count)
+        self.all_requests.set(sum(requests.values()))
+
     def look_at(self, cluster: Cluster | None) -> None:
         """Look at the whole cluster: a few passes over columns. None: another holds it, so that nothing is ours to count."""
         if cluster is None:
+            for gauge in (self.topics_ineligible, self.replicas_to_delete, self.replicas_ineligible):
+                gauge.set(0)
             for gauge in (self.epoch, self.brokers, self.topics, self.all_partitions, self.offline, self.imbalance):
                 gauge.set(0)
             self.to_delete.set(0)
@@ -83,5 +159,15 @@ class Metrics:
         self.all_partitions.set(len(rows))
         self.offline.set(int((~cluster.registered()[leader]).sum()))
         self.imbalance.set(int(((leader != preferred) & (preferred != NOBODY)).sum()))
-        self.to_delete.set(len(cluster.deletions))
+        self._look_at_deletions(cluster)
         self.moves.set(len(cluster.moves))
+
+    def _look_at_deletions(self, cluster: Cluster) -> None:
+        columns, registered = cluster.columns, cluster.registered()
+        rows = [cluster.topics[name].rows for name in cluster.deletions]
+        replicas = columns.replicas[np.concatenate(rows)] if rows else np.zeros((0, 1), dtype=np.int32)
+        refused = [len(cluster.topics[name].rows) for name, deletion in cluster.deletions.items() if deletion.refused]
+        self.to_delete.set(len(cluster.deletions))
+        self.topics_ineligible.set(sum(bool(deletion.blocked) for deletion in cluster.deletions.values()))
+        self.replicas_to_delete.set(int((replicas != NOBODY).sum()))
+        self.replicas_ineligible.set(int((~registered[replicas] & (replicas != NOBODY)).sum()) + sum(refused))

@@ -30,6 +30,7 @@ from controller_core.shell.front.endpoints import BrokerEndpoint
 from controller_core.shell.front.front import Front, open_front
 from controller_core.shell.http import Probes
 from controller_core.shell.identity import over_reserved_max, refuse_brokers_id
+from controller_core.shell.inside import Document, inside, standing_by, topic_inside
 from controller_core.shell.leader_balance import balance_leaders
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import broker_security
@@ -135,7 +136,7 @@ class ControllerProcess:
                 session = await self._connect_again(zookeeper)
 
     async def _listen(self, stack: AsyncExitStack) -> None:
-        probes = Probes(self.metrics, self._before_scrape, self._why_not_ready)
+        probes = Probes(self.metrics, self._before_scrape, self._why_not_ready, self._inside)
         stack.push_async_callback(probes.close)
         await probes.listen(self.settings.metrics_host, self.settings.metrics_port)
         for listener in self.settings.listeners:
@@ -318,7 +319,18 @@ class ControllerProcess:
             front.relay.broker_gone(broker.id)
 
     def _before_scrape(self) -> None:
-        self.metrics.look_at(None if self._active is None else self._active.cluster)
+        active = self._active
+        self.metrics.look_at(None if active is None else active.cluster)
+        self.metrics.look_at_queues(*((0, {}) if active is None else (active.turns.waiting, active.queued())))
+
+    def _inside(self, topic: str | None) -> Document | None:
+        """Tell what a person who looks inside is told."""
+        active = self._active
+        if topic is not None:
+            return None if active is None else topic_inside(active.cluster, topic)
+        if active is None:
+            return standing_by(self.settings.controller_id)
+        return inside(active.cluster, active.cluster_id, active.queued(), active.turns.waiting)
 
     def _why_not_ready(self) -> str | None:
         return None if self._connected else "no session with ZooKeeper"

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from controller_core.shell.http import Probes
+from controller_core.shell.http import Probes, is_this_machine
+from controller_core.shell.inside import Document
 from controller_core.shell.metrics import Metrics
 
 
@@ -16,10 +17,13 @@ class World:
         self.metrics = Metrics()
         self.why_not_ready: str | None = None
         self.scrapes = 0
-        self.probes = Probes(self.metrics, self._scrape, lambda: self.why_not_ready)
+        self.probes = Probes(self.metrics, self._scrape, lambda: self.why_not_ready, self._inside)
 
     def _scrape(self) -> None:
         self.scrapes += 1
+
+    def _inside(self, topic: str | None) -> Document | None:
+        return {None: {"active": True}, "orders": {"topic": "orders"}}.get(topic)
 
     @property
     def port(self) -> int:
@@ -62,6 +66,28 @@ async def test_metrics_are_looked_at_when_they_are_asked_for(world: World) -> No
 
     assert (200, "text/plain", 1) == (status, content_type, world.scrapes)
     assert "kafka_controller_kafkacontroller_activecontrollercount 0.0" in text
+
+
+async def test_the_state_is_told_as_json(world: World) -> None:
+    """All of it, or one topic's."""
+    assert (200, "application/json", '{"active": true}') == await world.ask("/state")
+    assert (200, "application/json", '{"topic": "orders"}') == await world.ask("/state?topic=orders")
+
+
+async def test_a_topic_that_is_not_there_is_not_found(world: World) -> None:
+    """A mistyped name, or a standby is asked."""
+    status, _, text = await world.ask("/state?topic=order")
+
+    assert (404, "there is no topic order, or another process holds the cluster\n") == (status, text)
+
+
+@pytest.mark.parametrize(
+    ("remote", "is_told"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("10.0.0.7", False), (None, False), ("unknown", False)],
+)
+def test_the_state_is_told_to_this_machine_alone(remote: str | None, is_told: bool) -> None:
+    """It names topics; whoever may scrape metrics need not know them."""
+    assert is_told is is_this_machine(remote)
 
 
 async def test_nothing_can_be_changed_here(world: World) -> None:

@@ -1,5 +1,7 @@
 """Metrics by the names of Kafka's own controller metrics: what each counts."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from prometheus_client import generate_latest
@@ -7,12 +9,20 @@ from prometheus_client import generate_latest
 from controller_core.cluster.states import NewState, partition_states
 from controller_core.cluster.transition import apply
 from controller_core.model.broker import Broker
-from controller_core.model.changes import Announcement, BrokersObserved, DeletionStarted, PartitionStates
+from controller_core.model.changes import (
+    Announcement,
+    BrokersObserved,
+    DeletionBlocked,
+    DeletionStarted,
+    PartitionStates,
+)
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import Heal
-from controller_core.shell.metrics import Metrics
+from controller_core.model.events import AllocateProducerIds, Event, Heal
+from controller_core.shell.metrics import CONTROLLER_STATES, Metrics
 from tests.controller_core_shell.zookeeper.vocabulary import read_change
 
+WITHOUT_STATE: frozenset[type[Event]] = frozenset()
+"""Events that Kafka does not time as a state of its own."""
 PREFIX = "kafka_controller_kafkacontroller"
 
 
@@ -123,12 +133,53 @@ def test_changes_without_states_count_nothing(metrics: Metrics, cluster: Cluster
 
 def test_events_are_timed_by_their_kind_also_when_they_fail(metrics: Metrics) -> None:
     """From an event's arrival to the end of its turn."""
-    with metrics.event(Heal()):
-        pass
+    with metrics.event(Heal()) as begins:
+        begins()
     with pytest.raises(ZeroDivisionError), metrics.event(Heal()):
         raise ZeroDivisionError
 
     assert 2 == metrics.registry.get_sample_value("steward_controller_event_seconds_count", {"event": "Heal"})
+
+
+def test_events_are_timed_in_kafkas_states_from_the_begin_of_their_turn(metrics: Metrics) -> None:
+    """ControllerState.rateAndTimeMetricName; the queue's time is another metric (EventQueueTimeMs)."""
+    with metrics.event(Heal()) as begins:
+        begins()
+
+    name = "kafka_controller_controllerstats_leaderelectionrateandtimems_count"
+    assert 1 == metrics.registry.get_sample_value(name)
+    queue = "kafka_controller_controllereventmanager_eventqueuetimems_count"
+    assert 1 == metrics.registry.get_sample_value(queue)
+
+
+def test_every_event_has_a_state_of_kafkas_or_is_known_to_have_none() -> None:
+    """An event that is added is thought of here."""
+    without = {AllocateProducerIds, *WITHOUT_STATE}
+    assert set(get_args(Event)) == set(CONTROLLER_STATES) | without
+
+
+def test_queues_are_counted_for_each_broker(metrics: Metrics) -> None:
+    """ControllerChannelManager: QueueSize by broker, TotalQueueSize; one that left is counted no more."""
+    metrics.look_at_queues(4, {1: 2, 2: 3})
+    metrics.look_at_queues(1, {2: 3})
+
+    prefix = "kafka_controller_controllerchannelmanager"
+    assert 1 == metrics.registry.get_sample_value("kafka_controller_controllereventmanager_eventqueuesize")
+    assert 3 == metrics.registry.get_sample_value(f"{prefix}_totalqueuesize")
+    assert 3 == metrics.registry.get_sample_value(f"{prefix}_queuesize", {"broker_id": "2"})
+    assert metrics.registry.get_sample_value(f"{prefix}_queuesize", {"broker_id": "1"}) is None
+
+
+def test_deletions_that_cannot_go_on_are_counted(metrics: Metrics, cluster: Cluster) -> None:
+    """TopicDeletionManager: ReplicasToDeleteCount, ReplicasIneligibleToDeleteCount, TopicsIneligibleToDeleteCount."""
+    apply(cluster, BrokersObserved((Broker(2, 102, ()),)))
+    apply(cluster, read_change(cluster, "queued orders"))
+    apply(cluster, DeletionBlocked("orders", "brokers [1] are away"))
+    metrics.look_at(cluster)
+
+    counted = ("topicstodeletecount", "topicsineligibletodeletecount", "replicastodeletecount")
+    assert [1, 1, 8] == [sample(metrics, name) for name in counted]
+    assert 4 == sample(metrics, "replicasineligibletodeletecount")
 
 
 def test_all_of_it_can_be_scraped(metrics: Metrics, cluster: Cluster) -> None:
