@@ -129,6 +129,7 @@ SERVED: dict[ApiKey, Versions] = {
     ApiKey.DESCRIBE_CONFIGS: Versions(0, 4),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Versions(0, 1),
     ApiKey.DESCRIBE_LOG_DIRS: Versions(0, 4),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Versions(0, 0),
     ApiKey.CONTROLLED_SHUTDOWN: Versions(0, 3),
     ApiKey.ALTER_PARTITION: Versions(0, 3),
     ApiKey.ALLOCATE_PRODUCER_IDS: Versions(0, 0),

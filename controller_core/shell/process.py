@@ -35,6 +35,7 @@ from controller_core.shell.leader_balance import balance_leaders
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import broker_security
 from controller_core.shell.security.listeners import demands_of
+from controller_core.shell.security.user_configs import UserConfigs
 from controller_core.shell.settings import ControllerSettings, Listener
 from controller_core.shell.zookeeper.presence import Place, Presence
 from controller_core.shell.zookeeper.store import Store
@@ -144,7 +145,7 @@ class ControllerProcess:
                 listener.name,
                 listener.host,
                 listener.port,
-                handlers(lambda: self._active, self.settled),
+                handlers(lambda: self._active, self.settled, user_configs=UserConfigs(lambda: self._session)),
                 partial(self.live_brokers, listener.name),
                 demands=self._demands[listener.security_protocol],
                 security=self._brokers,

@@ -1,0 +1,194 @@
+"""AlterUserScramCredentials: what ZkAdminManager refuses and writes (KIP-554)."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from controller_core.shell.admin import scram
+from controller_core.shell.admin.handlers import handlers
+from controller_core.shell.front.context import RelayInstead, RequestContext
+from controller_core.shell.security.user_configs import MAX_ATTEMPTS, UserConfigs
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
+from kafka_wire.sasl.scram_keys import (
+    SCRAM_SHA_256,
+    SCRAM_SHA_512,
+    decode_credential,
+    encode_credential,
+    make_credential,
+)
+from kafka_zookeeper.errors import ConnectionLostError
+from kafka_zookeeper.formats.configs import decode_config, encode_config
+from kafka_zookeeper.writes import Committed, Create, Refused, RefusedReason, SetData, Unknown
+
+CONTEXT = RequestContext("CLIENT", None, "127.0.0.1", 1, 0)
+KEY = ApiKey.ALTER_USER_SCRAM_CREDENTIALS
+KEPT = encode_credential(make_credential(SCRAM_SHA_256, b"salted", b"salt", 4096))
+
+
+class Session:
+    """ZooKeeper's part of it: one level of znodes, and answers in place of its own."""
+
+    def __init__(self, configs: dict[str, dict[str, str]] | None = None) -> None:
+        self.data = {f"/config/users/{name}": (encode_config(config), 0) for name, config in (configs or {}).items()}
+        self.answers: list[Any] = []
+        self.notices: list[bytes | None] = []
+        self.lost = False
+
+    async def get(self, path: str) -> Any:
+        """Read a znode."""
+        if self.lost:
+            raise ConnectionLostError("the connection is lost")
+        found = self.data.get(path)
+        return None if found is None else SimpleNamespace(data=found[0], version=found[1])
+
+    async def multi(self, operations: list[Any]) -> Any:
+        """Write a configuration and its notice."""
+        if self.answers:
+            return self.answers.pop(0)
+        write, notice = operations
+        data, version = self.data.get(write.path, (None, -1))
+        assert (Create if data is None else SetData) is type(write)
+        assert isinstance(write, Create) or write.version == version
+        self.data[write.path] = (write.data, version + 1)
+        assert ("/config/changes/config_change_", True) == (notice.path, notice.sequential)
+        self.notices.append(notice.data)
+        return Committed(())
+
+    def config(self, name: str) -> dict[str, str]:
+        """What a user has."""
+        path = f"/config/users/{name}"
+        return decode_config(path, self.data[path][0])
+
+
+def upsert(name: str = "alice", mechanism: int = 1, iterations: int = 4096, salt: bytes = b"salt") -> dict[str, Any]:
+    """Set one."""
+    return {
+        "name": name,
+        "mechanism": mechanism,
+        "iterations": iterations,
+        "salt": salt,
+        "salted_password": b"salted",
+    }
+
+
+def delete(name: str = "alice", mechanism: int = 1) -> dict[str, Any]:
+    """Remove one."""
+    return {"name": name, "mechanism": mechanism}
+
+
+async def ask(session: Session | None, *upserts: dict[str, Any], deletions: Any = (), active: object = "us") -> Any:
+    """Ask by way of the wire; gives error codes by user."""
+    configs = UserConfigs(lambda: session)  # type: ignore[arg-type,return-value]
+    table = handlers(lambda: active, user_configs=configs)  # type: ignore[arg-type,return-value]
+    request = codec.encode_request(KEY, 0, 1, None, {"upsertions": list(upserts), "deletions": list(deletions)})
+    body = await table[KEY](CONTEXT, codec.decode_request(request)[1])
+    _, answer = codec.decode_response(KEY, 0, codec.encode_response(KEY, 0, 1, body))
+    return {one["user"]: (ErrorCode(one["error_code"]), one["error_message"]) for one in answer["results"]}
+
+
+async def test_a_credential_is_written_beside_what_the_user_has() -> None:
+    """Quotas and the other mechanism's credential stay; every broker is told."""
+    session = Session({"CN%3Da": {"consumer_byte_rate": "7", "SCRAM-SHA-512": "other"}})
+
+    assert {"CN=a": (ErrorCode.NONE, None)} == await ask(session, upsert("CN=a"))
+    config = session.config("CN%3Da")
+    assert {"consumer_byte_rate": "7", "SCRAM-SHA-512": "other", "SCRAM-SHA-256": KEPT} == config
+    assert [b'{"version":2,"entity_path":"users/CN%3Da"}'] == session.notices
+
+
+async def test_a_new_user_is_made() -> None:
+    """Both mechanisms in one request are one write."""
+    session = Session()
+
+    assert {"bob": (ErrorCode.NONE, None)} == await ask(session, upsert("bob"), upsert("bob", 2, 8192))
+    config = session.config("bob")
+    assert {SCRAM_SHA_256.name, SCRAM_SHA_512.name} == set(config)
+    assert 8192 == decode_credential(config[SCRAM_SHA_512.name]).iterations
+    assert 1 == len(session.notices)
+
+
+async def test_a_credential_is_removed() -> None:
+    """And nothing else."""
+    session = Session({"alice": {"SCRAM-SHA-256": KEPT, "SCRAM-SHA-512": "other"}})
+
+    assert {"alice": (ErrorCode.NONE, None)} == await ask(session, deletions=[delete()])
+    assert {"SCRAM-SHA-512": "other"} == session.config("alice")
+
+
+@pytest.mark.parametrize(
+    ("upserts", "deletions", "expected"),
+    [
+        ([upsert("")], [], scram.NO_NAME),
+        ([], [delete("")], scram.NO_NAME),
+        ([upsert(mechanism=0)], [], scram.UNKNOWN_MECHANISM),
+        ([], [delete(mechanism=3)], scram.UNKNOWN_MECHANISM),
+        ([upsert(iterations=4095)], [], scram.TOO_FEW),
+        ([upsert(iterations=16385)], [], scram.TOO_MANY),
+        ([upsert(salt=b"s" * 1025)], [], scram.TOO_LONG_A_SALT),
+        ([upsert(), upsert()], [], scram.TWICE),
+        ([upsert()], [delete()], scram.TWICE),
+        ([], [delete(mechanism=2)], scram.NOT_THERE),
+        ([], [delete("nobody")], scram.NOT_THERE),
+        ([upsert()], [delete(mechanism=2)], scram.NOT_THERE),
+    ],
+)
+async def test_what_cannot_be_is_refused_for_its_user_alone(upserts: Any, deletions: Any, expected: Any) -> None:
+    """A user of whom one alteration is refused is not altered; another one is."""
+    session = Session({"alice": {"SCRAM-SHA-256": KEPT}})
+    answers = await ask(session, *upserts, upsert("other"), deletions=deletions)
+    (user,) = {each["name"] for each in [*upserts, *deletions]}
+
+    assert {user: (expected.code, expected.message), "other": (ErrorCode.NONE, None)} == answers
+    assert {"SCRAM-SHA-256": KEPT} == session.config("alice")
+    assert 1 == len(session.notices)
+
+
+async def test_only_the_controller_alters_credentials() -> None:
+    """Every user named once, in order."""
+    answers = await ask(Session(), upsert("b"), deletions=[delete("a"), delete("b", 2)], active=None)
+
+    assert ["a", "b"] == list(answers)
+    assert {ErrorCode.NOT_CONTROLLER} == {code for code, _ in answers.values()}
+
+
+async def test_a_change_that_came_between_is_kept() -> None:
+    """It is made again on what is there then; and not for ever."""
+    session = Session()
+    session.answers = [Refused(0, RefusedReason.NODE_EXISTS), Refused(0, RefusedReason.BAD_VERSION)]
+    assert {"alice": (ErrorCode.NONE, None)} == await ask(session, upsert())
+
+    session.answers = [Refused(0, RefusedReason.BAD_VERSION)] * MAX_ATTEMPTS
+    answers = await ask(session, upsert())
+    assert ErrorCode.REQUEST_TIMED_OUT == answers["alice"][0]
+
+
+@pytest.mark.parametrize("how", ["no session", "lost", "unknown", "no parent", "garbage"])
+async def test_what_zookeeper_does_not_do_is_told(how: str) -> None:
+    """Done or not: the client may ask again."""
+    session: Session | None = Session()
+    assert session is not None
+    expected = ErrorCode.REQUEST_TIMED_OUT
+    match how:
+        case "no session":
+            session = None
+        case "lost":
+            session.lost = True
+        case "unknown":
+            session.answers = [Unknown("the connection is lost")]
+        case "no parent":
+            session.answers = [Refused(0, RefusedReason.NO_NODE)]
+            expected = ErrorCode.UNKNOWN_SERVER_ERROR
+        case _:
+            session.data["/config/users/alice"] = (b'{"config":{"a":1}}', 3)
+            expected = ErrorCode.UNKNOWN_SERVER_ERROR
+
+    assert {"alice": expected} == {user: code for user, (code, _) in (await ask(session, upsert())).items()}
+
+
+async def test_with_nowhere_to_write_a_broker_is_asked() -> None:
+    """The request is passed on."""
+    with pytest.raises(RelayInstead):
+        await handlers(lambda: None)[KEY](CONTEXT, {"upsertions": [], "deletions": []})
