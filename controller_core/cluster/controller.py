@@ -24,6 +24,7 @@ from controller_core.cluster.legacy_requests import (
 )
 from controller_core.cluster.notices import decide_isr_changes_read, decide_log_dirs_failed
 from controller_core.cluster.observed import decide_repair_assignments, decide_topics_read
+from controller_core.cluster.offline_replicas import decide_replicas_answered
 from controller_core.cluster.producer_ids import decide_allocate_producer_ids
 from controller_core.cluster.reassignment import decide_advance_moves, decide_alter_reassignments
 from controller_core.cluster.refused_replicas import decide_replicas_refused
@@ -49,6 +50,7 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.AdvanceMoves: decide_advance_moves,
     events.AdvanceDeletions: decide_advance_deletions,
     events.StopReplicaAnswered: decide_stop_replica_answered,
+    events.ReplicasAnswered: decide_replicas_answered,
     events.ReplicasRefused: decide_replicas_refused,
     events.CreateTopics: decide_create_topics,
     events.DeleteTopics: decide_delete_topics,

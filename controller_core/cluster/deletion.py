@@ -4,8 +4,9 @@ Goals: a topic's znode goes only after every replica's broker answered that its 
 deletion that cannot go on is kept and goes on later; a controller that takes over starts it again from the queue.
 
     queued    the name is under /admin/delete_topics: nothing is elected, moved or added for the topic any more.
-    blocked   a replica's broker is away: looked at again when brokers change. A move of the topic runs: it is in service until
-              that has ended. A broker refused: tried again when brokers change, and whenever someone asks for that.
+    blocked   a replica's broker is away, or its log directory failed: looked at again when brokers change.
+              A move of the topic runs: it is in service until that has ended.
+              A broker refused: tried again when brokers change, and whenever someone asks for that.
     started   everybody is told that there is no such topic (leader -2); every replica is told to stop, then to delete.
     removed   all answered: the topic's znodes go, the name in the queue last.
 
@@ -105,6 +106,8 @@ def _why_blocked(cluster: Cluster, topic: Topic) -> str:
     hosts = set(unpad(np.unique(cluster.columns.replicas[topic.rows]))) - {cluster.controller_id}
     if away := sorted(hosts - set(cluster.brokers)):
         return f"brokers {away} are away"
+    if lost := sorted({broker for row in topic.rows.tolist() for broker in cluster.offline_at(row)}):
+        return f"brokers {lost} have replicas in failed log directories"
     return ""
 
 

@@ -13,6 +13,8 @@ not written is gone), is first taken out: `Heal` then elects without it. Only af
 
 It is the same look for a dead broker, a new one, a take-over and a retry after a refused write, so it cannot miss one.
 
+A replica whose log directory failed counts like one of a dead broker (offline_replicas).
+
 Leaves out brokers that say good-bye (shutdown), and preferred leaders.
 """
 
@@ -20,7 +22,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from controller_core.cluster import election
+from controller_core.cluster.election import Election
 from controller_core.cluster.election_columns import Elections, elect_new, elect_offline
+from controller_core.cluster.offline_replicas import elect_apart, led_offline, offline_among
 from controller_core.cluster.propagation import delete_forgotten_replicas, full_metadata, lead_or_follow
 from controller_core.model.changes import (
     Announcement,
@@ -94,9 +99,12 @@ def hosted_by(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
 def decide_heal(cluster: Cluster, event: Heal) -> Decision[None]:
     """Mend what the present state allows; see the module's table."""
     columns, live, registered = cluster.columns, cluster.live(), cluster.registered()
+    leaderless = columns.without_live_leader(registered)
+    if lost := led_offline(cluster):
+        leaderless = np.union1d(leaderless, np.array(lost, dtype=np.int32))
     return decision(
         _first_leaders(cluster, _within(cluster, columns.new(), event), live),
-        _next_leaders(cluster, _within(cluster, columns.without_live_leader(registered), event), live),
+        _next_leaders(cluster, _within(cluster, leaderless, event), live),
         _shrink(cluster, _within(cluster, columns.used(), event), registered),
     )
 
@@ -120,6 +128,14 @@ def _next_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> Partitio
     columns = cluster.columns
     unclean = np.array([cluster.topic_at(row).name in cluster.unclean_topics for row in rows], dtype=np.bool_)
     elections = elect_offline(columns.replicas[rows], columns.isr[rows], live, unclean)
+    live_ids = set(cluster.live_ids())
+
+    def elect(place: int, row: int) -> Election:
+        online = live_ids - cluster.offline_at(row)
+        allowed = bool(unclean[place])
+        return election.elect_offline(columns.replicas_of(row), columns.isr_of(row), online, unclean_allowed=allowed)
+
+    elections = elect_apart(cluster, rows, elections, elect)
     # Where nobody can lead, the dead leader's name is taken off once; after that there is nothing to write.
     written = elections.elected | (columns.leader[rows] != NO_LEADER)
     return _states(rows, elections, columns.leader_epoch[rows] + 1, written)
@@ -128,17 +144,15 @@ def _next_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> Partitio
 def _shrink(cluster: Cluster, rows: IntArray, registered: BoolArray) -> PartitionStates | None:
     """Take dead brokers out of the ISRs of partitions that have a live leader."""
     columns = cluster.columns
-    leading = registered[columns.leader[rows]]
-    isr = columns.isr[rows]
-    dead = any_of(~registered[isr] & (isr != NOBODY))
-    rows = rows[leading & dead]
+    leader, isr = columns.leader[rows], columns.isr[rows]
+    leading = registered[leader] & ~offline_among(cluster, rows, leader)
+    kept = registered[isr] & ~offline_among(cluster, rows, isr)
+    shrinking = leading & any_of(~kept & (isr != NOBODY))
+    rows, isr, kept = rows[shrinking], isr[shrinking], kept[shrinking]
     if not len(rows):
         return None
-    isr = columns.isr[rows]
     epochs = columns.leader_epoch[rows] + 1
-    return PartitionStates(
-        rows, columns.leader[rows], epochs, keep_ids(isr, registered[isr]), Announcement.LEADER_AND_ISR
-    )
+    return PartitionStates(rows, columns.leader[rows], epochs, keep_ids(isr, kept), Announcement.LEADER_AND_ISR)
 
 
 def _states(rows: IntArray, elections: Elections, epochs: IntArray, written: BoolArray) -> PartitionStates | None:

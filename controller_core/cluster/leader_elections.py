@@ -53,7 +53,7 @@ def decide_elect_leaders(cluster: Cluster, event: ElectLeaders) -> Decision[dict
         if _was_elected(cluster, row, event.elected.get(partition)):
             results[partition] = None
             continue
-        election = _elect(cluster, row, live, unclean=event.unclean)
+        election = _elect(cluster, row, live - cluster.offline_at(row), unclean=event.unclean)
         if election.elected:
             epochs[partition] = int(cluster.columns.leader_epoch[row]) + 1
             states.append(NewState(row, election.leader, epochs[partition], election.isr, unclean=election.unclean))

@@ -173,8 +173,9 @@ def _narrow(cluster: Cluster, row: int, move: Move) -> NewState | None:
     if not in_sync:
         return None
     leader = int(cluster.columns.leader[row])
-    if leader not in target_isr or leader not in cluster.live_ids():
-        leader = elect_reassigned(move.target, target_isr, frozenset(cluster.live_ids())).leader
+    online = set(cluster.live_ids()) - cluster.offline_at(row)
+    if leader not in target_isr or leader not in online:
+        leader = elect_reassigned(move.target, target_isr, online).leader
         if leader == NO_LEADER:
             return None
     return NewState(row, leader, int(cluster.columns.leader_epoch[row]) + 1, target_isr, replicas=move.target)

@@ -8,7 +8,12 @@ Leaves out its registration: that goes when the process does.
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from controller_core.cluster import election
+from controller_core.cluster.election import Election
 from controller_core.cluster.election_columns import elect_shutdown
+from controller_core.cluster.offline_replicas import elect_apart
 from controller_core.model.changes import Announcement, PartitionStates, ShutdownBegun
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray, keep_ids
@@ -60,6 +65,13 @@ def _hand_over(cluster: Cluster, rows: IntArray, leaving: BoolArray) -> tuple[Pa
     """Elect new leaders; also returns the rows for which there is none."""
     columns = cluster.columns
     elections = elect_shutdown(columns.replicas[rows], columns.isr[rows], cluster.registered(), leaving)
+    registered, shutting_down = set(cluster.brokers), set(np.flatnonzero(leaving).tolist())
+
+    def elect(_place: int, row: int) -> Election:
+        online = registered - cluster.offline_at(row)
+        return election.elect_shutdown(columns.replicas_of(row), columns.isr_of(row), online, shutting_down)
+
+    elections = elect_apart(cluster, rows, elections, elect)
     won = elections.elected
     if not won.any():
         return None, rows

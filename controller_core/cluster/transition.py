@@ -32,6 +32,7 @@ from controller_core.model.changes import (
     ProducerIdsObserved,
     RemovalAnswered,
     ReplicasDeleted,
+    ReplicasObserved,
     ShutdownBegun,
     StatesObserved,
     TopicAdded,
@@ -68,6 +69,11 @@ def _(change: BrokersObserved, cluster: Cluster) -> None:
         for broker_id in cluster.shutting_down
         if broker_id in cluster.brokers and cluster.brokers[broker_id].epoch == before[broker_id].epoch
     }
+    # Its log directories may be whole again; if not, its answers will say so.
+    for broker_id in {broker for brokers in cluster.offline_replicas.values() for broker in brokers}:
+        if broker_id not in cluster.brokers or cluster.brokers[broker_id].epoch != before[broker_id].epoch:
+            for row in list(cluster.offline_replicas):
+                _count_as_online(cluster, row, broker_id)
 
 
 @_apply.register
@@ -141,6 +147,17 @@ def _(change: StatesObserved, cluster: Cluster) -> None:
 
 
 @_apply.register
+def _(change: ReplicasObserved, cluster: Cluster) -> None:
+    for name in change.offline:
+        row = cluster.row_of(*name)
+        assert row is not None, f"{name} is offline and is not there"
+        cluster.offline_replicas.setdefault(row, set()).add(change.broker)
+    for name in change.online:
+        if (row := cluster.row_of(*name)) is not None:
+            _count_as_online(cluster, row, change.broker)
+
+
+@_apply.register
 def _(change: NoticesHeeded, cluster: Cluster) -> None:
     """Nothing is known of notices: what they said came in by other changes."""
 
@@ -199,6 +216,8 @@ def _(change: MovesFinished, cluster: Cluster) -> None:
             f"{change.topic}-{partition} ends elsewhere than its target"
         )
         _leave_behind(cluster, row, cluster.moves.pop(row).waiting)
+        for broker in set(cluster.offline_at(row)) - set(replicas):
+            _count_as_online(cluster, row, broker)
 
 
 @_apply.register
@@ -273,6 +292,14 @@ def _(change: ProducerIdsAllocated, cluster: Cluster) -> None:
 def _(change: ProducerIdsObserved, cluster: Cluster) -> None:
     cluster.producer_ids.block_end = change.block_end
     cluster.producer_ids.version = change.version
+
+
+def _count_as_online(cluster: Cluster, row: int, broker: int) -> None:
+    """Forget that a replica was in a failed log directory."""
+    if row in cluster.offline_replicas:
+        cluster.offline_replicas[row].discard(broker)
+        if not cluster.offline_replicas[row]:
+            del cluster.offline_replicas[row]
 
 
 def _leave_behind(cluster: Cluster, row: int, brokers: Replicas) -> None:

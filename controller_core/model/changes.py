@@ -132,6 +132,15 @@ class StatesObserved:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicasObserved:
+    """Replicas of a live broker went offline, since their log directory failed, or are online again. In memory only."""
+
+    broker: int
+    offline: tuple[TopicPartition, ...]
+    online: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NoticesHeeded:
     """What brokers told by znodes of their own is done, or cannot be read: these znodes are removed."""
 
@@ -271,6 +280,7 @@ Change = (
     | PartitionsAdded
     | PartitionStates
     | StatesObserved
+    | ReplicasObserved
     | NoticesHeeded
     | TopicObserved
     | MovesStarted

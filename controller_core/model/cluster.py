@@ -6,6 +6,7 @@ Leaves out what a change means (transition) and what follows from it (the decidi
 """
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -65,6 +66,8 @@ class Cluster:
         self.moves: dict[int, Move] = {}
         self.left_behind: dict[int, set[int]] = {}
         """Row to the brokers that were away when the partition moved away from them, and may hold a replica and lead it."""
+        self.offline_replicas: dict[int, set[int]] = {}
+        """Row to the live brokers whose replica is in a failed log directory; rows without any are not in it."""
         self.move_requests: dict[TopicPartition, Replicas] = {}
         """Moves that were asked for in ZooKeeper itself and run, with their targets."""
         self.move_requests_version = NO_EPOCH
@@ -86,6 +89,10 @@ class Cluster:
     def live_ids(self) -> tuple[int, ...]:
         """Ids of the live brokers, ascending."""
         return tuple(sorted(set(self.brokers) - self.shutting_down))
+
+    def offline_at(self, row: int) -> AbstractSet[int]:
+        """Brokers that live, and whose replica of this row does not: its log directory failed."""
+        return self.offline_replicas.get(row, frozenset())
 
     def row_of(self, name: str, partition: int) -> int | None:
         """Find a partition's row by name; None where there is no such partition."""
@@ -164,6 +171,7 @@ class Cluster:
         for row in topic.rows.tolist():
             self.moves.pop(row, None)
             self.left_behind.pop(row, None)
+            self.offline_replicas.pop(row, None)
         self.columns.remove(topic.rows)
         self._by_index[topic.index] = None
         self._free_indices.append(topic.index)

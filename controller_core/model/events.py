@@ -173,6 +173,22 @@ class StopReplicaAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicasAnswered:
+    """A broker answered a LeaderAndIsr, and some of its replicas are or were in a failed log directory (KIP-112)."""
+
+    broker: int
+    broker_epoch: int
+    """Of the life that answered: another one knows nothing of it."""
+    offline: tuple[TopicPartition, ...]
+    online: tuple[TopicPartition, ...]
+
+    @property
+    def scope(self) -> Scope:
+        """The topics named."""
+        return scope.topics(partition.topic for partition in (*self.offline, *self.online))
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicasRefused:
     """A broker refused a LeaderAndIsr as a whole: it may have taken none of it, some of it, or half of a partition."""
 
@@ -356,6 +372,7 @@ Event = (
     | AdvanceMoves
     | AdvanceDeletions
     | StopReplicaAnswered
+    | ReplicasAnswered
     | ReplicasRefused
     | CreateTopics
     | DeleteTopics

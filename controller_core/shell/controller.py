@@ -20,7 +20,15 @@ from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved, Change, TopicRemoved
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
-from controller_core.model.events import AdvanceDeletions, AdvanceMoves, Event, Heal, StopReplicaAnswered, TopicsRead
+from controller_core.model.events import (
+    AdvanceDeletions,
+    AdvanceMoves,
+    Event,
+    Heal,
+    ReplicasAnswered,
+    StopReplicaAnswered,
+    TopicsRead,
+)
 from controller_core.shell.active import Defaults, OverloadedError, TenureLostError
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.refusals import Retry
@@ -77,7 +85,7 @@ class Controller:
         self._channels = Channels(
             cluster,
             own,
-            stopped=self._on_stopped,
+            answered=self._on_answered,
             refused=self._on_refused,
             deposed=lambda: self.end("a broker knows a newer controller"),
             security=security,
@@ -289,7 +297,7 @@ class Controller:
             await self._follow_up(TopicsRead(found.strangers, ()))
         return outcome.unknown or bool(found.changes or found.strangers)
 
-    def _on_stopped(self, event: StopReplicaAnswered) -> None:
+    def _on_answered(self, event: StopReplicaAnswered | ReplicasAnswered) -> None:
         self.post(event)
 
     def _on_refused(self, retry: Retry) -> None:

@@ -5,7 +5,7 @@ does not write 100,000 lines before anything else happens.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from controller_core.model.changes import (
@@ -20,6 +20,7 @@ from controller_core.model.changes import (
     MovesStarted,
     PartitionsAdded,
     PartitionStates,
+    ReplicasObserved,
     ShutdownBegun,
     TopicAdded,
     TopicRemoved,
@@ -46,6 +47,12 @@ def log_change(cluster: Cluster, change: Change) -> None:
                 log.info("brokers", extra={"came": sorted(now - before), "left": sorted(before - now)})
         case ShutdownBegun(broker=broker):
             log.info("broker is shutting down", extra={"broker": broker})
+        case ReplicasObserved(broker=broker, offline=offline, online=online):
+            log.log(
+                logging.WARNING if offline else logging.INFO,
+                "replicas in failed log directories",
+                extra={"broker": broker, "offline": _named(offline), "online_again": _named(online)},
+            )
         case TopicAdded(name=name, origin=origin):
             log.info("topic", extra={"topic": name, "origin": origin.value, "partitions": len(change.partitions)})
         case PartitionsAdded(topic=name):
@@ -68,6 +75,13 @@ def log_change(cluster: Cluster, change: Change) -> None:
             log.info("topic removed", extra={"topic": name})
         case _:
             pass
+
+
+def _named(partitions: Sequence[TopicPartition]) -> list[str]:
+    """Name partitions, the first of many."""
+    named = [f"{name.topic}-{name.partition}" for name in partitions[:MAX_LINES_PER_CHANGE]]
+    more = len(partitions) - len(named)
+    return [*named, f"and {more} more"] if more else named
 
 
 def _log_states(cluster: Cluster, change: PartitionStates) -> None:

@@ -41,7 +41,7 @@ class Actors(RuleBasedStateMachine):
             self.driver.deliver()
             self.driver.answer()
             self.look()
-            waiting = [*self.driver.answers, *self.driver.refused]
+            waiting = [*self.driver.answers, *self.driver.refused, *self.driver.replica_answers]
             if not self.grow_isrs() and not waiting and not any(self.driver.queues.values()):
                 break
         self.driver.check()

@@ -13,7 +13,7 @@ from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, NO_LEADER, 
 from controller_core.model.move import Stage
 from tests.controller_core_cluster.driver import CONTROLLER, Driver
 from tests.controller_core_cluster.fake_broker import FakeBroker
-from tests.controller_core_cluster.messages import Addressed, LeaderAndIsr, StopReplica
+from tests.controller_core_cluster.messages import Addressed, LeaderAndIsr, Message, StopReplica
 from tests.controller_core_cluster.written import WrittenState
 
 
@@ -83,10 +83,11 @@ class CheckedDriver(Driver):
         assert leader != NO_LEADER or isr == isr_before, f"{name} has no leader, and its ISR changes to {isr}"
         if leader not in {NO_LEADER, leader_before}:
             assert leader in live, f"C8: {name} is led by {leader}, which is not live"
+            assert leader not in cluster.offline_at(row), f"C8: {name} is led by {leader}, whose log directory failed"
         is_unclean = change.unclean is not None and bool(change.unclean[place])
         if is_unclean:
             assert name.topic in cluster.unclean_topics or self.unclean_asked, f"C7: {name} does not allow it"
-            assert not isr_before & live, f"C7: {name} has live members of its ISR"
+            assert not isr_before & (live - cluster.offline_at(row)), f"C7: {name} has live members of its ISR"
             self.lossy.add(name)
         else:
             assert is_first or leader == NO_LEADER or leader in isr_before, (
@@ -134,6 +135,13 @@ class CheckedDriver(Driver):
                         assert not set(brokers).intersection(state.isr), f"C9: {name} is deleted where it is in sync"
         super().note_message(addressed)
 
+    def _deliver_one(self, broker: FakeBroker, message: Message) -> None:
+        """A log in a failed directory cannot be deleted: a move goes on without, a deletion waits for it."""
+        if isinstance(message, StopReplica) and message.delete:
+            lost = {name for name, epoch in message.partitions.items() if epoch != EPOCH_DURING_DELETE}
+            self.excused |= {(broker.id, name) for name in lost & broker.offline}
+        super()._deliver_one(broker, message)
+
     def check(self) -> None:
         """Check all that is written, and what brokers know if they have heard everything."""
         for name, state in self.written.states.items():
@@ -144,6 +152,7 @@ class CheckedDriver(Driver):
                 assert len(set(replicas)) == len(replicas), f"C3: {topic}-{partition} has a replica twice"
         if not any(self.queues.values()) and not self.refused:
             self._check_knowledge()
+            self._check_offline()
 
     def _check_state(self, name: TopicPartition, state: WrittenState) -> None:
         isr, replicas = set(state.isr), set(self.written.topics[name.topic].replicas[name.partition])
@@ -182,7 +191,7 @@ class CheckedDriver(Driver):
             self._check_logs(broker)
             for row in rows:
                 name, replicas = cluster.name_of(row), cluster.columns.replicas_of(row)
-                if broker_id in replicas and name in known:
+                if broker_id in replicas and name in known and name not in broker.offline:
                     told = broker.states[name]
                     assert known[name] == (told.leader, told.leader_epoch), (
                         f"C12: {broker_id} leads or follows {name} wrongly"
@@ -194,6 +203,15 @@ class CheckedDriver(Driver):
                     assert set(replicas) == set(told.replicas), (
                         f"C12: broker {broker_id} knows other replicas of {name}"
                     )
+
+    def _check_offline(self) -> None:
+        """KIP-112: nobody leads from a failed log directory, or stays in the ISR that another leads, once it is told."""
+        for row, brokers in self.cluster.offline_replicas.items():
+            name, leader = self.cluster.name_of(row), int(self.cluster.columns.leader[row])
+            assert leader not in brokers, f"KIP-112: {name} is led by {leader}, whose log directory failed"
+            in_sync = brokers.intersection(self.cluster.columns.isr_of(row))
+            is_served = leader in self.cluster.brokers and not self.cluster.is_doomed(name.topic)
+            assert not (is_served and in_sync), f"KIP-112: {in_sync} stay in the ISR of {name}"
 
     def _check_logs(self, broker: FakeBroker) -> None:
         """No broker that has heard everything holds a replica that is none, and might take itself for the leader."""

@@ -62,6 +62,13 @@ class Driver(Loop):
         """A broker will throw at its next LeaderAndIsr requests, half done."""
         self.brokers[broker_id].refusals = times
 
+    def fail_dir(self, broker_id: int, *partitions: str, is_told: bool = True) -> None:
+        """A log directory of a broker fails, and (unless it is too late) a notice tells the controller of it."""
+        for partition in partitions:
+            self.brokers[broker_id].fail_dir(tp(partition))
+        if is_told:
+            self.submit(events.LogDirsFailed((broker_id,), ("/log_dir_event_notification/log_dir_event_0",)))
+
     def read_brokers(self) -> None:
         """The controller reads who is registered."""
         up = tuple(broker.registration for broker in self.brokers.values() if broker.is_up)
@@ -76,6 +83,7 @@ class Driver(Loop):
         self._intrusions.clear()
         self.answers.clear()
         self.refused.clear()
+        self.replica_answers.clear()
         for queue in self.queues.values():
             queue.clear()
         self.submit(events.Activated())

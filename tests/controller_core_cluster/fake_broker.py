@@ -35,6 +35,9 @@ class FakeBroker:
     half_made: set[TopicPartition] = field(default_factory=set)
     """Partitions that it has without a log, since it threw."""
 
+    offline: set[TopicPartition] = field(default_factory=set)
+    """Partitions whose log directory failed in this life: neither led nor followed, nor deleted."""
+
     @property
     def registration(self) -> Broker:
         """The registration of this life."""
@@ -44,7 +47,7 @@ class FakeBroker:
         """Begin another life."""
         self.is_up, self.epoch = True, epoch
         self.states, self.stopped, self.pending, self.metadata, self.live = {}, set(), {}, {}, ()
-        self.refusals, self.half_made = 0, set()
+        self.refusals, self.half_made, self.offline = 0, set(), set()
 
     def take(self, message: Message) -> dict[TopicPartition, str]:
         """Do as told; the answer is the error of each partition that has one."""
@@ -70,10 +73,17 @@ class FakeBroker:
             return
         self.refusals -= 1
         for name, told in message.partitions.items():
-            if told.leader != self.id and self._is_newer(name, told):
+            if told.leader != self.id and name not in self.offline and self._is_newer(name, told):
                 self.states[name] = told
                 self.half_made.add(name)
                 self.stopped.add(name)
+
+    def fail_dir(self, partition: TopicPartition) -> None:
+        """Lose the log directory of a partition until the next life; its records are there again by then."""
+        self.offline.add(partition)
+        self.states.pop(partition, None)
+        self.pending.pop(partition, None)
+        self.half_made.discard(partition)
 
     def leads(self, partition: TopicPartition) -> bool:
         """Whether it takes itself for the leader."""
@@ -98,7 +108,7 @@ class FakeBroker:
         assert self.live, f"broker {self.id} is told to lead or follow and knows of no live broker (wire-facts)"
         for name, told in message.partitions.items():
             assert self.id in told.replicas, f"broker {self.id} is told of {name}, which it is no replica of"
-            if not self._is_newer(name, told):
+            if name in self.offline or not self._is_newer(name, told):
                 continue
             self.half_made.discard(name)
             self.states[name] = told
@@ -107,7 +117,7 @@ class FakeBroker:
             (self.stopped.discard if is_reachable else self.stopped.add)(name)
             self.pending.pop(name, None)
             self.logs.setdefault(name, 0)
-        return {}
+        return {name: "KAFKA_STORAGE_ERROR" for name in message.partitions if name in self.offline}
 
     def _is_newer(self, name: TopicPartition, told: PartitionTold) -> bool:
         known = self.states.get(name)
@@ -125,7 +135,9 @@ class FakeBroker:
         errors: dict[TopicPartition, str] = {}
         for name, epoch in message.partitions.items():
             known = self.states.get(name)
-            if known is not None and epoch != EPOCH_DURING_DELETE and epoch < known.leader_epoch:
+            if name in self.offline:
+                errors[name] = "KAFKA_STORAGE_ERROR"
+            elif known is not None and epoch != EPOCH_DURING_DELETE and epoch < known.leader_epoch:
                 errors[name] = "FENCED_LEADER_EPOCH"
             elif message.delete:
                 self.states.pop(name, None)

@@ -67,6 +67,8 @@ class Loop:
         self.queues: dict[int, deque[Message]] = {}
         self.answers: list[Answer] = []
         self.refused: list[events.ReplicasRefused] = []
+        self.replica_answers: list[events.ReplicasAnswered] = []
+        """Answers to LeaderAndIsr that tell of failed log directories, on their way back."""
         self.refusals = Refusals()
         self.holds_messages = False
         self.holds_answers = False
@@ -107,7 +109,7 @@ class Loop:
         for _ in range(MAX_TURNS):
             if not self.holds_messages:
                 self.deliver()
-            if self.holds_answers or not (self.answers or self.refused):
+            if self.holds_answers or not (self.answers or self.refused or self.replica_answers):
                 return
             self.answer()
         raise AssertionError(f"{MAX_TURNS} rounds of answers, and no end")
@@ -133,6 +135,9 @@ class Loop:
         for event in [event for event in self.refused if broker_id in {None, event.broker}]:
             self.refused.remove(event)
             self._turn(event)
+        for told in [told for told in self.replica_answers if broker_id in {None, told.broker}]:
+            self.replica_answers.remove(told)
+            self._turn(told)
         if not self.holds_messages:
             self.deliver()
 
@@ -248,6 +253,10 @@ class Loop:
                 return
             self.refusals.taken(broker.id, told)
         errors = broker.take(message)
+        if isinstance(message, LeaderAndIsr) and (errors or self.cluster.offline_replicas):
+            online = tuple(name for name in message.partitions if name not in errors)
+            told_replicas = events.ReplicasAnswered(broker.id, broker.epoch, tuple(errors), online)
+            self.replica_answers.append(told_replicas)
         if isinstance(message, StopReplica) and message.delete:
             done = tuple(name for name in message.partitions if name not in errors)
             self.answers.append(Answer(broker.id, broker.epoch, done, errors, message.partitions))

@@ -125,6 +125,10 @@ def _memory_line(change: changes.Change) -> str:
             return f"remove requested elections{why}"
         case changes.TopicRemoved(topic=topic, origin=origin):
             return f"{'remove' if origin is changes.Origin.REQUESTED else 'gone:'} topic {topic}"
+        case changes.ReplicasObserved(broker=broker, offline=offline, online=online):
+            words = [f" offline {' '.join(map(name, offline))}"] if offline else []
+            words += [f" online {' '.join(map(name, online))}"] if online else []
+            return f"broker {broker} has{''.join(words)}"
         case changes.NoticesHeeded(paths=paths):
             return f"remove {len(paths)} notices"
         case changes.ProducerIdsAllocated(broker=broker, first=first, last=last):

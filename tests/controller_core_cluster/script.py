@@ -10,8 +10,8 @@ what is written, what brokers are told and what the caller is answered, in this 
     ...
 
 `REWRITE_GOLDEN=1 pytest …/test_golden.py` writes what follows today; the diff is then read as a change of the specification.
-Every message is delivered at once. Answers to StopReplica, and what was refused, are handed back by `answer-stop` and
-`answer-refused`.
+Every message is delivered at once. Answers to StopReplica, what was refused, and what is told of failed log directories are handed
+back by `answer-stop`, `answer-refused` and `answer-replicas`.
 """
 
 from collections.abc import Callable, Mapping
@@ -138,11 +138,13 @@ COMMANDS: Mapping[str, Callable[[Driver, list[str]], object]] = {
     "delete": lambda driver, words: driver.delete(*words),
     "queue-deletion": lambda driver, words: driver.submit(events.DeletionsRead(tuple(words))),
     "answer-stop": _answer_stop,
+    "answer-replicas": lambda driver, words: driver.answer(int(words[0])),
     "answer-refused": lambda driver, words: driver.answer(int(words[0])),
     "shutdown": lambda driver, words: driver.shut_down(int(words[0])),
     "alter-isr": lambda driver, words: driver.alter_isr(words[0], _ids(words[1])),
     "write-isr": lambda driver, words: driver.intrude(lambda: driver.write_isr(words[0], _ids(words[1]))),
     "tell-isr": lambda driver, words: _tell_isr(driver, words[0], _ids(words[1])),
+    "fail-dir": lambda driver, words: driver.fail_dir(int(words[0]), *words[1:]),
     "reassign": lambda driver, words: driver.reassign({words[0]: _ids(words[1])}),
     "cancel": lambda driver, words: driver.reassign({words[0]: None}),
     "elect": _elect,

@@ -190,6 +190,14 @@ class ClusterMachine(Actors):
         self.driver.excused.add((broker_id, name))
         self.act(lambda: self.driver.answer(broker_id, {f"{name.topic}-{name.partition}": "KAFKA_STORAGE_ERROR"}))
 
+    @rule(broker_id=BROKERS, choice=CHOICES, is_told=st.booleans())
+    def fail_dir(self, broker_id: int, choice: int, is_told: bool) -> None:
+        """A log directory fails; the notice of it comes now, or is still to come when the next LeaderAndIsr is answered."""
+        broker = self.driver.brokers.get(broker_id)
+        if broker is not None and broker.is_up and broker.logs:
+            name = sorted(broker.logs)[choice % len(broker.logs)]
+            self.act(lambda: self.driver.fail_dir(broker_id, f"{name.topic}-{name.partition}", is_told=is_told))
+
     @rule()
     def produce(self) -> None:
         """acks=all: a leader acknowledges a record when all of its maximal ISR have it."""

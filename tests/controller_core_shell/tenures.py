@@ -10,7 +10,7 @@ import pytest
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import CreateTopics, NewTopic, StopReplicaAnswered
+from controller_core.model.events import CreateTopics, NewTopic, ReplicasAnswered, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.sends import Send, SendStopReplica
@@ -38,13 +38,13 @@ class FakeChannels:
         cluster: Cluster,
         own: OwnAddress,
         *,
-        stopped: Callable[[StopReplicaAnswered], None],
+        answered: Callable[[StopReplicaAnswered | ReplicasAnswered], None],
         refused: Callable[[Retry], None],
         deposed: Callable[[], None],
         **_others: Any,
     ) -> None:
         self.cluster, self.own = cluster, own
-        self.stopped, self.refused, self.deposed = stopped, refused, deposed
+        self.answered, self.refused, self.deposed = answered, refused, deposed
         self.sent: list[Send] = []
         self.followed = 0
         self.closed = False
@@ -64,7 +64,7 @@ class FakeChannels:
     def answer_deletions(self) -> None:
         """Let every broker answer that it deleted what it was asked to."""
         for send in self.deletions():
-            self.stopped(StopReplicaAnswered(send.broker, send.partitions))
+            self.answered(StopReplicaAnswered(send.broker, send.partitions))
             self.sent.remove(send)
 
     async def idle(self, _timeout_ms: int) -> bool:

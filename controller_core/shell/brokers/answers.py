@@ -6,10 +6,12 @@ already (wire-facts, gotcha 6); only the top-level one says that another control
 Leaves out what is told again, and when (channels, refusals).
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from controller_core.model.events import StopReplicaAnswered
+from controller_core.model.cluster import Cluster
+from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.brokers.requests import stopped_partitions
 from controller_core.shell.brokers.state_bodies import StatesBody
@@ -58,6 +60,24 @@ def meaning_of(broker: int, key: ApiKey, request: Body | StatesBody, answer: Bod
     return Meaning(verdict)
 
 
+def replicas_answered(
+    broker: int, request: StatesBody, answer: Body, cluster: Cluster, failed: Sequence[tuple[TopicPartition, str]]
+) -> ReplicasAnswered | None:
+    """Read from an answer to LeaderAndIsr which replicas are in failed log directories, and which are no more.
+
+    None while that is no news. A partition error STALE_CONTROLLER_EPOCH says nothing of it, as with Kafka.
+    """
+    lost = [name for name, error in failed if error == ErrorCode.KAFKA_STORAGE_ERROR.name]
+    if not lost and not cluster.offline_replicas:
+        return None
+    known = {cluster.name_of(row) for row, brokers in cluster.offline_replicas.items() if broker in brokers}
+    codes = {(name, partition): code for name, partition, code in _errors(request, answer)} if known else {}
+    told = request.leader_epochs if known else {}
+    offline = tuple(name for name in lost if name not in known)
+    online = tuple(sorted(name for name in known if name in told and codes.get(name, 0) == ErrorCode.NONE))
+    return ReplicasAnswered(broker, request.head["broker_epoch"], offline, online) if offline or online else None
+
+
 def _verdict(code: int) -> Verdict:
     match code:
         case ErrorCode.NONE:
@@ -88,19 +108,23 @@ def _stopped(broker: int, request: Body, answer: Body, verdict: Verdict) -> Stop
 
 
 def _not_taken(request: StatesBody, answer: Body) -> list[tuple[TopicPartition, str]]:
-    """List partitions with an error; before version 5 they come flat, since then by topic id."""
-    names = request.topic_names
-    flat = [(error["topic_name"], error) for error in answer["partition_errors"]]
-    by_topic = [
-        (names.get(topic["topic_id"], str(topic["topic_id"])), error)
-        for topic in answer["topics"]
-        for error in topic["partition_errors"]
-    ]
+    """List partitions with an error."""
     return [
-        (TopicPartition(name, error["partition_index"]), error_name(error["error_code"]))
-        for name, error in (*flat, *by_topic)
-        if error["error_code"] not in HARMLESS
+        (TopicPartition(name, partition), error_name(code))
+        for name, partition, code in _errors(request, answer)
+        if code not in HARMLESS
     ]
+
+
+def _errors(request: StatesBody, answer: Body) -> Iterator[tuple[str, int, int]]:
+    """List what is said of each partition; before version 5 they come flat, since then by topic id."""
+    for error in answer["partition_errors"]:
+        yield error["topic_name"], error["partition_index"], error["error_code"]
+    names = request.topic_names
+    for topic in answer["topics"]:
+        name = names.get(topic["topic_id"], str(topic["topic_id"]))
+        for error in topic["partition_errors"]:
+            yield name, error["partition_index"], error["error_code"]
 
 
 def error_name(code: int) -> str:

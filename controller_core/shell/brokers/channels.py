@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from controller_core.cluster.propagation import full_metadata, lead_or_follow
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import StopReplicaAnswered
+from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
+from controller_core.model.ids import TopicPartition
 from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
-from controller_core.shell.brokers.answers import Verdict, error_name, meaning_of
+from controller_core.shell.brokers.answers import Meaning, Verdict, error_name, meaning_of, replicas_answered
 from controller_core.shell.brokers.channel import Channel, Request
 from controller_core.shell.brokers.refusals import Refusals, Retry
 from controller_core.shell.brokers.requests import (
@@ -43,14 +44,14 @@ class Channels:
         cluster: Cluster,
         own: OwnAddress,
         *,
-        stopped: Callable[[StopReplicaAnswered], None],
+        answered: Callable[[StopReplicaAnswered | ReplicasAnswered], None],
         refused: Callable[[Retry], None],
         deposed: Callable[[], None],
         security: BrokerSecurity = UNPROTECTED,
     ) -> None:
         self._cluster = cluster
         self._own = own
-        self._stopped = stopped
+        self._answered = answered
         self._refused = refused
         self._deposed = deposed
         self._refusals = Refusals()
@@ -172,7 +173,7 @@ class Channels:
         is_first = refusals == 0
         match meaning.verdict:
             case Verdict.TAKEN:
-                self._on_taken(request)
+                self._on_taken(request, answer, meaning)
             case Verdict.STALE_CONTROLLER:
                 log.warning("a broker has heard of a newer controller", extra=context)
                 self._deposed()
@@ -186,18 +187,27 @@ class Channels:
                     log.warning("a broker refused a request", extra=extra)
                 if meaning.verdict is Verdict.FAILED and self._is_sent_again(request, refusals):
                     return True
-        for partition, error in meaning.failed:
-            extra = {**context, "topic": partition.topic, "partition": partition.partition, "error": error}
-            log.warning("a broker could not take on a partition", extra=extra)
         if meaning.event is not None:
-            self._stopped(meaning.event)
+            self._answered(meaning.event)
         return False
 
-    def _on_taken(self, request: Request) -> None:
+    def _on_taken(self, request: Request, answer: Body, meaning: Meaning) -> None:
         if request.key is not ApiKey.LEADER_AND_ISR or not isinstance(request.body, StatesBody):
             return
         if self._refusals.remember(request.broker):
             self._refusals.taken(request.broker, request.body.leader_epochs)
+        for partition, error in meaning.failed:
+            if not self._is_known_offline(request.broker, partition):
+                extra = {"broker": request.broker, "topic": partition.topic, "partition": partition.partition}
+                log.warning("a broker could not take on a partition", extra={**extra, "error": error})
+        replicas = replicas_answered(request.broker, request.body, answer, self._cluster, meaning.failed)
+        if replicas is not None:
+            self._answered(replicas)
+
+    def _is_known_offline(self, broker: int, partition: TopicPartition) -> bool:
+        """Whether it is no news that a broker cannot take a partition on: the log directory failed."""
+        row = self._cluster.row_of(*partition) if self._cluster.offline_replicas else None
+        return row is not None and broker in self._cluster.offline_at(row)
 
     def _is_sent_again(self, request: Request, refusals: int) -> bool:
         """Whether what threw at a broker may be told as it is. Partitions are told anew, under a higher leader epoch."""

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import numpy as np
 
+from controller_core.cluster.offline_replicas import offline_among
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, keep_ids, pad
 from controller_core.model.ids import LEADER_DURING_DELETE, NOBODY, TopicPartition
@@ -78,7 +79,7 @@ def metadata_states(cluster: Cluster, send: SendMetadata) -> StateColumns:
     if send.deleting:
         numbers["leader"] = np.full(len(rows), LEADER_DURING_DELETE, dtype=np.int32)
     replicas = lists["replicas"]
-    offline = ~cluster.live()[replicas] & (replicas != NOBODY)
+    offline = (~cluster.live()[replicas] | offline_among(cluster, rows, replicas)) & (replicas != NOBODY)
     if offline.any():
         lists["offline_replicas"] = keep_ids(replicas, offline)
     return StateColumns(topics, numbers, lists, {})

@@ -82,10 +82,11 @@ def update_metadata(cluster: Cluster, send: SendMetadata, own: OwnAddress) -> Bo
     """Tell brokers who lives, and who leads the rows."""
     live = frozenset(cluster.live_ids())
     states = _states(cluster, send.rows)
-    for state in states:
+    for row, state in zip(send.rows.tolist(), states, strict=True):
+        online = live - cluster.offline_at(row)
         # The same number by the name that it had first.
         state["zk_version"] = state.pop("partition_epoch")
-        state["offline_replicas"] = [replica for replica in state["replicas"] if replica not in live]
+        state["offline_replicas"] = [replica for replica in state["replicas"] if replica not in online]
         if send.deleting:
             state["leader"] = LEADER_DURING_DELETE
     return {

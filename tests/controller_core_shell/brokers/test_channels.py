@@ -6,14 +6,15 @@ Sources: C12, C13; wire-facts, gotchas 5 to 7; ControllerChannelManager.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from controller_core.cluster.transition import apply
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokersObserved
+from controller_core.model.changes import BrokersObserved, ReplicasObserved
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import ReplicasRefused, StopReplicaAnswered
+from controller_core.model.events import ReplicasAnswered, ReplicasRefused, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.model.sends import Send, SendStopReplica
 from controller_core.shell.active import Defaults
@@ -41,11 +42,11 @@ class World:
     def __init__(self, *brokers: FakeBroker) -> None:
         self.brokers = brokers
         self.cluster: Cluster = cluster_of(*self.registered(), changes=ORDERS)
-        self.answers: list[StopReplicaAnswered] = []
+        self.answers: list[Any] = []
         self.deposed = 0
         self.retries: list[Retry] = []
         self.channels = Channels(
-            self.cluster, OWN, stopped=self.answers.append, refused=self.retries.append, deposed=self._depose
+            self.cluster, OWN, answered=self.answers.append, refused=self.retries.append, deposed=self._depose
         )
         self.channels.follow()
 
@@ -331,6 +332,52 @@ async def test_a_partition_error_11_deposes_nobody(world: World, caplog: pytest.
 
     assert 0 == world.deposed
     assert [] == caplog.records
+
+
+async def test_replicas_in_failed_log_directories_are_an_event_when_that_is_news(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """KIP-112: KAFKA_STORAGE_ERROR for a partition; the answer that has none for it says that it is back."""
+    code = ErrorCode.KAFKA_STORAGE_ERROR
+
+    async def react(_key: ApiKey, body: Body) -> Body | None:
+        topic_id = body["topic_states"][0]["topic_id"]
+        errors = [{"partition_index": 0, "error_code": code}, {"partition_index": 1, "error_code": ErrorCode.NONE}]
+        return {"topics": [{"topic_id": topic_id, "partition_errors": errors}]}
+
+    world.brokers[0].react = react
+    for expected in (
+        ReplicasAnswered(1, 101, (TopicPartition("orders", 0),), ()),
+        None,
+        ReplicasAnswered(1, 101, (), (TopicPartition("orders", 0),)),
+        None,
+    ):
+        world.answers.clear()
+        world.send(lead(world.cluster, 1))
+        await world.channels.idle(PATIENCE_MS)
+        assert ([] if expected is None else [expected]) == world.answers
+        if expected is not None:
+            apply(world.cluster, ReplicasObserved(1, expected.offline, expected.online))
+        else:
+            code = ErrorCode.NONE
+
+    assert ["KAFKA_STORAGE_ERROR"] == [record.error for record in caplog.records]
+
+
+@pytest.mark.parametrize("code", [ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.KAFKA_STORAGE_ERROR])
+async def test_an_answer_that_brings_no_news_of_a_failed_log_directory_is_no_event(world: World, code: int) -> None:
+    """A leader epoch that the broker has already says nothing of the replica."""
+    apply(world.cluster, ReplicasObserved(1, (TopicPartition("orders", 0),), ()))
+
+    async def react(_key: ApiKey, body: Body) -> Body | None:
+        topic_id = body["topic_states"][0]["topic_id"]
+        return {"topics": [{"topic_id": topic_id, "partition_errors": [{"partition_index": 0, "error_code": code}]}]}
+
+    world.brokers[0].react = react
+    world.send(lead(world.cluster, 1))
+    await world.channels.idle(PATIENCE_MS)
+
+    assert [] == world.answers
 
 
 async def test_what_another_life_of_a_broker_refuses_is_told_by_its_registration(

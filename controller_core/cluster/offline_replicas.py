@@ -1,0 +1,91 @@
+"""Replicas in failed log directories: offline although their broker lives (KIP-112).
+
+A broker says so in its answer to a LeaderAndIsr, partition by partition (KAFKA_STORAGE_ERROR). From then on such a replica
+counts like one on a dead broker: `Heal` takes its leadership, and takes it out of the ISR, nobody elects it, and no leader may
+take it back in. It is online again when a later answer has no error for it, or when its broker registers anew, since only a
+restart brings a directory back. A topic with such a replica is not deleted until then: its log would stay behind.
+
+They are few, and mostly there are none. So elections over columns know nothing of them: what these say of the rows concerned
+is replaced by what the plain selectors say, each with its own set of live replicas.
+
+Source: KafkaController.processLeaderAndIsrResponseReceived, ControllerContext.replicasOnOfflineDirs. Leaves out how the answer
+is read (`shell.brokers.answers`).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from controller_core.cluster.election import Election
+from controller_core.cluster.election_columns import Elections
+from controller_core.model.changes import ReplicasObserved
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import BoolArray, IntArray, pad, widen
+from controller_core.model.decision import Decision, decision
+from controller_core.model.events import AdvanceDeletions, AdvanceMoves, Heal, ReplicasAnswered
+from controller_core.model.ids import TopicPartition
+
+
+def decide_replicas_answered(cluster: Cluster, event: ReplicasAnswered) -> Decision[None]:
+    """Take note of replicas that went offline or came back, and do what is possible or needed now."""
+    known = cluster.brokers.get(event.broker)
+    if known is None or known.epoch != event.broker_epoch:
+        return decision()
+    offline = tuple(name for name in event.offline if _is_held(cluster, event.broker, name, offline=False))
+    online = tuple(name for name in event.online if _is_held(cluster, event.broker, name, offline=True))
+    if not offline and not online:
+        return decision()
+    topics = frozenset(name.topic for name in (*offline, *online))
+    # A deletion may be blocked by it from now on, or no longer.
+    later = (AdvanceDeletions(),) if cluster.deletions else ()
+    observed = ReplicasObserved(event.broker, offline, online)
+    return decision(observed, then=(Heal(topics), AdvanceMoves(topics)), later=later)
+
+
+def _is_held(cluster: Cluster, broker: int, name: TopicPartition, *, offline: bool) -> bool:
+    """Whether a broker holds a replica that counts as online or offline so far."""
+    row = cluster.row_of(*name)
+    if row is None or broker not in cluster.columns.replicas_of(row):
+        return False
+    return (broker in cluster.offline_at(row)) is offline
+
+
+def offline_among(cluster: Cluster, rows: IntArray, ids: IntArray) -> BoolArray:
+    """Tell which ids (shape (rows,) or (rows, width)) have their replica of that row in a failed log directory."""
+    flags = np.zeros(ids.shape, dtype=np.bool_)
+    for place in _concerned(cluster, rows):
+        flags[place] = np.isin(ids[place], list(cluster.offline_at(int(rows[place]))))
+    return flags
+
+
+def led_offline(cluster: Cluster) -> list[int]:
+    """List the rows whose leader has its replica in a failed log directory."""
+    leader = cluster.columns.leader
+    return [row for row, brokers in cluster.offline_replicas.items() if int(leader[row]) in brokers]
+
+
+def elect_apart(
+    cluster: Cluster, rows: IntArray, elections: Elections, elect: Callable[[int, int], Election]
+) -> Elections:
+    """Replace what columns say of rows with offline replicas by a plain selector's word.
+
+    `elect` takes a place in `rows` and the row. Receivers stay those of the columns: everybody who lives is told.
+    """
+    concerned = _concerned(cluster, rows)
+    if not concerned:
+        return elections
+    leader, isr = elections.leader.copy(), elections.isr.copy()
+    unclean, reason = elections.unclean.copy(), elections.reason.copy()
+    for place in concerned:
+        elected = elect(place, int(rows[place]))
+        leader[place], unclean[place], reason[place] = elected.leader, elected.unclean, elected.reason
+        isr[place] = widen(pad([elected.isr]), isr.shape[1])[0]
+    return Elections(leader, isr, unclean, reason, elections.receivers)
+
+
+def _concerned(cluster: Cluster, rows: IntArray) -> list[int]:
+    """Find the places in rows that have an offline replica; a look at each row is avoided while there is none."""
+    if not cluster.offline_replicas:
+        return []
+    places: list[int] = np.flatnonzero(np.isin(rows, list(cluster.offline_replicas))).tolist()
+    return places
