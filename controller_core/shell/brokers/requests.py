@@ -41,7 +41,7 @@ def leader_and_isr(cluster: Cluster, send: SendLeaderAndIsr, own: OwnAddress) ->
     head = {
         "controller_id": cluster.controller_id,
         "controller_epoch": cluster.controller_epoch,
-        "live_leaders": list(_addresses(cluster, leaders, own.inter_broker_listener)),
+        "live_leaders": list(addresses(cluster, leaders, own.inter_broker_listener)),
     }
     return StatesBody(ApiKey.LEADER_AND_ISR, head, leader_states(cluster, send))
 
@@ -51,7 +51,7 @@ def update_metadata(cluster: Cluster, send: SendMetadata, own: OwnAddress) -> St
     head = {
         "controller_id": cluster.controller_id,
         "controller_epoch": cluster.controller_epoch,
-        "live_brokers": [_live_broker(broker) for broker in known_brokers(cluster, own)],
+        "live_brokers": [live_broker(broker) for broker in known_brokers(cluster, own)],
     }
     return StatesBody(ApiKey.UPDATE_METADATA, head, metadata_states(cluster, send))
 
@@ -77,7 +77,8 @@ def known_brokers(cluster: Cluster, own: OwnAddress) -> Sequence[Broker]:
     return [*brokers, Broker(cluster.controller_id, NO_EPOCH, own.endpoints, rack)]
 
 
-def _live_broker(broker: Broker) -> Body:
+def live_broker(broker: Broker) -> Body:
+    """Tell where one broker is reached."""
     endpoints = [
         {
             "host": endpoint.host,
@@ -90,7 +91,8 @@ def _live_broker(broker: Broker) -> Body:
     return {"id": broker.id, "endpoints": endpoints, "rack": broker.rack}
 
 
-def _addresses(cluster: Cluster, ids: Iterable[int], listener: str) -> Iterable[Body]:
+def addresses(cluster: Cluster, ids: Iterable[int], listener: str) -> Iterable[Body]:
+    """Tell where brokers are reached on one listener; those that are away, or lack it, are left out."""
     for broker_id in sorted(ids):
         broker = cluster.brokers.get(broker_id)
         endpoint = None if broker is None else broker.endpoint(listener)

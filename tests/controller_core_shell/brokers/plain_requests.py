@@ -3,15 +3,14 @@
 Leaves out StopReplica, which the controller itself makes as a dict.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
-from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster, Topic
 from controller_core.model.columns import IntArray, unpad_all
 from controller_core.model.ids import LEADER_DURING_DELETE
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
-from controller_core.shell.brokers.requests import SECURITY_PROTOCOL_IDS, OwnAddress, known_brokers
+from controller_core.shell.brokers.requests import OwnAddress, addresses, known_brokers, live_broker
 from kafka_wire.codec import Body
 
 RECOVERING = 1
@@ -39,7 +38,7 @@ def leader_and_isr(cluster: Cluster, send: SendLeaderAndIsr, own: OwnAddress) ->
         "controller_id": cluster.controller_id,
         "controller_epoch": cluster.controller_epoch,
         "topic_states": _by_topic(cluster, rows, states),
-        "live_leaders": list(_addresses(cluster, leaders, own.inter_broker_listener)),
+        "live_leaders": list(addresses(cluster, leaders, own.inter_broker_listener)),
     }
 
 
@@ -93,7 +92,7 @@ def update_metadata(cluster: Cluster, send: SendMetadata, own: OwnAddress) -> Bo
         "controller_id": cluster.controller_id,
         "controller_epoch": cluster.controller_epoch,
         "topic_states": _by_topic(cluster, send.rows.tolist(), states),
-        "live_brokers": [_live_broker(broker) for broker in known_brokers(cluster, own)],
+        "live_brokers": [live_broker(broker) for broker in known_brokers(cluster, own)],
     }
 
 
@@ -108,27 +107,6 @@ def without_recovery(body: Body) -> Body:
 
 def _without_recovery(state: Body) -> Body:
     return {name: value for name, value in state.items() if name != "leader_recovery_state"}
-
-
-def _live_broker(broker: Broker) -> Body:
-    endpoints = [
-        {
-            "host": endpoint.host,
-            "port": endpoint.port,
-            "listener": endpoint.listener,
-            "security_protocol": SECURITY_PROTOCOL_IDS[endpoint.security_protocol],
-        }
-        for endpoint in broker.endpoints
-    ]
-    return {"id": broker.id, "endpoints": endpoints, "rack": broker.rack}
-
-
-def _addresses(cluster: Cluster, ids: Iterable[int], listener: str) -> Iterable[Body]:
-    for broker_id in sorted(ids):
-        broker = cluster.brokers.get(broker_id)
-        endpoint = None if broker is None else broker.endpoint(listener)
-        if endpoint is not None:
-            yield {"broker_id": broker_id, "host_name": endpoint.host, "port": endpoint.port}
 
 
 def _id(topic: Topic) -> UUID:
