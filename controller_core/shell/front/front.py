@@ -6,6 +6,8 @@ Left out: what the controller's own requests do (their handlers), who is let in 
 import logging
 from collections.abc import Mapping
 
+from controller_core.shell.authorization.guard import Guard
+from controller_core.shell.front.acks import has_response
 from controller_core.shell.front.broker_versions import SharedVersions
 from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
 from controller_core.shell.front.endpoints import LiveBrokers
@@ -47,12 +49,14 @@ class Front:
         *,
         relay_limits: RelayLimits = DEFAULT_LIMITS,
         security: BrokerSecurity = UNPROTECTED,
+        guard: Guard | None = None,
         served: Mapping[ApiKey, VersionRange] = SERVED,
     ) -> None:
         if ApiKey.API_VERSIONS in handlers or not handlers.keys() <= served.keys():
             raise ValueError("handlers are for requests with versions in the table, and ApiVersions is the front's own")
         self.listener = listener
         self._handlers = dict(handlers)
+        self._guard = guard
         self._own = {key: (served[key][0], served[key][1]) for key in [ApiKey.API_VERSIONS, *handlers]}
         self.relay = Relay(live_brokers, limits=relay_limits, security=security)
         self._versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
@@ -85,6 +89,10 @@ class Front:
             if header.api_key in self._own:
                 return await self._own_request(ApiKey(header.api_key), peer, header, frame)
             self._check_relayable(header)
+            if self._guard is not None:
+                refused = await self._refused(self._guard, self._context(peer, header), header, frame)
+                if refused is not None:
+                    return refused
             return await self.relay.forward(peer, header, frame)
         except CodecError as why:
             raise MalformedRequest(str(why)) from why
@@ -106,15 +114,10 @@ class Front:
         if not lowest <= header.api_version <= highest:
             return _unsupported_version(key, header)
         _, body = codec.decode_request(frame)
-        context = RequestContext(
-            listener=self.listener,
-            client_id=header.client_id,
-            peer_host=peer.host,
-            correlation_id=header.correlation_id,
-            api_version=header.api_version,
-            principal=peer.principal,
-        )
+        context = self._context(peer, header)
         try:
+            if self._guard is not None and (refused := await self._guard.refuse(key, context, body)) is not None:
+                return codec.encode_response(key, header.api_version, header.correlation_id, refused)
             answer = await self._handlers[key](context, body)
         except RelayInstead:
             return await self.relay.forward(peer, header, frame)
@@ -126,6 +129,29 @@ class Front:
             return codec.encode_response(key, header.api_version, header.correlation_id, answer)
         except CodecError as why:  # The answer cannot be written: a defect of its handler, not of the request.
             raise self._failed(key, peer, header, why) from why
+
+    def _context(self, peer: Peer, header: RequestHeader) -> RequestContext:
+        return RequestContext(
+            listener=self.listener,
+            client_id=header.client_id,
+            peer_host=peer.host,
+            correlation_id=header.correlation_id,
+            api_version=header.api_version,
+            principal=peer.principal,
+        )
+
+    @staticmethod
+    async def _refused(guard: Guard, context: RequestContext, header: RequestHeader, frame: bytes) -> bytes | None:
+        """Refuse a request that its caller may not have passed on; None: it may go on. Raises CloseConnection."""
+        if header.api_key not in _KNOWN_KEYS:
+            raise CloseConnection(f"nobody can tell what api key {header.api_key} needs")
+        key = ApiKey(header.api_key)
+        body = await guard.refuse(key, context, codec.decode_request(frame)[1])
+        if body is None:
+            return None
+        if not has_response(header, frame):
+            raise CloseConnection(f"its {key.name} request is refused")
+        return codec.encode_response(key, header.api_version, header.correlation_id, body)
 
     @staticmethod
     def _failed(key: ApiKey, peer: Peer, header: RequestHeader, why: Exception) -> CloseConnection:
@@ -170,13 +196,15 @@ async def open_front(
     relay_limits: RelayLimits = DEFAULT_LIMITS,
     demands: Demands = NOTHING,
     security: BrokerSecurity = UNPROTECTED,
+    guard: Guard | None = None,
 ) -> Front:
     """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
 
     `handlers` answer the controller's own requests, with the versions of kafka_wire.api.SERVED; `live_brokers` gives
     where the live brokers are reached on the same listener. `demands` are made on clients, `security` is for the way to brokers.
+    `guard` judges every request before it is answered or passed on; without one nobody is refused.
     Raises OSError when the address cannot be had.
     """
-    front = Front(listener, handlers, live_brokers, relay_limits=relay_limits, security=security)
+    front = Front(listener, handlers, live_brokers, relay_limits=relay_limits, security=security, guard=guard)
     await front.listen(host, port, limits, demands)
     return front

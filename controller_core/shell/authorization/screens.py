@@ -1,0 +1,212 @@
+"""Requests that are judged topic by topic: what the caller may do goes on to the handler, the rest is refused beside it.
+
+    request ──► topics that the caller may … ──► handler ──► answer ──┐
+                  │ all others                                        ├──► answer
+                  └──► refused, as the API refuses a topic ───────────┘
+
+A topic that the caller may not describe is not shown: asked for by name it is refused whether it is there or not, asked for by id
+it is refused without its name, and a list of all topics leaves it out.
+
+Source: KafkaApis.handleCreateTopicsRequest, handleDeleteTopicsRequest, handleCreatePartitionsRequest,
+handleTopicMetadataRequest, DescribeTopicPartitionsRequestHandler.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
+from controller_core.model.cluster import Cluster
+from controller_core.model.errors import Failure
+from controller_core.shell.admin.create_partitions import create_partitions_refused
+from controller_core.shell.admin.create_topics import create_topics_refused
+from controller_core.shell.admin.describe_topic_partitions import describe_topic_partitions_refused
+from controller_core.shell.admin.described import failed_topic, known_topics
+from controller_core.shell.admin.metadata import is_for_all_topics
+from controller_core.shell.admin.outcomes import NO_TOPIC_ID, NOT_CONTROLLER, error_fields
+from controller_core.shell.authorization.guard import Ask, Guard
+from controller_core.shell.front.context import OwnHandler, RequestContext
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+
+REFUSED = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message)
+DELETE_BY_STRUCTS_FROM = 6
+"""DeleteTopics: the version from which topics are named in structs, which may have an id."""
+NOT_TOLD = -1
+
+NowCluster = Callable[[], Cluster | None]
+"""Gives the cluster as this process knows it now; None while it does not hold it."""
+Answer = Callable[[Body], Awaitable[Body]]
+Screen = Callable[[Ask, NowCluster, Answer, RequestContext, Body], Awaitable[Body]]
+
+
+def screened(
+    handlers: Mapping[ApiKey, OwnHandler], guard: Guard, cluster: NowCluster, settled: Callable[[], Awaitable[None]]
+) -> dict[ApiKey, OwnHandler]:
+    """Put the screens before their handlers. `settled` waits while a tenure is about to begin, as handlers do."""
+
+    async def behind(screen: Screen, handler: OwnHandler, context: RequestContext, body: Body) -> Body:
+        await settled()
+        return await screen(guard.asking(context), cluster, partial(handler, context), context, body)
+
+    return {
+        key: partial(behind, SCREENS[key], handler) if key in SCREENS else handler for key, handler in handlers.items()
+    }
+
+
+async def _create_topics(ask: Ask, _: NowCluster, answer: Answer, context: RequestContext, body: Body) -> Body:
+    every = ask(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def may(topic: Body) -> bool:
+        return every or ask(Operation.CREATE, ResourceType.TOPIC, topic["name"])
+
+    refuse = partial(create_topics_refused, context)
+    response = await _divided("topics", "topics", may, refuse, answer, body)
+    for topic in response["topics"]:
+        described = topic["error_code"] != ErrorCode.NONE or topic.get("configs") is None
+        if not described and not ask(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic["name"]):
+            topic["topic_config_error_code"] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            topic |= {"configs": None, "num_partitions": NOT_TOLD, "replication_factor": NOT_TOLD}
+    return response
+
+
+async def _create_partitions(ask: Ask, _: NowCluster, answer: Answer, context: RequestContext, body: Body) -> Body:
+    def may(topic: Body) -> bool:
+        return ask(Operation.ALTER, ResourceType.TOPIC, topic["name"])
+
+    return await _divided("topics", "results", may, partial(create_partitions_refused, context), answer, body)
+
+
+async def _delete_topics(ask: Ask, cluster: NowCluster, answer: Answer, context: RequestContext, body: Body) -> Body:
+    field = "topics" if context.api_version >= DELETE_BY_STRUCTS_FROM else "topic_names"
+    now = cluster()
+    asked = [_Asked.of(topic, now) for topic in body[field]]
+    # A topic that nobody knows by its id is not passed on: were it made meanwhile, it would be deleted without a question.
+    refusals = {index: failure for index, topic in enumerate(asked) if (failure := topic.refuse(ask, now)) is not None}
+    passed = [topic for index, topic in enumerate(body[field]) if index not in refusals]
+    response = await answer({**body, field: passed}) if passed else {"responses": []}
+    refused = [asked[index].refused(ask, failure) for index, failure in refusals.items()]
+    return {**response, "responses": [*response["responses"], *refused]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A topic that is to be deleted: `name` is None where it is asked for by an id that no topic has."""
+
+    name: str | None
+    topic_id: UUID
+    by_id: bool
+
+    @classmethod
+    def of(cls, topic: Any, now: Cluster | None) -> "_Asked":
+        if isinstance(topic, str):
+            return cls(topic, NO_TOPIC_ID, by_id=False)
+        if topic["name"] is not None or topic["topic_id"] == NO_TOPIC_ID:
+            return cls(topic["name"], topic["topic_id"], by_id=False)
+        return cls(None if now is None else now.topic_name(topic["topic_id"]), topic["topic_id"], by_id=True)
+
+    def refuse(self, ask: Ask, now: Cluster | None) -> Failure | None:
+        if self.name is not None:
+            return None if ask(Operation.DELETE, ResourceType.TOPIC, self.name) else REFUSED
+        if not self.by_id:
+            return None  # neither name nor id: the handler has the words for it
+        unknown = Failure(ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID.message)
+        return NOT_CONTROLLER if now is None else unknown
+
+    def refused(self, ask: Ask, failure: Failure) -> Body:
+        shown = self.name is not None and (not self.by_id or ask(Operation.DESCRIBE, ResourceType.TOPIC, self.name))
+        return {"name": self.name if shown else None, "topic_id": self.topic_id, **error_fields(failure)}
+
+
+async def _divided(
+    asked: str,
+    answered: str,
+    may: Callable[[Any], bool],
+    refuse: Callable[[Body, Failure], Body],
+    answer: Answer,
+    body: Body,
+) -> Body:
+    """Answer some elements of a request, and refuse the others."""
+    allowed = {index for index, each in enumerate(body[asked]) if may(each)}
+    if len(allowed) == len(body[asked]):
+        return await answer(body)
+    parts = [[each for index, each in enumerate(body[asked]) if (index in allowed) is part] for part in (True, False)]
+    refused = refuse({**body, asked: parts[1]}, REFUSED)
+    if not parts[0]:
+        return refused
+    response = await answer({**body, asked: parts[0]})
+    return {**response, answered: [*response[answered], *refused[answered]]}
+
+
+async def _metadata(ask: Ask, _: NowCluster, answer: Answer, context: RequestContext, body: Body) -> Body:
+    def describes(name: str) -> bool:
+        return ask(Operation.DESCRIBE, ResourceType.TOPIC, name)
+
+    if is_for_all_topics(context, body):
+        response = await answer(body)
+        return {**response, "topics": [topic for topic in response["topics"] if describes(topic["name"])]}
+    names = [topic["name"] for topic in body["topics"] if topic["name"] is not None]
+    barred = _may_not_create(ask, names) if body["allow_auto_topic_creation"] else frozenset()
+    # A broker that makes a topic gets the request as it came, under our own name: only if all of it is the caller's to ask.
+    creating = body["allow_auto_topic_creation"] and not barred and all(describes(name) for name in names)
+    response = await answer({**body, "allow_auto_topic_creation": creating})
+
+    def judged(topic: Body) -> Body:
+        if topic["name"] is None:
+            return topic
+        if not describes(topic["name"]):
+            by_id = topic["topic_id"] in asked_by_id
+            return (
+                failed_topic(None, REFUSED.code, topic["topic_id"])
+                if by_id
+                else failed_topic(topic["name"], REFUSED.code)
+            )
+        absent = topic["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return failed_topic(topic["name"], REFUSED.code) if absent and topic["name"] in barred else topic
+
+    asked_by_id = {topic["topic_id"] for topic in body["topics"]} - {NO_TOPIC_ID}
+    return {**response, "topics": [judged(topic) for topic in response["topics"]]}
+
+
+def _may_not_create(ask: Ask, names: list[str]) -> frozenset[str]:
+    if ask(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
+        return frozenset()
+    return frozenset(name for name in names if not ask(Operation.CREATE, ResourceType.TOPIC, name))
+
+
+async def _describe_topic_partitions(
+    ask: Ask, cluster: NowCluster, answer: Answer, context: RequestContext, body: Body
+) -> Body:
+    def describes(name: str) -> bool:
+        return ask(Operation.DESCRIBE, ResourceType.TOPIC, name)
+
+    refused: list[Body] = []
+    if body["topics"]:
+        names = {name: describes(name) for name in dict.fromkeys(topic["name"] for topic in body["topics"])}
+        passed = [{"name": name} for name, allowed in names.items() if allowed]
+        refused = [failed_topic(name, REFUSED.code) for name, allowed in names.items() if not allowed]
+    elif (now := cluster()) is None:
+        return describe_topic_partitions_refused(context, body, NOT_CONTROLLER)
+    else:
+        # Named one by one, since the answer's cursor names the topic that comes next.
+        passed = [{"name": topic.name} for topic in known_topics(now) if describes(topic.name)]
+        cursor = body["cursor"]
+        if cursor is not None and all(topic["name"] != cursor["topic_name"] for topic in passed):
+            passed = [topic for topic in passed if topic["name"] > cursor["topic_name"]]
+            body = {**body, "cursor": None}
+    if not passed:
+        return {"topics": refused, "next_cursor": None}
+    response = await answer({**body, "topics": passed})
+    return {**response, "topics": [*response["topics"], *refused]}
+
+
+SCREENS: Mapping[ApiKey, Screen] = {
+    ApiKey.CREATE_TOPICS: _create_topics,
+    ApiKey.CREATE_PARTITIONS: _create_partitions,
+    ApiKey.DELETE_TOPICS: _delete_topics,
+    ApiKey.METADATA: _metadata,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: _describe_topic_partitions,
+}

@@ -1,0 +1,41 @@
+"""The table of what each API needs (KafkaApis): complete, and true to the schemas."""
+
+import pytest
+
+from controller_core.shell.authorization.needs import On
+from controller_core.shell.authorization.screens import SCREENS
+from controller_core.shell.authorization.table import NEEDS, OPEN, needs_of
+from controller_core.shell.front.policy import BETWEEN_SERVERS
+from kafka_wire.api import SERVED, ApiKey
+from tests.controller_core_shell.authorization.samples import every_version, sample
+
+OPEN_TO_ALL = {
+    ApiKey.API_VERSIONS,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+    ApiKey.PUSH_TELEMETRY,
+}
+KIP_98 = 3
+
+
+def test_every_api_that_is_served_or_relayed_has_a_row() -> None:
+    """Nothing is answered that nobody thought about, and nothing goes on to a broker under our own name unjudged."""
+    neither = BETWEEN_SERVERS - set(SERVED)
+
+    assert set(ApiKey) - neither == set(NEEDS)
+
+
+def test_an_api_without_needs_is_screened_or_open_by_decision() -> None:
+    """An empty row is never an oversight."""
+    assert OPEN_TO_ALL | set(SCREENS) == {key for key, row in NEEDS.items() if row == OPEN}
+
+
+@pytest.mark.parametrize(("key", "version"), every_version(*NEEDS))
+def test_needs_are_found_in_every_version(key: ApiKey, version: int) -> None:
+    """Every path leads somewhere, and whatever a version calls its topics, one is found."""
+    body = sample(key, version)
+    for need in needs_of(key, version, body):
+        if isinstance(need, On):
+            found = [*need.names(body), *need.topic_ids(body)]
+            # Produce had no transactional id before KIP-98.
+            assert found or (key is ApiKey.PRODUCE and version < KIP_98 and need.path == "transactional_id"), need
