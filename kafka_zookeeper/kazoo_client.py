@@ -7,6 +7,7 @@ Left out: what the answers mean.
 
 import asyncio
 import logging
+import ssl
 from functools import partial
 from typing import Any
 
@@ -31,8 +32,9 @@ _log.setLevel(logging.ERROR)
 class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo publishes no types
     """kazoo's handler of threads, without its two threads for callbacks."""
 
-    def __init__(self, connect_timeout_s: float) -> None:
+    def __init__(self, connect_timeout_s: float, tls: ssl.SSLContext | None = None) -> None:
         super().__init__()
+        self._tls = tls
         self._connect_timeout_s = connect_timeout_s
 
     def start(self) -> None:
@@ -50,7 +52,27 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo pu
     def create_connection(self, *args: Any, timeout: float | None = None, **kwargs: Any) -> Any:
         """Connect, and leave time within the session for another server when this one swallows packets."""
         limit = self._connect_timeout_s if timeout is None else min(timeout, self._connect_timeout_s)
-        return super().create_connection(*args, timeout=limit, **kwargs)
+        connection = super().create_connection(*args, timeout=limit, **kwargs)
+        if self._tls is None:
+            return connection
+        # Not by kazoo's own TLS, which trusts the system's authorities beside the given ones.
+        connection.settimeout(limit)
+        try:
+            return self._tls.wrap_socket(connection, server_hostname=kwargs["hostname"])
+        except BaseException:
+            connection.close()
+            raise
+
+    def select(self, readable: Any, writable: Any, broken: Any, timeout: float | None = None) -> Any:
+        """Wait for sockets; one whose TLS holds bytes that it has deciphered already has nothing more to wait for.
+
+        kazoo asks for these bytes within an answer, but not between two of them that came in one record.
+        """
+        held = [one for one in readable if isinstance(one, ssl.SSLSocket) and one.pending() > 0]
+        if not held:
+            return super().select(readable, writable, broken, timeout)
+        found, *others = super().select(readable, writable, broken, 0)
+        return [[*found, *(one for one in held if one not in found)], *others]
 
 
 class Reply:
@@ -84,11 +106,12 @@ def make_client(settings: ZooKeeperSettings) -> KazooClient:
     addresses = settings.addresses
     hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
     session_timeout_s = settings.session_timeout_ms / 1000
-    handler = LoopHandler(session_timeout_s / (len(addresses) + 1))
+    handler = LoopHandler(session_timeout_s / (len(addresses) + 1), settings.tls)
     return KazooClient(
         hosts=f"{hosts}{settings.chroot}",
         timeout=session_timeout_s,
         handler=handler,
+        auth_data=[] if settings.digest is None else [("digest", settings.digest)],
         connection_retry=KazooRetry(
             max_tries=-1,
             delay=RECONNECT_DELAY_S,

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kafka_zookeeper.acl import OPEN_TO_ALL, acl_bytes
 from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.writes import Check, Create, Delete, Operation, SetData
 
@@ -33,8 +34,6 @@ _STAT = struct.Struct("!qq16xi8xq16x")
 _STAT_VERSION = struct.Struct("!32xi32x")
 
 _LAST = _HEADER.pack(-1, True, -1)
-_OPEN_TO_ALL = struct.pack("!iii5si6s", 1, 31, 5, b"world", 6, b"anyone")
-"""One ACL: everybody may do everything, which is what Kafka writes unless zookeeper.set.acl is on."""
 
 
 def full_path(chroot: str, path: str) -> str:
@@ -123,9 +122,11 @@ class MultiWrite:
     type = MULTI
     watcher = None
 
-    def __init__(self, operations: Sequence[Operation], chroot: str = "") -> None:
+    def __init__(self, operations: Sequence[Operation], chroot: str = "", *, set_acl: bool = False) -> None:
         self._count = len(operations)
-        self._body = b"".join((*(_write_operation(operation, chroot) for operation in operations), _LAST))
+        self._body = b"".join(
+            (*(_write_operation(operation, chroot, set_acl=set_acl) for operation in operations), _LAST)
+        )
 
     def __repr__(self) -> str:
         return f"MultiWrite({self._count} operations)"
@@ -175,12 +176,13 @@ def _read_names(data: bytes, offset: int, count: int) -> tuple[list[str], int]:
     return names, offset
 
 
-def _write_operation(operation: Operation, chroot: str) -> bytes:
+def _write_operation(operation: Operation, chroot: str, *, set_acl: bool) -> bytes:
     path = _write_bytes(full_path(chroot, operation.path).encode())
     match operation:
         case Create(data=data, ephemeral=ephemeral, sequential=sequential):
             flags = EPHEMERAL_FLAG * ephemeral | SEQUENTIAL_FLAG * sequential
-            return _HEADER.pack(CREATE, False, -1) + path + _write_bytes(data) + _OPEN_TO_ALL + _INT.pack(flags)
+            acl = acl_bytes(operation.path) if set_acl else OPEN_TO_ALL
+            return _HEADER.pack(CREATE, False, -1) + path + _write_bytes(data) + acl + _INT.pack(flags)
         case SetData(data=data, version=version):
             return _HEADER.pack(SET_DATA, False, -1) + path + _write_bytes(data) + _INT.pack(version)
         case Delete(version=version):

@@ -182,7 +182,7 @@ class ZooKeeperSession:
 
     async def multi(self, operations: Sequence[Operation]) -> MultiResult:
         """Do all operations at once or none of them. However it ends, the end is the value."""
-        request = MultiWrite(operations, self.chroot)
+        request = MultiWrite(operations, self.chroot, set_acl=self.settings.set_acl)
         if request.size_bytes > self.settings.max_packet_bytes:
             detail = f"{request.size_bytes} bytes, a server takes {self.settings.max_packet_bytes} (jute.maxbuffer)"
             return Refused(-1, RefusedReason.TOO_LARGE, detail)

@@ -1,9 +1,10 @@
 """How to reach ZooKeeper: Kafka's `zookeeper.connect` and the timings of one session, checked before anything is opened.
 
-Left out, and to come as fields with safe defaults: TLS, and who we say we are (SASL, digest).
+Left out: SASL with ZooKeeper, which kazoo speaks by another package.
 """
 
-from dataclasses import dataclass, replace
+import ssl
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -41,6 +42,12 @@ class ZooKeeperSettings:
     session_timeout_ms: int = DEFAULT_SESSION_TIMEOUT_MS
     connect_timeout_ms: int = DEFAULT_CONNECT_TIMEOUT_MS
     max_packet_bytes: int = DEFAULT_MAX_PACKET_BYTES
+    tls: ssl.SSLContext | None = None
+    """TLS when given; with a certificate in it, that is who we are (scheme x509)."""
+    digest: str | None = field(default=None, repr=False)
+    """`USER:PASSWORD` of the scheme digest. ZooKeeper takes any: it only matters to the ACLs of znodes."""
+    set_acl: bool = False
+    """Kafka's zookeeper.set.acl: what we create is ours, and open to all for reading at most (see acl)."""
 
     def __post_init__(self) -> None:
         parse_connect(self.connect)
@@ -50,6 +57,12 @@ class ZooKeeperSettings:
             )
         if self.connect_timeout_ms <= 0:
             raise ValueError(f"connect_timeout_ms is {self.connect_timeout_ms}, a positive number is needed")
+        if self.digest is not None and not all(self.digest.partition(":")):
+            raise ValueError("the digest for ZooKeeper is not USER:PASSWORD")
+        if self.set_acl and self.digest is None and self.tls is None:
+            raise ValueError(
+                "znodes can only be ours alone if we say who we are: by a digest, or by TLS with a certificate"
+            )
 
     @property
     def addresses(self) -> tuple[Address, ...]:

@@ -19,7 +19,7 @@ MAX_BATCH_BYTES = 524_288
 written once more, with headers of its own, between the servers of an ensemble, where the same limit applies."""
 
 OPERATION_OVERHEAD_BYTES = 96
-"""An upper bound of what an operation takes beside its path and data: header, lengths, version, flags and one ACL."""
+"""An upper bound of what an operation takes beside its path and data: header, lengths, version, flags and the ACLs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,164 @@
+"""Sessions by TLS with certificates and digests, and znodes that are ours alone (zookeeper.set.acl)."""
+
+import asyncio
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kazoo.protocol.serialization import GetACL
+
+from kafka_zookeeper.acl import OPEN_TO_ALL, acl_bytes
+from kafka_zookeeper.errors import ConnectFailedError
+from kafka_zookeeper.protocol import MultiWrite
+from kafka_zookeeper.session import ZooKeeperSession
+from kafka_zookeeper.settings import ZooKeeperSettings
+from kafka_zookeeper.writes import Committed, Create, operation_bytes
+from lab.java_process import java_command, write_properties
+from lab.ports import free_port, release_port
+from lab.process import Process
+from tests.kafka_wire_net.authority import Authority
+
+DIGEST = "controller:hunter2"
+EVERYBODY = "world:anyone"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/brokers/topics/t", [(31, "auth", ""), (1, "world", "anyone")]),
+        ("/controller", [(31, "auth", ""), (1, "world", "anyone")]),
+        ("/config/users/alice", [(31, "auth", "")]),
+        ("/config/brokers/1", [(31, "auth", "")]),
+        ("/config/topics/t", [(31, "auth", ""), (1, "world", "anyone")]),
+        ("/delegation_token/tokens/x", [(31, "auth", "")]),
+        ("/consumers", [(31, "world", "anyone")]),
+    ],
+)
+def test_znodes_get_kafkas_acls(path: str, expected: list[tuple[int, str, str]]):
+    """ZkData.defaultAcls: what is sensitive is not even read by others."""
+    assert expected == read_acls(acl_bytes(path))
+
+
+def read_acls(data: bytes) -> list[tuple[int, str, str]]:
+    """Read ACLs as ZooKeeper's jute has them."""
+    found, offset = [], 4
+    for _ in range(int.from_bytes(data[:4], "big")):
+        permissions = int.from_bytes(data[offset : offset + 4], "big")
+        offset += 4
+        words = []
+        for _ in range(2):
+            length = int.from_bytes(data[offset : offset + 4], "big")
+            words.append(data[offset + 4 : offset + 4 + length].decode())
+            offset += 4 + length
+        found.append((permissions, *words))
+    assert offset == len(data)
+    return found
+
+
+def test_without_set_acl_everything_stays_open():
+    """Kafka's default."""
+    operation = Create("/config/users/a", b"x")
+    secured = MultiWrite([operation], set_acl=True)
+
+    assert OPEN_TO_ALL in MultiWrite([operation]).serialize()
+    assert OPEN_TO_ALL not in secured.serialize()
+    assert secured.size_bytes <= 17 + operation_bytes(operation)
+
+
+@pytest.mark.parametrize("digest", ["", "user", "user:", ":password"])
+def test_a_digest_needs_a_user_and_a_password(digest: str):
+    """And is not repeated."""
+    with pytest.raises(ValueError, match=r"is not USER:PASSWORD$"):
+        ZooKeeperSettings("zk", digest=digest)
+
+
+def test_znodes_cannot_be_ours_if_we_are_nobody():
+    """ZooKeeper would refuse each of them."""
+    with pytest.raises(ValueError, match="say who we are"):
+        ZooKeeperSettings("zk", set_acl=True)
+
+
+def test_the_digest_is_not_shown():
+    """Settings stand in logs and tracebacks."""
+    assert "hunter2" not in repr(ZooKeeperSettings("zk", digest=DIGEST))
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """One for server and clients."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def secured(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A ZooKeeper that speaks TLS alone and wants certificates; gives its connect string."""
+    folder: Path = tmp_path_factory.mktemp("secured")
+    certificate, key = authority.sign("zookeeper", "/CN=zookeeper")
+    (folder / "server.pem").write_text(key.read_text() + certificate.read_text())
+    port = free_port()
+    settings = write_properties(
+        folder / "zookeeper.properties",
+        {
+            "secureClientPort": str(port),
+            "secureClientPortAddress": "127.0.0.1",
+            "dataDir": str(folder / "data"),
+            "tickTime": "500",
+            "admin.enableServer": "false",
+            "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
+            "authProvider.x509": "org.apache.zookeeper.server.auth.X509AuthenticationProvider",
+            "ssl.keyStore.location": str(folder / "server.pem"),
+            "ssl.trustStore.location": str(authority.certificate),
+            "ssl.clientAuth": "need",
+        },
+    )
+    main_class = "org.apache.zookeeper.server.ZooKeeperServerMain"
+    process = Process("zookeeper", java_command(main_class, str(settings), heap="64m"), folder)
+    process.launch()
+    yield f"127.0.0.1:{port}/kafka"
+    process.kill()
+    release_port(port)
+
+
+async def open_session(settings: ZooKeeperSettings) -> ZooKeeperSession:
+    """Connect, while the server may be starting still; with its chroot."""
+    root = await ZooKeeperSession.connect(settings.without_chroot())
+    await root.ensure_path("/kafka")
+    await root.close()
+    return await ZooKeeperSession.connect(settings)
+
+
+@pytest.mark.zookeeper
+async def test_a_session_by_tls_creates_znodes_of_its_own(secured: str, authority: Authority):
+    """The certificate's name and the digest are who we are; many answers in one TLS record are all read."""
+    tls = authority.client_context("us", "/O=Example/CN=controller")
+    settings = ZooKeeperSettings(secured, 6_000, tls=tls, digest=DIGEST, set_acl=True)
+    session = await open_session(settings)
+    try:
+        made = await session.multi([Create("/open", b"x" * 50_000), Create("/config", None)])
+        made = made if not isinstance(made, Committed) else await session.multi([Create("/config/users", b"secret")])
+        assert isinstance(made, Committed)
+        nodes = await asyncio.gather(*(session.get("/open") for _ in range(300)))
+        assert {50_000} == {len(node.data or b"") for node in nodes if node is not None}
+        schemes = {path: await owners(session, path) for path in ("/kafka/open", "/kafka/config/users")}
+    finally:
+        await session.close()
+
+    ours = {"x509:CN=controller,O=Example", "digest:controller"}
+    assert ours | {EVERYBODY} == schemes["/kafka/open"]
+    assert ours == schemes["/kafka/config/users"]
+
+
+async def owners(session: ZooKeeperSession, path: str) -> set[str]:
+    """Tell who has rights on a znode, by kazoo's own client of the session; of a digest the user alone."""
+    acls, _ = await session._send(GetACL(path))
+    return {f"{acl.id.scheme}:{acl.id.id.split(':')[0]}" for acl in acls}
+
+
+@pytest.mark.zookeeper
+async def test_a_stranger_gets_no_session(secured: str, authority: Authority):
+    """Without TLS, without a certificate, or where the server is not whom we trust."""
+    trusting = ssl.create_default_context(cafile=str(authority.certificate))
+    for tls in (None, trusting, ssl.create_default_context()):
+        with pytest.raises(ConnectFailedError):
+            await ZooKeeperSession.connect(ZooKeeperSettings(secured, 2_000, connect_timeout_ms=1_500, tls=tls))
