@@ -1,0 +1,106 @@
+"""What old tools and people ask for in ZooKeeper itself, and leaders that come back by themselves, on real brokers."""
+
+import json
+from contextlib import closing
+
+import pytest
+
+from lab.steward import StewardController
+from lab.waiting import wait_until
+from tests.integration.conftest import CHROOT, PATIENCE_S, Held
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+MOVES, ELECTIONS = f"{CHROOT}/admin/reassign_partitions", f"{CHROOT}/admin/preferred_replica_election"
+QUICK_ID = 999
+
+
+def request(held: Held, path: str, *partitions: dict[str, object]) -> None:
+    """Write a list as the tools before KIP-455 and KIP-183 did."""
+    document = json.dumps({"version": 1, "partitions": partitions})
+    held.cluster.zookeeper.client.create(path, document.encode())
+
+
+def wait_until_gone(held: Held, path: str) -> None:
+    """Wait until the list was taken away."""
+    wait_until(lambda: held.cluster.zookeeper.read(path) is None, timeout_s=PATIENCE_S, what=f"{path} gone")
+
+
+def preferred(held: Held, topic: str) -> dict[int, int]:
+    """Tell who should lead: the first of each partition's replicas."""
+    return {partition: replicas[0] for partition, replicas in held.cluster.assignment(topic).items()}
+
+
+def make_others_lead(held: Held, topic: str) -> None:
+    """Let a broker leave and come back: it is in sync, and others lead what prefers it."""
+    away = preferred(held, topic)[0]
+    held.cluster.broker(away).stop()
+    held.cluster.broker(away).start()
+    held.wait_until_all_are_back(topic)
+    assert away != held.leaders(topic)[0]
+
+
+def test_a_move_asked_for_in_zookeeper_is_made_and_its_znode_goes(held: Held) -> None:
+    """KafkaController.processZkPartitionReassignment; the unknown partition beside it is taken out at once."""
+    held.create("legacy", partitions=1)
+    replicas = held.cluster.assignment("legacy")[0]
+    newcomer = ({1, 2, 3, 4} - set(replicas)).pop()
+    target = [newcomer, *replicas[:2]]
+
+    move = {"topic": "legacy", "partition": 0, "replicas": target}
+    request(held, MOVES, move, {"topic": "ghost", "partition": 7, "replicas": [1]})
+    wait_until_gone(held, MOVES)
+
+    assert {0: target} == held.cluster.assignment("legacy")
+    held.wait_until_all_are_back("legacy")
+    assert held.state("legacy", 0)["leader"] in target
+
+
+def test_preferred_leaders_asked_for_in_zookeeper_lead_and_the_znode_goes(held: Held) -> None:
+    """KafkaController.onReplicaElection, triggered by ZooKeeper."""
+    held.create("electing")
+    make_others_lead(held, "electing")
+
+    request(held, ELECTIONS, *({"topic": "electing", "partition": partition} for partition in range(3)))
+    wait_until_gone(held, ELECTIONS)
+
+    assert preferred(held, "electing") == held.leaders("electing")
+
+
+@pytest.mark.parametrize("path", [MOVES, ELECTIONS])
+def test_garbage_is_removed_and_disturbs_nothing(held: Held, path: str) -> None:
+    """Bad input: said once with its path; the controller stays where it is."""
+    held.wait_until_held()
+    epoch = held.cluster.zookeeper.read(f"{CHROOT}/controller_epoch")
+    held.cluster.zookeeper.client.create(path, b'{"version":1,"partitions":"all of them"}')
+    wait_until_gone(held, path)
+
+    lines = [line for line in held.controller.process.log_path.read_text().splitlines() if "request removed" in line]
+    # The controller's paths are within its chroot.
+    assert 1 == len([line for line in lines if path.removeprefix(CHROOT) in line])
+    assert epoch == held.cluster.zookeeper.read(f"{CHROOT}/controller_epoch")
+
+
+def test_leaders_come_back_by_themselves(held: Held) -> None:
+    """C14: leader.imbalance.per.broker.percentage and leader.imbalance.check.interval.seconds, as Kafka's users know them."""
+    held.create("balanced")
+    make_others_lead(held, "balanced")
+    often = ("--leader-imbalance-check-interval-seconds=1", "--leader-imbalance-per-broker-percentage=0")
+    quick = StewardController(
+        held.cluster.zookeeper_connect, held.cluster.folder, controller_id=QUICK_ID, arguments=often
+    )
+
+    held.controller.stop()
+    try:
+        with closing(quick):
+            quick.start()
+            held.cluster.wait_for_controller(QUICK_ID)
+            wait_until(
+                lambda: preferred(held, "balanced") == held.leaders("balanced"),
+                timeout_s=PATIENCE_S,
+                what="preferred leaders in their place",
+            )
+            quick.stop()
+    finally:
+        held.controller.start()
+        held.wait_until_held()
