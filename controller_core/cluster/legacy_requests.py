@@ -22,7 +22,7 @@ Leaves out paths, formats and watches (the shell).
 
 from controller_core.cluster.leader_elections import decide_elect_leaders
 from controller_core.cluster.reassignment import decide_alter_reassignments
-from controller_core.model.changes import ElectionRequestsDone, MoveRequestsLeft, Origin
+from controller_core.model.changes import ElectionRequestsDone, MoveRequestsLeft, MovesStarted, Origin
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.errors import Failure
@@ -42,7 +42,9 @@ from kafka_wire.errors import ErrorCode
 def decide_move_requests_read(cluster: Cluster, event: MoveRequestsRead) -> Decision[None]:
     """Begin the moves that are new in the list."""
     begun = decide_alter_reassignments(cluster, AlterReassignments(_fresh(cluster, event)))
-    return decision(*begun.changes, then=(*begun.then, ReviewMoveRequests(event)))
+    # What the list itself has to lose is for the review to say, on the version that was read.
+    moves = (change for change in begun.changes if isinstance(change, MovesStarted))
+    return decision(*moves, then=(*begun.then, ReviewMoveRequests(event)))
 
 
 def decide_review_move_requests(cluster: Cluster, event: ReviewMoveRequests) -> Decision[None]:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from controller_core.cluster.election import elect_reassigned
 from controller_core.cluster.states import NewState, partition_states, raised_epoch
-from controller_core.model.changes import Announcement, MovesFinished, MovesStarted
+from controller_core.model.changes import Announcement, Change, MoveRequestsLeft, MovesFinished, MovesStarted, Origin
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.errors import Failure
@@ -61,13 +61,27 @@ def decide_alter_reassignments(cluster: Cluster, event: AlterReassignments) -> D
         results[partition] = planned if isinstance(planned, Failure) else None
         if isinstance(planned, Move):
             moves.setdefault(partition.topic, {})[partition.partition] = planned
-    changes = tuple(MovesStarted(topic, of_topic) for topic, of_topic in moves.items())
+    # The latest request counts, as in Kafka: what it overtakes is taken out first, or a controller that takes over begins it anew.
+    # Somebody may write the list meanwhile; then it is reviewed after this turn.
+    overtaken = _overtaken_requests(cluster, moves)
+    changes: tuple[Change, ...] = (*overtaken, *(MovesStarted(topic, of_topic) for topic, of_topic in moves.items()))
     # A partition without a leader may have one now: a replica that lives is being added. And a move that is on its way
     # already may have been written before, and we did not hear of it then.
     topics = frozenset(partition.topic for partition, failure in results.items() if failure is None)
-    # Of the moves that were asked for in ZooKeeper itself some may be overtaken: the latest request counts, as in Kafka.
-    later = (ReviewMoveRequests(),) if changes and cluster.move_requests else ()
+    later = (ReviewMoveRequests(),) if overtaken else ()
     return Decision(changes, then=(Heal(topics), AdvanceMoves(topics)) if topics else (), later=later, reply=results)
+
+
+def _overtaken_requests(cluster: Cluster, moves: Mapping[str, Mapping[int, Move]]) -> tuple[MoveRequestsLeft, ...]:
+    """Take the moves that were asked for in ZooKeeper itself out of their list, where others take their place."""
+    left = {
+        partition: target
+        for partition, target in cluster.move_requests.items()
+        if partition.partition not in moves.get(partition.topic, ())
+    }
+    if left == cluster.move_requests:
+        return ()
+    return (MoveRequestsLeft(left, cluster.move_requests_version, Origin.REQUESTED),)
 
 
 def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) -> Move | Failure | None:

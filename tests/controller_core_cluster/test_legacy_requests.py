@@ -136,17 +136,31 @@ def test_a_later_request_through_the_api_takes_the_place_of_one_in_the_list(
     assert (1, *(target or [1, 2])[1:]) == driver.replicas("orders-0")
 
 
-def test_a_list_read_before_the_overtaken_was_taken_out_begins_it_not_again(driver: Driver) -> None:
-    """The watch may be quicker than our own look at the list."""
-    driver.request_moves({"orders-0": [1, 4]})
-    stale = driver.written.move_requests
-    assert stale is not None
-    driver.die_at(commits=2, after=False)
+@pytest.mark.parametrize("after", [False, True])
+def test_what_was_overtaken_is_not_begun_by_the_controller_that_takes_over(driver: Driver, after: bool) -> None:
+    """It is taken out of the list before the later request is written."""
+    driver.request_moves({"orders-0": [1, 4], "orders-1": [2, 4]})
+    driver.die_at(commits=0, after=after)
     driver.crashing(lambda: driver.reassign({"orders-0": [1, 3]}))
-    driver.crash = None
-    driver.submit(stale)
+    driver.take_over()
 
-    assert driver.requested() is None
+    assert ((1, 3) if after else (1, 4)) == driver.cluster.moves[driver.row("orders-0")].target
+    assert ({"orders-1"} if after else {"orders-0", "orders-1"}) == set(driver.requested() or {})
+
+
+def test_a_list_that_changed_when_one_was_overtaken_is_reviewed(driver: Driver) -> None:
+    """Nothing is written over; the look that follows begins what is new, and not what was overtaken."""
+    driver.request_moves({"orders-0": [1, 4]})
+    other = events.MoveRequestsRead({tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 1)
+
+    def write() -> None:
+        driver.written.move_requests = other
+
+    driver.intrude(write)
+    assert {"orders-0": None} == driver.reassign({"orders-0": [1, 3]})
+    driver.read_requests()
+
+    assert {"orders-1": (2, 4)} == driver.requested()
     assert (1, 3) == driver.cluster.moves[driver.row("orders-0")].target
 
 
