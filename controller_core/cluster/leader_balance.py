@@ -5,7 +5,8 @@ A broker that was away comes back to partitions that others lead by now. Every s
     imbalance = partitions that prefer the broker and that it does not lead / partitions that prefer it
 
 Where that is more than the percentage of the event (`leader.imbalance.per.broker.percentage`), those of them are elected
-whose preferred replica lives, is in the ISR and is not shutting down. All others stay as they are until the next look.
+whose preferred replica lives, outside of failed log directories, is in the ISR and is not shutting down. All others stay as
+they are until the next look.
 
 A worked example: broker 1 is preferred by ten partitions and leads eight of them: 20 percent, over 10, so that it gets the
 two that it lacks. Had it led nine of them, 10 percent would not be over 10, and nothing would happen.
@@ -21,6 +22,7 @@ Source: KafkaController.checkAndTriggerAutoLeaderRebalance; seeds 000 and 002. L
 import numpy as np
 
 from controller_core.cluster.election_columns import elect_preferred
+from controller_core.cluster.offline_replicas import offline_among
 from controller_core.model.changes import Announcement, PartitionStates
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray
@@ -38,7 +40,8 @@ def decide_balance_leaders(cluster: Cluster, event: BalanceLeaders) -> Decision[
     preferred = columns.replicas[rows, 0]
     elsewhere = (columns.leader[rows] != preferred) & (columns.partition_epoch[rows] != NO_EPOCH)
     over = brokers_over(preferred, elsewhere, event.imbalance_percentage)
-    candidates = _at_rest(cluster, rows[elsewhere & over[preferred]])
+    available = ~offline_among(cluster, rows, preferred)
+    candidates = _at_rest(cluster, rows[elsewhere & over[preferred] & available])
     elections = elect_preferred(
         columns.leader[candidates], columns.replicas[candidates], columns.isr[candidates], cluster.live()
     )

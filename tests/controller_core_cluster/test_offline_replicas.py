@@ -116,3 +116,13 @@ def test_brokers_without_failed_directories_are_not_told_anything_of_a_notice() 
     assert {tp("orders-0"): 0, tp("orders-1"): 0} == {
         partition: state.leader_epoch for partition, state in told.partitions.items()
     }
+
+
+def test_leaders_are_not_brought_back_to_a_failed_log_directory() -> None:
+    """C14: a partition that nobody can lead keeps its ISR, and its preferred replica is in it."""
+    driver = cluster_with(THREE, {"logs": [[1]]})
+    driver.fail_dir(1, "logs-0")
+
+    driver.submit(events.BalanceLeaders(0))
+
+    assert State(-1, 1, (1,)) == driver.state("logs-0")
