@@ -113,6 +113,25 @@ def controller(
     broker_sasl_password_file: Annotated[
         Path | None, typer.Option(envvar="STEWARD_BROKER_SASL_PASSWORD_FILE", help="A file of one line, the password.")
     ] = None,
+    zookeeper_tls: Annotated[
+        bool, typer.Option(envvar="STEWARD_ZOOKEEPER_TLS", help="Speak TLS with ZooKeeper.")
+    ] = False,
+    zookeeper_tls_ca: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_ZOOKEEPER_TLS_CA", help="Authorities of ZooKeeper, PEM.")
+    ] = None,
+    zookeeper_tls_certificate: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_ZOOKEEPER_TLS_CERTIFICATE", help="What we show ZooKeeper, PEM.")
+    ] = None,
+    zookeeper_tls_key: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_ZOOKEEPER_TLS_KEY", help="Its key, PEM.")
+    ] = None,
+    zookeeper_digest_file: Annotated[
+        Path | None,
+        typer.Option(envvar="STEWARD_ZOOKEEPER_DIGEST_FILE", help="A file of one line USER:PASSWORD for ZooKeeper."),
+    ] = None,
+    zookeeper_set_acl: Annotated[
+        bool, typer.Option(envvar="STEWARD_ZOOKEEPER_SET_ACL", help="zookeeper.set.acl.")
+    ] = False,
     log_format: LogFormatOption = LogFormat.JSON,
     log_level: LogLevelOption = "INFO",
 ) -> None:
@@ -158,6 +177,13 @@ def controller(
                 broker_sasl_mechanism=broker_sasl_mechanism,
                 broker_sasl_username=broker_sasl_username,
                 broker_sasl_password_file=broker_sasl_password_file,
+                zookeeper_tls=(
+                    TlsFiles(certificate=zookeeper_tls_certificate, key=zookeeper_tls_key, ca=zookeeper_tls_ca)
+                    if zookeeper_tls or zookeeper_tls_ca or zookeeper_tls_certificate
+                    else None
+                ),
+                zookeeper_digest_file=zookeeper_digest_file,
+                zookeeper_set_acl=zookeeper_set_acl,
             ),
         )
     except ValueError as error:

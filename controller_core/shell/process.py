@@ -36,6 +36,7 @@ from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import broker_security
 from controller_core.shell.security.listeners import demands_of
 from controller_core.shell.security.user_configs import UserConfigs
+from controller_core.shell.security.zookeeper import zookeeper_settings
 from controller_core.shell.settings import ControllerSettings, Listener
 from controller_core.shell.zookeeper.presence import Place, Presence
 from controller_core.shell.zookeeper.store import Store
@@ -74,6 +75,7 @@ class ControllerProcess:
         self._active: Controller | None = None
         self._session: ZooKeeperSession | None = None
         self._brokers = broker_security(settings.security)
+        self._zookeeper = zookeeper_settings(settings.zookeeper, settings.session_timeout_ms, settings.security)
         self._spoken = {listener.name: listener.security_protocol for listener in settings.listeners}
         self._demands = demands_of(set(self._spoken.values()), settings.security, lambda: self._session)
         self._unlike: set[tuple[int, str]] = set()
@@ -117,7 +119,7 @@ class ControllerProcess:
             work.result()
 
     async def _serve(self) -> None:
-        zookeeper = ZooKeeperSettings(self.settings.zookeeper, self.settings.session_timeout_ms)
+        zookeeper = self._zookeeper
         async with AsyncExitStack() as stack:
             await self._listen(stack)
             await ensure_chroot(zookeeper)

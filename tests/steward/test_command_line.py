@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import steward.controller_command
+from controller_core.shell.security.settings import ClientAuth, SecuritySettings, TlsFiles
 from controller_core.shell.settings import ControllerSettings, LeaderBalance, Listener
 from kafka_operator import run as operator_run
 from kafka_operator.settings import OperatorSettings
@@ -75,6 +76,10 @@ def told(*arguments: str, **environment: str) -> tuple[int, str]:
             "Invalid value for '--leader-imbalance-per-broker-percentage'",
         ),
         ((*CONTROLLER, "--metrics-port", "70000"), "Invalid value for '--metrics-port'"),
+        ((*CONTROLLER, "--listener", "CLIENT=SSL://h:1"), "speaks SSL: it needs a TLS certificate"),
+        ((*CONTROLLER, "--tls-client-auth", "perhaps"), "'perhaps' is not a valid ClientAuth"),
+        ((*CONTROLLER, "--sasl-mechanism", "GSSAPI"), "GSSAPI is none of PLAIN"),
+        ((*CONTROLLER, "--broker-sasl-username", "us"), "user name and password file are all needed"),
         ((*CONTROLLER, "--log-level", "LOUD"), "Invalid value for --log-level: Unknown level: 'LOUD'"),
         ((*CONTROLLER, "--log-format", "xml"), "Invalid value for '--log-format'"),
         ((*CONTROLLER, "--nonsense"), "No such option"),
@@ -150,6 +155,54 @@ def test_every_option_can_be_an_environment_variable(started: list[ControllerSet
     balance = LeaderBalance(is_enabled=False, percentage=0, check_interval_seconds=1)
     expected = ControllerSettings("zk:2181", 7, (internal, client), "INTERNAL", 4000, "b", "0.0.0.0", 1234, balance)
     assert [expected] == started
+
+
+def test_security_is_told_by_files_and_names(started: list[ControllerSettings | OperatorSettings]) -> None:
+    """By options or by the environment; no option takes a secret."""
+    options = (
+        "--tls-certificate",
+        "c.pem",
+        "--tls-key",
+        "k.pem",
+        "--tls-ca",
+        "ca.pem",
+        "--tls-client-auth",
+        "required",
+    )
+    options += ("--sasl-mechanism", "PLAIN", "--sasl-mechanism", "SCRAM-SHA-512", "--sasl-users-file", "users")
+    options += ("--broker-sasl-mechanism", "PLAIN", "--broker-sasl-username", "us", "--broker-tls-ca", "b.pem")
+    options += ("--broker-sasl-password-file", "password", "--zookeeper-tls-ca", "z.pem", "--zookeeper-set-acl")
+    options += ("--zookeeper-digest-file", "digest")
+    listener = "CLIENT=SASL_SSL://0.0.0.0:9093,kafka.example:443"
+    assert (RIGHT, "") == told("controller", "--zookeeper", "zk:2181", "--listener", listener, *options)
+    environment = {
+        "STEWARD_SASL_MECHANISMS": "PLAIN SCRAM-SHA-512",
+        "STEWARD_SASL_USERS_FILE": "users",
+        "STEWARD_TLS_CERTIFICATE": "c.pem",
+        "STEWARD_ZOOKEEPER_TLS": "true",
+    }
+    assert (RIGHT, "") == told("controller", "--zookeeper", "zk:2181", "--listener", listener, **environment)
+
+    by_options, by_environment = started
+    assert isinstance(by_options, ControllerSettings)
+    assert isinstance(by_environment, ControllerSettings)
+    assert ["SASL_SSL"] == [each.security_protocol for each in by_options.listeners]
+    expected = SecuritySettings(
+        tls=TlsFiles(certificate=Path("c.pem"), key=Path("k.pem"), ca=Path("ca.pem")),
+        tls_client_auth=ClientAuth.REQUIRED,
+        sasl_mechanisms=("PLAIN", "SCRAM-SHA-512"),
+        sasl_users_file=Path("users"),
+        broker_tls=TlsFiles(ca=Path("b.pem")),
+        broker_sasl_mechanism="PLAIN",
+        broker_sasl_username="us",
+        broker_sasl_password_file=Path("password"),
+        zookeeper_tls=TlsFiles(ca=Path("z.pem")),
+        zookeeper_digest_file=Path("digest"),
+        zookeeper_set_acl=True,
+    )
+    assert expected == by_options.security
+    assert ("PLAIN", "SCRAM-SHA-512") == by_environment.security.sasl_mechanisms
+    assert TlsFiles() == by_environment.security.zookeeper_tls
 
 
 def test_the_exit_code_is_that_of_the_process(

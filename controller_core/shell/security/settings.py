@@ -69,6 +69,12 @@ class SecuritySettings:
     broker_sasl_mechanism: str | None = None
     broker_sasl_username: str | None = None
     broker_sasl_password_file: Path | None = None
+    zookeeper_tls: TlsFiles | None = None
+    """None: ZooKeeper is spoken to without TLS."""
+    zookeeper_digest_file: Path | None = None
+    """One line USER:PASSWORD: who we are by the scheme digest."""
+    zookeeper_set_acl: bool = False
+    """Kafka's zookeeper.set.acl. Brokers must be able to show the same identity, or they cannot change what we create."""
 
     def __post_init__(self) -> None:
         named = [*self.sasl_mechanisms, *([self.broker_sasl_mechanism] if self.broker_sasl_mechanism else [])]
@@ -80,6 +86,9 @@ class SecuritySettings:
             raise ValueError("to log in at brokers by SASL, mechanism, user name and password file are all needed")
         if "PLAIN" in self.sasl_mechanisms and self.sasl_users_file is None:
             raise ValueError("listeners that offer PLAIN need a file of users")
+        shows_certificate = self.zookeeper_tls is not None and self.zookeeper_tls.certificate is not None
+        if self.zookeeper_set_acl and self.zookeeper_digest_file is None and not shows_certificate:
+            raise ValueError("zookeeper.set.acl needs a digest for ZooKeeper, or a certificate of ours")
         if self.tls_client_auth is not ClientAuth.NONE and self.tls.ca is None:
             raise ValueError("listeners that ask clients for certificates need the authorities that sign these")
 

@@ -13,10 +13,12 @@ from controller_core.shell.security.brokers import UNPROTECTED, broker_security
 from controller_core.shell.security.contexts import client_context, listener_context
 from controller_core.shell.security.listeners import demands_of
 from controller_core.shell.security.settings import ClientAuth, SecuritySettings, TlsFiles
+from controller_core.shell.security.zookeeper import zookeeper_settings
 from controller_core.shell.settings import ControllerSettings, parse_listener
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.client import AuthenticationFailed, Connection, ConnectionFailed, NodeSettings, SaslCredentials
+from kafka_zookeeper.settings import ZooKeeperSettings
 from tests.kafka_wire_net.authority import Authority
 
 
@@ -136,6 +138,8 @@ def test_a_missing_login_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
         ({"sasl_mechanisms": ("PLAIN",)}, "need a file of users"),
         ({"broker_sasl_mechanism": "PLAIN"}, "user name and password file are all needed"),
         ({"tls_client_auth": ClientAuth.REQUIRED}, "need the authorities"),
+        ({"zookeeper_set_acl": True}, "needs a digest for ZooKeeper"),
+        ({"zookeeper_set_acl": True, "zookeeper_tls": TlsFiles()}, "needs a digest for ZooKeeper"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(given: dict[str, Any], why: str) -> None:
@@ -176,3 +180,21 @@ def test_files_that_are_no_certificates_are_told_by_name(tmp_path: Path, authori
             listener_context(bad, ClientAuth.NONE)
     with pytest.raises(ValueError, match=r"broken.pem cannot be read"):
         client_context(TlsFiles(ca=broken))
+
+
+def test_zookeeper_is_reached_as_the_settings_say(tmp_path: Path, authority: Authority) -> None:
+    """By TLS that verifies, under a certificate and a digest; without a word of it, as ever."""
+    digest = tmp_path / "digest"
+    digest.write_text("us:hunter2\n")
+    digest.chmod(0o600)
+    certificate, key = authority.sign("us", "/CN=us")
+    security = SecuritySettings(
+        zookeeper_tls=TlsFiles(certificate=certificate, key=key, ca=authority.certificate),
+        zookeeper_digest_file=digest,
+        zookeeper_set_acl=True,
+    )
+    found = zookeeper_settings("zk:1", 6_000, security)
+    assert found.tls is not None
+
+    assert ("us:hunter2", True, ssl.CERT_REQUIRED) == (found.digest, found.set_acl, found.tls.verify_mode)
+    assert ZooKeeperSettings("zk:1", 6_000) == zookeeper_settings("zk:1", 6_000, SecuritySettings())
