@@ -113,6 +113,23 @@ def controller(
     broker_sasl_password_file: Annotated[
         Path | None, typer.Option(envvar="STEWARD_BROKER_SASL_PASSWORD_FILE", help="A file of one line, the password.")
     ] = None,
+    authorizer: Annotated[
+        bool, typer.Option(envvar="STEWARD_AUTHORIZER", help="Judge every request by the ACLs in ZooKeeper.")
+    ] = False,
+    super_user: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="STEWARD_SUPER_USERS", help="super.users: User:NAME, may be repeated; brokers have to be among them."
+        ),
+    ] = None,
+    allow_everyone_if_no_acl: Annotated[
+        bool,
+        typer.Option(
+            "--allow-everyone-if-no-acl",
+            envvar="STEWARD_ALLOW_EVERYONE_IF_NO_ACL",
+            help="allow.everyone.if.no.acl.found.",
+        ),
+    ] = False,
     zookeeper_tls: Annotated[
         bool, typer.Option(envvar="STEWARD_ZOOKEEPER_TLS", help="Speak TLS with ZooKeeper.")
     ] = False,
@@ -142,6 +159,7 @@ def controller(
         TlsFiles,
     )
     from controller_core.shell.settings import (  # noqa: PLC0415 - see the module
+        AuthorizerSettings,
         ControllerSettings,
         LeaderBalance,
         parse_listener,
@@ -185,6 +203,7 @@ def controller(
                 zookeeper_digest_file=zookeeper_digest_file,
                 zookeeper_set_acl=zookeeper_set_acl,
             ),
+            AuthorizerSettings(authorizer, frozenset(super_user or ()), allow_everyone_if_no_acl),
         )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error

@@ -19,10 +19,13 @@ from functools import partial
 from secrets import SystemRandom
 from typing import Any
 
+from controller_core.cluster.authorizer import Rules
 from controller_core.model.broker import Broker, Endpoint
+from controller_core.model.cluster import Cluster
 from controller_core.model.events import Activated
 from controller_core.shell.active import Defaults, TenureLostError
 from controller_core.shell.admin.handlers import handlers
+from controller_core.shell.authorization.authority import Authority
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
@@ -64,6 +67,13 @@ INQUIRY_RETRY_S = 2.0
 """Pause before brokers are asked again for their settings, as long as none of them answers."""
 
 
+def _authority(settings: ControllerSettings, cluster: Callable[[], Cluster | None]) -> Authority | None:
+    authorizer = settings.authorizer
+    if not authorizer.is_enabled:
+        return None
+    return Authority(Rules(authorizer.super_users, authorizer.allow_everyone_if_no_acl), cluster)
+
+
 class ControllerProcess:
     """One process; `run` it until it is told to stop."""
 
@@ -78,6 +88,7 @@ class ControllerProcess:
         self._zookeeper = zookeeper_settings(settings.zookeeper, settings.session_timeout_ms, settings.security)
         self._spoken = {listener.name: listener.security_protocol for listener in settings.listeners}
         self._demands = demands_of(set(self._spoken.values()), settings.security, lambda: self._session)
+        self._authority = _authority(settings, lambda: None if self._active is None else self._active.cluster)
         self._unlike: set[tuple[int, str]] = set()
         """Brokers' listeners that speak something else than ours of the same name, as far as that was said."""
         self._fronts: dict[str, Front] = {}
@@ -142,15 +153,23 @@ class ControllerProcess:
         probes = Probes(self.metrics, self._before_scrape, self._why_not_ready, self._inside)
         stack.push_async_callback(probes.close)
         await probes.listen(self.settings.metrics_host, self.settings.metrics_port)
+        authority = self._authority
+        own = handlers(
+            lambda: self._active,
+            self.settled,
+            user_configs=UserConfigs(lambda: self._session),
+            acls=None if authority is None else authority.service,
+        )
         for listener in self.settings.listeners:
             front = await open_front(
                 listener.name,
                 listener.host,
                 listener.port,
-                handlers(lambda: self._active, self.settled, user_configs=UserConfigs(lambda: self._session)),
+                own if authority is None else authority.before(own, self.settled),
                 partial(self.live_brokers, listener.name),
                 demands=self._demands[listener.security_protocol],
                 security=self._brokers,
+                guard=None if authority is None else authority.guard,
             )
             self._fronts[listener.name] = front
             stack.push_async_callback(front.close)
@@ -170,17 +189,20 @@ class ControllerProcess:
         self._connected = session.state is not SessionState.LOST
         self._session = session
         work = asyncio.create_task(self._stand_and_hold(session), name="stand by and hold")
-        ended = asyncio.create_task(over.wait(), name="session")
+        tasks: list[asyncio.Task[Any]] = [work, asyncio.create_task(over.wait(), name="session")]
+        if self._authority is not None:
+            tasks.append(asyncio.create_task(self._authority.follow(session), name="follow ACLs"))
         try:
-            await asyncio.wait([work, ended], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (work, ended):
+            for task in tasks:
                 task.cancel()
-            error, _ = await asyncio.gather(work, ended, return_exceptions=True)
-        if isinstance(error, ZooKeeperError):
-            log.warning("the session with ZooKeeper failed", extra={"why": str(error)})
-        elif isinstance(error, Exception):
-            raise error
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+        for error in results:
+            if isinstance(error, ZooKeeperError):
+                log.warning("the session with ZooKeeper failed", extra={"why": str(error)})
+            elif isinstance(error, Exception):
+                raise error
 
     async def _stand_and_hold(self, session: ZooKeeperSession) -> None:
         presence = Presence(session, self.settings.controller_id)

@@ -86,6 +86,24 @@ def _check(name: str, value: int, lowest: int, highest: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class AuthorizerSettings:
+    """Kafka's settings of its authorizer; the ACLs themselves are in ZooKeeper."""
+
+    is_enabled: bool = False
+    super_users: frozenset[str] = frozenset()
+    """`super.users`, each TYPE:NAME; brokers have to be among them, or have an ACL for CLUSTER_ACTION."""
+    allow_everyone_if_no_acl: bool = False
+    """`allow.everyone.if.no.acl.found`."""
+
+    def __post_init__(self) -> None:
+        wrong = sorted(user for user in self.super_users if not all(user.partition(":")))
+        if wrong:
+            raise ValueError(f"super user {wrong[0]!r} is not TYPE:NAME, such as User:admin")
+        if not self.is_enabled and (self.super_users or self.allow_everyone_if_no_acl):
+            raise ValueError("super users and what is allowed without an ACL mean nothing without the authorizer")
+
+
+@dataclass(frozen=True, slots=True)
 class ControllerSettings:
     """Settings of one controller process."""
 
@@ -102,6 +120,7 @@ class ControllerSettings:
     metrics_port: int = DEFAULT_METRICS_PORT
     leader_balance: LeaderBalance = field(default_factory=LeaderBalance)
     security: SecuritySettings = field(default_factory=SecuritySettings)
+    authorizer: AuthorizerSettings = field(default_factory=AuthorizerSettings)
 
     def __post_init__(self) -> None:
         names = [listener.name for listener in self.listeners]

@@ -18,6 +18,11 @@ class AclZooKeeper(FakeZooKeeper):
 
     sequence = 0
 
+    def session(self) -> "AclSession":
+        """Open a session."""
+        self._sessions += 1
+        return AclSession(self, 0x1000 + self._sessions)
+
     def apply(self, operations, owner):  # type: ignore[no-untyped-def]
         """Number what is to be numbered, then do all or nothing."""
         return super().apply([self._numbered(each) for each in operations], owner)

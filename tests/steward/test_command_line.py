@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import steward.controller_command
 from controller_core.shell.security.settings import ClientAuth, SecuritySettings, TlsFiles
-from controller_core.shell.settings import ControllerSettings, LeaderBalance, Listener
+from controller_core.shell.settings import AuthorizerSettings, ControllerSettings, LeaderBalance, Listener
 from kafka_operator import run as operator_run
 from kafka_operator.settings import OperatorSettings
 from steward.main import app
@@ -58,6 +58,8 @@ def told(*arguments: str, **environment: str) -> tuple[int, str]:
     [
         (("controller",), "Missing option '--zookeeper'"),
         (("controller", "--zookeeper", "zk:2181"), "Missing option '--listener'"),
+        ((*CONTROLLER, "--authorizer", "--super-user", "admin"), "super user 'admin' is not TYPE:NAME"),
+        ((*CONTROLLER, "--super-user", "User:admin"), "mean nothing without the authorizer"),
         ((*CONTROLLER, "--listener", "CLIENT"), "listener 'CLIENT' is not NAME=HOST:PORT"),
         ((*CONTROLLER, "--listener", "CLIENT=0.0.0.0:9092"), "say after a comma under which one it is reached"),
         ((*CONTROLLER, "--listener", "internal=10.0.0.2:1"), "a listener is given twice: INTERNAL, INTERNAL"),
@@ -155,6 +157,22 @@ def test_every_option_can_be_an_environment_variable(started: list[ControllerSet
     balance = LeaderBalance(is_enabled=False, percentage=0, check_interval_seconds=1)
     expected = ControllerSettings("zk:2181", 7, (internal, client), "INTERNAL", 4000, "b", "0.0.0.0", 1234, balance)
     assert [expected] == started
+
+
+def test_the_authorizer_is_asked_for_with_its_super_users(started: list[ControllerSettings | OperatorSettings]) -> None:
+    """By options or by the environment; without a word of it there is none."""
+    told(*CONTROLLER)
+    told(*CONTROLLER, "--authorizer", "--super-user", "User:a", "--super-user", "User:b", "--allow-everyone-if-no-acl")
+    told(*CONTROLLER, STEWARD_AUTHORIZER="true", STEWARD_SUPER_USERS="User:a User:b")
+
+    found = [settings.authorizer for settings in started if isinstance(settings, ControllerSettings)]
+    both = frozenset({"User:a", "User:b"})
+    expected = [
+        AuthorizerSettings(),
+        AuthorizerSettings(is_enabled=True, super_users=both, allow_everyone_if_no_acl=True),
+        AuthorizerSettings(is_enabled=True, super_users=both),
+    ]
+    assert expected == found
 
 
 def test_security_is_told_by_files_and_names(started: list[ControllerSettings | OperatorSettings]) -> None:
