@@ -30,6 +30,7 @@ from controller_core.cluster.reassignment import decide_advance_moves, decide_al
 from controller_core.cluster.refused_replicas import decide_replicas_refused
 from controller_core.cluster.shutdown import decide_controlled_shutdown
 from controller_core.cluster.topics import decide_create_partitions, decide_create_topics
+from controller_core.cluster.unclean_election import decide_unclean_election_read
 from controller_core.model import events
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
@@ -45,6 +46,7 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.ReviewMoveRequests: decide_review_move_requests,
     events.ElectionRequestsRead: decide_election_requests_read,
     events.ForgetElectionRequests: decide_forget_election_requests,
+    events.UncleanElectionRead: decide_unclean_election_read,
     events.Heal: decide_heal,
     events.RepairAssignments: lambda cluster, _: decide_repair_assignments(cluster),
     events.AdvanceMoves: decide_advance_moves,

@@ -126,7 +126,7 @@ def _first_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> Partiti
 
 def _next_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> PartitionStates | None:
     columns = cluster.columns
-    unclean = np.array([cluster.topic_at(row).name in cluster.unclean_topics for row in rows], dtype=np.bool_)
+    unclean = np.array([cluster.allows_unclean(cluster.topic_at(row).name) for row in rows], dtype=np.bool_)
     elections = elect_offline(columns.replicas[rows], columns.isr[rows], live, unclean)
     live_ids = set(cluster.live_ids())
 

@@ -72,6 +72,7 @@ def added_topic(cluster: Cluster, record: TopicRecord, *, repaired: bool = True)
         pad([replicas[partition] for partition in names]),
         Origin.OBSERVED if replicas == dict(record.replicas) else Origin.REPAIRED,
         moves,
+        record.configs,
         version=record.version,
     )
 

@@ -6,8 +6,10 @@ the state of the world; an assertion that fails is a defect of this program.
 Leaves out deciding, and telling brokers (propagation).
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import singledispatch
+from typing import TypeVar
 
 import numpy as np
 
@@ -38,11 +40,14 @@ from controller_core.model.changes import (
     TopicAdded,
     TopicObserved,
     TopicRemoved,
+    UncleanElectionObserved,
 )
 from controller_core.model.cluster import Cluster, Deletion
 from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids, pad
 from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY
 from controller_core.model.move import Move, Replicas, Stage, without
+
+K = TypeVar("K")
 
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 """The topic configuration that lets a replica from outside the ISR lead, where no other is left."""
@@ -82,6 +87,12 @@ def _(change: ShutdownBegun, cluster: Cluster) -> None:
 
 
 @_apply.register
+def _(change: UncleanElectionObserved, cluster: Cluster) -> None:
+    _take_in(cluster.unclean_topics, change.topics)
+    _take_in(cluster.unclean_defaults, change.defaults)
+
+
+@_apply.register
 def _(change: TopicAdded, cluster: Cluster) -> None:
     assert change.name not in cluster.topics, f"topic {change.name} is there already"
     written_again = change.origin is Origin.REPAIRED
@@ -91,8 +102,8 @@ def _(change: TopicAdded, cluster: Cluster) -> None:
         if (move := change.moves.get(partition)) is not None:
             cluster.moves[int(topic.rows[place])] = move
     # Kafka reads a boolean without regard to case and to blanks around it (ConfigDef.parseType).
-    if config_value(UNCLEAN_ELECTION, change.configs) is True:
-        cluster.unclean_topics.add(change.name)
+    if UNCLEAN_ELECTION in change.configs:
+        cluster.unclean_topics[change.name] = config_value(UNCLEAN_ELECTION, change.configs) is True
 
 
 @_apply.register
@@ -292,6 +303,15 @@ def _(change: ProducerIdsAllocated, cluster: Cluster) -> None:
 def _(change: ProducerIdsObserved, cluster: Cluster) -> None:
     cluster.producer_ids.block_end = change.block_end
     cluster.producer_ids.version = change.version
+
+
+def _take_in(known: dict[K, bool], said: Mapping[K, bool | None]) -> None:
+    """Keep what is said, and forget where nothing is said any more."""
+    for key, value in said.items():
+        if value is None:
+            known.pop(key, None)
+        else:
+            known[key] = value
 
 
 def _count_as_online(cluster: Cluster, row: int, broker: int) -> None:

@@ -53,6 +53,23 @@ class ShutdownBegun:
     broker: int
 
 
+class BrokerDefault(Enum):
+    """Where brokers' default of a topic configuration is set; the dynamic one counts first."""
+
+    DYNAMIC = "dynamic"
+    """For the whole cluster, in ZooKeeper (`/config/brokers/<default>`)."""
+    STATIC = "static"
+    """In a broker's own file."""
+
+
+@dataclass(frozen=True, slots=True)
+class UncleanElectionObserved:
+    """Leaders from outside the ISR are allowed, not allowed, or (None) nothing is said of them. In memory only."""
+
+    topics: Mapping[str, bool | None] = field(default_factory=dict)
+    defaults: Mapping[BrokerDefault, bool | None] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicAdded:
     """A topic with its assignment; its partitions have no state yet (NewPartition)."""
@@ -276,6 +293,7 @@ class ProducerIdsObserved:
 Change = (
     BrokersObserved
     | ShutdownBegun
+    | UncleanElectionObserved
     | TopicAdded
     | PartitionsAdded
     | PartitionStates

@@ -13,6 +13,7 @@ from uuid import UUID
 import numpy as np
 
 from controller_core.model.broker import Broker
+from controller_core.model.changes import BrokerDefault
 from controller_core.model.columns import BoolArray, IntArray, PartitionColumns
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Move, Replicas
@@ -72,7 +73,9 @@ class Cluster:
         """Moves that were asked for in ZooKeeper itself and run, with their targets."""
         self.move_requests_version = NO_EPOCH
         self.deletions: dict[str, Deletion] = {}
-        self.unclean_topics: set[str] = set()
+        self.unclean_topics: dict[str, bool] = {}
+        """What topics say themselves of leaders from outside the ISR; those that say nothing follow the brokers' default."""
+        self.unclean_defaults: dict[BrokerDefault, bool] = {}
         self.producer_ids = ProducerIds()
         self._by_index: list[Topic | None] = []
         self._free_indices: list[int] = []
@@ -146,6 +149,11 @@ class Cluster:
             return False
         return deletion.started or not self.is_moving(topic)
 
+    def allows_unclean(self, name: str) -> bool:
+        """Whether a replica from outside the ISR may lead a topic's partitions, where no other is left (C7)."""
+        default = self.unclean_defaults.get(BrokerDefault.STATIC, False)
+        return self.unclean_topics.get(name, self.unclean_defaults.get(BrokerDefault.DYNAMIC, default))
+
     def not_deleting(self, rows: IntArray) -> IntArray:
         """Leave out the rows of topics that are out of service, since they are to be deleted (C10)."""
         doomed = [self.topics[name].index for name in self.deletions if self.is_doomed(name)]
@@ -178,4 +186,4 @@ class Cluster:
         if topic.topic_id is not None:
             self._names_by_id.pop(topic.topic_id, None)
         self.deletions.pop(name, None)
-        self.unclean_topics.discard(name)
+        self.unclean_topics.pop(name, None)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from controller_core.model import scope
 from controller_core.model.broker import Broker
-from controller_core.model.changes import StatesObserved
+from controller_core.model.changes import BrokerDefault, StatesObserved
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.scope import Scope
@@ -28,6 +28,8 @@ class TopicRecord:
     adding: Mapping[int, Replicas] = field(default_factory=dict)
     removing: Mapping[int, Replicas] = field(default_factory=dict)
     version: int = 0
+    configs: Mapping[str, str] = field(default_factory=dict)
+    """As far as they are the controller's business."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,15 @@ class ForgetElectionRequests:
     """Take away the list of elections, which were held as far as they could be."""
 
     found: ElectionRequestsRead
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class UncleanElectionRead:
+    """What is set now of `unclean.leader.election.enable`; None where nothing is."""
+
+    topics: Mapping[str, bool | None] = field(default_factory=dict)
+    defaults: Mapping[BrokerDefault, bool | None] = field(default_factory=dict)
     scope: Scope = scope.ALL
 
 
@@ -363,6 +374,7 @@ Event = (
     | DeletionsRead
     | IsrChangesRead
     | LogDirsFailed
+    | UncleanElectionRead
     | MoveRequestsRead
     | ReviewMoveRequests
     | ElectionRequestsRead

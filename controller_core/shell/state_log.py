@@ -24,6 +24,7 @@ from controller_core.model.changes import (
     ShutdownBegun,
     TopicAdded,
     TopicRemoved,
+    UncleanElectionObserved,
 )
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import unpad
@@ -53,6 +54,9 @@ def log_change(cluster: Cluster, change: Change) -> None:
                 "replicas in failed log directories",
                 extra={"broker": broker, "offline": _named(offline), "online_again": _named(online)},
             )
+        case UncleanElectionObserved(topics=topics, defaults=defaults):
+            by_default = {source.value: allowed for source, allowed in defaults.items()}
+            log.info("unclean elections", extra={"topics": dict(topics), "by_default": by_default})
         case TopicAdded(name=name, origin=origin):
             log.info("topic", extra={"topic": name, "origin": origin.value, "partitions": len(change.partitions)})
         case PartitionsAdded(topic=name):

@@ -86,7 +86,7 @@ class CheckedDriver(Driver):
             assert leader not in cluster.offline_at(row), f"C8: {name} is led by {leader}, whose log directory failed"
         is_unclean = change.unclean is not None and bool(change.unclean[place])
         if is_unclean:
-            assert name.topic in cluster.unclean_topics or self.unclean_asked, f"C7: {name} does not allow it"
+            assert cluster.allows_unclean(name.topic) or self.unclean_asked, f"C7: {name} does not allow it"
             assert not isr_before & (live - cluster.offline_at(row)), f"C7: {name} has live members of its ISR"
             self.lossy.add(name)
         else:

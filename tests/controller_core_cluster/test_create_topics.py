@@ -69,7 +69,7 @@ def test_a_topic_that_allows_unclean_leaders_is_known_as_such_at_once() -> None:
     driver = cluster_with(THREE)
     driver.create("logs", [[1]], configs={"unclean.leader.election.enable": "True"})
 
-    assert {"logs"} == driver.cluster.unclean_topics
+    assert {"logs": True} == driver.cluster.unclean_topics
 
 
 BOTH_SET = (

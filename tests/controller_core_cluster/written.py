@@ -127,7 +127,9 @@ class Written:
             apply(cluster, added_topic(cluster, self.record(name), repaired=False))
         if (states := self.states_of(cluster, cluster.columns.used().tolist())) is not None:
             apply(cluster, states)
-        cluster.unclean_topics = {name for name, topic in self.topics.items() if topic.configs.get(UNCLEAN) == "true"}
+        cluster.unclean_topics = {
+            name: topic.configs[UNCLEAN] == "true" for name, topic in self.topics.items() if UNCLEAN in topic.configs
+        }
         cluster.producer_ids = replace(self.producer_ids)
         queued = tuple(name for name in self.deletions if name in cluster.topics)
         apply(cluster, DeletionQueued(queued, Origin.OBSERVED))

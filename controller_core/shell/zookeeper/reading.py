@@ -6,6 +6,7 @@ left out, as Kafka does or better. Leaves out watching, and everything that chan
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from controller_core.model.ids import MAX_BROKER_ID, NOBODY
 from controller_core.shell.zookeeper.soundness import can_be, check_assignment
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.brokers import decode_broker
-from kafka_zookeeper.formats.configs import decode_config
+from kafka_zookeeper.formats.configs import DEFAULT_ENTITY, EntityType, decode_config
 from kafka_zookeeper.formats.documents import FormatError
 from kafka_zookeeper.formats.partition_columns import decode_partition_states
 from kafka_zookeeper.formats.partition_states import RECOVERING
@@ -121,20 +122,50 @@ def _rectangle(flat: IntArray, offsets: npt.NDArray[np.int64], counts: npt.NDArr
     return rectangle
 
 
-async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -> set[str]:
-    """Read which topics allow a leader from outside the ISR."""
+async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -> dict[str, bool]:
+    """Read what topics say themselves of leaders from outside the ISR; those that say nothing are left out.
+
+    What cannot be read allows nothing, whatever the default: records may be lost by it.
+    """
     where = [paths.topic_config(name) for name in names]
     nodes = await session.multi_get(where)
-    unclean: set[str] = set()
+    unclean: dict[str, bool] = {}
     for name, path, node in zip(names, where, nodes, strict=True):
         try:
             config = decode_config(path, None if node is None else node.data)
         except FormatError as error:
             log.error("topic configuration cannot be read", extra={"topic": name, "why": str(error)})
+            unclean[name] = False
             continue
-        if config.get(UNCLEAN_ELECTION, "").strip().lower() == "true":
-            unclean.add(name)
+        if UNCLEAN_ELECTION in config:
+            unclean[name] = _is_true(config[UNCLEAN_ELECTION])
     return unclean
+
+
+async def with_configs(session: ZooKeeperSession, records: Sequence[TopicRecord]) -> tuple[TopicRecord, ...]:
+    """Add the configurations of topics that nobody here made, as far as they are the controller's business."""
+    if not records:
+        return ()
+    unclean = await read_unclean_topics(session, [record.name for record in records])
+    told = {name: {UNCLEAN_ELECTION: str(allowed).lower()} for name, allowed in unclean.items()}
+    return tuple(replace(record, configs=told.get(record.name, {})) for record in records)
+
+
+async def read_unclean_default(session: ZooKeeperSession) -> bool | None:
+    """Read the dynamic default of all brokers for leaders from outside the ISR; None where nothing is set."""
+    path = paths.config(EntityType.BROKERS, DEFAULT_ENTITY)
+    node = await session.get(path)
+    try:
+        config = decode_config(path, None if node is None else node.data)
+    except FormatError as error:
+        log.error("the brokers' default configuration cannot be read", extra={"path": path, "why": error.reason})
+        return None
+    return _is_true(config[UNCLEAN_ELECTION]) if UNCLEAN_ELECTION in config else None
+
+
+def _is_true(text: str) -> bool:
+    """Read a boolean as Kafka does, without regard to case and to blanks around it."""
+    return text.strip().lower() == "true"
 
 
 async def read_producer_ids(session: ZooKeeperSession) -> ProducerIds:

@@ -10,7 +10,7 @@ import numpy as np
 from controller_core.model.changes import Change, Origin, ProducerIdsObserved, TopicObserved, TopicRemoved
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import TopicRecord
-from controller_core.shell.zookeeper.reading import read_producer_ids, read_states, read_topics
+from controller_core.shell.zookeeper.reading import read_producer_ids, read_states, read_topics, with_configs
 from controller_core.shell.zookeeper.store import Outcome
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -36,7 +36,8 @@ async def refresh(session: ZooKeeperSession, cluster: Cluster, outcome: Outcome)
     if outcome.stale_topics:
         names = sorted(set(outcome.stale_topics))
         records = {record.name: record for record in await read_topics(session, names)}
-        found.strangers = tuple(record for name, record in records.items() if name not in cluster.topics)
+        strangers = [record for name, record in records.items() if name not in cluster.topics]
+        found.strangers = await with_configs(session, strangers)
         known = [name for name in names if name in cluster.topics]
         found.changes += [change for name in known if (change := _topic(cluster, name, records.get(name))) is not None]
     if outcome.stale_producer_ids:

@@ -16,9 +16,10 @@ from controller_core.model.events import BrokersRead, DeletionsRead, Event, Topi
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.controller import Controller
 from controller_core.shell.zookeeper.armed import ArmedReads
+from controller_core.shell.zookeeper.config_changes import ConfigChanges
 from controller_core.shell.zookeeper.legacy_requests import LegacyRequests
 from controller_core.shell.zookeeper.notices import Notices
-from controller_core.shell.zookeeper.reading import decode_brokers, read_topics
+from controller_core.shell.zookeeper.reading import decode_brokers, read_topics, with_configs
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -47,6 +48,7 @@ class Watching:
             "deletions": self._deletions,
             "ISR changes": notices.isr_changes,
             "failed log directories": notices.failed_log_dirs,
+            "configurations": ConfigChanges(self._controller.cluster, self._session).look,
             "requested moves": requests.moves,
             "requested elections": requests.elections,
         }
@@ -75,7 +77,8 @@ class Watching:
     async def _topics(self, reads: ArmedReads) -> Event | None:
         names = set(await reads.children(paths.TOPICS) or [])
         known = self._controller.cluster.topics
-        added = await read_topics(self._session, sorted(names - set(known)))
+        found = await read_topics(self._session, sorted(names - set(known)))
+        added = await with_configs(self._session, found)
         removed = tuple(sorted(set(known) - names))
         return TopicsRead(added, removed) if added or removed else None
 

@@ -72,7 +72,7 @@ def known(cluster: Cluster) -> list[str]:
             move = move_text(cluster.moves[row]) if row in cluster.moves else ""
             lines.append(f"  {columns.partition[row]}={joined(columns.replicas_of(row))} {told}{move}")
     lines += [f"to be deleted: {name}" for name in cluster.deletions]
-    lines += [f"unclean leaders allowed: {name}" for name in sorted(cluster.unclean_topics)]
+    lines += [f"unclean leaders allowed: {name}" for name in sorted(cluster.topics) if cluster.allows_unclean(name)]
     return [*lines, f"producer ids to {cluster.producer_ids.block_end} version {cluster.producer_ids.version}"]
 
 

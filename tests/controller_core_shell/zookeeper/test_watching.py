@@ -131,7 +131,7 @@ async def test_watches_do_not_gather(tenure: Tenure) -> None:
         tenure.register(1, port)
         await settled()
 
-    assert 7 + 3 == before == tenure.server.watches
+    assert 8 + 3 == before == tenure.server.watches
 
 
 async def test_a_look_that_leads_to_nothing_is_taken_again(

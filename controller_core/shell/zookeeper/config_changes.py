@@ -1,0 +1,68 @@
+"""Reading what notices of changed configurations name: topics' own settings, and the brokers' dynamic default.
+
+Whoever changes a configuration writes it and leaves a notice under /config/changes for all brokers. A notice is only a hint
+where to look. It is nobody's to remove but the brokers', who do so after a quarter of an hour, since each of them has to hear
+it: so what was read before is remembered, and one that cannot be read is named in the log once and left to them.
+
+With its first look a tenure reads all that is there. What was changed before it began, and what changed while its state was
+being read, is found that way.
+
+Source: ConfigEntityChangeNotificationZNode, ZkNodeChangeNotificationListener, ZkConfigManager. Leaves out what follows
+(`cluster.unclean_election`), and all configurations that are not the controller's business.
+"""
+
+import logging
+
+from controller_core.model.changes import BrokerDefault
+from controller_core.model.cluster import Cluster
+from controller_core.model.events import Event, UncleanElectionRead
+from controller_core.shell.zookeeper.armed import ArmedReads
+from controller_core.shell.zookeeper.reading import read_unclean_default, read_unclean_topics
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats.configs import DEFAULT_ENTITY, EntityType, decode_config_change
+from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.session import ZooKeeperSession
+
+log = logging.getLogger(__name__)
+
+BROKERS_DEFAULT = f"{EntityType.BROKERS}/{DEFAULT_ENTITY}"
+
+
+class ConfigChanges:
+    """The looks at notices of changed configurations, of one tenure; each runs in a turn in which nobody else writes."""
+
+    def __init__(self, cluster: Cluster, session: ZooKeeperSession) -> None:
+        self._cluster = cluster
+        self._session = session
+        self._seen: frozenset[str] | None = None
+        """Names of the notices that were there at the last look; None before the first."""
+
+    async def look(self, reads: ArmedReads) -> Event | None:
+        """Read what is set now, of all that a new notice names."""
+        names = frozenset(await reads.children(paths.CONFIG_CHANGES) or [])
+        is_first = self._seen is None
+        entities = await self._entities(sorted(names - (self._seen or frozenset())))
+        self._seen = names
+        prefix = f"{EntityType.TOPICS}/"
+        named = sorted(entity.removeprefix(prefix) for entity in entities if entity.startswith(prefix))
+        known = [name for name in named if name in self._cluster.topics]
+        found = await read_unclean_topics(self._session, known) if known else {}
+        topics = {name: found.get(name) for name in known}
+        defaults: dict[BrokerDefault, bool | None] = {}
+        if is_first or BROKERS_DEFAULT in entities:
+            defaults[BrokerDefault.DYNAMIC] = await read_unclean_default(self._session)
+        return UncleanElectionRead(topics, defaults) if topics or defaults else None
+
+    async def _entities(self, names: list[str]) -> set[str]:
+        """Read which entities notices name, by their path below /config."""
+        entities: set[str] = set()
+        where = [paths.child(paths.CONFIG_CHANGES, name) for name in names]
+        for name, node in zip(names, await self._session.multi_get(where) if where else [], strict=True):
+            if node is None:
+                continue
+            try:
+                entities.add(decode_config_change(name, node.data))
+            except FormatError as error:
+                extra = {"path": error.path, "why": error.reason}
+                log.warning("a notice of a changed configuration cannot be read", extra=extra)
+        return entities
