@@ -30,15 +30,15 @@ def leads_of(replicas: Rows, nobody: int) -> LoadArray:
     return counted.astype(np.int64)
 
 
-def even_leaders(table: Table, moved: BoolArray) -> None:
-    """Reorder replicas until leaders are within 5 percent, or one, of the mean; rows of `moved` are reordered first."""
+def even_leaders(table: Table, moved: BoolArray, tolerance: float = TOLERANCE) -> None:
+    """Reorder replicas until leaders are within a tolerance, or one, of the mean; rows of `moved` are reordered first."""
     staying = int(table.stays.sum())
     partitions = int((table.replicas[:, 0] != table.nobody).sum())
     if not staying or not partitions:
         return
     mean = partitions / staying
-    lower = np.where(table.stays, min(int(np.ceil(mean * (1 - TOLERANCE))), int(mean)), 0)
-    upper = np.where(table.stays, max(int(mean * (1 + TOLERANCE)), -int(-mean // 1)), 0)
+    lower = np.where(table.stays, min(int(np.ceil(mean * (1 - tolerance))), int(mean)), 0)
+    upper = np.where(table.stays, max(int(mean * (1 + tolerance)), -int(-mean // 1)), 0)
     for spare, lack in ((upper, lower), (upper, upper), (lower, lower)):
         _pass_on(table, spare, lack, moved)
 
