@@ -1,0 +1,214 @@
+"""A cluster where nobody speaks without TLS and SCRAM: brokers, our controller and clients, on every listener."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    NewTopic,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+
+from kafka_wire.sasl.scram_keys import SCRAM_SHA_512, encode_credential, make_credential
+from kafka_zookeeper.formats.configs import encode_config
+from lab.cluster import KafkaCluster
+from lab.cluster import kafka_cluster as start_kafka_cluster
+from lab.folder import lab_folder
+from lab.kafka import CLIENT, INTERNAL
+from lab.ports import free_port, release_port
+from lab.steward import StewardController
+from lab.waiting import wait_until
+from tests.kafka_wire_net.authority import Authority
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+
+PATIENCE_S = 30.0
+CONTROLLER = 1000
+MECHANISM = SCRAM_SHA_512.name
+PASSWORDS = {"broker": 'of brokers, = " and ü', "controller": "of the controller"}
+LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+
+
+class Secured:
+    """The cluster, the controller, and where it listens."""
+
+    def __init__(self, cluster: KafkaCluster, controller: StewardController, port: int, authority: Authority) -> None:
+        self.cluster = cluster
+        self.controller = controller
+        self.address = f"127.0.0.1:{port}"
+        self.authority = authority
+
+    def client(self, user: str, password: str, server: str | None = None) -> dict[str, str | int]:
+        """Settings of a client of the controller alone, or of another server."""
+        return {
+            "bootstrap.servers": server or self.address,
+            "security.protocol": "SASL_SSL",
+            "ssl.ca.location": str(self.authority.certificate),
+            "sasl.mechanism": MECHANISM,
+            "sasl.username": user,
+            "sasl.password": password,
+            "log_level": 0,
+        }
+
+
+def broker_settings(authority: Authority) -> dict[str, str]:
+    """Settings of brokers that speak SASL_SSL alone."""
+    certificate, key = authority.sign("brokers", "/CN=broker")
+    store = authority.folder / "broker-store.pem"
+    store.write_text(key.read_text() + certificate.read_text())
+    password = PASSWORDS["broker"].replace('"', '\\\\"').replace("ü", "\\u00fc")
+    login = f'{LOGIN} username="broker" password="{password}";'
+    logins = {
+        f"listener.name.{each.lower()}.{MECHANISM.lower()}.sasl.jaas.config": login for each in (INTERNAL, CLIENT)
+    }
+    return {
+        "listener.security.protocol.map": f"{INTERNAL}:SASL_SSL,{CLIENT}:SASL_SSL",
+        "sasl.enabled.mechanisms": MECHANISM,
+        "sasl.mechanism.inter.broker.protocol": MECHANISM,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(store),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority.certificate),
+        "connections.max.reauth.ms": "5000",
+        **logins,
+    }
+
+
+def controller_options(authority: Authority, ports: dict[str, int]) -> list[str]:
+    """Options of a controller that speaks SASL_SSL alone, on both sides."""
+    certificate, key = authority.sign("controller", "/CN=controller")
+    password = authority.folder / "password"
+    password.write_text(PASSWORDS["controller"])
+    password.chmod(0o600)
+    return [
+        *(f"--listener={name}=SASL_SSL://127.0.0.1:{port}" for name, port in ports.items()),
+        f"--tls-certificate={certificate}",
+        f"--tls-key={key}",
+        f"--sasl-mechanism={MECHANISM}",
+        f"--broker-tls-ca={authority.certificate}",
+        f"--broker-sasl-mechanism={MECHANISM}",
+        "--broker-sasl-username=controller",
+        f"--broker-sasl-password-file={password}",
+    ]
+
+
+def write_users(cluster: KafkaCluster) -> None:
+    """Write the first users into ZooKeeper, as kafka-configs does before a secured cluster starts."""
+    for user, password in PASSWORDS.items():
+        salted = SCRAM_SHA_512.salted_password(password, b"a salt of tests", 4096)
+        kept = encode_credential(make_credential(SCRAM_SHA_512, salted, b"a salt of tests", 4096))
+        cluster.zookeeper.client.create(f"/config/users/{user}", encode_config({MECHANISM: kept}), makepath=True)
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """Our controller first, then two brokers."""
+    authority = Authority(tmp_path_factory.mktemp("authority"))
+    ports = {INTERNAL: free_port(), CLIENT: free_port()}
+    with contextlib.ExitStack() as stack:
+        folder: Path = stack.enter_context(lab_folder(None))
+        cluster = stack.enter_context(
+            start_kafka_cluster((1, 2), start=False, folder=folder, settings=broker_settings(authority))
+        )
+        write_users(cluster)
+        options = controller_options(authority, ports)
+        controller = StewardController(cluster.zookeeper_connect, folder, listeners=(), arguments=options)
+        stack.callback(controller.close)
+        for port in ports.values():
+            stack.callback(release_port, port)
+        controller.start()
+        cluster.wait_for_controller(CONTROLLER)
+        cluster.start_brokers()
+        yield Secured(cluster, controller, ports[CLIENT], authority)
+
+
+def test_users_are_made_and_work_and_go_through_the_controller(secured: Secured) -> None:
+    """AlterUserScramCredentials, a topic, records there and back (relayed under our own login), and a leader's death."""
+    admin = AdminClient(secured.client("controller", PASSWORDS["controller"]))
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 8192)
+    made = admin.alter_user_scram_credentials([UserScramCredentialUpsertion("alice", info, b"hers")])
+    made["alice"].result(PATIENCE_S)
+    described = admin.describe_user_scram_credentials(["alice"])["alice"].result(PATIENCE_S)
+    assert [8192] == [each.iterations for each in described.scram_credential_infos]
+
+    alice = secured.client("alice", "hers")
+    wait_until(lambda: is_let_in(alice), timeout_s=PATIENCE_S, what="alice is let in")
+    admin_of_alice = AdminClient(alice)
+    topic = NewTopic("secured", 2, 2)
+    admin_of_alice.create_topics([topic])["secured"].result(PATIENCE_S)
+    secured.cluster.wait_until_in_sync("secured")
+    send_and_read(alice, "secured", "first")
+
+    metadata = admin_of_alice.list_topics(timeout=PATIENCE_S)
+    assert {1, 2, CONTROLLER} == set(metadata.brokers)
+
+    secured.cluster.broker(1).kill()
+    wait_until(
+        lambda: {2} == leaders(secured.cluster, "secured"), timeout_s=PATIENCE_S, what="broker 2 leads everything"
+    )
+    send_and_read(alice, "secured", "second")
+    secured.cluster.broker(1).start()
+    secured.cluster.wait_until_in_sync("secured")
+
+    removed = admin.alter_user_scram_credentials([UserScramCredentialDeletion("alice", ScramMechanism.SCRAM_SHA_512)])
+    removed["alice"].result(PATIENCE_S)
+    assert not is_let_in(alice)
+
+
+def test_nobody_else_is_let_in(secured: Secured) -> None:
+    """A wrong password, an unknown user, and no login at all; and no secret is in the controller's log."""
+    for user, password in (("controller", "guessed-secret"), ("nobody", "guessed-secret")):
+        assert not is_let_in(secured.client(user, password))
+    assert not is_let_in({"bootstrap.servers": secured.address, "log_level": 0})
+    assert not is_let_in(
+        {**secured.client("controller", PASSWORDS["controller"]), "security.protocol": "SASL_PLAINTEXT"}
+    )
+    assert is_let_in(secured.client("controller", PASSWORDS["controller"]))
+
+    log = secured.controller.process.log_text()
+    assert "Authentication of" in log
+    assert [] == [secret for secret in ("guessed-secret", *PASSWORDS.values()) if secret in log]
+
+
+def is_let_in(settings: dict[str, str | int]) -> bool:
+    """Whether a client with these settings gets an answer."""
+    try:
+        AdminClient(settings).list_topics(timeout=3)
+    except KafkaException:
+        return False
+    return True
+
+
+def leaders(cluster: KafkaCluster, topic: str) -> set[int]:
+    """Who leads the topic's partitions."""
+    states = [cluster.partition_state(topic, partition) for partition in cluster.assignment(topic)]
+    return {-1 if state is None else state["leader"] for state in states}
+
+
+def send_and_read(settings: dict[str, str | int], topic: str, word: str) -> None:
+    """Send records in a group's sight, and read them all."""
+    expected = {f"{word}-{number}".encode() for number in range(20)}
+    producer = Producer({**settings, "acks": "all"})
+    for value in expected:
+        producer.produce(topic, value)
+    assert producer.flush(PATIENCE_S) == 0
+    consumer = Consumer({**settings, "group.id": f"group-{word}", "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    found: set[bytes] = set()
+
+    def all_read() -> bool:
+        message = consumer.poll(1.0)
+        if message is not None and message.error() is None:
+            found.add(message.value())
+        return expected <= found
+
+    try:
+        wait_until(all_read, timeout_s=PATIENCE_S, what="all records are read")
+    finally:
+        consumer.close()
