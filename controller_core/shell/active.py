@@ -1,7 +1,7 @@
 """What the parts of the shell see of a controller that holds the cluster. Leaves out how it does what it promises."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from controller_core.model.broker import Endpoint
@@ -24,6 +24,10 @@ class Defaults:
     num_partitions: int = 1
     default_replication_factor: int = 1
     delete_topic_enable: bool = True
+    unclean_leader_election_enable: bool | None = None
+    """What the broker's own file says; None: nothing."""
+    topic_defaults: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What brokers set for all topics, by the topic configuration's name, as text."""
 
 
 class ActiveController(Protocol):

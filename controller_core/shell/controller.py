@@ -17,7 +17,7 @@ from typing import Any
 from controller_core.cluster.controller import decide
 from controller_core.cluster.propagation import carry_out
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokersObserved, Change, TopicRemoved
+from controller_core.model.changes import BrokerDefault, BrokersObserved, Change, TopicRemoved
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.events import (
@@ -28,6 +28,7 @@ from controller_core.model.events import (
     ReplicasAnswered,
     StopReplicaAnswered,
     TopicsRead,
+    UncleanElectionRead,
 )
 from controller_core.shell.active import Defaults, OverloadedError, TenureLostError
 from controller_core.shell.brokers.channels import Channels
@@ -180,6 +181,7 @@ class Controller:
         """Take what a broker told for the cluster's settings."""
         self._defaults = defaults
         self._has_defaults.set()
+        self.post(UncleanElectionRead(defaults={BrokerDefault.STATIC: defaults.unclean_leader_election_enable}))
 
     async def known_defaults(self, timeout_ms: int) -> Defaults | None:
         """Wait until a broker has told the cluster's settings; None when time is up first. Raises TenureLostError."""

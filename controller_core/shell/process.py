@@ -157,6 +157,7 @@ class ControllerProcess:
         own = handlers(
             lambda: self._active,
             self.settled,
+            topic_defaults=lambda: {} if self._defaults is None else self._defaults.topic_defaults,
             user_configs=UserConfigs(lambda: self._session),
             acls=None if authority is None else authority.service,
         )

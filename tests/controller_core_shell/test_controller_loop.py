@@ -122,6 +122,17 @@ async def test_the_clusters_settings_are_waited_for(tenure: Tenure) -> None:
     assert Defaults(3, 2) == await tenure.controller.known_defaults(0)
 
 
+async def test_a_broker_that_allows_unclean_leaders_in_its_own_file_allows_them_by_default(tenure: Tenure) -> None:
+    """C7: the default counts where the topic says nothing; a file that says nothing takes it back."""
+    tenure.controller.learn(Defaults(unclean_leader_election_enable=True))
+    await settled()
+    assert tenure.cluster.allows_unclean("orders")
+
+    tenure.controller.learn(Defaults())
+    await settled()
+    assert not tenure.cluster.allows_unclean("orders")
+
+
 async def test_who_waits_for_the_settings_hears_when_the_tenure_ends(tenure: Tenure) -> None:
     """NOT_CONTROLLER says where to go on; a timeout would not."""
     waiting = asyncio.create_task(tenure.controller.known_defaults(LONG_MS))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from controller_core.model.broker import Endpoint
 from controller_core.shell.active import Defaults
+from controller_core.shell.brokers.topic_defaults import settings_asked, static_unclean_election, topic_defaults
 from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
@@ -41,10 +42,11 @@ async def inquire(broker: int, endpoint: Endpoint, security: BrokerSecurity = UN
     """Ask one broker. Raises InquiryError."""
     settings = security.settings(NodeSettings(client_id="steward-controller-inquiry"), endpoint.security_protocol)
     node = Node(endpoint.host, endpoint.port, settings)
-    keys = [RESERVED_MAX_ID, PARTITIONS, REPLICATION_FACTOR, DELETE_TOPICS]
+    keys = [RESERVED_MAX_ID, PARTITIONS, REPLICATION_FACTOR, DELETE_TOPICS, *settings_asked()]
     resource = {"resource_type": BROKER_RESOURCE, "resource_name": str(broker), "configuration_keys": keys}
     try:
-        answer = await node.call(ApiKey.DESCRIBE_CONFIGS, {"resources": [resource]}, timeout_ms=TIMEOUT_MS)
+        question = {"resources": [resource], "include_synonyms": True}
+        answer = await node.call(ApiKey.DESCRIBE_CONFIGS, question, timeout_ms=TIMEOUT_MS)
     except (ConnectionFailed, CodecError, UnsupportedVersion) as error:
         raise InquiryError(f"broker {broker}: {error}") from error
     finally:
@@ -61,5 +63,11 @@ def _settings(answer: Body) -> BrokerSettings:
     if result["error_code"] != ErrorCode.NONE:
         raise ValueError(f"error code {result['error_code']}, {result['error_message']}")
     told = {config["name"]: config["value"] for config in result["configs"]}
-    defaults = Defaults(int(told[PARTITIONS]), int(told[REPLICATION_FACTOR]), told[DELETE_TOPICS] == "true")
+    defaults = Defaults(
+        int(told[PARTITIONS]),
+        int(told[REPLICATION_FACTOR]),
+        told[DELETE_TOPICS] == "true",
+        static_unclean_election(result["configs"]),
+        topic_defaults(result["configs"]),
+    )
     return BrokerSettings(defaults, int(told[RESERVED_MAX_ID]))
