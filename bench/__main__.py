@@ -14,11 +14,20 @@ from types import ModuleType
 from rich.console import Console
 from rich.table import Table
 
-from bench import election, encoding, failover, placement, results, shutdown, takeover
+from bench import election, encoding, failover, placement, results, shutdown, takeover, takeover_at_scale
 from bench.harness import Effort, Row, Side
 
 BENCHMARKS: Mapping[str, ModuleType] = {
-    module.NAME: module for module in (placement, election, encoding, failover, takeover, shutdown)
+    module.NAME: module
+    for module in (
+        placement,
+        election,
+        encoding,
+        failover,
+        takeover,
+        shutdown,
+        takeover_at_scale,
+    )
 }
 """By name; each module has NAME, ABOUT and measure(effort), which yields rows."""
 

@@ -1,0 +1,118 @@
+"""Brokers that are sockets: they register, take a controller's requests and answer that all is done, and write down when.
+
+A real broker makes logs, which takes far longer than a controller does: with these, what is measured is the controller. They
+answer at once, both controllers alike. Leaves out everything that a broker does with a request.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from kazoo.client import KazooClient
+
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.net.server import Peer, Server, serve
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats.brokers import BrokerRegistration, Endpoint, encode_broker
+from lab.kafka import CLIENT, INTERNAL
+
+START_TIMEOUT_S = 10.0
+SETTINGS = {
+    "reserved.broker.max.id": "1000",
+    "num.partitions": "1",
+    "default.replication.factor": "3",
+    "delete.topic.enable": "true",
+}
+"""What our controller asks a broker for (DescribeConfigs)."""
+API_VERSIONS = {
+    ApiKey.API_VERSIONS: (0, 4),
+    ApiKey.LEADER_AND_ISR: (0, 7),
+    ApiKey.STOP_REPLICA: (0, 4),
+    ApiKey.UPDATE_METADATA: (0, 8),
+    ApiKey.DESCRIBE_CONFIGS: (1, 4),
+}
+_T = TypeVar("_T")
+
+
+@dataclass
+class SocketBroker:
+    """One of them: what it was told to lead and follow, with the times."""
+
+    broker_id: int
+    server: Server | None = None
+    told: list[tuple[float, bytes]] = field(default_factory=list)
+
+    async def handle(self, _: Peer, frame: bytes) -> bytes:
+        """Take a request and answer."""
+        header = codec.peek_header(frame)
+        key = ApiKey(header.api_key)
+        if key is ApiKey.LEADER_AND_ISR:
+            self.told.append((time.time(), frame))
+        return codec.encode_response(key, header.api_version, header.correlation_id, self._answer(key))
+
+    def _answer(self, key: ApiKey) -> codec.Body:
+        if key is ApiKey.API_VERSIONS:
+            served = ((key, low, high) for key, (low, high) in API_VERSIONS.items())
+            return {
+                "api_keys": [{"api_key": key, "min_version": low, "max_version": high} for key, low, high in served]
+            }
+        if key is ApiKey.DESCRIBE_CONFIGS:
+            configs = [{"name": name, "value": value} for name, value in SETTINGS.items()]
+            return {"results": [{"resource_type": 4, "resource_name": str(self.broker_id), "configs": configs}]}
+        return {}
+
+    def partitions_told(self) -> int:
+        """Count the partitions of all that it was told since the mark."""
+        return sum(
+            len(topic["partition_states"])
+            for _, frame in self.told
+            for topic in codec.decode_request(frame)[1]["topic_states"]
+        )
+
+
+class SocketBrokers:
+    """All of them, in a thread of their own; they are registered for as long as the client's session lasts."""
+
+    def __init__(self, broker_ids: Sequence[int], client: KazooClient, chroot: str) -> None:
+        self.brokers = [SocketBroker(broker_id) for broker_id in broker_ids]
+        self._client, self._chroot = client, chroot
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="socket brokers", daemon=True)
+
+    def start(self) -> None:
+        """Listen and register."""
+        self._thread.start()
+        for broker in self.brokers:
+            broker.server = self._wait(serve(broker.handle, "127.0.0.1", 0))
+            ports = {INTERNAL: broker.server.port, CLIENT: broker.server.port}
+            endpoints = tuple(Endpoint(name, "127.0.0.1", port, "PLAINTEXT") for name, port in ports.items())
+            document = encode_broker(BrokerRegistration(broker.broker_id, endpoints))
+            self._client.create(f"{self._chroot}{paths.broker(broker.broker_id)}", document, ephemeral=True)
+
+    def mark(self) -> None:
+        """Forget what they were told."""
+        for broker in self.brokers:
+            broker.told.clear()
+
+    def last_told_s(self) -> float:
+        """When the last of them was told to lead or follow; 0 when none was."""
+        return max((at_s for broker in self.brokers for at_s, _ in list(broker.told)), default=0.0)
+
+    def partitions_told(self) -> int:
+        """Count the partitions of all that they were told since the mark."""
+        return sum(broker.partitions_told() for broker in self.brokers)
+
+    def close(self) -> None:
+        """Stop listening."""
+        for broker in self.brokers:
+            if broker.server is not None:
+                self._wait(broker.server.close(grace_ms=1))
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(START_TIMEOUT_S)
+
+    def _wait(self, work: Coroutine[Any, Any, _T]) -> _T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(START_TIMEOUT_S)
