@@ -38,6 +38,7 @@ from controller_core.shell.leader_balance import balance_leaders
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import broker_security
 from controller_core.shell.security.listeners import demands_of
+from controller_core.shell.security.renewal import Renewal
 from controller_core.shell.security.user_configs import UserConfigs
 from controller_core.shell.security.zookeeper import zookeeper_settings
 from controller_core.shell.settings import ControllerSettings, Listener
@@ -89,6 +90,18 @@ class ControllerProcess:
         self._spoken = {listener.name: listener.security_protocol for listener in settings.listeners}
         self._demands = demands_of(set(self._spoken.values()), settings.security, lambda: self._session)
         self._authority = _authority(settings, lambda: None if self._active is None else self._active.cluster)
+        security = settings.security
+        self._renewal = Renewal(
+            [
+                *((demands.tls, security.tls) for demands in self._demands.values()),
+                (self._brokers.tls, security.broker_tls),
+                (self._zookeeper.tls, security.zookeeper_tls),
+            ]
+        )
+        if self._authority is None and self._brokers.sasl is not None:
+            log.warning(
+                "there is no authorizer: whoever the listeners let in acts on brokers with the controller's rights"
+            )
         self._unlike: set[tuple[int, str]] = set()
         """Brokers' listeners that speak something else than ours of the same name, as far as that was said."""
         self._fronts: dict[str, Front] = {}
@@ -133,6 +146,7 @@ class ControllerProcess:
         zookeeper = self._zookeeper
         async with AsyncExitStack() as stack:
             await self._listen(stack)
+            stack.callback(asyncio.create_task(self._renewal.follow(), name="renew certificates").cancel)
             await ensure_chroot(zookeeper)
             session = await ZooKeeperSession.connect(zookeeper)
             short_lives = 0

@@ -1,6 +1,6 @@
 """TLS contexts out of files: version 1.2 at least, the other side verified, host names checked.
 
-Leaves out who is spoken to. The files are read at the start; a renewed certificate needs a restart.
+Leaves out who is spoken to. The files are read at the start, and again when they are renewed (renewal).
 """
 
 import ssl
@@ -20,7 +20,7 @@ def listener_context(files: TlsFiles, client_auth: ClientAuth) -> ssl.SSLContext
         raise ValueError("a listener that speaks TLS needs a certificate")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    _load(context, files)
+    load(context, files)
     context.verify_mode = _VERIFY[client_auth]
     return context
 
@@ -29,11 +29,12 @@ def client_context(files: TlsFiles) -> ssl.SSLContext:
     """Make the context of our connections to others. Raises ValueError, which names the file."""
     context = ssl.create_default_context() if files.ca is None else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    _load(context, files)
+    load(context, files)
     return context
 
 
-def _load(context: ssl.SSLContext, files: TlsFiles) -> None:
+def load(context: ssl.SSLContext, files: TlsFiles) -> None:
+    """Take certificate and authorities out of files. Raises ValueError, which names the file."""
     try:
         if files.ca is not None:
             context.load_verify_locations(cafile=files.ca)

@@ -1,7 +1,9 @@
 """What is said of security at the start: refused where it cannot be, and kept to by listeners and connections."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ from controller_core.shell.front.front import Front, open_front
 from controller_core.shell.security.brokers import UNPROTECTED, broker_security
 from controller_core.shell.security.contexts import client_context, listener_context
 from controller_core.shell.security.listeners import demands_of
+from controller_core.shell.security.renewal import Renewal
 from controller_core.shell.security.settings import ClientAuth, SecuritySettings, TlsFiles
 from controller_core.shell.security.zookeeper import zookeeper_settings
 from controller_core.shell.settings import ControllerSettings, parse_listener
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.client import AuthenticationFailed, Connection, ConnectionFailed, NodeSettings, SaslCredentials
+from kafka_wire.net.distinguished_name import subject_of
 from kafka_zookeeper.settings import ZooKeeperSettings
 from tests.kafka_wire_net.authority import Authority
 
@@ -198,3 +202,43 @@ def test_zookeeper_is_reached_as_the_settings_say(tmp_path: Path, authority: Aut
 
     assert ("us:hunter2", True, ssl.CERT_REQUIRED) == (found.digest, found.set_acl, found.tls.verify_mode)
     assert ZooKeeperSettings("zk:1", 6_000) == zookeeper_settings("zk:1", 6_000, SecuritySettings())
+
+
+async def test_a_renewed_certificate_is_shown_to_new_connections(
+    files: SecuritySettings, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without a restart; a broken one changes nothing."""
+    certificate, key = tmp_path / "current.pem", tmp_path / "current.key"
+
+    def renew(name: str) -> None:
+        new_certificate, new_key = authority.sign(name, f"/CN={name}")
+        new_certificate.replace(certificate)
+        new_key.replace(key)
+
+    async def shown() -> str:
+        tls = client_context(files.broker_tls)
+        _, writer = await asyncio.open_connection("127.0.0.1", front.port, ssl=tls)
+        found = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.transport.abort()
+        return subject_of(found)
+
+    renew("first")
+    settings = replace(files, tls=TlsFiles(certificate=certificate, key=key))
+    demands = demands_of({"SSL"}, settings, lambda: None)["SSL"]
+    renewal = Renewal([(demands.tls, settings.tls), (None, TlsFiles()), (demands.tls, None)])
+    front = await open_front("CLIENT", "127.0.0.1", 0, {}, lambda: (), demands=demands)
+    try:
+        assert "CN=first" == await shown()
+        renew("second")
+        renewal.look()
+        assert "CN=second" == await shown()
+        certificate.write_text("half a file")
+        renewal.look()
+        renewal.look()
+        assert "CN=second" == await shown()
+        assert 1 == sum("cannot be used" in record.getMessage() for record in caplog.records)
+        key.unlink()
+        renewal.look()
+        assert "CN=second" == await shown()
+    finally:
+        await front.close(grace_ms=1)
