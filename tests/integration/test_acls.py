@@ -1,0 +1,151 @@
+"""ACLs between our controller and a real broker with Kafka's AclAuthorizer: each hears of what the other writes, and goes by it."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import pytest
+
+from controller_core.model.acl import Operation, PatternType, Permission, ResourceType
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import Connection
+from lab.cluster import KafkaCluster
+from lab.cluster import kafka_cluster as start_kafka_cluster
+from lab.folder import lab_folder
+from lab.steward import StewardController
+from lab.zookeeper import ZooKeeperServer
+from tests.integration.conftest import PATIENCE_S
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+
+CHROOT = "/kafka/acls"
+BROKER = {
+    "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+"""The broker's own opinion of us is of no interest here: all clients are anonymous, and its super user."""
+Address = str
+
+
+@pytest.fixture(scope="module")
+def guarded(zookeeper: ZooKeeperServer) -> Iterator[tuple[KafkaCluster, StewardController]]:
+    """A broker with ACLs under our controller with ACLs, where what has no ACL is open."""
+    zookeeper.make_chroot(CHROOT)
+    with (
+        lab_folder() as folder,
+        start_kafka_cluster((1,), start=False, zookeeper=zookeeper, chroot=CHROOT, settings=BROKER) as cluster,
+    ):
+        arguments = ["--authorizer", "--allow-everyone-if-no-acl"]
+        controller = StewardController(cluster.zookeeper_connect, folder, arguments=arguments)
+        try:
+            controller.start()
+            cluster.start_brokers()
+            yield cluster, controller
+        finally:
+            controller.close()
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Callable[[Address], Awaitable[Connection]]]:
+    """Connect to an address; closed after the test."""
+    opened: list[Connection] = []
+
+    async def one(address: Address) -> Connection:
+        host, _, port = address.rpartition(":")
+        opened.append(await Connection.open(host, int(port), client_id="tests"))
+        return opened[-1]
+
+    yield one
+    for connection in opened:
+        await connection.close()
+
+
+def acl(name: str, pattern_type: PatternType) -> Body:
+    """An ACL for alice."""
+    return {
+        "resource_type": ResourceType.TOPIC,
+        "resource_name": name,
+        "resource_pattern_type": pattern_type,
+        "principal": "User:alice",
+        "host": "*",
+        "operation": Operation.READ,
+        "permission_type": Permission.ALLOW,
+    }
+
+
+def every_acl() -> Body:
+    """A filter for all ACLs of topics."""
+    return {
+        "resource_type_filter": ResourceType.TOPIC,
+        "resource_name_filter": None,
+        "pattern_type_filter": PatternType.ANY,
+        "principal_filter": None,
+        "host_filter": None,
+        "operation": Operation.ANY,
+        "permission_type": Permission.ANY,
+    }
+
+
+async def known(connection: Connection) -> set[tuple[str, int]]:
+    """The patterns that a node knows ACLs of."""
+    answer = await connection.call(ApiKey.DESCRIBE_ACLS, every_acl())
+    assert 0 == answer["error_code"], answer
+    return {(each["resource_name"], each["pattern_type"]) for each in answer["resources"]}
+
+
+async def until_known(connection: Connection, expected: set[tuple[str, int]]) -> None:
+    """Ask until a node has heard; the test's own time-out ends a wait in vain."""
+    while await known(connection) != expected:
+        pass
+
+
+async def create(connection: Connection, *topics: str) -> None:
+    """Create topics."""
+    new = [{"name": topic, "num_partitions": 1, "replication_factor": 1} for topic in topics]
+    answer = await connection.call(ApiKey.CREATE_TOPICS, {"topics": new, "timeout_ms": int(PATIENCE_S * 1000)})
+    assert {0} == {each["error_code"] for each in answer["topics"]}
+
+
+async def deleted(connection: Connection, topic: str) -> int:
+    """Delete a topic; returns the error code."""
+    body = {"topic_names": [topic], "timeout_ms": int(PATIENCE_S * 1000)}
+    answer = await connection.call(ApiKey.DELETE_TOPICS, body, version=5)
+    return int(answer["responses"][0]["error_code"])
+
+
+async def shown(connection: Connection) -> set[str]:
+    """The topics that are shown to us, who are not alice."""
+    return {each["name"] for each in (await connection.call(ApiKey.METADATA, {"topics": None}))["topics"]}
+
+
+async def test_each_hears_of_the_others_acls_and_goes_by_them(
+    guarded: tuple[KafkaCluster, StewardController], connect: Callable[[Address], Awaitable[Connection]]
+) -> None:
+    """KIP-290: literal and prefixed ones, created here, deleted there."""
+    cluster, steward = guarded
+    ours, broker = await connect(steward.address()), await connect(cluster.broker(1).address())
+    both = [acl("secret", PatternType.LITERAL), acl("hidden-", PatternType.PREFIXED)]
+    patterns = {("secret", int(PatternType.LITERAL)), ("hidden-", int(PatternType.PREFIXED))}
+    guarded_by_them = ("secret", "hidden-orders")
+    await create(ours, "open", *guarded_by_them)
+
+    made = await ours.call(ApiKey.CREATE_ACLS, {"creations": both})
+    assert [0, 0] == [each["error_code"] for each in made["results"]]
+    await until_known(broker, patterns)
+    assert {"open"} == await shown(ours)
+    for name in guarded_by_them:
+        assert ErrorCode.TOPIC_AUTHORIZATION_FAILED == await deleted(ours, name)
+
+    gone = await broker.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
+    assert [2] == [len(each["matching_acls"]) for each in gone["filter_results"]]
+    await until_known(ours, set())
+    assert {"open", *guarded_by_them} == await shown(ours)
+
+    again = await broker.call(ApiKey.CREATE_ACLS, {"creations": both})
+    assert [0, 0] == [each["error_code"] for each in again["results"]]
+    await until_known(ours, patterns)
+    assert {"open"} == await shown(ours)
+    cleared = await ours.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
+    assert [2] == [len(each["matching_acls"]) for each in cleared["filter_results"]]
+    await until_known(broker, set())
+    assert ErrorCode.NONE == await deleted(ours, "secret")
