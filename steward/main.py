@@ -97,6 +97,10 @@ def controller(
     sasl_users_file: Annotated[
         Path | None, typer.Option(envvar="STEWARD_SASL_USERS_FILE", help="PLAIN's users, a line USER:PASSWORD each.")
     ] = None,
+    connections_max_reauth_ms: Annotated[
+        int,
+        typer.Option(envvar="STEWARD_CONNECTIONS_MAX_REAUTH_MS", min=0, help="connections.max.reauth.ms; 0: never."),
+    ] = 0,
     broker_tls_ca: Annotated[
         Path | None, typer.Option(envvar="STEWARD_BROKER_TLS_CA", help="Authorities of brokers, PEM.")
     ] = None,
@@ -191,6 +195,7 @@ def controller(
                 tls_client_auth=ClientAuth(tls_client_auth),
                 sasl_mechanisms=tuple(sasl_mechanism or ()),
                 sasl_users_file=sasl_users_file,
+                connections_max_reauth_ms=connections_max_reauth_ms,
                 broker_tls=TlsFiles(certificate=broker_tls_certificate, key=broker_tls_key, ca=broker_tls_ca),
                 broker_sasl_mechanism=broker_sasl_mechanism,
                 broker_sasl_username=broker_sasl_username,

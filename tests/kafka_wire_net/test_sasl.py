@@ -11,9 +11,16 @@ import pytest
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
-from kafka_wire.net.client import AuthenticationFailed, Connection, Node, NodeSettings, SaslCredentials
+from kafka_wire.net.client import (
+    AuthenticationFailed,
+    Connection,
+    ConnectionFailed,
+    Node,
+    NodeSettings,
+    SaslCredentials,
+)
 from kafka_wire.net.sasl_server import MAX_RECEIVE_BYTES, SaslServer
-from kafka_wire.net.server import Server, ServerLimits, serve
+from kafka_wire.net.server import CloseConnection, Server, ServerLimits, serve
 from tests.kafka_wire_net.peers import RawPeer
 from tests.kafka_wire_net.sasl_peers import MECHANISMS, Users, WhoAmI
 
@@ -265,3 +272,68 @@ async def test_librdkafka_is_let_in_by_its_password_alone(mechanism: str, right:
         with pytest.raises(KafkaException):
             await asyncio.to_thread(client.list_topics, timeout=1)
         assert ("User:alice", ApiKey.METADATA) not in server.handler.asked
+
+
+async def test_librdkafka_authenticates_again_and_goes_on(guarded) -> None:
+    """KIP-368 from the server's side, with a client of another make: one connection over several sessions."""
+    from confluent_kafka.admin import AdminClient
+
+    server = await guarded(lifetime_ms=1_000)
+    settings = {
+        "bootstrap.servers": f"127.0.0.1:{server.port}",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.username": ALICE,
+        "sasl.password": PASSWORD,
+        "log_level": 0,
+    }
+    client = AdminClient(settings)
+    connections = set()
+    began = asyncio.get_running_loop().time()
+    while asyncio.get_running_loop().time() - began < 2.5:
+        metadata = await asyncio.to_thread(client.list_topics, timeout=10)
+        assert "User:alice" == metadata.cluster_id
+        connections |= {connection.peer.port for connection in server.server._connections}
+        await asyncio.sleep(0.1)
+
+    # One to the bootstrap address, one to the broker that it names.
+    assert len(connections) <= 2
+
+
+async def read_on(peer: RawPeer) -> None:
+    """Read until the connection ends."""
+    while True:
+        await peer.read_frame()
+
+
+async def test_requests_between_the_steps_of_authentication_are_refused(guarded, connect) -> None:
+    """SaslServerAuthenticator: also when they come in one packet with them, and on a connection that was open before."""
+    metadata = codec.encode_request(ApiKey.METADATA, 12, 1, "raw", METADATA)
+    handshake = sasl_frame(ApiKey.SASL_HANDSHAKE, 1, {"mechanism": "PLAIN"})
+    wrong = sasl_frame(ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": b"\0alice\0wrong"})
+    server = await guarded()
+    for frames in ([handshake, metadata], [handshake, handshake], [handshake, wrong, metadata], [wrong, metadata]):
+        for opened in (False, True):
+            peer = await connect(server.server)
+            if opened:
+                await log_in(peer, ALICE, PASSWORD)
+            await peer.send(b"".join(struct.pack(">i", len(frame)) + frame for frame in frames))
+            with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                await read_on(peer)
+
+    assert ApiKey.METADATA not in {key for _, key in server.handler.asked}
+
+
+async def test_credentials_that_cannot_be_looked_up_close_the_connection_alone(guarded) -> None:
+    """Neither let in nor told that a password is wrong: the client comes again."""
+    server = await guarded()
+
+    async def lost(*_: object) -> None:
+        raise CloseConnection("credentials are out of reach")
+
+    server.users.scram_credential = lost
+    with pytest.raises(ConnectionFailed, match="is gone") as failed:
+        await who(server.port, "SCRAM-SHA-256")
+
+    assert not isinstance(failed.value, AuthenticationFailed)
+    assert "User:alice" == await who(server.port, "PLAIN")

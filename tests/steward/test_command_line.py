@@ -190,7 +190,7 @@ def test_security_is_told_by_files_and_names(started: list[ControllerSettings | 
     options += ("--sasl-mechanism", "PLAIN", "--sasl-mechanism", "SCRAM-SHA-512", "--sasl-users-file", "users")
     options += ("--broker-sasl-mechanism", "PLAIN", "--broker-sasl-username", "us", "--broker-tls-ca", "b.pem")
     options += ("--broker-sasl-password-file", "password", "--zookeeper-tls-ca", "z.pem", "--zookeeper-set-acl")
-    options += ("--zookeeper-digest-file", "digest")
+    options += ("--zookeeper-digest-file", "digest", "--connections-max-reauth-ms", "3600000")
     listener = "CLIENT=SASL_SSL://0.0.0.0:9093,kafka.example:443"
     assert (RIGHT, "") == told("controller", "--zookeeper", "zk:2181", "--listener", listener, *options)
     environment = {
@@ -210,6 +210,7 @@ def test_security_is_told_by_files_and_names(started: list[ControllerSettings | 
         tls_client_auth=ClientAuth.REQUIRED,
         sasl_mechanisms=("PLAIN", "SCRAM-SHA-512"),
         sasl_users_file=Path("users"),
+        connections_max_reauth_ms=3_600_000,
         broker_tls=TlsFiles(ca=Path("b.pem")),
         broker_sasl_mechanism="PLAIN",
         broker_sasl_username="us",

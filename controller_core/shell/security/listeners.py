@@ -34,7 +34,11 @@ def demands_of(
     sasl = None
     if any(protocol.asks_for_sasl for protocol in spoken):
         users = None if settings.sasl_users_file is None else UsersFile(settings.sasl_users_file)
-        sasl = SaslServer(mechanisms=settings.sasl_mechanisms, credentials=ListenerCredentials(users, session))
+        sasl = SaslServer(
+            mechanisms=settings.sasl_mechanisms,
+            credentials=ListenerCredentials(users, session),
+            session_lifetime_ms=settings.connections_max_reauth_ms,
+        )
     return {
         str(protocol): Demands(
             tls if protocol.is_encrypted else None,

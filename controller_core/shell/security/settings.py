@@ -65,6 +65,8 @@ class SecuritySettings:
     """What the listeners offer."""
     sasl_users_file: Path | None = None
     """The users of PLAIN."""
+    connections_max_reauth_ms: int = 0
+    """Kafka's connections.max.reauth.ms: who authenticated by SASL does so again within this, or is cut off; 0: never."""
     broker_tls: TlsFiles = TlsFiles()
     broker_sasl_mechanism: str | None = None
     broker_sasl_username: str | None = None
@@ -84,6 +86,8 @@ class SecuritySettings:
         login = (self.broker_sasl_mechanism, self.broker_sasl_username, self.broker_sasl_password_file)
         if any(login) and not all(login):
             raise ValueError("to log in at brokers by SASL, mechanism, user name and password file are all needed")
+        if self.connections_max_reauth_ms < 0:
+            raise ValueError(f"connections.max.reauth.ms is {self.connections_max_reauth_ms}; 0 or more is needed")
         if "PLAIN" in self.sasl_mechanisms and self.sasl_users_file is None:
             raise ValueError("listeners that offer PLAIN need a file of users")
         shows_certificate = self.zookeeper_tls is not None and self.zookeeper_tls.certificate is not None

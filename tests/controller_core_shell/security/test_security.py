@@ -140,6 +140,7 @@ def test_a_missing_login_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     [
         ({"sasl_mechanisms": ("GSSAPI",)}, "GSSAPI is none of PLAIN"),
         ({"sasl_mechanisms": ("PLAIN",)}, "need a file of users"),
+        ({"connections_max_reauth_ms": -1}, "0 or more is needed"),
         ({"broker_sasl_mechanism": "PLAIN"}, "user name and password file are all needed"),
         ({"tls_client_auth": ClientAuth.REQUIRED}, "need the authorities"),
         ({"zookeeper_set_acl": True}, "needs a digest for ZooKeeper"),
