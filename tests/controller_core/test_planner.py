@@ -213,6 +213,32 @@ def test_an_even_cluster_is_left_alone() -> None:
     assert 0 == len(plan_moves(cluster(5, 100)).rows)
 
 
+def test_no_partitions_need_no_moves() -> None:
+    """A new cluster is even."""
+    plan = plan_moves(PlanRequest(np.empty((0, 3), dtype=np.int32), {0: None, 1: None}))
+
+    assert (0, 0, ()) == (len(plan.rows), plan.lower_bound_bytes, plan.unreached)
+
+
+def test_empty_partitions_leave_drained_brokers_as_well() -> None:
+    """Nothing to copy is no reason to stay."""
+    request = replace(cluster(10, 1000), drained=frozenset({1}), loads=np.zeros(1000, dtype=np.int64))
+    plan = plan_moves(request)
+
+    assert (0, ()) == (plan.copied_bytes, plan.unreached)
+    assert all(1 not in row for row in after(request, plan))
+
+
+@pytest.mark.parametrize(("factor", "least"), [(2, 634), (4, 2000)])
+def test_another_replication_factor_is_reached_near_its_bound(factor: int, least: int) -> None:
+    """Two brokers are added: with more replicas these are what is copied; with fewer, the added ones still take their part."""
+    by_id: Racks = dict.fromkeys(range(12))
+    plan = plan_moves(replace(cluster(10, 2000), brokers=by_id, replication_factor=factor))
+
+    assert (least, ()) == (plan.lower_bound_bytes, plan.unreached)
+    assert plan.copied_bytes <= 1.1 * least
+
+
 def test_drained_brokers_come_first_one_after_another() -> None:
     """With a budget for one broker, one is empty."""
     request = replace(cluster(10, 1000), drained=frozenset({3, 7}), budget_bytes=400)
