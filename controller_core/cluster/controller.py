@@ -6,6 +6,7 @@ Leaves out the order of events (`shell.turns`) and everything that touches the w
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from controller_core.cluster.changed_topics import decide_topics_changed
 from controller_core.cluster.deletion import (
     decide_advance_deletions,
     decide_delete_topics,
@@ -39,6 +40,7 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.Activated: lambda cluster, _: decide_activated(cluster),
     events.BrokersRead: decide_brokers_read,
     events.TopicsRead: decide_topics_read,
+    events.TopicsChanged: decide_topics_changed,
     events.DeletionsRead: decide_deletions_read,
     events.IsrChangesRead: decide_isr_changes_read,
     events.LogDirsFailed: decide_log_dirs_failed,

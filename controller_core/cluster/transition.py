@@ -16,6 +16,7 @@ import numpy as np
 from controller_core.cluster.topic_configs import config_value
 from controller_core.model.changes import (
     Announcement,
+    AssignmentRestored,
     BrokersObserved,
     Change,
     DeletionBlocked,
@@ -202,6 +203,11 @@ def _(change: TopicObserved, cluster: Cluster) -> None:
             cluster.moves.pop(row, None)
         _take_back(cluster, row, replicas_found)
         _leave_out_strangers(cluster, np.array([row], dtype=np.int32))
+
+
+@_apply.register
+def _(change: AssignmentRestored, cluster: Cluster) -> None:
+    cluster.topics[change.topic].version = change.version + 1
 
 
 @_apply.register

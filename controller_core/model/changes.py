@@ -176,6 +176,15 @@ class TopicObserved:
 
 
 @dataclass(frozen=True, slots=True)
+class AssignmentRestored:
+    """A topic's assignment as somebody else wrote it is written over by the one that is known."""
+
+    topic: str
+    version: int
+    """Version of the topic's znode as found."""
+
+
+@dataclass(frozen=True, slots=True)
 class MovesStarted:
     """Partitions of one topic are to get other replicas."""
 
@@ -301,6 +310,7 @@ Change = (
     | ReplicasObserved
     | NoticesHeeded
     | TopicObserved
+    | AssignmentRestored
     | MovesStarted
     | MovesFinished
     | MoveRequestsLeft

@@ -57,6 +57,14 @@ class TopicsRead:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicsChanged:
+    """Known topics' assignments as found written by somebody else."""
+
+    topics: tuple[TopicRecord, ...]
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
 class DeletionsRead:
     """Names queued for deletion by someone else."""
 
@@ -371,6 +379,7 @@ Event = (
     Activated
     | BrokersRead
     | TopicsRead
+    | TopicsChanged
     | DeletionsRead
     | IsrChangesRead
     | LogDirsFailed

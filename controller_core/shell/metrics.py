@@ -44,6 +44,7 @@ CONTROLLER_STATES: Mapping[type[Event], str] = {
     events.AlterPartition: "isrchange",
     events.IsrChangesRead: "isrchange",
     events.LogDirsFailed: "logdirchange",
+    events.TopicsChanged: "topicchange",
     events.UncleanElectionRead: "uncleanleaderelectionenable",
     events.ReplicasAnswered: "leaderandisrresponsereceived",
     events.ControlledShutdown: "controlledshutdown",

@@ -161,6 +161,11 @@ class Driver(Loop):
         self.write_topic(topic, assignment)
         self.submit(events.TopicsRead((self.written.record(topic),), ()))
 
+    def change(self, topic: str, assignment: Sequence[Sequence[int]], **lists: Any) -> None:
+        """Somebody writes a topic's assignment by hand, and the controller finds it."""
+        self.write_topic(topic, assignment, **lists)
+        self.submit(events.TopicsChanged((self.written.record(topic),)))
+
     def delete(self, *topics: str) -> Any:
         """Ask to delete topics."""
         return self.submit(events.DeleteTopics(topics))

@@ -145,6 +145,7 @@ COMMANDS: Mapping[str, Callable[[Driver, list[str]], object]] = {
     "write-isr": lambda driver, words: driver.intrude(lambda: driver.write_isr(words[0], _ids(words[1]))),
     "tell-isr": lambda driver, words: _tell_isr(driver, words[0], _ids(words[1])),
     "fail-dir": lambda driver, words: driver.fail_dir(int(words[0]), *words[1:]),
+    "change": lambda driver, words: driver.change(words[0], _assignment(dict(word.split("=") for word in words[1:]))),
     "reassign": lambda driver, words: driver.reassign({words[0]: _ids(words[1])}),
     "cancel": lambda driver, words: driver.reassign({words[0]: None}),
     "elect": _elect,

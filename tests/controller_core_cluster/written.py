@@ -14,6 +14,7 @@ from controller_core.cluster.observed import added_topic
 from controller_core.cluster.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
+    AssignmentRestored,
     BrokersObserved,
     Change,
     DeletionForgotten,
@@ -91,7 +92,7 @@ class Outcome:
                 return Outcome(None, (*self.stale_rows, *self.committed.rows.tolist()), is_unknown=True)
             case TopicAdded(origin=Origin.REQUESTED | Origin.REPAIRED):
                 return Outcome(None, stale_topic=self.committed.name, is_unknown=True)
-            case PartitionsAdded(origin=Origin.REQUESTED) | MovesStarted() | MovesFinished():
+            case PartitionsAdded(origin=Origin.REQUESTED) | MovesStarted() | MovesFinished() | AssignmentRestored():
                 return Outcome(None, stale_topic=self.committed.topic, is_unknown=True)
             case DeletionQueued(origin=Origin.REQUESTED) | DeletionForgotten() | ProducerIdsAllocated():
                 return Outcome(None, is_unknown=True)
@@ -190,6 +191,8 @@ class Written:
             case PartitionsAdded(origin=Origin.REQUESTED):
                 added = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
                 return self._assign(cluster, change.topic, change, added, {}, {})
+            case AssignmentRestored():
+                return self._restore(cluster, change)
             case MovesStarted():
                 union = {partition: move.replicas for partition, move in change.moves.items()}
                 adding = {partition: move.adding for partition, move in change.moves.items()}
@@ -266,6 +269,21 @@ class Written:
             dict(change.configs) if present is None else present.configs,
             0 if present is None else present.version + 1,
         )
+        return Outcome(change)
+
+    def _restore(self, cluster: Cluster, change: AssignmentRestored) -> Outcome:
+        """Write a topic's assignment as a controller knows it."""
+        present, known = self.topics.get(change.topic), cluster.topics[change.topic]
+        if present is None or present.version != change.version:
+            return Outcome(None, stale_topic=change.topic)
+        replicas = {cluster.name_of(row).partition: cluster.columns.replicas_of(row) for row in known.rows.tolist()}
+        moves = {
+            cluster.name_of(row).partition: cluster.moves[row] for row in known.rows.tolist() if row in cluster.moves
+        }
+        adding = _without_empty({partition: move.adding for partition, move in moves.items()})
+        removing = _without_empty({partition: move.removing for partition, move in moves.items()})
+        restored = replace(present, replicas=replicas, adding=adding, removing=removing)
+        self.topics[change.topic] = replace(restored, version=change.version + 1)
         return Outcome(change)
 
     def _assign(

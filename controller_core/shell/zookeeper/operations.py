@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller_core.model.changes import (
+    AssignmentRestored,
     Change,
     DeletionQueued,
     ElectionRequestsDone,
@@ -64,6 +65,8 @@ def groups_of(cluster: Cluster, change: Change, present: AbstractSet[str]) -> li
         case PartitionsAdded(origin=Origin.REQUESTED):
             added = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
             return [_assignment(cluster, cluster.topics[change.topic], replicas=added)]
+        case AssignmentRestored():
+            return [_assignment(cluster, cluster.topics[change.topic], found_version=change.version)]
         case MovesStarted():
             return [_assignment(cluster, cluster.topics[change.topic], moves=dict(change.moves))]
         case MovesFinished():
@@ -105,6 +108,7 @@ def _assignment(
     replicas: dict[int, Replicas] | None = None,
     moves: dict[int, Move] | None = None,
     finished: dict[int, Replicas] | None = None,
+    found_version: int | None = None,
 ) -> Group:
     """Write a topic's assignment as it is, with some partitions added, some moving, and some at the end of their move."""
     columns = cluster.columns
@@ -126,7 +130,8 @@ def _assignment(
             topic.topic_id,
         )
     )
-    return Group((SetData(paths.topic(topic.name), document, topic.version),), topic=topic.name)
+    version = topic.version if found_version is None else found_version
+    return Group((SetData(paths.topic(topic.name), document, version),), topic=topic.name)
 
 
 def _states(cluster: Cluster, change: PartitionStates, present: AbstractSet[str]) -> list[Group]:

@@ -16,6 +16,7 @@ from controller_core.model.events import BrokersRead, DeletionsRead, Event, Topi
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.controller import Controller
 from controller_core.shell.zookeeper.armed import ArmedReads
+from controller_core.shell.zookeeper.assignments import Assignments
 from controller_core.shell.zookeeper.config_changes import ConfigChanges
 from controller_core.shell.zookeeper.legacy_requests import LegacyRequests
 from controller_core.shell.zookeeper.notices import Notices
@@ -54,6 +55,7 @@ class Watching:
         }
         for name, look in looks.items():
             self._controller.spawn(self._follow(name, look), f"watch {name}")
+        self._controller.spawn(Assignments(self._controller, self._session).follow(), "watch assignments")
 
     async def _follow(self, name: str, look: Look) -> None:
         changed = asyncio.Event()
