@@ -34,5 +34,6 @@ def _is_unheard(cluster: Cluster, row: int, broker: int, leader_epoch: int) -> b
         and int(columns.leader_epoch[row]) == leader_epoch
         # Without a live leader there is nothing to follow; the one that comes brings a higher epoch.
         and int(columns.leader[row]) in cluster.brokers
-        and cluster.name_of(row).topic not in cluster.deletions
+        # One whose deletion waits for a move is in service: without this replica the move might never end.
+        and not cluster.is_doomed(cluster.name_of(row).topic)
     )
