@@ -52,6 +52,8 @@ class Actors(RuleBasedStateMachine):
         written = self.driver.written
         assert [] == written.deletions
         assert {} == self.driver.cluster.moves
+        assert self.driver.requested() is None
+        assert self.driver.written.election_requests is None
         assigned = {
             TopicPartition(topic, partition): frozenset(replicas)
             for topic, found in written.topics.items()
@@ -80,6 +82,10 @@ class Actors(RuleBasedStateMachine):
             if None in answers.values():
                 self.wanted[name] = end
             return
+        self.want_what_is_written(name)
+
+    def want_what_is_written(self, name: TopicPartition) -> None:
+        """Remember that a partition has to end where its move, if one runs, goes."""
         written = self.driver.written.topics[name.topic]
         removing = written.removing.get(name.partition, ())
         self.wanted[name] = frozenset(written.replicas[name.partition]) - frozenset(removing)

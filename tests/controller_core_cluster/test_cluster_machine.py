@@ -133,6 +133,20 @@ class ClusterMachine(Actors):
         name = self.choose_moving(choice)
         self.move(name, None, self.driver.origins[name] - {CONTROLLER})
 
+    @rule(choice=CHOICES, wishes=LISTS, is_sensible=st.booleans())
+    def request_a_move(self, choice: int, wishes: list[int], is_sensible: bool) -> None:
+        """Somebody asks for a move in ZooKeeper itself, over what was asked for there before."""
+        if (name := self.choose_partition(choice)) is not None:
+            target = self.live_ones(wishes) if is_sensible else wishes
+            self.act(lambda: self.driver.request_moves({f"{name.topic}-{name.partition}": target}))
+            self.want_what_is_written(name)
+
+    @rule(choice=CHOICES)
+    def request_an_election(self, choice: int) -> None:
+        """Somebody asks for a preferred leader in ZooKeeper itself."""
+        if (name := self.choose_partition(choice)) is not None:
+            self.act(lambda: self.driver.request_elections(f"{name.topic}-{name.partition}"))
+
     @rule(choice=CHOICES, unclean=st.booleans(), everything=st.booleans())
     def elect(self, choice: int, unclean: bool, everything: bool) -> None:
         """Somebody asks for leaders."""
