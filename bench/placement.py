@@ -2,7 +2,7 @@
 
 Three figures each: hot, as columns, which is what the controller works with; hot, as lists of lists, which is what Java
 returns; and a new process for one call, everything included. Both sides place with the same numbers drawn and are checked to
-give the same answer.
+give the same answer. Then come the rows of `plan`: striped placement, and moving what is placed.
 """
 
 import functools
@@ -12,13 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
+from bench import plan
 from bench.harness import Effort, Row, alternate, duration, throughput, timed
 from bench.jvm import Jvm, compiled_peer, whole_command
 from controller_core.cluster.placement import place_replicas
 from controller_core.model.columns import IntArray
 
 NAME = "placement"
-ABOUT = "a million partitions on 100 brokers, with and without racks, against Kafka's AdminUtils"
+ABOUT = "a million partitions on 100 brokers, against Kafka's AdminUtils and KRaft's placer; a plan of moves (P9)"
 
 BROKERS = 100
 REPLICATION_FACTOR = 3
@@ -48,6 +49,7 @@ def measure(effort: Effort) -> Iterator[Row]:
         for racks in (0, RACKS):
             yield from _hot(jvm, racks, effort)
         yield from _new_process(jvm, effort)
+    yield from plan.measure(effort)
 
 
 def _hot(jvm: Jvm, racks: int, effort: Effort) -> Iterator[Row]:

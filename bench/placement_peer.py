@@ -1,0 +1,35 @@
+"""KRaft's placer and kafka-reassign-partitions in a JVM: `java/PlacementPeer.java`, compiled and kept hot.
+
+Leaves out what `jvm` has for every peer: warming and timing.
+"""
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.jvm import COMPILE_TIMEOUT_S, Jvm
+from lab.folder import lab_folder
+from lab.jars import java_with_compiler, kafka_jars
+
+SOURCE = Path(__file__).parent / "java" / "PlacementPeer.java"
+
+
+class PlacementJvm(Jvm):
+    """The compiled peer of this module."""
+
+    def command(self, *work: str) -> list[str]:
+        """Return the command line of one JVM for one kind of work."""
+        whole = super().command(*work)
+        main_class = len(whole) - len(work) - 1
+        return [*whole[:main_class], SOURCE.stem, *work]
+
+
+@contextlib.contextmanager
+def compiled_placement_peer() -> Iterator[PlacementJvm]:
+    """Compile the peer and yield it; the classes go with the block."""
+    with lab_folder() as folder:
+        jars = ":".join(sorted(map(str, kafka_jars().glob("*.jar"))))
+        compiler = (java_with_compiler(), "-m", "jdk.compiler/com.sun.tools.javac.Main")
+        subprocess.run([*compiler, "-d", str(folder), "-cp", jars, str(SOURCE)], check=True, timeout=COMPILE_TIMEOUT_S)
+        yield PlacementJvm(folder)
