@@ -51,6 +51,9 @@ SETTINGS = {
 }
 """Leaders move when the benchmark says so."""
 
+LEADERS_STAY = ("--no-auto-leader-rebalance-enable",)
+"""The same for ours."""
+
 FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
 """The lab's brokers do without Java's second compiler; a native controller that is measured gets Java's own defaults."""
 
@@ -261,7 +264,7 @@ def layout(*, quick: bool = False) -> Iterator[Layout]:
     ):
         for broker in cluster.brokers.values():
             broker.process.command = [part for part in broker.process.command if part != FIRST_COMPILER_ONLY]
-        controller = StewardController(cluster.zookeeper_connect, folder)
+        controller = StewardController(cluster.zookeeper_connect, folder, arguments=LEADERS_STAY)
         try:
             controller.start()
             cluster.start_brokers()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from kazoo.client import KazooClient
 
 from bench.harness import Effort, Row, duration
-from bench.layout import FIRST_COMPILER_ONLY, PATIENCE_S
+from bench.layout import FIRST_COMPILER_ONLY, LEADERS_STAY, PATIENCE_S, SETTINGS
 from bench.socket_brokers import SocketBrokers
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.partition_states import PartitionState, encode_partition_state
@@ -57,13 +57,13 @@ def measure(effort: Effort) -> Iterator[Row]:
             brokers.start()
             stack.callback(brokers.close)
             stage = Stage(zookeeper.client, brokers, partitions * REPLICATION_FACTOR)
-            controller = StewardController(zookeeper.connect(CHROOT), folder)
+            controller = StewardController(zookeeper.connect(CHROOT), folder, arguments=LEADERS_STAY)
             stack.callback(controller.close)
             controller.launch()
             ours = stage.takeovers(effort.runs(ROUNDS))
             controller.stop()
             brokers.mark()
-            native = KafkaBroker(NATIVE, zookeeper, folder, chroot=CHROOT, heap=NATIVE_HEAP)
+            native = KafkaBroker(NATIVE, zookeeper, folder, chroot=CHROOT, heap=NATIVE_HEAP, settings=SETTINGS)
             native.process.command = [part for part in native.process.command if part != FIRST_COMPILER_ONLY]
             stack.callback(native.close)
             native.launch()
