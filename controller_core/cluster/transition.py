@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from controller_core.cluster.invariants import among, check_states
 from controller_core.cluster.topic_configs import config_value
 from controller_core.model.changes import (
     Announcement,
@@ -44,7 +45,7 @@ from controller_core.model.changes import (
     UncleanElectionObserved,
 )
 from controller_core.model.cluster import Cluster, Deletion
-from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids, pad
+from controller_core.model.columns import IntArray, any_of, keep_ids, pad
 from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY
 from controller_core.model.move import Move, Replicas, Stage, without
 
@@ -117,7 +118,7 @@ def _(change: PartitionsAdded, cluster: Cluster) -> None:
 
 @_apply.register
 def _(change: PartitionStates, cluster: Cluster) -> None:
-    _check_states(cluster, change)
+    check_states(cluster, change)
     columns = cluster.columns
     partition_epoch = columns.partition_epoch[change.rows] + 1
     recovering = change.recovering_after(columns.recovering[change.rows])
@@ -353,7 +354,7 @@ def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:
     """
     columns = cluster.columns
     isr = columns.isr[rows]
-    members = _among(isr, columns.replicas[rows])
+    members = among(isr, columns.replicas[rows])
     mixed = any_of(members) & any_of(~members & (isr != NOBODY))
     if not mixed.any():
         return
@@ -366,36 +367,3 @@ def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:
 def _moving(cluster: Cluster, rows: IntArray) -> list[int]:
     """Rows that have a move running; a look at each row is avoided while there is none."""
     return [row for row in rows.tolist() if row in cluster.moves] if cluster.moves else []
-
-
-def _check_states(cluster: Cluster, change: PartitionStates) -> None:
-    """Check C1 to C4 before they are made true: cheap over columns, and worth a stop of the controller."""
-    columns, rows = cluster.columns, change.rows
-    replicas = columns.replicas[rows] if change.replicas is None else change.replicas
-    led = change.leader != NO_LEADER
-    in_isr = (change.isr == change.leader[:, None]).any(axis=1)
-    assert bool((in_isr | ~led).all()), "C1: a leader outside its ISR"
-    in_sync = change.isr != NOBODY
-    assert bool((_among(change.isr, replicas) == in_sync).all()), "C2: an ISR outside its replicas"
-    assert bool(any_of(in_sync).all()), "C2: an ISR without anybody"
-    assert not _any_twice(change.isr), "C3: a replica twice in an ISR"
-    assert not _any_twice(replicas), "C3: a replica twice among the replicas"
-    before = columns.leader_epoch[rows]
-    # The leader that asked for its ISR keeps its epoch; whoever is told to lead or follow needs a higher one to listen.
-    asked = change.announcement is Announcement.METADATA
-    grows = change.leader_epoch == before if asked else change.leader_epoch > before
-    assert bool(grows.all()), "C4: a leader epoch that does not grow"
-
-
-def _any_twice(ids: IntArray) -> bool:
-    ordered = np.sort(ids, axis=1)
-    return bool(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOBODY)).any())
-
-
-def _among(inner: IntArray, outer: IntArray) -> BoolArray:
-    """Tell which ids of each row are among the ids of that row: slot by slot, so that wide rows cost no memory."""
-    found = np.zeros(inner.shape, dtype=np.bool_)
-    for slot in outer.T:
-        found |= inner == slot[:, None]
-    members: BoolArray = found & (inner != NOBODY)
-    return members

@@ -29,7 +29,6 @@ class TopicRecord:
     removing: Mapping[int, Replicas] = field(default_factory=dict)
     version: int = 0
     configs: Mapping[str, str] = field(default_factory=dict)
-    """As far as they are the controller's business."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +73,19 @@ class DeletionsRead:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IsrChangesRead:
-    """Brokers below inter.broker.protocol.version 2.7 told that they wrote the ISRs of partitions."""
+    """Brokers below 2.7 told by notices (their paths) that they wrote ISRs; states: those that are news, None for none."""
 
     states: StatesObserved | None
-    """What is written of these partitions now; None where no known partition is named."""
     notices: tuple[str, ...]
-    """Paths of the znodes that told it."""
     scope: Scope = scope.ALL
 
 
 @dataclass(frozen=True, slots=True)
 class LogDirsFailed:
-    """Brokers told that a log directory of theirs failed (KIP-112)."""
+    """Brokers told by notices (their paths) that a log directory of theirs failed (KIP-112)."""
 
     brokers: tuple[int, ...]
     notices: tuple[str, ...]
-    """Paths of the znodes that told it."""
     scope: Scope = scope.ALL
 
 
@@ -193,18 +189,13 @@ class StopReplicaAnswered:
 
 @dataclass(frozen=True, slots=True)
 class ReplicasAnswered:
-    """A broker answered a LeaderAndIsr, and some of its replicas are or were in a failed log directory (KIP-112)."""
+    """A broker (of that epoch) answered a LeaderAndIsr: some replicas are or were in a failed log directory (KIP-112)."""
 
     broker: int
     broker_epoch: int
-    """Of the life that answered: another one knows nothing of it."""
     offline: tuple[TopicPartition, ...]
     online: tuple[TopicPartition, ...]
-
-    @property
-    def scope(self) -> Scope:
-        """The topics named."""
-        return scope.topics(partition.topic for partition in (*self.offline, *self.online))
+    scope: Scope = scope.ALL
 
 
 @dataclass(frozen=True, slots=True)
