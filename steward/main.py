@@ -4,6 +4,7 @@ Leaves out what the commands do: each is a module of its own, imported when it i
 carry the operator's libraries.
 """
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+controller_app = typer.Typer(
+    invoke_without_command=True, help="Run the controller of a Kafka cluster in ZooKeeper mode."
+)
+app.add_typer(controller_app, name="controller")
 
 LogFormatOption = Annotated[LogFormat, typer.Option(envvar="STEWARD_LOG_FORMAT", help="How logs are written.")]
 LogLevelOption = Annotated[str, typer.Option(envvar="STEWARD_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")]
@@ -35,19 +41,21 @@ def _steward() -> None:
     """Kafka's controller as a Kubernetes operator."""
 
 
-@app.command()
+@controller_app.callback()
 def controller(
+    context: typer.Context,
     zookeeper: Annotated[
-        str, typer.Option(envvar="STEWARD_ZOOKEEPER", help="zookeeper.connect: HOST:PORT,HOST:PORT/CHROOT.")
-    ],
+        str | None,
+        typer.Option(envvar="STEWARD_ZOOKEEPER", help="zookeeper.connect: HOST:PORT,HOST:PORT/CHROOT. Required."),
+    ] = None,
     listener: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             envvar="STEWARD_LISTENERS",
             help="NAME=[PROTOCOL://]HOST:PORT[,ADVERTISED_HOST:ADVERTISED_PORT], once for each listener of the brokers; "
-            "PROTOCOL is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+            "PROTOCOL is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Required.",
         ),
-    ],
+    ] = None,
     controller_id: Annotated[
         int,
         typer.Option("--id", envvar="STEWARD_ID", min=0, help="An id no broker has, at most reserved.broker.max.id."),
@@ -157,6 +165,13 @@ def controller(
     log_level: LogLevelOption = "INFO",
 ) -> None:
     """Run the controller of a Kafka cluster in ZooKeeper mode."""
+    if context.invoked_subcommand is not None:
+        return
+    # Needed to run and not to look inside, so that the command line's own check would come too early.
+    if zookeeper is None:
+        raise typer.BadParameter("Missing option '--zookeeper'.", ctx=context)
+    if not listener:
+        raise typer.BadParameter("Missing option '--listener'.", ctx=context)
     from controller_core.shell.security.settings import (  # noqa: PLC0415 - see the module
         ClientAuth,
         SecuritySettings,
@@ -213,6 +228,30 @@ def controller(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     raise typer.Exit(run_controller(settings))
+
+
+@controller_app.command("state")
+def controller_state(
+    address: Annotated[
+        str, typer.Option(envvar="STEWARD_CONTROLLER_ADDRESS", help="HOST:PORT of the controller's metrics.")
+    ] = "127.0.0.1:9404",
+    topic: Annotated[str | None, typer.Option(help="Show this topic's partitions instead.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what the controller told, for programs.")] = False,
+) -> None:
+    """Look inside a controller on this machine: brokers, what is offline, what is under way and whom it waits for."""
+    from rich.console import Console  # noqa: PLC0415 - see the module
+
+    from steward.controller_state import StateError, fetch, show  # noqa: PLC0415
+
+    try:
+        told = fetch(address, topic)
+    except StateError as error:
+        typer.echo(f"steward controller state: {error}", err=True)
+        raise typer.Exit(1) from error
+    if as_json:
+        typer.echo(json.dumps(told, indent=2))
+    else:
+        show(told, Console())
 
 
 @app.command()

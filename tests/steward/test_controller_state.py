@@ -1,6 +1,7 @@
 """`steward controller state`: what a person sees of a controller, and what is said when there is none."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Iterator
 from io import StringIO
@@ -8,6 +9,7 @@ from io import StringIO
 import pytest
 from aiohttp import web
 from rich.console import Console
+from typer.testing import CliRunner
 
 from controller_core.cluster.transition import apply
 from controller_core.model.broker import Broker
@@ -18,6 +20,7 @@ from controller_core.shell.http import Probes
 from controller_core.shell.inside import inside, standing_by, topic_inside
 from controller_core.shell.metrics import Metrics
 from steward.controller_state import MAX_ANSWER_BYTES, Document, StateError, fetch, show
+from steward.main import app
 from tests.controller_core_shell.zookeeper.vocabulary import read_change
 
 
@@ -159,3 +162,23 @@ def test_an_answer_without_end_is_not_read(served: Served) -> None:
     """A limit before parsing."""
     with pytest.raises(StateError, match="tells over"):
         fetch(served.text(b" " * (MAX_ANSWER_BYTES + 1)), None)
+
+
+def test_the_command_prints_tables_or_json(served: Served, cluster: Cluster) -> None:
+    """For people by default, for programs when asked; no option of a running controller is needed."""
+    address = served.probes(cluster)
+
+    tables = CliRunner().invoke(app, ["controller", "state", "--address", address])
+    document = CliRunner().invoke(app, ["controller", "state", "--address", address, "--topic", "orders", "--json"])
+
+    assert (0, 0) == (tables.exit_code, document.exit_code)
+    assert "Controller 1000 holds cluster cluster-of-tests" in tables.output
+    assert "orders" == json.loads(document.output)["topic"]
+
+
+def test_the_command_says_what_is_wrong_and_fails() -> None:
+    """A script can tell."""
+    result = CliRunner().invoke(app, ["controller", "state", "--address", "127.0.0.1:1"])
+
+    assert 1 == result.exit_code
+    assert "steward controller state: no controller answers at 127.0.0.1:1" in result.output
