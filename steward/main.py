@@ -126,8 +126,13 @@ def controller(
         Path | None, typer.Option(envvar="STEWARD_BROKER_SASL_PASSWORD_FILE", help="A file of one line, the password.")
     ] = None,
     authorizer: Annotated[
-        bool, typer.Option(envvar="STEWARD_AUTHORIZER", help="Judge every request by the ACLs in ZooKeeper.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--authorizer/--no-authorizer",
+            envvar="STEWARD_AUTHORIZER",
+            help="Judge every request by the ACLs in ZooKeeper. To be said where the controller logs in at brokers.",
+        ),
+    ] = None,
     super_user: Annotated[
         list[str] | None,
         typer.Option(

@@ -89,7 +89,8 @@ def _check(name: str, value: int, lowest: int, highest: int) -> None:
 class AuthorizerSettings:
     """Kafka's settings of its authorizer; the ACLs themselves are in ZooKeeper."""
 
-    is_enabled: bool = False
+    is_enabled: bool | None = None
+    """None: nobody said; then there is none, and there is no login at brokers that a relayed request could abuse."""
     super_users: frozenset[str] = frozenset()
     """`super.users`, each TYPE:NAME; brokers have to be among them, or have an ACL for CLUSTER_ACTION."""
     allow_everyone_if_no_acl: bool = False
@@ -133,5 +134,10 @@ class ControllerSettings:
                 f"the inter-broker listener {self.inter_broker_listener} is none of the listeners {', '.join(names)}"
             )
         self.security.check_listeners(listener.security_protocol for listener in self.listeners)
+        if self.security.logs_in_at_brokers and self.authorizer.is_enabled is None:
+            raise ValueError(
+                "what is relayed reaches brokers under the controller's own login: say --authorizer, so that ACLs judge who may "
+                "do what, or --no-authorizer where whoever a listener lets in may do all that the controller may"
+            )
         if self.controller_id < 0:
             raise ValueError(f"the controller's id is {self.controller_id}; a number from 0 on is needed")

@@ -95,6 +95,7 @@ def controller_options(authority: Authority, ports: dict[str, int]) -> list[str]
         f"--broker-sasl-mechanism={MECHANISM}",
         "--broker-sasl-username=controller",
         f"--broker-sasl-password-file={password}",
+        "--no-authorizer",
     ]
 
 

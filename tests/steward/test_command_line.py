@@ -20,6 +20,10 @@ COLUMNS = {"COLUMNS": "500", "TERMINAL_WIDTH": "500"}
 """So wide that no message is broken over lines."""
 
 
+LOGIN = ("--broker-sasl-mechanism", "PLAIN", "--broker-sasl-username", "us", "--broker-sasl-password-file", "password")
+"""A name of our own at brokers."""
+
+
 @pytest.fixture(autouse=True)
 def logs_as_before() -> Iterator[None]:
     """Commands set up the logs of the whole process."""
@@ -82,6 +86,7 @@ def told(*arguments: str, **environment: str) -> tuple[int, str]:
         ((*CONTROLLER, "--tls-client-auth", "perhaps"), "'perhaps' is not a valid ClientAuth"),
         ((*CONTROLLER, "--sasl-mechanism", "GSSAPI"), "GSSAPI is none of PLAIN"),
         ((*CONTROLLER, "--broker-sasl-username", "us"), "user name and password file are all needed"),
+        ((*CONTROLLER, *LOGIN), "say --authorizer, so that ACLs judge who may do what, or --no-authorizer"),
         ((*CONTROLLER, "--log-level", "LOUD"), "Invalid value for --log-level: Unknown level: 'LOUD'"),
         ((*CONTROLLER, "--log-format", "xml"), "Invalid value for '--log-format'"),
         ((*CONTROLLER, "--nonsense"), "No such option"),
@@ -175,6 +180,18 @@ def test_the_authorizer_is_asked_for_with_its_super_users(started: list[Controll
     assert expected == found
 
 
+@pytest.mark.parametrize("word", ["--authorizer", "--no-authorizer"])
+def test_where_the_controller_logs_in_at_brokers_it_has_to_be_said_who_judges(
+    started: list[ControllerSettings | OperatorSettings], word: str
+) -> None:
+    """Secure by default: what is relayed acts there with the controller's rights."""
+    assert (RIGHT, "") == told(*CONTROLLER, *LOGIN, word)
+
+    (settings,) = started
+    assert isinstance(settings, ControllerSettings)
+    assert (word == "--authorizer") is settings.authorizer.is_enabled
+
+
 def test_security_is_told_by_files_and_names(started: list[ControllerSettings | OperatorSettings]) -> None:
     """By options or by the environment; no option takes a secret."""
     options = (
@@ -190,6 +207,7 @@ def test_security_is_told_by_files_and_names(started: list[ControllerSettings | 
     options += ("--sasl-mechanism", "PLAIN", "--sasl-mechanism", "SCRAM-SHA-512", "--sasl-users-file", "users")
     options += ("--broker-sasl-mechanism", "PLAIN", "--broker-sasl-username", "us", "--broker-tls-ca", "b.pem")
     options += ("--broker-sasl-password-file", "password", "--zookeeper-tls-ca", "z.pem", "--zookeeper-set-acl")
+    options += ("--no-authorizer",)
     options += ("--zookeeper-digest-file", "digest", "--connections-max-reauth-ms", "3600000")
     listener = "CLIENT=SASL_SSL://0.0.0.0:9093,kafka.example:443"
     assert (RIGHT, "") == told("controller", "--zookeeper", "zk:2181", "--listener", listener, *options)

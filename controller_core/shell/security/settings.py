@@ -96,6 +96,11 @@ class SecuritySettings:
         if self.tls_client_auth is not ClientAuth.NONE and self.tls.ca is None:
             raise ValueError("listeners that ask clients for certificates need the authorities that sign these")
 
+    @property
+    def logs_in_at_brokers(self) -> bool:
+        """Whether brokers know us by a name of our own, which is most likely that of a super user."""
+        return self.broker_sasl_mechanism is not None or self.broker_tls.certificate is not None
+
     def check_listeners(self, protocols: Iterable[str]) -> None:
         """Raise ValueError where a listener's protocol needs what is not given."""
         for protocol in map(SecurityProtocol, protocols):
