@@ -38,7 +38,7 @@ def test_the_example_is_ready_and_carries_data(held: Held, user: User) -> None:
     assert producer.flush(PATIENCE_S) == 0
     read = read_all({"bootstrap.servers": held.cluster.bootstrap()}, "orders", range(6))
 
-    assert {str(number).encode() for number in range(RECORDS)} == {value for _, value in read}
+    assert {str(number).encode() for number in range(RECORDS)} == {record.value for record in read}
     assert [3] * 6 == [len(replicas) for replicas in held.cluster.assignment("orders").values()]
     assert {"min.insync.replicas": "2"} == held.config_of("orders")
     assert {
