@@ -10,7 +10,8 @@ from typing import Any
 from controller_core.cluster.partition_machine import PartitionState, initial_state
 from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
-from controller_core.model.ids import NO_EPOCH, NOBODY
+from controller_core.model.ids import NO_EPOCH
+from controller_core.shell.health import health_of
 
 MAX_LISTED = 100
 """Entries of a list: what a person reads, and little to write while the loop waits."""
@@ -22,13 +23,7 @@ Document = dict[str, Any]
 
 def inside(cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting_events: int) -> Document:
     """Tell the state of a tenure; `queued` counts the requests that wait for each broker."""
-    columns = cluster.columns
-    in_service = cluster.not_deleting(columns.used())
-    registered = cluster.registered()
-    replicas, isr = columns.replicas[in_service], columns.isr[in_service]
-    leader = columns.leader[in_service]
-    offline = ~registered[leader]
-    short = (isr != NOBODY).sum(axis=1) < (replicas != NOBODY).sum(axis=1)
+    health = health_of(cluster)
     return {
         "active": True,
         "cluster_id": cluster_id,
@@ -38,12 +33,12 @@ def inside(cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting
         "brokers": [_broker(cluster, cluster.brokers[one], queued.get(one, 0)) for one in sorted(cluster.brokers)],
         "topics": len(cluster.topics),
         "partitions": {
-            "in_service": len(in_service),
-            "offline": int(offline.sum()),
-            "under_replicated": int(short.sum()),
-            "not_led_by_preferred": int((leader != replicas[:, 0]).sum()) if len(in_service) else 0,
+            "in_service": len(health.rows),
+            "offline": int(health.offline.sum()),
+            "under_replicated": int(health.under_replicated.sum()),
+            "not_led_by_preferred": int(health.not_led_by_preferred.sum()),
         },
-        "offline_partitions": _names(cluster, in_service[offline].tolist()),
+        "offline_partitions": _names(cluster, health.rows[health.offline].tolist()),
         "reassignments": _reassignments(cluster),
         "deletions": _deletions(cluster),
         "left_behind": _left_behind(cluster),

@@ -16,6 +16,7 @@ from controller_core.model.changes import Change, PartitionStates
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import Event
 from controller_core.model.ids import NO_LEADER, NOBODY
+from controller_core.shell.health import health_of
 
 PREFIX = "kafka_controller_kafkacontroller"
 STATS_PREFIX = "kafka_controller_controllerstats"
@@ -81,6 +82,19 @@ class Metrics:
             "replicasineligibletodeletecount", "Those of them whose broker is away, or could not delete."
         )
         self.moves = self._gauge("reassigningpartitionscount", "Partitions with a running reassignment.")
+        self._of_the_cluster = (
+            self.epoch,
+            self.brokers,
+            self.topics,
+            self.all_partitions,
+            self.offline,
+            self.imbalance,
+            self.to_delete,
+            self.topics_ineligible,
+            self.replicas_to_delete,
+            self.replicas_ineligible,
+            self.moves,
+        )
         self.elections = Counter(f"{STATS_PREFIX}_leaderelections", "Leaders elected.", registry=self.registry)
         self.unclean_elections = Counter(
             f"{STATS_PREFIX}_uncleanleaderelections", "Leaders elected from outside the ISR.", registry=self.registry
@@ -149,23 +163,18 @@ class Metrics:
     def look_at(self, cluster: Cluster | None) -> None:
         """Look at the whole cluster: a few passes over columns. None: another holds it, so that nothing is ours to count."""
         if cluster is None:
-            for gauge in (self.topics_ineligible, self.replicas_to_delete, self.replicas_ineligible):
+            for gauge in self._of_the_cluster:
                 gauge.set(0)
-            for gauge in (self.epoch, self.brokers, self.topics, self.all_partitions, self.offline, self.imbalance):
-                gauge.set(0)
-            self.to_delete.set(0)
-            self.moves.set(0)
             return
         columns = cluster.columns
         rows = columns.used()
-        in_service = cluster.not_deleting(rows)
-        leader, preferred = columns.leader[in_service], columns.replicas[in_service, 0]
+        health = health_of(cluster)
         self.epoch.set(cluster.controller_epoch)
         self.brokers.set(len(cluster.brokers))
         self.topics.set(len(cluster.topics))
         self.all_partitions.set(len(rows))
-        self.offline.set(int((~cluster.registered()[leader]).sum()))
-        self.imbalance.set(int(((leader != preferred) & (preferred != NOBODY)).sum()))
+        self.offline.set(int(health.offline.sum()))
+        self.imbalance.set(int(health.not_led_by_preferred.sum()))
         self._look_at_deletions(cluster)
         self.moves.set(len(cluster.moves))
 
