@@ -81,9 +81,12 @@ class Assignments:
         topics = self._controller.cluster.topics
         records = await read_topics(self._session, suspected)
         readable = {record.name for record in records}
-        nodes = await self._session.multi_get([paths.topic(name) for name in suspected])
-        for name, node in zip(suspected, nodes, strict=True):
-            if name in readable or node is None:
+        for name in readable:
+            self._unreadable.pop(name, None)
+        left_out = [name for name in suspected if name not in readable]
+        nodes = await self._session.multi_get([paths.topic(name) for name in left_out]) if left_out else ()
+        for name, node in zip(left_out, nodes, strict=True):
+            if node is None:
                 self._unreadable.pop(name, None)
             else:
                 self._unreadable[name] = node.version

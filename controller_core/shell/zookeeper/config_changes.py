@@ -11,19 +11,15 @@ Source: ConfigEntityChangeNotificationZNode, ZkNodeChangeNotificationListener, Z
 (`cluster.unclean_election`), and all configurations that are not the controller's business.
 """
 
-import logging
-
 from controller_core.model.changes import BrokerDefault
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import Event, UncleanElectionRead
 from controller_core.shell.zookeeper.armed import ArmedReads
+from controller_core.shell.zookeeper.notices import read_notices
 from controller_core.shell.zookeeper.reading import read_unclean_default, read_unclean_topics
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.configs import DEFAULT_ENTITY, EntityType, decode_config_change
-from kafka_zookeeper.formats.documents import FormatError
 from kafka_zookeeper.session import ZooKeeperSession
-
-log = logging.getLogger(__name__)
 
 BROKERS_DEFAULT = f"{EntityType.BROKERS}/{DEFAULT_ENTITY}"
 
@@ -41,7 +37,10 @@ class ConfigChanges:
         """Read what is set now, of all that a new notice names."""
         names = frozenset(await reads.children(paths.CONFIG_CHANGES) or [])
         is_first = self._seen is None
-        entities = await self._entities(sorted(names - (self._seen or frozenset())))
+        fresh = sorted(names - (self._seen or frozenset()))
+        complaint = "a notice of a changed configuration cannot be read"
+        # By their path below /config.
+        entities = set(await read_notices(self._session, paths.CONFIG_CHANGES, fresh, decode_config_change, complaint))
         self._seen = names
         prefix = f"{EntityType.TOPICS}/"
         named = sorted(entity.removeprefix(prefix) for entity in entities if entity.startswith(prefix))
@@ -52,17 +51,3 @@ class ConfigChanges:
         if is_first or BROKERS_DEFAULT in entities:
             defaults[BrokerDefault.DYNAMIC] = await read_unclean_default(self._session)
         return UncleanElectionRead(topics, defaults) if topics or defaults else None
-
-    async def _entities(self, names: list[str]) -> set[str]:
-        """Read which entities notices name, by their path below /config."""
-        entities: set[str] = set()
-        where = [paths.child(paths.CONFIG_CHANGES, name) for name in names]
-        for name, node in zip(names, await self._session.multi_get(where) if where else [], strict=True):
-            if node is None:
-                continue
-            try:
-                entities.add(decode_config_change(name, node.data))
-            except FormatError as error:
-                extra = {"path": error.path, "why": error.reason}
-                log.warning("a notice of a changed configuration cannot be read", extra=extra)
-        return entities

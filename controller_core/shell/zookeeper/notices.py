@@ -8,7 +8,7 @@ Leaves out what follows (`cluster.notices`), and notices of changed configuratio
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -30,6 +30,8 @@ MAX_NOTICES_PER_LOOK = 1_000
 """Read and removed at once: one transaction. The removal fires the watch, so that the others are looked at next."""
 
 _T = TypeVar("_T")
+Decode = Callable[[str, bytes | None], _T]
+"""Reads a notice by its name and data. Raises FormatError."""
 
 
 class Notices:
@@ -65,17 +67,25 @@ class Notices:
     async def _names(self, reads: ArmedReads, parent: str) -> list[str]:
         return sorted(await reads.children(parent) or [])[:MAX_NOTICES_PER_LOOK]
 
-    async def _read(self, parent: str, names: list[str], decode: Callable[[str, bytes | None], _T]) -> list[_T]:
-        told: list[_T] = []
-        for name, node in zip(names, await self._session.multi_get(_paths(parent, names)), strict=True):
-            if node is None:
-                continue
-            try:
-                told.append(decode(name, node.data))
-            except FormatError as error:
-                log.warning("a notice cannot be read and is removed", extra={"path": error.path, "why": error.reason})
-        return told
+    async def _read(self, parent: str, names: list[str], decode: Decode[_T]) -> list[_T]:
+        return await read_notices(self._session, parent, names, decode, "a notice cannot be read and is removed")
 
 
-def _paths(parent: str, names: list[str]) -> tuple[str, ...]:
+async def read_notices(
+    session: ZooKeeperSession, parent: str, names: Sequence[str], decode: Decode[_T], complaint: str
+) -> list[_T]:
+    """Read notices by their names below `parent`; one that went is passed over, one that cannot be read is complained of."""
+    told: list[_T] = []
+    nodes = await session.multi_get(_paths(parent, names)) if names else ()
+    for name, node in zip(names, nodes, strict=True):
+        if node is None:
+            continue
+        try:
+            told.append(decode(name, node.data))
+        except FormatError as error:
+            log.warning(complaint, extra={"path": error.path, "why": error.reason})
+    return told
+
+
+def _paths(parent: str, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(paths.child(parent, name) for name in names)
