@@ -18,6 +18,7 @@ from controller_core.shell.brokers.state_bodies import StatesBody
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.failures import CodecError
+from kafka_wire.net.backoff import Backoff
 from kafka_wire.net.failures import ConnectionFailed, UnsupportedVersion
 from kafka_wire.net.node import Node
 
@@ -31,8 +32,8 @@ REQUEST_TIMEOUT_MS = 30_000
 PAUSE_S = 0.1
 """Pause before a failed request is sent again; Node's own backoff comes on top."""
 
-MAX_REFUSAL_PAUSE_S = 5.0
-"""Longest pause before a request that a broker refused is sent to it again; it doubles from PAUSE_S."""
+REFUSAL_PAUSES = Backoff(initial_ms=100, cap_ms=5_000, jitter=0)
+"""Pauses before a request that a broker refused is sent to it again. No jitter: it is one caller, and waits for nobody."""
 
 Answered = Callable[["Request", Body, int], bool]
 """Takes in an answer, and how often it was answered before; True: the request is to be sent again."""
@@ -123,13 +124,11 @@ class Channel:
 
     async def _carry_through(self, request: Request) -> None:
         """Send one request until it has an answer that ends it, or none that will ever be understood."""
-        pause_s = PAUSE_S
         for refusals in itertools.count():
             answer = await self._send(request)
             if answer is None or not self._answered(request, answer, refusals):
                 return
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, MAX_REFUSAL_PAUSE_S)
+            await asyncio.sleep(REFUSAL_PAUSES.delay_ms(refusals + 1, 0) / 1000)
 
     async def _send(self, request: Request) -> Body | None:
         """Send one request until it is answered. None: no answer will ever be understood."""

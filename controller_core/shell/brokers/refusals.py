@@ -12,11 +12,14 @@ from dataclasses import dataclass
 
 from controller_core.model.events import ReplicasRefused
 from controller_core.model.ids import TopicPartition
+from kafka_wire.net.backoff import Backoff
 
 PAUSE_S = 0.1
 """Before the first telling again, and before every halving."""
 MAX_PAUSE_S = 60.0
 """Between tellings of one partition that is refused alone: each raises its leader epoch, and has its followers begin anew."""
+PAUSES = Backoff(initial_ms=round(PAUSE_S * 1000), cap_ms=round(MAX_PAUSE_S * 1000), jitter=0)
+"""Between tellings of one partition. No jitter: the pace keeps them apart."""
 PACE_S = 0.02
 """Added for each partition that the broker refused alone: at most so many are told again in a time, however many there are."""
 
@@ -66,6 +69,5 @@ class Refusals:
 
     def _pause_s(self, broker: int, partition: TopicPartition) -> float:
         alone = self._alone.setdefault(broker, {})
-        times = alone.get(partition, 0)
-        alone[partition] = times + 1
-        return min(PAUSE_S * 2.0 ** min(times, 16), MAX_PAUSE_S) + PACE_S * len(alone)
+        alone[partition] = alone.get(partition, 0) + 1
+        return PAUSES.delay_ms(alone[partition], 0) / 1000 + PACE_S * len(alone)

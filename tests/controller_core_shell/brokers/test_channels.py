@@ -27,6 +27,7 @@ from controller_core.shell.brokers.refusals import Retry
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.backoff import Backoff
 from tests.controller_core_shell.brokers.clusters import OWN, broker, cluster_of, lead, metadata
 from tests.controller_core_shell.brokers.fake_broker import FakeBroker, hang, hang_up, refuse_once
 from tests.controller_core_shell.zookeeper.vocabulary import read_change
@@ -92,6 +93,7 @@ async def start() -> AsyncIterator[Start]:
 async def world(start: Start, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """Two brokers and the channels to them; every test leaves no task behind."""
     monkeypatch.setattr(channel_module, "PAUSE_S", 0.001)
+    monkeypatch.setattr(channel_module, "REFUSAL_PAUSES", Backoff(initial_ms=1, cap_ms=1))
     world = World(await start(), await start())
     yield world
     await world.channels.close()
