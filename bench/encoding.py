@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bench.harness import Effort, Row, alternate, throughput, timed
-from bench.jvm import compiled_peer
+from bench.jvm import Jvm, compiled_peer
 from kafka_wire import codec
 from kafka_wire.state_columns import StateColumns, TopicStates, encode_request
 
@@ -49,53 +49,42 @@ def measure(effort: Effort) -> Iterator[Row]:
     with compiled_peer() as jvm:
         for partitions in SIZES:
             request = body(partitions)
-            repeat = STATES_PER_RUN // partitions
 
             def encode(request: codec.Body = request) -> bytes:
                 return codec.encode("LeaderAndIsrRequest", 7, request)
 
-            bytes_of = encode()
-            what = f"LeaderAndIsr 7 of {partitions:,} partitions, RF 3 ({len(bytes_of):,} bytes)"
-            ours, theirs = timed(encode, repeat), timed(kio_encoder(bytes_of), repeat)
-            ours(), theirs()
-            seconds = alternate(ours, theirs, effort.runs())
-            yield throughput(f"{NAME}.{partitions}.kio", what, "kio 0.6.2", "partitions/s", partitions, seconds)
-            with jvm.hot("encode", str(partitions), repeat=repeat, quick=effort.quick) as peer:
-                assert zlib.crc32(bytes_of) == peer.checksum, "both write the same bytes"
-                seconds = alternate(ours, peer.run, effort.runs())
-                yield throughput(
-                    f"{NAME}.{partitions}.java", what, "kafka-clients, hot", "partitions/s", partitions, seconds
-                )
-
-    yield from from_columns(effort)
-
-
-def from_columns(effort: Effort) -> Iterator[Row]:
-    """Yield the rows of the controller's own way: its columns, no object for each partition."""
-    with compiled_peer() as jvm:
+            yield from beside_peers(f"{NAME}.{partitions}", "", partitions, encode, jvm, effort)
         for partitions in COLUMN_SIZES:
             request = body(partitions)
             (topic,) = request["topic_states"]
             head = {name: value for name, value in request.items() if name != "topic_states"}
             columns = columns_of(topic)
-            repeat = max(2, STATES_PER_RUN // partitions)
 
-            def encode(head: codec.Body = head, columns: StateColumns = columns) -> bytes:
+            def encode_columns(head: codec.Body = head, columns: StateColumns = columns) -> bytes:
                 # Another object each time: one that was written keeps its bytes for the other brokers.
                 return encode_request("LeaderAndIsrRequest", 7, head, replace(columns))
 
-            bytes_of = encode()
-            assert codec.encode("LeaderAndIsrRequest", 7, request) == bytes_of, "columns and dicts give the same bytes"
-            what = f"LeaderAndIsr 7 of {partitions:,} partitions from columns, RF 3 ({len(bytes_of):,} bytes)"
-            ours, theirs = timed(encode, repeat), timed(kio_encoder(bytes_of), repeat)
-            ours(), theirs()
-            seconds = alternate(ours, theirs, effort.runs())
-            yield throughput(f"{NAME}.columns.{partitions}.kio", what, "kio 0.6.2", "partitions/s", partitions, seconds)
-            with jvm.hot("encode", str(partitions), repeat=repeat, quick=effort.quick) as peer:
-                assert zlib.crc32(bytes_of) == peer.checksum, "both write the same bytes"
-                seconds = alternate(ours, peer.run, effort.runs())
-                name = f"{NAME}.columns.{partitions}.java"
-                yield throughput(name, what, "kafka-clients, hot", "partitions/s", partitions, seconds)
+            plain = codec.encode("LeaderAndIsrRequest", 7, request)
+            assert plain == encode_columns(), "columns and dicts give the same bytes"
+            name = f"{NAME}.columns.{partitions}"
+            yield from beside_peers(name, " from columns", partitions, encode_columns, jvm, effort)
+
+
+def beside_peers(
+    name: str, source: str, partitions: int, encode: Callable[[], bytes], jvm: Jvm, effort: Effort
+) -> Iterator[Row]:
+    """Yield two rows: ours beside kio's writer, and beside Java's, of the same bytes."""
+    bytes_of = encode()
+    repeat = max(2, STATES_PER_RUN // partitions)
+    what = f"LeaderAndIsr 7 of {partitions:,} partitions{source}, RF 3 ({len(bytes_of):,} bytes)"
+    ours, theirs = timed(encode, repeat), timed(kio_encoder(bytes_of), repeat)
+    ours(), theirs()
+    seconds = alternate(ours, theirs, effort.runs())
+    yield throughput(f"{name}.kio", what, "kio 0.6.2", "partitions/s", partitions, seconds)
+    with jvm.hot("encode", str(partitions), repeat=repeat, quick=effort.quick) as peer:
+        assert zlib.crc32(bytes_of) == peer.checksum, "both write the same bytes"
+        seconds = alternate(ours, peer.run, effort.runs())
+        yield throughput(f"{name}.java", what, "kafka-clients, hot", "partitions/s", partitions, seconds)
 
 
 def columns_of(topic: codec.Body) -> StateColumns:
