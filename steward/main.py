@@ -195,7 +195,7 @@ def controller(
     try:
         ZooKeeperSettings(zookeeper, session_timeout_ms)
         listeners = tuple(map(parse_listener, listener))
-        inter_broker = (inter_broker_listener or (listeners[0].name if listeners else "")).upper()
+        inter_broker = (inter_broker_listener or listeners[0].name).upper()
         settings = ControllerSettings(
             zookeeper,
             controller_id,

@@ -26,8 +26,8 @@ CLOSE_TIMEOUT_MS = 1_000  # what was written last may still go out; a peer that 
 _CORRELATION = slice(4, 8)  # of a request: behind the 2-byte key and the 2-byte version
 
 
-BodyOf = Callable[[int], Body | bytes]
-"""Makes a request's body for the version that is negotiated; bytes: it is encoded already."""
+BodyOf = Callable[[int], bytes]
+"""Encodes a request's body in the version that is negotiated."""
 
 
 class Connection:
