@@ -4,7 +4,7 @@ The plain twin, one dict a partition, is in the tests: both must write the same 
 and who is told (propagation).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from controller_core.cluster.offline_replicas import offline_among
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, keep_ids, pad
 from controller_core.model.ids import LEADER_DURING_DELETE, NOBODY, TopicPartition
-from controller_core.model.move import Move
+from controller_core.model.move import Replicas
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -98,19 +98,26 @@ def _common(cluster: Cluster, rows: IntArray) -> tuple[dict[str, IntArray], dict
 
 def _moves(cluster: Cluster, rows: IntArray) -> dict[str, IntArray]:
     """List what moves add and remove. Once the target stands alone, brokers are told of no move any more."""
-    if not cluster.moves:
-        return {}
-    told: list[Move | None] = [cluster.moves.get(row) for row in rows.tolist()]
-    running = [
-        move if move is not None and move.replicas == cluster.columns.replicas_of(row) else None
-        for row, move in zip(rows.tolist(), told, strict=True)
+    told = [
+        (place, move)
+        for place in (np.flatnonzero(np.isin(rows, list(cluster.moves))).tolist() if cluster.moves else ())
+        if (move := cluster.moves[int(rows[place])]).replicas == cluster.columns.replicas_of(int(rows[place]))
     ]
-    if not any(running):
+    if not told:
         return {}
+    places = [place for place, _ in told]
     return {
-        "adding_replicas": pad([() if move is None else move.adding for move in running]),
-        "removing_replicas": pad([() if move is None else move.removing for move in running]),
+        "adding_replicas": _at(places, [move.adding for _, move in told], len(rows)),
+        "removing_replicas": _at(places, [move.removing for _, move in told], len(rows)),
     }
+
+
+def _at(places: Sequence[int], lists: Sequence[Replicas], count: int) -> IntArray:
+    """Put lists at their places among many rows; all other rows have none."""
+    given = pad(lists)
+    ids = np.full((count, given.shape[1]), NOBODY, dtype=np.int32)
+    ids[places] = given
+    return ids
 
 
 def _by_topic(cluster: Cluster, rows: IntArray) -> tuple[tuple[TopicStates, ...], IntArray]:
