@@ -14,7 +14,8 @@ import pytest
 
 from controller_core.model.events import Heal
 from controller_core.shell import controller as controller_module
-from controller_core.shell import process as process_module
+from controller_core.shell import learning as learning_module
+from controller_core.shell import lives as lives_module
 from controller_core.shell.active import Defaults
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError
 from controller_core.shell.identity import IdentityError
@@ -84,7 +85,7 @@ class Life:
 
     async def until_active(self) -> None:
         """Wait until it holds the cluster."""
-        await self.until(lambda: self.process._active is not None)
+        await self.until(lambda: self.process.active is not None)
 
     async def end(self) -> None:
         """Tell it to stop, and wait for its end."""
@@ -124,16 +125,16 @@ class Life:
 async def life(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Life]:
     """A process that is not started yet, and ends with its test; every task and session of it ends, too."""
     life = Life()
-    monkeypatch.setattr(process_module.ZooKeeperSession, "connect", life.connect)
-    monkeypatch.setattr(process_module, "inquire", life.inquire)
-    monkeypatch.setattr(process_module, "PAUSES", Backoff(initial_ms=1, cap_ms=2))
-    monkeypatch.setattr(process_module, "RECONNECT_S", 0.001)
+    monkeypatch.setattr(lives_module.ZooKeeperSession, "connect", life.connect)
+    monkeypatch.setattr(learning_module, "inquire", life.inquire)
+    monkeypatch.setattr(lives_module, "PAUSES", Backoff(initial_ms=1, cap_ms=2))
+    monkeypatch.setattr(lives_module, "RECONNECT_S", 0.001)
     monkeypatch.setattr(presence_module, "RETRY_S", 0.001)
 
     async def no_chroot(_settings: object) -> None:
         pass
 
-    monkeypatch.setattr(process_module, "ensure_chroot", no_chroot)
+    monkeypatch.setattr(lives_module, "ensure_chroot", no_chroot)
     yield life
     life.process.stop()
     if life.run is not None:
@@ -152,7 +153,7 @@ async def test_it_takes_the_place_and_gives_it_up_when_it_is_stopped(life: Life)
 
     await life.end()
     assert life.holder() is None
-    assert life.process._active is None
+    assert life.process.active is None
 
 
 async def hangs() -> None:
@@ -194,7 +195,7 @@ async def test_it_stops_while_it_reads_the_cluster(life: Life) -> None:
 
 async def test_it_stops_while_it_pauses_after_a_failure(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pause of half a minute is nobody's reason to wait for so long."""
-    monkeypatch.setattr(process_module, "PAUSES", Backoff(initial_ms=60_000, cap_ms=60_000))
+    monkeypatch.setattr(lives_module, "PAUSES", Backoff(initial_ms=60_000, cap_ms=60_000))
     life.start()
     for lives in (1, 2):
         await life.until(lambda lives=lives: len(life.sessions) == lives)  # type: ignore[misc]
@@ -253,7 +254,7 @@ async def test_a_place_that_is_lost_is_taken_again_when_it_is_free(life: Life) -
     life.start()
     await life.until_active()
     rival = life.takes(1001)
-    await life.until(lambda: life.process._active is None)
+    await life.until(lambda: life.process.active is None)
     rival.expire()
     await life.until_active()
 
@@ -278,7 +279,7 @@ async def test_a_failed_tenure_gives_the_place_up_and_is_followed_by_another(
     monkeypatch.setattr(controller_module, "decide", decide_or_fail)
     life.start()
     await life.until(lambda: failures == 0)
-    await life.until(lambda: life.process._active is not None and not life.process._active.has_ended)
+    await life.until(lambda: life.process.active is not None and not life.process.active.has_ended)
 
     assert 4 == len(life.sessions)
     assert [True, True, True, False] == [session.closed for session in life.sessions]
@@ -324,16 +325,16 @@ async def test_what_brokers_tell_of_their_settings_outlives_the_tenure(life: Lif
     life.broker(1)
     life.start()
     await life.until_active()
-    assert life.process._active is not None
-    assert life.told.defaults == await life.process._active.known_defaults(60_000)
+    assert life.process.active is not None
+    assert life.told.defaults == await life.process.active.known_defaults(60_000)
     first = life.told.defaults
     life.told = BrokerSettings(Defaults(7, 7, delete_topic_enable=False), 1000)
     life.sessions[0].expire()
     await life.until(lambda: len(life.sessions) == 2)
     await life.until_active()
 
-    assert life.process._active is not None
-    assert await life.process._active.known_defaults(0) in {first, life.told.defaults}
+    assert life.process.active is not None
+    assert await life.process.active.known_defaults(0) in {first, life.told.defaults}
 
 
 async def test_callers_wait_while_the_cluster_is_read(life: Life) -> None:
@@ -341,13 +342,13 @@ async def test_callers_wait_while_the_cluster_is_read(life: Life) -> None:
     life.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
     callers: list[asyncio.Task[None]] = []
     life.server.before_reads.append(
-        (paths.topic("orders"), lambda: callers.append(asyncio.create_task(life.process.settled())))
+        (paths.topic("orders"), lambda: callers.append(asyncio.create_task(life.process._lives.settling.wait())))
     )
     life.start()
     await life.until(lambda: bool(callers) and callers[0].done())
 
-    assert life.process._active is not None
-    await life.process.settled()
+    assert life.process.active is not None
+    await life.process._lives.settling.wait()
 
 
 async def test_a_port_that_is_taken_is_told_and_the_others_are_given_back(life: Life) -> None:
@@ -383,8 +384,8 @@ async def test_the_port_that_any_became_is_advertised(life: Life) -> None:
     """Port 0 means any."""
     life.start()
     await life.until_active()
-    assert life.process._active is not None
-    (endpoint,) = life.process._active.advertised()
+    assert life.process.active is not None
+    (endpoint,) = life.process.active.advertised()
 
     assert life.process._fronts[INTERNAL].port == endpoint.port
     assert (INTERNAL, "127.0.0.1") == (endpoint.listener, endpoint.host)
@@ -393,14 +394,14 @@ async def test_the_port_that_any_became_is_advertised(life: Life) -> None:
 async def test_live_brokers_are_those_of_the_present_tenure(life: Life) -> None:
     """The relay asks for them; a standby has none to relay to."""
     life.broker(1)
-    assert () == life.process.live_brokers(INTERNAL)
+    assert () == life.process._live_brokers.on(INTERNAL)
     life.start()
     await life.until_active()
 
-    assert [1] == [broker.broker_id for broker in life.process.live_brokers(INTERNAL)]
-    assert () == life.process.live_brokers("OTHER")
+    assert [1] == [broker.broker_id for broker in life.process._live_brokers.on(INTERNAL)]
+    assert () == life.process._live_brokers.on("OTHER")
     await life.end()
-    assert () == life.process.live_brokers(INTERNAL)
+    assert () == life.process._live_brokers.on(INTERNAL)
 
 
 async def test_from_a_client_to_znodes_and_brokers_and_back(life: Life) -> None:

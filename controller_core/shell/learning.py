@@ -1,0 +1,77 @@
+"""What a process learns of its brokers' settings: whichever broker answers first tells them.
+
+Leaves out how a broker is asked (brokers.inquiry) and what the settings are for (active).
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from controller_core.model.broker import Broker
+from controller_core.shell.active import Defaults
+from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
+from controller_core.shell.controller import Controller
+from controller_core.shell.identity import over_reserved_max
+from controller_core.shell.security.brokers import BrokerSecurity
+from controller_core.shell.zookeeper.tenure import read_cluster_id
+from kafka_zookeeper.session import ZooKeeperSession
+
+log = logging.getLogger(__name__)
+
+INQUIRY_RETRY_S = 2.0
+"""Pause before brokers are asked again for their settings, as long as none of them answers."""
+
+
+class Learning:
+    """What brokers told last; made within a running loop."""
+
+    def __init__(self, controller_id: int, inter_broker_listener: str, security: BrokerSecurity) -> None:
+        self._controller_id = controller_id
+        self._listener = inter_broker_listener
+        self._security = security
+        self.defaults: Defaults | None = None
+        """What a broker told last; in force until one tells in the present tenure."""
+        self.refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Fails with IdentityError once a broker tells that the controller's id cannot be."""
+
+    def topic_defaults(self) -> Mapping[str, str]:
+        """Tell what brokers set for all topics, as far as one has told."""
+        return {} if self.defaults is None else self.defaults.topic_defaults
+
+    async def learn(self, controller: Controller, session: ZooKeeperSession) -> None:
+        """Ask brokers for the settings that a controller needs, until one answers."""
+        while True:
+            asked = [asyncio.create_task(self._inquire(broker)) for broker in controller.cluster.brokers.values()]
+            try:
+                for answer in asyncio.as_completed(asked):
+                    if (told := await answer) is not None:
+                        await self._take_in(controller, session, *told)
+                        return
+            finally:
+                for task in asked:
+                    task.cancel()
+                await asyncio.gather(*asked, return_exceptions=True)
+            await asyncio.sleep(INQUIRY_RETRY_S)
+
+    async def _inquire(self, broker: Broker) -> tuple[int, BrokerSettings] | None:
+        """Ask one broker; None: it did not tell."""
+        endpoint = broker.endpoint(self._listener)
+        if endpoint is None:
+            return None
+        try:
+            return broker.id, await inquire(broker.id, endpoint, self._security)
+        except InquiryError as error:
+            log.debug("a broker's settings cannot be read yet", extra={"broker": broker.id, "why": str(error)})
+            return None
+
+    async def _take_in(
+        self, controller: Controller, session: ZooKeeperSession, broker: int, known: BrokerSettings
+    ) -> None:
+        refused = over_reserved_max(self._controller_id, broker, known.reserved_broker_max_id)
+        if refused is not None:
+            if not self.refused.done():
+                self.refused.set_exception(refused)
+            return
+        self.defaults = known.defaults
+        controller.learn(known.defaults)
+        controller.cluster_id = controller.cluster_id or await read_cluster_id(session)
