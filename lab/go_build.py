@@ -13,6 +13,7 @@ import re
 import stat
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lab.missing import LabError, find_tool
@@ -40,15 +41,39 @@ BUILD_TIMEOUT_S = 3600
 
 def build_kubernetes(folder: Path) -> None:
     """Build the three programs into `folder`; raises `Missing` without Go, `LabError` when the build fails."""
+    build_programs(MODULE_FOLDER, PROGRAMS, folder, linker_flags=kubernetes_stamps())
+
+
+def build_programs(
+    module_folder: Path, programs: Mapping[str, str], folder: Path, *, linker_flags: Sequence[str] = ()
+) -> None:
+    """Build `programs` (file name -> package) of the module in `module_folder` into `folder`, each version as its go.sum says.
+
+    Raises `Missing` without Go, `LabError` when the build fails.
+    """
     environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "auto", "GOWORK": "off"}
     go = _recent_go(environment)
+    flags = " ".join(["-s -w", *linker_flags])
+    for program, package in programs.items():
+        command = [go, "build", "-mod=readonly", "-trimpath", "-ldflags", flags, "-o", str(folder / program), package]
+        _run(command, environment, folder=module_folder)
+
+
+def kubernetes_stamps() -> list[str]:
+    """Return the linker flags that make Kubernetes' programs report their version."""
     package = "k8s.io/component-base/version"
     major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
     stamps = {"gitVersion": KUBERNETES_VERSION, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
-    flags = " ".join(["-s -w", *(f"-X {package}.{name}={value}" for name, value in stamps.items())])
-    for program, path in PROGRAMS.items():
-        command = [go, "build", "-mod=readonly", "-trimpath", "-ldflags", flags, "-o", str(folder / program), path]
-        _run(command, environment)
+    return [f"-X {package}.{name}={value}" for name, value in stamps.items()]
+
+
+def module_sources(module: str) -> Path:
+    """Return the folder with the files of a module, given as `path@version`; it is downloaded when it is not there."""
+    environment = {**os.environ, "GOTOOLCHAIN": "auto", "GOWORK": "off"}
+    go = find_tool("go", purpose=f"downloads {module}", install="apt-get install --yes golang-go")
+    # From a folder outside of our modules, whose files an older command cannot read.
+    answer = _run([go, "mod", "download", "-json", module], environment, folder=Path(tempfile.gettempdir()))
+    return Path(json.loads(answer)["Dir"])
 
 
 def _recent_go(environment: dict[str, str]) -> str:
@@ -56,16 +81,14 @@ def _recent_go(environment: dict[str, str]) -> str:
     found = re.search(r"go(\d+)\.(\d+)", _run([go, "version"], environment))
     if found is None or (int(found[1]), int(found[2])) >= SELF_UPDATING_GO:
         return go
-    return _fetched_go(go, environment)
+    return _fetched_go(environment)
 
 
-def _fetched_go(go: str, environment: dict[str, str]) -> str:
+def _fetched_go(environment: dict[str, str]) -> str:
     """Return the go command of a newer toolchain, which is published as a module like any other."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     module = f"golang.org/toolchain@v0.0.1-go{TOOLCHAIN_VERSION}.linux-{machine}"
-    # From a folder outside of our module, whose file the older command cannot read.
-    answer = _run([go, "mod", "download", "-json", module], environment, folder=Path(tempfile.gettempdir()))
-    root = Path(json.loads(answer)["Dir"])
+    root = module_sources(module)
     # Files of a module are stored without the right to run them.
     for path in [*(root / "bin").iterdir(), *(root / "pkg" / "tool").rglob("*")]:
         if path.is_file():

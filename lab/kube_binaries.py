@@ -44,9 +44,15 @@ def kube_binaries() -> KubeBinaries:
         return found
     if found := _in_path(os.environ.get("PATH", os.defpath), "PATH"):
         return found
-    if (PACKED_FOLDER / "kube-bin.tar.xz").is_file() and (PACKED_FOLDER / "binaries").is_file():
-        return _in_folder(cached(f"kube-packed-{_fingerprint(PACKED_FOLDER / 'versions.env')}", _unpack) / "bin")
-    return built_kube_binaries()
+    packed = packed_folder()
+    return built_kube_binaries() if packed is None else _in_folder(packed)
+
+
+def packed_folder() -> Path | None:
+    """Return the folder with everything of the packed copy beside the checkout, None where there is no such copy."""
+    if not ((PACKED_FOLDER / "kube-bin.tar.xz").is_file() and (PACKED_FOLDER / "binaries").is_file()):
+        return None
+    return cached(f"kube-packed-{_fingerprint(PACKED_FOLDER / 'versions.env')}", _unpack) / "bin"
 
 
 def built_kube_binaries() -> KubeBinaries:
