@@ -1,0 +1,62 @@
+"""Options of the controller: where it stands, and how it balances leaders. Leaves out security (security)."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceOptions:
+    """Where the controller finds its cluster and where it is found, as who."""
+
+    zookeeper: Annotated[
+        str | None,
+        typer.Option(envvar="STEWARD_ZOOKEEPER", help="zookeeper.connect: HOST:PORT,HOST:PORT/CHROOT. Required."),
+    ] = None
+    listener: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="STEWARD_LISTENERS",
+            help="NAME=[PROTOCOL://]HOST:PORT[,ADVERTISED_HOST:ADVERTISED_PORT], once for each listener of the brokers; "
+            "PROTOCOL is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Required.",
+        ),
+    ] = None
+    controller_id: Annotated[
+        int,
+        typer.Option("--id", envvar="STEWARD_ID", min=0, help="An id no broker has, at most reserved.broker.max.id."),
+    ] = 1000
+    inter_broker_listener: Annotated[
+        str | None,
+        typer.Option(envvar="STEWARD_INTER_BROKER_LISTENER", help="inter.broker.listener.name; the first by default."),
+    ] = None
+    session_timeout_ms: Annotated[
+        int, typer.Option(envvar="STEWARD_SESSION_TIMEOUT_MS", min=1000, help="Session with ZooKeeper.")
+    ] = 6000
+    rack: Annotated[str | None, typer.Option(envvar="STEWARD_RACK", help="Rack to be listed under.")] = None
+    metrics_host: Annotated[
+        str, typer.Option(envvar="STEWARD_METRICS_HOST", help="Address of /metrics, /healthz and /readyz.")
+    ] = "127.0.0.1"
+    metrics_port: Annotated[int, typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535)] = 9404
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BalanceOptions:
+    """Kafka's settings of the auto leader rebalance."""
+
+    auto_leader_rebalance_enable: Annotated[
+        bool,
+        typer.Option(envvar="STEWARD_AUTO_LEADER_REBALANCE_ENABLE", help="auto.leader.rebalance.enable."),
+    ] = True
+    leader_imbalance_per_broker_percentage: Annotated[
+        int,
+        typer.Option(
+            envvar="STEWARD_LEADER_IMBALANCE_PER_BROKER_PERCENTAGE", help="leader.imbalance.per.broker.percentage."
+        ),
+    ] = 10
+    leader_imbalance_check_interval_seconds: Annotated[
+        int,
+        typer.Option(
+            envvar="STEWARD_LEADER_IMBALANCE_CHECK_INTERVAL_SECONDS", help="leader.imbalance.check.interval.seconds."
+        ),
+    ] = 300

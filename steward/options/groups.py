@@ -1,0 +1,60 @@
+"""Commands that take their options in groups: a parameter whose type is a dataclass stands for all of its fields.
+
+typer reads a command's options off its signature, one parameter each; here a command is given the signature that typer
+wants, and called with the groups that it wants. Names of fields are names of options: no two groups of a command share one.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import Any, get_type_hints
+
+
+def in_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take its options in groups.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Place:
+    ...     host: str
+    ...     port: int = 9092
+    >>> @in_groups
+    ... def connect(place: Place, timeout_ms: int = 100) -> None:
+    ...     print(place, timeout_ms)
+    >>> inspect.signature(connect)
+    <Signature (*, host: str, port: int = 9092, timeout_ms: int = 100)>
+    >>> connect(host="a", port=1)
+    Place(host='a', port=1) 100
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            parameters += _parameters_of(groups[name])
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]))
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        whole = {name: group(**_taken(given, group)) for name, group in groups.items()}
+        command(**given, **whole)
+
+    # Whoever asks is to see our signature, not the command's.
+    del run.__wrapped__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _parameters_of(group: type) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, parameter in inspect.signature(group).parameters.items()
+    ]
+
+
+def _taken(given: dict[str, Any], group: Any) -> dict[str, Any]:
+    return {each.name: given.pop(each.name) for each in fields(group) if each.name in given}

@@ -1,0 +1,25 @@
+"""How logs are written: options of every command that runs on."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from steward.logs import LogFormat, set_up_logs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """How logs are written."""
+
+    log_format: Annotated[LogFormat, typer.Option(envvar="STEWARD_LOG_FORMAT", help="How logs are written.")] = (
+        LogFormat.JSON
+    )
+    log_level: Annotated[str, typer.Option(envvar="STEWARD_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")] = "INFO"
+
+    def set_up(self) -> None:
+        """Set up the logs of the process. Raises typer.BadParameter."""
+        try:
+            set_up_logs(self.log_format, self.log_level)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--log-level") from error
