@@ -20,16 +20,23 @@ CONNECT_TIMEOUT_S = 0.5
 """A loopback connection is accepted at once or refused at once; a stopped process with a full backlog is what runs into this."""
 
 
-def wait_until(holds: Callable[[], bool], *, timeout_s: float, what: str, context: Callable[[], str] = str) -> float:
+def wait_until(
+    holds: Callable[[], bool],
+    *,
+    timeout_s: float,
+    what: str,
+    context: Callable[[], str] = str,
+    interval_s: float = POLL_INTERVAL_S,
+) -> float:
     """Return the seconds it took until `holds()` was true; raise `LabError` naming `what` after `timeout_s`.
 
-    `context` adds what is known by then, such as the tail of a log.
+    `context` adds what is known by then, such as the tail of a log; `interval_s` is for looks that cost more than usual.
     """
     started = time.monotonic()
     while not holds():
         if time.monotonic() - started > timeout_s:
             raise LabError(f"{what}: not so within {timeout_s:g} s\n{context()}".rstrip())
-        time.sleep(POLL_INTERVAL_S)
+        time.sleep(interval_s)
     return time.monotonic() - started
 
 

@@ -1,0 +1,56 @@
+"""Run a program to its end, with a bound: what every other module here does its work by."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lab.missing import LabError
+
+TIMEOUT_S = 120.0
+
+TAIL_CHARACTERS = 4000
+"""Of a failed program's words: its last screens say why."""
+
+
+def run(
+    *command: str | Path,
+    stdin: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> str:
+    """Return what the program wrote to its standard output; raise `LabError` with all of its words if it fails."""
+    done = attempt(*command, stdin=stdin, environment=environment, timeout_s=timeout_s)
+    if done.returncode:
+        words = f"{done.stdout}{done.stderr}"[-TAIL_CHARACTERS:].strip()
+        raise LabError(f"{shown(command)} ended with {done.returncode}:\n{words}")
+    return done.stdout
+
+
+def attempt(
+    *command: str | Path,
+    stdin: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> subprocess.CompletedProcess[str]:
+    """Run the program and return its exit code and outputs, whatever they are; raise `LabError` if it does not end in time."""
+    try:
+        return subprocess.run(
+            [str(word) for word in command],
+            check=False,
+            input=stdin or "",
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env={**os.environ, **(environment or {})},
+            timeout=timeout_s,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise LabError(f"{shown(command)} did not end within {timeout_s:g} s") from error
+
+
+def shown(command: Sequence[str | Path]) -> str:
+    """Return a command line for a person."""
+    return " ".join(Path(word).name if position == 0 else str(word) for position, word in enumerate(command))

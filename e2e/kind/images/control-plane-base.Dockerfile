@@ -1,0 +1,5 @@
+ARG BASE
+FROM $BASE
+RUN apt-get update --quiet \
+ && apt-get install --yes --no-install-recommends iptables conntrack kmod \
+ && rm -rf /var/lib/apt/lists/*

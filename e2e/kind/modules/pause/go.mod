@@ -1,0 +1,3 @@
+module kafka-steward/e2e/kind/pause
+
+go 1.21

@@ -1,0 +1,153 @@
+"""Make the image of a kind node from Debian's packages and our own programs: nothing is pulled from an image registry.
+
+About two minutes, once; the engine keeps the image. It holds no network configuration: `network` writes one for each node.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from e2e.command import attempt, run
+from e2e.kind.programs import programs_folder
+from e2e.kind.versions import DEBIAN, DEBIAN_IMAGE, KIND_VERSION, NODE_IMAGE, PAUSE_VERSION
+from lab.go_build import KUBERNETES_VERSION, module_sources
+from lab.missing import LabError
+
+IMAGES_FOLDER = Path(__file__).parent / "images"
+
+NODE_PACKAGES = (
+    "ca-certificates,conntrack,containerd,containernetworking-plugins,dbus,ebtables,ethtool,hostname,iproute2,iptables,jq,kmod,mount,"
+    "nftables,procps,runc,socat,systemd,systemd-sysv,util-linux"
+)
+
+BUILD_TIMEOUT_S = 900
+
+BUILDER = "steward-node-image"
+
+PAUSE_IMAGE = f"registry.k8s.io/pause:{PAUSE_VERSION}"
+
+IMPORT = (
+    f"echo {KUBERNETES_VERSION} > /kind/version; containerd >/dev/null 2>&1 & engine=$!; "
+    "until ctr version >/dev/null 2>&1; do sleep 0.2; done; "
+    "ctr --namespace k8s.io images import --no-unpack --digests /images.tar >/dev/null; kill $engine; wait"
+)
+"""As kind itself puts images into a node: by the node's own containerd."""
+
+
+def ensure_debian_image() -> None:
+    """Make the image of Debian's smallest system, if it is not there."""
+    _debootstrap(DEBIAN_IMAGE, "ca-certificates")
+
+
+def ensure_node_image() -> None:
+    """Make the node's image, if it is not there."""
+    if image_exists(NODE_IMAGE):
+        return
+    ensure_debian_image()
+    _debootstrap("local/node-base", NODE_PACKAGES)
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        archive = _control_plane_images(work)
+        _stage(work)
+        _commit(archive)
+
+
+def image_exists(image: str) -> bool:
+    """Whether the engine has the image."""
+    return attempt("docker", "image", "inspect", image).returncode == 0
+
+
+def build(image: str, dockerfile: Path, context: Path, *, arguments: Sequence[str] = ()) -> None:
+    """Build an image with the engine's own builder, which needs no image of its own."""
+    run(
+        "docker",
+        "build",
+        f"--tag={image}",
+        f"--file={dockerfile}",
+        *(f"--build-arg={argument}" for argument in arguments),
+        context,
+        environment={"DOCKER_BUILDKIT": "0"},
+        timeout_s=BUILD_TIMEOUT_S,
+    )
+
+
+def _debootstrap(image: str, packages: str) -> None:
+    if image_exists(image):
+        return
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name) / "root"
+        run("debootstrap", "--variant=minbase", f"--include={packages}", DEBIAN, root, timeout_s=BUILD_TIMEOUT_S)
+        with subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE) as archive:
+            done = subprocess.run(
+                ["docker", "import", "-", image], stdin=archive.stdout, capture_output=True, check=False
+            )
+        if archive.returncode or done.returncode:
+            raise LabError(f"docker import of {image} failed: {done.stderr.decode(errors='replace')}")
+
+
+def _control_plane_images(work: Path) -> Path:
+    """Make what kubeadm starts as pods, under the names that it asks for; returns the archive with all of them."""
+    programs = programs_folder()
+    context = work / "control-plane"
+    context.mkdir()
+    for program in ("kube", "etcd", "coredns", "pause"):
+        shutil.copy2(programs / program, context / program)
+    build(
+        "local/control-plane-base",
+        IMAGES_FOLDER / "control-plane-base.Dockerfile",
+        IMAGES_FOLDER,
+        arguments=[f"BASE={DEBIAN_IMAGE}"],
+    )
+    build("local/control-plane", IMAGES_FOLDER / "control-plane.Dockerfile", context)
+    _small_image("local/coredns", context, 'FROM local/control-plane\nENTRYPOINT ["/coredns"]\n')
+    _small_image(PAUSE_IMAGE, context, 'FROM scratch\nCOPY pause /pause\nENTRYPOINT ["/pause"]\n')
+    names = [PAUSE_IMAGE]
+    wanted = run(programs / "kubeadm", "config", "images", "list", f"--kubernetes-version={KUBERNETES_VERSION}")
+    for name in wanted.split():
+        source = PAUSE_IMAGE if "/pause:" in name else "local/coredns" if "/coredns:" in name else "local/control-plane"
+        run("docker", "tag", source, name)
+        names.append(name)
+    archive = work / "images.tar"
+    run("docker", "save", f"--output={archive}", *dict.fromkeys(names), timeout_s=BUILD_TIMEOUT_S)
+    return archive
+
+
+def _small_image(image: str, context: Path, text: str) -> None:
+    dockerfile = context / "Dockerfile"
+    dockerfile.write_text(text, encoding="ascii")
+    build(image, dockerfile, context)
+
+
+def _stage(work: Path) -> None:
+    """Build the node without the images in it."""
+    context = work / "node"
+    shutil.copytree(module_sources(f"sigs.k8s.io/kind@{KIND_VERSION}") / "images" / "base" / "files", context / "files")
+    # A module's files are read-only and without the right to run them.
+    run("chmod", "--recursive", "u+w", context)
+    for folder in ("usr/local/bin", "kind/bin"):
+        for script in (context / "files" / folder).iterdir():
+            script.chmod(0o755)
+    shutil.copy2(programs_folder() / "kube", context / "kube")
+    build("local/node-stage", IMAGES_FOLDER / "node.Dockerfile", context)
+
+
+def _commit(archive: Path) -> None:
+    attempt("docker", "rm", "--force", BUILDER)
+    try:
+        options = [
+            "--detach",
+            f"--name={BUILDER}",
+            "--privileged",
+            "--entrypoint=sleep",
+            f"--volume={archive}:/images.tar",
+        ]
+        run("docker", "run", *options, "local/node-stage", str(BUILD_TIMEOUT_S))
+        run("docker", "exec", BUILDER, "sh", "-ec", IMPORT, timeout_s=BUILD_TIMEOUT_S)
+        entrypoint = 'ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]'
+        run("docker", "commit", f"--change={entrypoint}", BUILDER, NODE_IMAGE, timeout_s=BUILD_TIMEOUT_S)
+    finally:
+        attempt("docker", "rm", "--force", BUILDER)
