@@ -10,7 +10,15 @@ import pytest
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import CreateTopics, NewTopic, ReplicasAnswered, StopReplicaAnswered
+from controller_core.model.events import (
+    AlterPartition,
+    CreateTopics,
+    Event,
+    IsrChange,
+    NewTopic,
+    ReplicasAnswered,
+    StopReplicaAnswered,
+)
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.sends import Send, SendStopReplica
@@ -161,3 +169,24 @@ async def settled(steps: int = 80) -> None:
     """Let everything run that can."""
     for _ in range(steps):
         await asyncio.sleep(0)
+
+
+def isr_wish(tenure: Tenure, partition: str, isr: tuple[int, ...]) -> AlterPartition:
+    """The leader's wish for an ISR, as it knows the partition."""
+    row = tenure.cluster.row_of(*tp(partition))
+    assert row is not None
+    columns = tenure.cluster.columns
+    leader = int(columns.leader[row])
+    change = IsrChange(tp(partition), int(columns.leader_epoch[row]), isr, int(columns.partition_epoch[row]))
+    return AlterPartition(leader, tenure.cluster.brokers[leader].epoch, (change,))
+
+
+def failing_decisions(kind: type[Event]) -> Callable[[Cluster, Event], object]:
+    """Decide as ever, but for one kind of event."""
+    decide = controller_module.decide
+
+    def decide_or_fail(cluster: Cluster, event: Event) -> object:
+        assert not isinstance(event, kind), "C2: an ISR outside its replicas"
+        return decide(cluster, event)
+
+    return decide_or_fail

@@ -1,0 +1,91 @@
+"""A channel belongs to one life of its broker: registrations that come, change and go.
+
+Sources: C13; wire-facts, gotcha 7; KIP-380.
+"""
+
+import asyncio
+import logging
+
+import pytest
+
+from controller_core.model.broker import Broker
+from controller_core.model.events import StopReplicaAnswered
+from controller_core.model.ids import TopicPartition
+from tests.controller_core_shell.brokers.channel_world import LEAD, META, PATIENCE_MS, STOP, Start, World, stop
+from tests.controller_core_shell.brokers.clusters import broker, lead, metadata
+from tests.controller_core_shell.brokers.fake_broker import hang
+
+
+async def test_another_life_of_a_broker_begins_with_an_empty_channel(world: World) -> None:
+    """C13: nothing after its epoch changed; it is told everything anew."""
+    first, _ = world.brokers
+    first.react = hang
+    world.send(stop(1, 0), metadata(world.cluster))
+    await first.until(1)
+    first.react = None
+    world.observe(world.registered(epoch=777))
+    world.send(lead(world.cluster, 1))
+
+    assert await world.channels.idle(PATIENCE_MS)
+    assert [STOP, LEAD] == first.keys
+    assert 777 == first.taken[-1][1]["broker_epoch"]
+    assert [] == world.answers
+
+
+async def test_a_broker_that_left_is_told_nothing_more(world: World) -> None:
+    """Wire-facts, gotcha 7: what waited for it is dropped, and whoever waits for that goes on."""
+    first, second = world.brokers
+    first.react = hang
+    world.send(metadata(world.cluster), lead(world.cluster, 1))
+    await first.until(1)
+    waiting = asyncio.create_task(world.channels.idle(PATIENCE_MS))
+    await asyncio.sleep(0)
+    world.observe(world.registered()[1:])
+    world.send(metadata(world.cluster), stop(1, 0))
+
+    assert await waiting
+    assert [META, META] == await second.until(2)
+    assert {2} == set(world.channels.queued())
+    assert [META] == first.keys
+
+
+async def test_a_broker_under_another_address_goes_on_where_it_was(start: Start, world: World) -> None:
+    """Its registration was rewritten in place (KafkaZkClient.updateBrokerInfo): the same life, and nobody tells it again."""
+    first, _ = world.brokers
+    first.react = hang
+    world.send(stop(1, 0), metadata(world.cluster))
+    await first.until(1)
+    moved = await start()
+    world.observe(world.registered(port=moved.port))
+    world.send(lead(world.cluster, 1))
+
+    assert await world.channels.idle(PATIENCE_MS)
+    assert [STOP, META, LEAD] == moved.keys
+    assert [StopReplicaAnswered(1, (TopicPartition("orders", 0),), {})] == world.answers
+
+
+async def test_endpoints_that_nobody_here_uses_may_change(world: World) -> None:
+    """Only the inter-broker listener is ours: the connection stays."""
+    first, _ = world.brokers
+    world.send(metadata(world.cluster))
+    await world.channels.idle(PATIENCE_MS)
+    changed = broker(1, port=first.port)
+    world.observe([Broker(1, changed.epoch, changed.endpoints[1:], "a-rack"), *world.registered()[1:]])
+    world.send(metadata(world.cluster))
+
+    assert await world.channels.idle(PATIENCE_MS)
+    assert 1 == len(first.connections)
+
+
+async def test_a_broker_without_the_inter_broker_listener_is_told_nothing_and_told_of(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It cannot be reached; the log says why."""
+    without = broker(1)
+    world.send(metadata(world.cluster))
+    world.observe([Broker(1, without.epoch, without.endpoints[:1], None), *world.registered()[1:]])
+    world.send(metadata(world.cluster))
+
+    assert await world.channels.idle(PATIENCE_MS)
+    (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert (1, "INTERNAL") == (record.broker, record.listener)
