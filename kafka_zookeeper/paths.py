@@ -80,6 +80,17 @@ def config(entity_type: str, entity_name: str) -> str:
     return child(child(CONFIG, entity_type), entity_name)
 
 
+def entity_config(entity: str) -> str:
+    """Return the path of a configuration by its entity's own path, as notices name it: `users/alice/clients/c`.
+
+    Raises ValueError when a part of it cannot name a znode.
+    """
+    path = CONFIG
+    for name in entity.split("/"):
+        path = child(path, name)
+    return path
+
+
 def topic_config(name: str) -> str:
     """Return the path of a topic's configuration overrides."""
     return config("topics", name)

@@ -18,6 +18,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.authorization.authority import Authority
 from controller_core.shell.brokers.requests import OwnAddress
+from controller_core.shell.configs.entities import EntityConfigs
 from controller_core.shell.controller import Controller
 from controller_core.shell.front.front import Front, open_front
 from controller_core.shell.http import Probes
@@ -28,7 +29,6 @@ from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import broker_security
 from controller_core.shell.security.listeners import demands_of
 from controller_core.shell.security.renewal import Renewal
-from controller_core.shell.security.user_configs import UserConfigs
 from controller_core.shell.security.zookeeper import zookeeper_settings
 from controller_core.shell.settings import ControllerSettings, Listener
 
@@ -122,7 +122,7 @@ class ControllerProcess:
             lambda: self.active,
             settled,
             topic_defaults=self._lives.learning.topic_defaults,
-            user_configs=UserConfigs(lambda: self._lives.session),
+            configs=EntityConfigs(lambda: self._lives.session),
             acls=None if authority is None else authority.service,
         )
         for listener in self.settings.listeners:

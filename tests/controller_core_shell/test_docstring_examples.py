@@ -7,11 +7,11 @@ import pkgutil
 import pytest
 
 import controller_core.shell
-from controller_core.shell import brokers, zookeeper
+from controller_core.shell import brokers, configs, zookeeper
 
 MODULES = sorted(
     found.name
-    for package in (controller_core.shell, brokers, zookeeper)
+    for package in (controller_core.shell, brokers, configs, zookeeper)
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     if not found.ispkg
 )

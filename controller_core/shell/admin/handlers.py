@@ -22,6 +22,7 @@ from controller_core.shell.admin.brokers import (
     controlled_shutdown,
     controlled_shutdown_refused,
 )
+from controller_core.shell.admin.client_quotas import quota_handlers
 from controller_core.shell.admin.create_partitions import create_partitions, create_partitions_refused
 from controller_core.shell.admin.create_topics import create_topics, create_topics_refused
 from controller_core.shell.admin.delete_topics import delete_topics, delete_topics_refused
@@ -41,8 +42,8 @@ from controller_core.shell.admin.reassignments import (
     list_reassignments_refused,
 )
 from controller_core.shell.admin.scram import scram_handlers
+from controller_core.shell.configs.entities import EntityConfigs
 from controller_core.shell.front.context import OwnHandler, RequestContext
-from controller_core.shell.security.user_configs import UserConfigs
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 
@@ -69,14 +70,14 @@ def handlers(
     random: Random | None = None,
     topic_defaults: Callable[[], Mapping[str, str]] = dict,
     acls: AclService | None = None,
-    user_configs: UserConfigs | None = None,
+    configs: EntityConfigs | None = None,
 ) -> dict[ApiKey, OwnHandler]:
     """Make the handlers of all APIs that the controller answers itself, for every listener alike.
 
     `settled` waits while a tenure is about to begin. `random` draws topic ids and where placement starts; by default it is the system's, so that no two processes draw the
     same ids. `topic_defaults` gives what the brokers set as defaults of topic configs, by the topic config's name; what is
     absent has Kafka's own default. Only the configs in CreateTopics' answer depend on it. `acls` are those that an authorizer
-    judges by; None: there is no authorizer. `user_configs` is where SCRAM credentials are written; None: a broker is asked to.
+    judges by; None: there is no authorizer. `configs` is where SCRAM credentials and quotas are kept; None: a broker is asked.
     A handler raises RelayInstead where a broker is to answer, and what it did not expect.
     """
     table = apis(random or SystemRandom(), topic_defaults)
@@ -86,7 +87,12 @@ def handlers(
         await settled()
         return active() is not None
 
-    return {**of_tenure, **acl_handlers(acls), **scram_handlers(user_configs, is_controller)}
+    return {
+        **of_tenure,
+        **acl_handlers(acls),
+        **scram_handlers(configs, is_controller),
+        **quota_handlers(configs),
+    }
 
 
 def apis(random: Random, topic_defaults: Callable[[], Mapping[str, str]]) -> Mapping[ApiKey, Api]:

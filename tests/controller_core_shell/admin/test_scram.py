@@ -7,8 +7,8 @@ import pytest
 
 from controller_core.shell.admin import scram
 from controller_core.shell.admin.handlers import handlers
+from controller_core.shell.configs.entities import MAX_ATTEMPTS, EntityConfigs
 from controller_core.shell.front.context import RelayInstead, RequestContext
-from controller_core.shell.security.user_configs import MAX_ATTEMPTS, UserConfigs
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
@@ -21,7 +21,7 @@ from kafka_wire.sasl.scram_keys import (
 )
 from kafka_zookeeper.errors import ConnectionLostError
 from kafka_zookeeper.formats.configs import decode_config, encode_config
-from kafka_zookeeper.writes import Committed, Create, Refused, RefusedReason, SetData, Unknown
+from kafka_zookeeper.writes import Committed, Create, Delete, Refused, RefusedReason, SetData, Unknown
 
 CONTEXT = RequestContext("CLIENT", None, "127.0.0.1", 1, 0)
 KEY = ApiKey.ALTER_USER_SCRAM_CREDENTIALS
@@ -32,9 +32,12 @@ class Session:
     """ZooKeeper's part of it: one level of znodes, and answers in place of its own."""
 
     def __init__(self, configs: dict[str, dict[str, str]] | None = None) -> None:
-        self.data = {f"/config/users/{name}": (encode_config(config), 0) for name, config in (configs or {}).items()}
+        self.data: dict[str, tuple[bytes | None, int]] = {
+            f"/config/users/{name}": (encode_config(config), 0) for name, config in (configs or {}).items()
+        }
         self.answers: list[Any] = []
         self.notices: list[bytes | None] = []
+        self.made: list[str] = []
         self.lost = False
 
     async def get(self, path: str) -> Any:
@@ -49,13 +52,35 @@ class Session:
         if self.answers:
             return self.answers.pop(0)
         write, notice = operations
+        self.notices.append(notice.data)
+        if isinstance(write, Delete):
+            assert write.version == self.data.pop(write.path)[1]
+            return Committed(())
         data, version = self.data.get(write.path, (None, -1))
         assert (Create if data is None else SetData) is type(write)
         assert isinstance(write, Create) or write.version == version
         self.data[write.path] = (write.data, version + 1)
         assert ("/config/changes/config_change_", True) == (notice.path, notice.sequential)
-        self.notices.append(notice.data)
         return Committed(())
+
+    async def children(self, _: str) -> list[str]:
+        """Users without quotas of their clients."""
+        return []
+
+    async def multi_get(self, paths: list[str]) -> list[Any]:
+        """Read many."""
+        return [await self.get(path) for path in paths]
+
+    async def multi_children(self, paths: list[str]) -> list[list[str]]:
+        """List the users."""
+        assert ["/config/users"] == paths
+        if self.lost:
+            raise ConnectionLostError("the connection is lost")
+        return [[path.rpartition("/")[2] for path in self.data]]
+
+    async def ensure_path(self, path: str) -> None:
+        """Make what brokers make."""
+        self.made.append(path)
 
     def config(self, name: str) -> dict[str, str]:
         """What a user has."""
@@ -81,8 +106,8 @@ def delete(name: str = "alice", mechanism: int = 1) -> dict[str, Any]:
 
 async def ask(session: Session | None, *upserts: dict[str, Any], deletions: Any = (), active: object = "us") -> Any:
     """Ask by way of the wire; gives error codes by user."""
-    configs = UserConfigs(lambda: session)  # type: ignore[arg-type,return-value]
-    table = handlers(lambda: active, user_configs=configs)  # type: ignore[arg-type,return-value]
+    configs = EntityConfigs(lambda: session)  # type: ignore[arg-type,return-value]
+    table = handlers(lambda: active, configs=configs)  # type: ignore[arg-type,return-value]
     request = codec.encode_request(KEY, 0, 1, None, {"upsertions": list(upserts), "deletions": list(deletions)})
     body = await table[KEY](CONTEXT, codec.decode_request(request)[1])
     _, answer = codec.decode_response(KEY, 0, codec.encode_response(KEY, 0, 1, body))
@@ -179,8 +204,7 @@ async def test_what_zookeeper_does_not_do_is_told(how: str) -> None:
         case "unknown":
             session.answers = [Unknown("the connection is lost")]
         case "no parent":
-            session.answers = [Refused(0, RefusedReason.NO_NODE)]
-            expected = ErrorCode.UNKNOWN_SERVER_ERROR
+            session.answers = [Refused(0, RefusedReason.NO_NODE)] * MAX_ATTEMPTS
         case _:
             session.data["/config/users/alice"] = (b'{"config":{"a":1}}', 3)
             expected = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -188,7 +212,80 @@ async def test_what_zookeeper_does_not_do_is_told(how: str) -> None:
     assert {"alice": expected} == {user: code for user, (code, _) in (await ask(session, upsert())).items()}
 
 
+async def describe(session: Session, *users: str) -> Any:
+    """Ask for users' credentials by way of the wire."""
+    configs = EntityConfigs(lambda: session)  # type: ignore[arg-type,return-value]
+    key = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
+    request = codec.encode_request(key, 0, 1, None, {"users": [{"name": user} for user in users] or None})
+    body = await handlers(lambda: None, configs=configs)[key](CONTEXT, codec.decode_request(request)[1])
+    return codec.decode_response(key, 0, codec.encode_response(key, 0, 1, body))[1]
+
+
+async def test_credentials_are_described_by_mechanism_and_iterations() -> None:
+    """ZkAdminManager.describeUserScramCredentials: all users that have any, or those that are named, each with one line."""
+    session = Session(
+        {"alice": {"SCRAM-SHA-256": KEPT}, "bob": {"consumer_byte_rate": "1"}, "CN%3Da": {"SCRAM-SHA-512": KEPT}}
+    )
+
+    answer = await describe(session)
+    assert ErrorCode.NONE == answer["error_code"]
+    assert [("CN=a", 0, [(2, 4096)]), ("alice", 0, [(1, 4096)])] == lines(answer)
+
+    answer = await describe(session, "bob", "alice", "", "nobody", "CN=a", "CN=a")
+    assert [
+        ("bob", ErrorCode.RESOURCE_NOT_FOUND, []),
+        ("alice", ErrorCode.NONE, [(1, 4096)]),
+        ("", ErrorCode.RESOURCE_NOT_FOUND, []),
+        ("nobody", ErrorCode.RESOURCE_NOT_FOUND, []),
+        ("CN=a", ErrorCode.DUPLICATE_RESOURCE, []),
+    ] == lines(answer)
+    assert [
+        "Attempt to describe a user credential that does not exist: bob",
+        None,
+        "Username must not be empty",
+        "Attempt to describe a user credential that does not exist: nobody",
+        "Cannot describe SCRAM credentials for the same user twice in a single request: CN=a",
+    ] == [each["error_message"] for each in answer["results"]]
+
+
+async def test_a_credential_that_cannot_be_read_is_told_for_its_user_alone() -> None:
+    """What is bad for one is none of the others' business; what cannot be read at all is everybody's."""
+    session = Session({"alice": {"SCRAM-SHA-256": "garbage"}, "bob": {"SCRAM-SHA-256": KEPT}})
+    bad: Any = ("alice", ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    assert [bad, ("bob", ErrorCode.NONE, [(1, 4096)])] == lines(await describe(session))
+    assert [bad] == lines(await describe(session, "alice"))
+
+    session.lost = True
+    for asked in ([], ["alice"]):
+        assert ErrorCode.REQUEST_TIMED_OUT == (await describe(session, *asked))["error_code"]
+
+
+def lines(answer: Any) -> Any:
+    """Each user's line."""
+    return [
+        (each["user"], each["error_code"], [(one["mechanism"], one["iterations"]) for one in each["credential_infos"]])
+        for each in answer["results"]
+    ]
+
+
+async def test_a_user_that_is_left_with_nothing_is_no_more() -> None:
+    """AdminZkClient.tryCleanQuotaNodes: what is empty does not stay."""
+    session = Session({"alice": {"SCRAM-SHA-256": KEPT}})
+
+    assert {"alice": (ErrorCode.NONE, None)} == await ask(session, deletions=[delete()])
+    assert {} == session.data
+    assert 1 == len(session.notices)
+
+
+async def test_a_name_that_no_znode_can_have_is_refused() -> None:
+    """Kafka fails at it with UNKNOWN_SERVER_ERROR."""
+    assert ErrorCode.INVALID_REQUEST == (await ask(Session(), upsert("..")))[".."][0]
+    assert ErrorCode.INVALID_REQUEST == (await describe(Session(), ".."))["error_code"]
+
+
 async def test_with_nowhere_to_write_a_broker_is_asked() -> None:
     """The request is passed on."""
     with pytest.raises(RelayInstead):
         await handlers(lambda: None)[KEY](CONTEXT, {"upsertions": [], "deletions": []})
+    with pytest.raises(RelayInstead):
+        await handlers(lambda: None)[ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS](CONTEXT, {"users": None})
