@@ -1,0 +1,21 @@
+{{/* The brokers' settings that are the same for all; what differs is written after it in the pod (images/kafka). */}}
+{{- define "steward.serverProperties" -}}
+{{- $factor := include "steward.replicationFactor" . -}}
+{{- $insync := include "steward.minInsyncReplicas" . -}}
+{{- $properties := dict
+  "zookeeper.session.timeout.ms" (.Values.brokers.sessionTimeoutMs | int | toString)
+  "zookeeper.connection.timeout.ms" "60000"
+  "default.replication.factor" $factor
+  "min.insync.replicas" $insync
+  "offsets.topic.replication.factor" $factor
+  "transaction.state.log.replication.factor" $factor
+  "transaction.state.log.min.isr" $insync
+  "controlled.shutdown.enable" "true"
+-}}
+{{- range $key, $value := .Values.kafka.config }}
+{{- $_ := set $properties $key (kindIs "float64" $value | ternary (printf "%v" (int64 $value)) (toString $value)) }}
+{{- end }}
+{{- range $key, $value := $properties }}
+{{ $key }}={{ $value }}
+{{- end }}
+{{- end }}
