@@ -1,4 +1,4 @@
-"""The Ready condition, and the event that its change is worth."""
+"""Conditions, Ready before all, and the event that its change is worth."""
 
 from __future__ import annotations
 
@@ -18,18 +18,48 @@ def ready_of(conditions: tuple[Condition, ...]) -> Condition | None:
 def with_ready(
     conditions: tuple[Condition, ...], *, status: str, reason: str, message: str, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """Return the conditions with Ready set; its transition time moves only with its status, the others stay as they are."""
-    before = ready_of(conditions)
+    """Return the conditions with Ready set, as the first of them; the others stay as they are."""
+    ready = _condition(conditions, READY, status, reason, message, generation, now)
+    return (ready, *(condition for condition in conditions if condition.type != READY))
+
+
+def with_condition(
+    conditions: tuple[Condition, ...],
+    condition_type: str,
+    *,
+    status: str,
+    reason: str,
+    message: str,
+    generation: int,
+    now: datetime,
+) -> tuple[Condition, ...]:
+    """Return the conditions with one of them set in its place, or added at the end."""
+    wanted = _condition(conditions, condition_type, status, reason, message, generation, now)
+    if all(condition.type != condition_type for condition in conditions):
+        return (*conditions, wanted)
+    return tuple(wanted if condition.type == condition_type else condition for condition in conditions)
+
+
+def _condition(
+    conditions: tuple[Condition, ...],
+    condition_type: str,
+    status: str,
+    reason: str,
+    message: str,
+    generation: int,
+    now: datetime,
+) -> Condition:
+    """Return the new condition; its transition time moves only with its status."""
+    before = next((condition for condition in conditions if condition.type == condition_type), None)
     unchanged = before is not None and before.status == status
-    ready = Condition(
-        type=READY,
+    return Condition(
+        type=condition_type,
         status=status,
         reason=reason,
         message=message,
         observed_generation=generation,
         last_transition_time=before.last_transition_time if before is not None and unchanged else write_time(now),
     )
-    return (ready, *(condition for condition in conditions if condition.type != READY))
 
 
 def announce(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> Announcement | None:

@@ -3,9 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from kafka_operator.names import ClusterRef, Key, Kind
 from kafka_operator.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """A StatefulSet of the Cluster's namespace; the pod of ordinal n has the id `first_id + n` in Kafka.
+
+    `replicas` is how many pods there shall be, None where somebody else says it.
+    """
+
+    stateful_set: str
+    first_id: int
+    replicas: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replacing:
+    """The pod that was chosen to be replaced, written down before it is deleted."""
+
+    pod: str
+    uid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +37,9 @@ class ClusterStatus:
     cluster_id: str | None = None
     controller_id: int | None = None
     broker_ids: tuple[int, ...] | None = None
+    broker_replicas: int | None = None
+    """How many pods of brokers the operator stands for; it lowers them only when those that leave hold nothing."""
+    replacing: Replacing | None = None
     conditions: tuple[Condition, ...] = ()
 
     def to_patch(self) -> Patch:
@@ -26,6 +50,8 @@ class ClusterStatus:
             "controllerId": self.controller_id,
             "brokers": None if self.broker_ids is None else len(self.broker_ids),
             "brokerIds": None if self.broker_ids is None else list(self.broker_ids),
+            "brokerReplicas": self.broker_replicas,
+            "replacing": None if self.replacing is None else {"pod": self.replacing.pod, "uid": self.replacing.uid},
             "conditions": [condition.to_json() for condition in self.conditions],
         }
 
@@ -38,6 +64,9 @@ class Cluster:
     bootstrap_servers: tuple[str, ...]
     mode: str
     status: ClusterStatus
+    brokers: PodGroup | None = None
+    """The pods of brokers that the operator looks after, None when they run elsewhere."""
+    controllers: PodGroup | None = None
 
     @property
     def key(self) -> Key:
@@ -53,17 +82,30 @@ class Cluster:
 def read_cluster(raw: RawObject) -> Cluster:
     """Read a Cluster from JSON; KeyError or ValueError when it does not follow the schema."""
     spec = raw["spec"]
-    status = raw.get("status") or {}
-    broker_ids = status.get("brokerIds")
     return Cluster(
         metadata=read_metadata(Kind.CLUSTER, raw),
         bootstrap_servers=tuple(spec["bootstrapServers"]),
         mode=spec.get("mode", "external"),
-        status=ClusterStatus(
-            observed_generation=status.get("observedGeneration"),
-            cluster_id=status.get("clusterId"),
-            controller_id=status.get("controllerId"),
-            broker_ids=None if broker_ids is None else tuple(broker_ids),
-            conditions=read_conditions(status),
-        ),
+        status=_read_status(raw.get("status") or {}),
+        brokers=_read_group(spec.get("brokers")),
+        controllers=_read_group(spec.get("controllers")),
     )
+
+
+def _read_status(status: RawObject) -> ClusterStatus:
+    broker_ids, replacing = status.get("brokerIds"), status.get("replacing")
+    return ClusterStatus(
+        observed_generation=status.get("observedGeneration"),
+        cluster_id=status.get("clusterId"),
+        controller_id=status.get("controllerId"),
+        broker_ids=None if broker_ids is None else tuple(broker_ids),
+        broker_replicas=status.get("brokerReplicas"),
+        replacing=None if replacing is None else Replacing(replacing["pod"], replacing["uid"]),
+        conditions=read_conditions(status),
+    )
+
+
+def _read_group(raw: Any) -> PodGroup | None:
+    if raw is None:
+        return None
+    return PodGroup(raw["statefulSet"], int(raw.get("firstId", 0)), raw.get("replicas"))

@@ -1,0 +1,73 @@
+"""What becomes of partitions when a broker goes: pure questions over where their copies are.
+
+Leaves out who asks and what follows: rolling.py and scaling.py decide that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_operator.resources.reassignment import Partition
+
+MAX_NAMED = 5
+"""Partitions that a message names; it gives the number of all of them as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """One partition: the brokers that hold it (while it moves, those of before and after), and those in sync."""
+
+    partition: Partition
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What a cluster shows of all its partitions.
+
+    `min_isr` is min.insync.replicas by topic, the cluster's default where a topic sets none; it may be empty as long as some
+    partition is not fully in sync, since nothing is done then.
+    """
+
+    controller_id: int
+    broker_ids: tuple[int, ...]
+    copies: tuple[Copies, ...]
+    min_isr: Mapping[str, int]
+
+
+def behind(copies: Iterable[Copies], *, without: Collection[int] = ()) -> list[Copies]:
+    """Return the partitions that miss a replica in their ISR, other than those of the brokers `without`."""
+    return [
+        item for item in copies if any(broker not in item.isr and broker not in without for broker in item.replicas)
+    ]
+
+
+def endangered(health: Health, broker_id: int) -> list[Copies]:
+    """Return the partitions that would be under their min.insync.replicas without this broker, or are so with it already.
+
+    One that the broker is not in sync for loses nothing by its going. A partition with a single copy is always among them.
+    """
+    return [
+        item
+        for item in health.copies
+        if broker_id in item.isr and len(item.isr) - 1 < health.min_isr[item.partition.topic]
+    ]
+
+
+def held_by(copies: Iterable[Copies], broker_ids: Collection[int]) -> list[Copies]:
+    """Return the partitions that have a replica on any of these brokers."""
+    leaving = frozenset(broker_ids)
+    return [item for item in copies if not leaving.isdisjoint(item.replicas)]
+
+
+def named(copies: Sequence[Copies]) -> str:
+    """Return the partitions' names, the first few of them, in order.
+
+    >>> named([Copies(Partition("b", 0), (1,), (1,)), Copies(Partition("a", 2), (1,), (1,))])
+    'a-2, b-0'
+    """
+    names = [str(partition) for partition in sorted(item.partition for item in copies)]
+    listed = ", ".join(names[:MAX_NAMED])
+    return listed if len(names) <= MAX_NAMED else f"{listed} and {len(names) - MAX_NAMED} more"

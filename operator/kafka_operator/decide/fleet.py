@@ -1,0 +1,169 @@
+"""What to do about the pods of one Cluster: how many there are, which is replaced next, and what its conditions say.
+
+Two conditions: `Scaled` (as many brokers as are declared) and `Settled` (every pod Ready, of the declared revision, on a node that
+stays). Controllers come after all brokers, and only where their StatefulSet leaves it to us (OnDelete).
+
+A pod is named in the status before it is deleted, in a write that fails when anybody has changed the Cluster since: of two operators
+that run for a moment both, one sees the other's choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, with_condition
+from kafka_operator.decide.copies import Health
+from kafka_operator.decide.observed import Away
+from kafka_operator.decide.rolling import AskKafka, Hold, Replace, RollView, Settled, Verdict, decide_roll
+from kafka_operator.decide.scaling import AskHolders, Scale, decide_scale
+from kafka_operator.decide.steps import Announcement, Wait, WriteStatus
+from kafka_operator.resources.cluster import Cluster, ClusterStatus, PodGroup, Replacing
+from kafka_operator.resources.metadata import Condition
+from kafka_operator.resources.pods import Pod, PodSet
+
+SETTLED, SCALED = "Settled", "Scaled"
+
+BUSY_LOOK_S = 1.0
+"""How often pods are looked at while one is replaced: little beside the seconds that a broker takes to start."""
+
+QUIET_LOOK_S = 5.0
+"""How often otherwise: as often as `kubectl drain` asks again, so that a drain waits for nothing else."""
+
+TOLD = frozenset({"PodStuck", "WouldFallUnderMinIsr", "ScaleInRefused", "NotAllowed", "SwitchedOff", "NoStatefulSet"})
+"""Reasons that are worth an event: somebody has to do something. The others pass by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """What is looked at; an Away says why the pods themselves could not be."""
+
+    now: datetime
+    brokers: PodSet | Away
+    controllers: PodSet | Away | None = None
+    leaving_nodes: Mapping[str, str] = field(default_factory=dict)
+    health: Health | Away | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """Delete this very pod, as it was seen."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleTo:
+    """Have a StatefulSet make or remove pods until there are so many; it must be as it was seen."""
+
+    pod_set: PodSet
+    replicas: int
+
+
+Step = AskKafka | WriteStatus[ClusterStatus] | DeletePod | ScaleTo | Wait
+
+
+def decide_fleet(cluster: Cluster, view: FleetView) -> Step:
+    """Return the next step for the pods of a Cluster that is not being deleted and has `spec.brokers`."""
+    assert cluster.brokers is not None, cluster.key
+    scale = _scale(cluster, cluster.brokers, view)
+    verdict = _roll(view)
+    if isinstance(scale, AskHolders) or isinstance(verdict, AskKafka):
+        return AskKafka()
+    scaled = _with_scale(cluster, scale, view.now)
+    if scaled != cluster.status:
+        return WriteStatus(scaled, _news(cluster.status, scaled, SCALED))
+    settled = _with_verdict(cluster, verdict, view.now)
+    if settled != cluster.status:
+        return WriteStatus(settled, _news(cluster.status, settled, SETTLED))
+    if scale is not None and isinstance(view.brokers, PodSet) and view.brokers.replicas != scale.replicas:
+        return ScaleTo(view.brokers, scale.replicas)
+    if isinstance(verdict, Replace):
+        return DeletePod(verdict.pod)
+    return Wait(QUIET_LOOK_S if isinstance(verdict, Settled | Away) else BUSY_LOOK_S)
+
+
+def without_fleet(cluster: Cluster) -> ClusterStatus:
+    """Return the status of a Cluster whose pods are not looked after any more."""
+    conditions = tuple(item for item in cluster.status.conditions if item.type not in {SETTLED, SCALED})
+    return replace(cluster.status, conditions=conditions, broker_replicas=None, replacing=None)
+
+
+def _scale(cluster: Cluster, group: PodGroup, view: FleetView) -> Scale | AskHolders | None:
+    """None where the number of pods is somebody else's business, or nothing is known of them."""
+    if group.replicas is None or isinstance(view.brokers, Away):
+        return None
+    return decide_scale(group.replicas, cluster.status.broker_replicas, view.brokers, view.health)
+
+
+def _roll(view: FleetView) -> Verdict | Away:
+    """Return what to do about the pods: the brokers' first."""
+    if isinstance(view.brokers, Away):
+        return view.brokers
+    brokers = decide_roll(RollView(view.now, view.brokers, view.leaving_nodes, view.health))
+    if not isinstance(brokers, Settled) or view.controllers is None:
+        return brokers
+    if isinstance(view.controllers, Away):
+        return view.controllers
+    # Their own budget lets them be evicted one at a time: a drain needs nothing from us.
+    return decide_roll(RollView(view.now, view.controllers, {}, view.health, brokers=False))
+
+
+def _with_scale(cluster: Cluster, scale: Scale | None, now: datetime) -> ClusterStatus:
+    status = cluster.status
+    if scale is None:
+        if cluster.brokers is not None and cluster.brokers.replicas is None:
+            conditions = tuple(item for item in status.conditions if item.type != SCALED)
+            return replace(status, conditions=conditions, broker_replicas=None)
+        return status
+    conditions = with_condition(
+        status.conditions,
+        SCALED,
+        status=FALSE if scale.refused else TRUE,
+        reason=scale.reason,
+        message=scale.message,
+        generation=cluster.metadata.generation,
+        now=now,
+    )
+    return replace(status, conditions=conditions, broker_replicas=scale.replicas)
+
+
+def _with_verdict(cluster: Cluster, verdict: Settled | Hold | Replace | Away, now: datetime) -> ClusterStatus:
+    if isinstance(verdict, Settled):
+        status, reason = TRUE, "AsDeclared"
+        message = "Every pod is Ready, of the declared revision, and on a node that stays."
+    else:
+        status = UNKNOWN if isinstance(verdict, Away) else FALSE
+        reason, message = verdict.reason, verdict.message
+    conditions = with_condition(
+        cluster.status.conditions,
+        SETTLED,
+        status=status,
+        reason=reason,
+        message=message,
+        generation=cluster.metadata.generation,
+        now=now,
+    )
+    chosen = Replacing(verdict.pod.name, verdict.pod.uid) if isinstance(verdict, Replace) else None
+    return replace(cluster.status, conditions=conditions, replacing=chosen)
+
+
+def _news(before: ClusterStatus, after: ClusterStatus, condition_type: str) -> Announcement | None:
+    """Return the event for a change: a pod that is replaced, something that somebody has to do, and the end of it."""
+    old, new = _find(before, condition_type), _find(after, condition_type)
+    if new is None:
+        return None
+    if condition_type == SETTLED and after.replacing is not None:
+        return Announcement(warning=False, reason=new.reason, message=new.message)
+    if old is not None and old.reason == new.reason:
+        return None
+    if new.reason in TOLD:
+        return Announcement(warning=True, reason=new.reason, message=new.message)
+    if new.status == TRUE and old is not None:
+        return Announcement(warning=False, reason=condition_type, message=new.message)
+    return None
+
+
+def _find(status: ClusterStatus, condition_type: str) -> Condition | None:
+    return next((item for item in status.conditions if item.type == condition_type), None)

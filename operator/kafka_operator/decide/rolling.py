@@ -1,0 +1,158 @@
+"""Which pod to replace next, if any: one at a time, and never at the cost of a partition.
+
+    a pod is due      when its revision is not the StatefulSet's, or its node is to be left
+    it is replaced    when no pod is away, every replica is in sync, and no partition would fall under its min.insync.replicas
+    the order         a node's drain before a roll; the broker that is the controller after all others; else by id
+
+So a broker is back in every ISR before the next one goes. A pod that does not get ready in time stops all this, and is told, unless
+it is due itself: then its replacement is what may mend it (a roll of a form that cannot start is left by rolling to one that can).
+A pod that is Ready and must not go yet makes another due one take its turn, so one topic with a single copy holds up one broker.
+
+Goes on from what is seen at each look; nothing is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kafka_operator.decide.copies import Health, behind, endangered, named
+from kafka_operator.decide.observed import Away
+from kafka_operator.resources.pods import Pod, PodSet
+
+READY_WITHIN_S = 300.0
+"""How long a pod may take to be Ready, or to be gone, before it counts as stuck: an image to pull, a volume to move, logs to recover
+after a crash. It is told, nothing more: one that is Ready in the end goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollView:
+    """What is looked at. `health` is None as long as nobody has asked Kafka, which is dear in a large cluster."""
+
+    now: datetime
+    pod_set: PodSet
+    leaving_nodes: Mapping[str, str]
+    """Kubernetes node -> why it is to be left, in words."""
+    health: Health | Away | None = None
+    brokers: bool = True
+    """Whether the pods are brokers, which register; a controller on standby does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Every pod is Ready and none is due."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskKafka:
+    """A pod is due and nothing in Kubernetes speaks against its turn: look at the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Nothing may be replaced now."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Delete this pod; its StatefulSet makes a new one."""
+
+    pod: Pod
+    reason: str
+    message: str
+
+
+Verdict = Settled | AskKafka | Hold | Replace
+
+
+def decide_roll(view: RollView) -> Verdict:
+    """Return what to do about one StatefulSet's pods."""
+    pods = view.pod_set.pods
+    due = [pod for pod in pods if not pod.deleting and _why(pod, view) is not None]
+    stuck = [pod for pod in pods if pod.away and _overdue(pod, view.now)]
+    coming = [pod.name for pod in pods if pod.away and pod not in stuck] + _missing(view.pod_set)
+    hopeless = [pod for pod in stuck if pod not in due]
+    if hopeless:
+        return _stuck(hopeless)
+    if coming:
+        return Hold("WaitingForPods", f"Waits for {', '.join(sorted(coming))} to be Ready.")
+    if not due:
+        return Settled()
+    if view.health is None:
+        return AskKafka()
+    if isinstance(view.health, Away):
+        return _unasked(view, stuck, view.health)
+    return _asked(view, view.health, stuck, due)
+
+
+def _asked(view: RollView, health: Health, stuck: Sequence[Pod], due: Sequence[Pod]) -> Verdict:
+    """Decide by what Kafka shows."""
+    stuck_ids = {pod.node_id for pod in stuck}
+    unknown = [pod for pod in view.pod_set.pods if pod.ready and view.brokers and pod.node_id not in health.broker_ids]
+    if unknown:
+        names = ", ".join(f"{pod.name} (id {pod.node_id})" for pod in unknown)
+        return Hold("WaitingForBrokers", f"Kafka does not list {names} among its brokers.")
+    if not stuck and health.controller_id < 0:
+        return Hold("WaitingForController", "The cluster has no controller at the moment.")
+    late = behind(health.copies, without=stuck_ids)
+    if late:
+        return Hold("UnderReplicated", f"Waits until every replica is in sync. Not yet: {named(late)}.")
+    turn = _in_turn(view, health, stuck or due)
+    refused = ""
+    for pod in turn:
+        lost = endangered(health, pod.node_id)
+        if not lost:
+            return _replace(pod, view)
+        refused = refused or f"Without {pod.name} these would be under min.insync.replicas: {named(lost)}."
+    return Hold("WouldFallUnderMinIsr", refused)
+
+
+def _unasked(view: RollView, stuck: Sequence[Pod], away: Away) -> Verdict:
+    """Decide without Kafka: where not one pod is Ready, none can be taken away from anybody."""
+    if stuck and not any(pod.ready for pod in view.pod_set.pods):
+        return _replace(stuck[0], view)
+    return Hold(away.reason, f"Nothing is replaced while the cluster cannot be asked. {away.message}")
+
+
+def _in_turn(view: RollView, health: Health, pods: Sequence[Pod]) -> list[Pod]:
+    """Return the pods that may be next: those of a drain first, and the controller only when it is the last."""
+    draining = [pod for pod in pods if pod.node in view.leaving_nodes]
+    first = draining or list(pods)
+    return [pod for pod in first if pod.node_id != health.controller_id] or first
+
+
+def _replace(pod: Pod, view: RollView) -> Replace:
+    reason = "Draining" if pod.node in view.leaving_nodes else "Rolling"
+    return Replace(pod, reason, f"Pod {pod.name} is replaced: {_why(pod, view)}.")
+
+
+def _why(pod: Pod, view: RollView) -> str | None:
+    """Return in words why a pod is due, None when it is not."""
+    if pod.node in view.leaving_nodes:
+        return f"its node {pod.node} is to be left, {view.leaving_nodes[pod.node]}"
+    made = view.pod_set
+    if made.on_delete and made.observed and made.update_revision and pod.revision != made.update_revision:
+        return f"it is of revision {pod.revision or '(none)'}, not {made.update_revision}"
+    return None
+
+
+def _overdue(pod: Pod, now: datetime) -> bool:
+    return (now - pod.since).total_seconds() > READY_WITHIN_S
+
+
+def _missing(pod_set: PodSet) -> list[str]:
+    """Return the names of pods that are still to be made."""
+    present = {pod.node_id for pod in pod_set.pods}
+    return [
+        f"{pod_set.name}-{ordinal}" for ordinal in range(pod_set.replicas) if pod_set.first_id + ordinal not in present
+    ]
+
+
+def _stuck(pods: Sequence[Pod]) -> Hold:
+    what = ", ".join(f"{pod.name} ({'not gone' if pod.deleting else 'not Ready'})" for pod in pods)
+    limit = f"{READY_WITHIN_S:.0f} s"
+    return Hold("PodStuck", f"For more than {limit}: {what}. Nothing is replaced until somebody has looked at it.")

@@ -1,0 +1,157 @@
+"""What is done about a Cluster's pods: named before deleted, told once, brokers before controllers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kafka_operator.decide.fleet import (
+    BUSY_LOOK_S,
+    QUIET_LOOK_S,
+    DeletePod,
+    FleetView,
+    ScaleTo,
+    Step,
+    decide_fleet,
+    without_fleet,
+)
+from kafka_operator.decide.observed import Away
+from kafka_operator.decide.rolling import AskKafka
+from kafka_operator.decide.steps import Announcement, Wait, WriteStatus
+from kafka_operator.resources.cluster import Cluster, Replacing, read_cluster
+from kafka_operator.resources.pods import PodSet
+from tests.kafka_operator.fleets import LONG_AGO, OLD, copies, fleet, health, pod, pod_set
+from tests.kafka_operator.makers import NOW, raw_cluster
+
+THREE = pod_set(pod(0), pod(1), pod(2))
+WELL = health(copies(0, (0, 1, 2)))
+
+
+def settle(cluster: Cluster, pods: PodSet | Away, **view: Any) -> tuple[Cluster, Step, list[Announcement]]:
+    """Carry out status writes until there are none; return the first other step, and the events."""
+    events: list[Announcement] = []
+    for _ in range(4):
+        step = decide_fleet(cluster, FleetView(NOW, pods, **view))
+        if not isinstance(step, WriteStatus):
+            return cluster, step, events
+        cluster = replace(cluster, status=step.status)
+        events += [step.announcement] if step.announcement is not None else []
+    raise AssertionError("it writes for ever")
+
+
+def shown(cluster: Cluster) -> dict[str, tuple[str, str]]:
+    """The conditions by type."""
+    return {item.type: (item.status, item.reason) for item in cluster.status.conditions}
+
+
+def test_a_settled_fleet_says_so_once_and_rests() -> None:
+    """No event for what is as it should be, no look at Kafka."""
+    cluster, step, events = settle(fleet(), THREE)
+
+    assert (Wait(QUIET_LOOK_S), []) == (step, events)
+    assert {"Scaled": ("True", "AsDeclared"), "Settled": ("True", "AsDeclared")} == shown(cluster)
+    assert 3 == cluster.status.broker_replicas
+
+
+def test_a_pod_is_named_in_the_status_before_it_is_deleted() -> None:
+    """A second operator loses the write and reads whom the first one chose."""
+    before, _, _ = settle(fleet(), THREE)
+    pods = pod_set(pod(0, OLD), pod(1), pod(2))
+    assert AskKafka() == decide_fleet(before, FleetView(NOW, pods))
+
+    after, step, events = settle(before, pods, health=WELL)
+
+    assert DeletePod(pods.pods[0]) == step
+    assert Replacing("main-broker-0", "uid-0") == after.status.replacing
+    assert ("False", "Rolling") == shown(after)["Settled"]
+    assert [(False, "Rolling")] == [(event.warning, event.reason) for event in events]
+
+
+def test_each_pod_that_is_replaced_is_an_event_and_so_is_the_end() -> None:
+    """Waiting in between is none."""
+    cluster, _, events = settle(fleet(2), pod_set(pod(0, OLD), pod(1, OLD)), health=WELL)
+    cluster, step, more = settle(cluster, pod_set(pod(0, ready=False), pod(1, OLD)))
+    assert (Wait(BUSY_LOOK_S), []) == (step, more)
+    assert cluster.status.replacing is None
+    cluster, _, last = settle(cluster, pod_set(pod(0), pod(1, OLD)), health=WELL)
+    cluster, _, end = settle(cluster, pod_set(pod(0), pod(1)))
+
+    assert ["Rolling", "Rolling", "Settled"] == [event.reason for event in (*events, *last, *end)]
+
+
+def test_a_stuck_pod_is_a_warning() -> None:
+    """Issue: it stops and says so by a condition and an event."""
+    pods = pod_set(pod(0, OLD), pod(1, ready=False, since=LONG_AGO))
+
+    cluster, step, events = settle(fleet(2), pods)
+
+    assert ("False", "PodStuck") == shown(cluster)["Settled"]
+    assert [(True, "PodStuck")] == [(event.warning, event.reason) for event in events]
+    assert Wait(BUSY_LOOK_S) == step
+
+
+def test_a_refused_scale_in_is_a_warning_and_the_pods_stay() -> None:
+    """Issue: refused while it holds replicas, and says which."""
+    before, _, _ = settle(fleet(), THREE)
+    declared = replace(before, brokers=fleet(2).brokers)
+    assert AskKafka() == decide_fleet(declared, FleetView(NOW, THREE))
+
+    refused, step, events = settle(declared, THREE, health=WELL)
+
+    assert isinstance(step, Wait)
+    assert ("False", "ScaleInRefused") == shown(refused)["Scaled"]
+    assert [(True, "ScaleInRefused")] == [(event.warning, event.reason) for event in events]
+    assert "broker 2 holds orders-0" in events[0].message
+    moved, step, events = settle(refused, THREE, health=health(copies(0, (0, 1))))
+    assert (ScaleTo(THREE, 2), 2) == (step, moved.status.broker_replicas)
+    assert ["Scaled"] == [event.reason for event in events]
+
+
+def test_more_pods_are_had_at_once() -> None:
+    """And the number that is stood for is written first."""
+    cluster, step, _ = settle(fleet(4), THREE)
+
+    assert (ScaleTo(THREE, 4), 4) == (step, cluster.status.broker_replicas)
+
+
+def test_pods_that_nobody_counts_are_rolled_all_the_same() -> None:
+    """spec.brokers.replicas is left out: the StatefulSet's number is its owner's."""
+    cluster, step, _ = settle(fleet(None), pod_set(pod(0), pod(1, OLD)), health=WELL)
+
+    assert isinstance(step, DeletePod)
+    assert {"Settled"} == shown(cluster).keys()
+
+
+def test_controllers_come_after_all_brokers() -> None:
+    """Standby first, the active one last."""
+    controllers = pod_set(pod(1000, OLD), pod(1001, OLD), first_id=1000)
+    seen = health(copies(0, (0, 1, 2)), controller_id=1001)
+
+    _, first, _ = settle(fleet(), pod_set(pod(0), pod(1), pod(2, OLD)), controllers=controllers, health=seen)
+    _, then, _ = settle(fleet(), THREE, controllers=controllers, health=seen)
+
+    assert isinstance(first, DeletePod)
+    assert isinstance(then, DeletePod)
+    assert (2, 1000) == (first.pod.node_id, then.pod.node_id)
+
+
+def test_pods_that_cannot_be_read_are_unknown() -> None:
+    """A missing right, a StatefulSet that is not there: said in the condition and an event."""
+    cluster, step, events = settle(fleet(), Away("NotAllowed", "pods is forbidden"))
+
+    assert (Wait(QUIET_LOOK_S), ("Unknown", "NotAllowed")) == (step, shown(cluster)["Settled"])
+    assert ["NotAllowed"] == [event.reason for event in events]
+
+
+def test_a_status_reads_back_as_it_was_written() -> None:
+    """Else every look would write again."""
+    cluster, _, _ = settle(fleet(), pod_set(pod(0, OLD), pod(1), pod(2)), health=WELL)
+    raw = raw_cluster()
+    raw["metadata"] |= {"uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    raw["spec"]["brokers"] = {"statefulSet": "main-broker", "replicas": 3}
+    raw["status"] = {name: value for name, value in cluster.status.to_patch().items() if value is not None}
+
+    read = read_cluster(raw)
+
+    assert (cluster.status, cluster.brokers) == (read.status, read.brokers)
+    assert ((), None) == (without_fleet(cluster).conditions, without_fleet(cluster).broker_replicas)

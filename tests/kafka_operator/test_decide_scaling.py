@@ -1,0 +1,71 @@
+"""How many pods of brokers there may be (issue: scaling in is refused while a broker holds replicas, and says which)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_operator.decide.observed import Away
+from kafka_operator.decide.scaling import AskHolders, Scale, decide_scale
+from tests.kafka_operator.fleets import copies, health, pod, pod_set
+
+THREE = pod_set(pod(0), pod(1), pod(2))
+
+
+def scale(declared: int, standing: int | None, seen: object = None) -> Scale | AskHolders:
+    """Decide for a StatefulSet of three."""
+    return decide_scale(declared, standing, THREE, seen)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("declared", "standing"), [(3, None), (3, 3), (5, 3), (5, None)])
+def test_as_many_or_more_are_had_at_once(declared: int, standing: int | None) -> None:
+    """Nobody needs to be asked."""
+    found = scale(declared, standing)
+
+    assert isinstance(found, Scale)
+    assert (declared, False) == (found.replicas, found.refused)
+
+
+def test_fewer_need_a_look_at_kafka() -> None:
+    """And stay as many while it cannot be asked."""
+    assert AskHolders() == scale(2, 3)
+    away = scale(2, 3, Away("ClusterUnreachable", "No broker answers."))
+    assert isinstance(away, Scale)
+    assert (3, "ClusterUnreachable") == (away.replicas, away.reason)
+
+
+def test_brokers_that_hold_replicas_stay_and_are_named() -> None:
+    """By broker, with the partitions, out of sync or not."""
+    seen = health(copies(0, (0, 1)), copies(1, (0, 2), isr=(0,)), copies(2, (1, 2)), copies(0, (1, 0), topic="logs"))
+
+    found = scale(1, 3, seen)
+
+    assert isinstance(found, Scale)
+    assert (3, "ScaleInRefused", True) == (found.replicas, found.reason, found.refused)
+    assert "broker 1 holds logs-0, orders-0, orders-2; broker 2 holds orders-1, orders-2" in found.message
+
+
+def test_many_partitions_are_named_in_part() -> None:
+    """A message has its limits."""
+    found = scale(2, 3, health(*(copies(index, (2, 0)) for index in range(9))))
+
+    assert isinstance(found, Scale)
+    assert "orders-4 and 4 more" in found.message
+
+
+def test_empty_brokers_may_go() -> None:
+    """All that leave at once: they hold nothing."""
+    found = scale(1, 3, health(copies(0, (0,))))
+
+    assert isinstance(found, Scale)
+    assert (1, False) == (found.replicas, found.refused)
+
+
+def test_what_somebody_else_scaled_in_is_set_back() -> None:
+    """`kubectl scale statefulset`, or a chart rolled back: the StatefulSet has 3, we stand for 5."""
+    found = scale(5, 5)
+
+    assert isinstance(found, Scale)
+    assert 5 == found.replicas
+    refused = scale(3, 5, health(copies(0, (0, 4)), brokers=3))
+    assert isinstance(refused, Scale)
+    assert (5, "ScaleInRefused") == (refused.replicas, refused.reason)
