@@ -92,6 +92,27 @@ class Kube:
             interval_s=POLL_S,
         )
 
+    def wait_workload(self, workload: str, *, timeout_s: float) -> float:
+        """Return the seconds until as many pods of a workload, written `statefulset/NAME`, are ready as are asked for.
+
+        What its update strategy is does not matter: `kubectl rollout status` knows none for a set that is updated on delete.
+        """
+        kind, name = workload.split("/")
+
+        def ready() -> bool:
+            found = self.get(kind, name) or {"spec": {}, "status": {}}
+            asked = found["spec"].get("replicas", -1)
+            current = found["status"].get("observedGeneration", -1) >= found.get("metadata", {}).get("generation", 0)
+            return bool(current and found["status"].get("readyReplicas", 0) == asked == found["status"].get("replicas"))
+
+        return wait_until(
+            ready,
+            timeout_s=timeout_s,
+            what=f"{workload} with all of its pods ready",
+            context=lambda: self.attempt("get", "pods", "--output=wide").stdout,
+            interval_s=POLL_S,
+        )
+
     def wait_rolled_out(self, workload: str, *, timeout_s: float) -> None:
         """Wait until a workload, written `deployment/NAME`, has all of its pods ready."""
         self.run("rollout", "status", workload, f"--timeout={timeout_s:g}s", timeout_s=timeout_s + TIMEOUT_S)

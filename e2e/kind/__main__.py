@@ -6,7 +6,7 @@ import sys
 
 from e2e.kind.cluster import create, delete, exists, prepare
 from e2e.kind.programs import clients
-from e2e.kind.versions import DEBIAN_IMAGE
+from e2e.kind.versions import BASE_IMAGE
 from lab.cache import cache_folder
 from lab.missing import LabError
 
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
             case ["up"]:
                 base = prepare()
                 if not exists(clients()):
-                    create(kubeconfig, own_image=base == DEBIAN_IMAGE)
+                    create(kubeconfig, own_image=base == BASE_IMAGE)
                 sys.stdout.write(f"{kubeconfig}\n")
             case ["down"]:
                 delete(kubeconfig)

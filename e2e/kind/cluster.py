@@ -8,9 +8,9 @@ from pathlib import Path
 from e2e.command import attempt, run
 from e2e.kind.engine import engine_answers, ensure_engine, install_tools
 from e2e.kind.network import configure
-from e2e.kind.node_image import ensure_debian_image, ensure_node_image
+from e2e.kind.node_image import ensure_base_image, ensure_node_image
 from e2e.kind.programs import Clients, clients, clients_on_path
-from e2e.kind.versions import DEBIAN_IMAGE, NODE_IMAGE
+from e2e.kind.versions import BASE_IMAGE, NODE_IMAGE
 from e2e.kube import Kube
 
 NAME = "steward-e2e"
@@ -40,9 +40,9 @@ def prepare() -> str:
         return PULLED_BASE
     ensure_engine()
     install_tools()
-    ensure_debian_image()
+    ensure_base_image()
     ensure_node_image()
-    return DEBIAN_IMAGE
+    return BASE_IMAGE
 
 
 def create(kubeconfig: Path, *, own_image: bool, name: str = NAME) -> Kube:

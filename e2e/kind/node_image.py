@@ -5,6 +5,7 @@ About two minutes, once; the engine keeps the image. It holds no network configu
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from e2e.command import attempt, run
 from e2e.kind.programs import programs_folder
-from e2e.kind.versions import DEBIAN, DEBIAN_IMAGE, KIND_VERSION, NODE_IMAGE, PAUSE_VERSION
+from e2e.kind.versions import BASE_IMAGE, DEBIAN, DEBIAN_IMAGE, KIND_VERSION, NODE_IMAGE, PAUSE_VERSION
 from lab.go_build import KUBERNETES_VERSION, module_sources
 from lab.missing import LabError
 
@@ -23,6 +24,9 @@ NODE_PACKAGES = (
     "ca-certificates,conntrack,containerd,containernetworking-plugins,dbus,ebtables,ethtool,hostname,iproute2,iptables,jq,kmod,mount,"
     "nftables,procps,runc,socat,systemd,systemd-sysv,util-linux"
 )
+
+TRUSTED = Path("/etc/ssl/certs/ca-certificates.crt")
+"""Where Debian keeps the authorities that are trusted."""
 
 BUILD_TIMEOUT_S = 900
 
@@ -41,6 +45,28 @@ IMPORT = (
 def ensure_debian_image() -> None:
     """Make the image of Debian's smallest system, if it is not there."""
     _debootstrap(DEBIAN_IMAGE, "ca-certificates")
+
+
+def ensure_base_image() -> None:
+    """Make the image that the product's images are built on, if it is not there: Debian, trusting whom this machine trusts.
+
+    Registries may stand behind a proxy with an authority of its own, which an administrator added to this machine.
+    """
+    if image_exists(BASE_IMAGE):
+        return
+    ensure_debian_image()
+    known = set(_certificates(run("docker", "run", "--rm", DEBIAN_IMAGE, "cat", str(TRUSTED))))
+    added = [one for one in _certificates(TRUSTED.read_text("ascii")) if one not in known] if TRUSTED.is_file() else []
+    with tempfile.TemporaryDirectory() as name:
+        context = Path(name)
+        for number, certificate in enumerate(added):
+            (context / f"machine-{number}.crt").write_text(f"{certificate}\n", encoding="ascii")
+        copy = "COPY *.crt /usr/local/share/ca-certificates/\nRUN update-ca-certificates\n" if added else ""
+        _small_image(BASE_IMAGE, context, f"FROM {DEBIAN_IMAGE}\n{copy}")
+
+
+def _certificates(bundle: str) -> list[str]:
+    return re.findall(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", bundle, re.DOTALL)
 
 
 def ensure_node_image() -> None:

@@ -11,6 +11,9 @@ PAUSE_VERSION = "3.10"
 DEBIAN = "bookworm"
 
 DEBIAN_IMAGE = f"local/debian:{DEBIAN}"
-"""Debian's smallest system, by debootstrap: the base of the product's images where none can be pulled."""
+"""Debian's smallest system, by debootstrap."""
+
+BASE_IMAGE = f"local/base:{DEBIAN}"
+"""The base of the product's images where none can be pulled."""
 
 NODE_IMAGE = f"local/node:{KUBERNETES_VERSION}"

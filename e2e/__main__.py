@@ -1,0 +1,70 @@
+"""`python -m e2e [--keep] [pytest's arguments]`: everything up, the tests, everything down again; also when it is interrupted.
+
+With `--keep` the cluster stays, and the next run begins with it: for work on the tests themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+
+from e2e.images import ROOT
+from e2e.session import kubernetes
+from lab.missing import LabError
+
+KEEP = "--keep"
+
+TESTS = Path(__file__).parent
+
+SUITE_TIMEOUT_S = 1800
+"""Twice what the suite may take: it ends a run that hangs."""
+
+END_TIMEOUT_S = 60
+
+TIMED_OUT = 124
+"""As of the program timeout."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run it all and return pytest's exit status, or 1 when it did not come to the tests."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    keep = KEEP in arguments
+    try:
+        with kubernetes(keep=keep) as kubeconfig:
+            return _tests(kubeconfig, [one for one in arguments if one != KEEP])
+    except LabError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; everything was taken down", file=sys.stderr)
+        return 128 + signal.SIGINT
+
+
+def _tests(kubeconfig: Path, arguments: list[str]) -> int:
+    chosen = arguments if any(Path(one.split("::")[0]).exists() for one in arguments) else [str(TESTS), *arguments]
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    with subprocess.Popen([sys.executable, "-m", "pytest", *chosen], cwd=ROOT, env=environment) as tests:
+        try:
+            return tests.wait(SUITE_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            print(f"the tests did not end within {SUITE_TIMEOUT_S} s", file=sys.stderr)
+            return TIMED_OUT
+        finally:
+            if tests.poll() is None:
+                tests.send_signal(signal.SIGINT)
+                try:
+                    tests.wait(END_TIMEOUT_S)
+                except subprocess.TimeoutExpired:
+                    tests.kill()
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,188 @@
+"""Clients of the Kafka cluster in pods of their own namespace: one to ask the cluster by, and a witness for each load."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from e2e.images import STEWARD
+from e2e.kube import Kube, Resource
+from e2e.release import BOOTSTRAP
+from lab.waiting import wait_until
+
+NAMESPACE = "clients"
+
+ASKER = "asker"
+
+PODS_FOLDER = Path(__file__).parent / "pods"
+
+LEDGER = Path(__file__).resolve().parents[1] / "lab" / "traffic_report.py"
+
+START_TIMEOUT_S = 90.0
+
+STOP_TIMEOUT_S = 120.0
+
+POLL_S = 0.5
+
+
+class Partition(NamedTuple):
+    """A partition as the cluster describes it."""
+
+    leader: int
+    replicas: list[int]
+    isr: list[int]
+
+
+class Report(NamedTuple):
+    """What a witness saw; the first line says it for a person."""
+
+    summary: str
+    acked: int
+    lost: list[int]
+    twice: list[str]
+    out_of_order: int
+    errors: list[str]
+    consumed: int
+    displaced: list[str]
+    skipped: list[str]
+    looks: int
+    smallest_isr: int
+    under_min_isr: list[str]
+    longest_partition_gap_ms: dict[str, float]
+
+    def wrong(self) -> dict[str, Any]:
+        """Return what must not be and was seen: nothing when all is well."""
+        counts = {
+            "lost": self.lost,
+            "twice": self.twice,
+            "out of order": self.out_of_order,
+            "errors": self.errors,
+            "displaced": self.displaced,
+            "skipped": self.skipped,
+            "nothing acknowledged": not self.acked,
+            "nothing read along": not self.consumed,
+        }
+        return {what: seen for what, seen in counts.items() if seen}
+
+
+class KafkaClients:
+    """Pods that use the Kafka cluster as an application would."""
+
+    def __init__(self, kube: Kube) -> None:
+        self.kube = kube.within(NAMESPACE)
+        self._numbers = itertools.count(1)
+
+    def install(self) -> None:
+        """Make the namespace, the scripts and the pod that asks."""
+        restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
+        self.kube.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": restricted}}
+        )
+        files = {path.name: path.read_text("utf-8") for path in (*PODS_FOLDER.glob("*.py"), LEDGER)}
+        scripts = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scripts"}, "data": files}
+        self.kube.apply(scripts, _pod(ASKER, "sleep", "infinity"))
+        self.kube.run("wait", "--for=condition=Ready", f"pod/{ASKER}", f"--timeout={START_TIMEOUT_S:g}s")
+
+    def describe(self, *topics: str) -> dict[str, Any]:
+        """Return what the cluster says of itself and of topics."""
+        found: dict[str, Any] = json.loads(self.kube.execute(ASKER, "python3", "-m", "e2e.pods.describe", *topics))
+        return found
+
+    def partitions(self, topic: str) -> dict[int, Partition]:
+        """Return a topic's partitions, empty where there is no such topic."""
+        found = self.describe(topic)["topics"].get(topic, {})
+        return {int(number): Partition(**partition) for number, partition in found.items()}
+
+    def wait_partitions(self, topic: str, holds: Any, *, timeout_s: float, what: str) -> float:
+        """Return the seconds until `holds(partitions)`; one look takes about a second."""
+        seen: dict[int, Partition] = {}
+
+        def look() -> bool:
+            seen.clear()
+            seen.update(self.partitions(topic))
+            return bool(seen) and bool(holds(seen))
+
+        return wait_until(
+            look, timeout_s=timeout_s, what=f"{topic}: {what}", context=lambda: str(seen), interval_s=POLL_S
+        )
+
+    def wait_in_sync(self, topic: str, *, timeout_s: float) -> float:
+        """Return the seconds until every replica of a topic is in sync and every leader is the preferred one or not, but there."""
+        return self.wait_partitions(
+            topic,
+            lambda partitions: all(
+                one.leader in one.isr and sorted(one.isr) == sorted(one.replicas) for one in partitions.values()
+            ),
+            timeout_s=timeout_s,
+            what="every replica in sync",
+        )
+
+    def witness(self, topic: str, *, min_isr: int) -> Witness:
+        """Start a load on a topic, and return when a record was acknowledged in each partition."""
+        return Witness(self.kube, f"witness-{next(self._numbers)}", topic, min_isr)
+
+
+class Witness:
+    """A load on a topic, from its making to `stop`."""
+
+    def __init__(self, kube: Kube, name: str, topic: str, min_isr: int) -> None:
+        self._kube = kube
+        self.name = name
+        kube.apply(_pod(name, "python3", "-m", "e2e.pods.witness", topic, str(min_isr)))
+        wait_until(
+            lambda: kube.attempt("exec", name, "--", "test", "-e", "/tmp/started").returncode == 0,
+            timeout_s=START_TIMEOUT_S,
+            what=f"{name}: a record acknowledged in every partition of {topic}",
+            context=lambda: kube.attempt("logs", name).stdout,
+            interval_s=POLL_S,
+        )
+
+    def stop(self) -> Report:
+        """End the load and return what was seen."""
+        self._kube.execute(self.name, "touch", "/tmp/stop")
+        phase = "{.status.phase}"
+        wait_until(
+            lambda: self._kube.run("get", "pod", self.name, f"--output=jsonpath={phase}") in {"Succeeded", "Failed"},
+            timeout_s=STOP_TIMEOUT_S,
+            what=f"{self.name}: its report",
+            context=lambda: self._kube.attempt("logs", self.name).stdout,
+            interval_s=POLL_S,
+        )
+        words = self._kube.run("logs", self.name)
+        report: dict[str, Any] = json.loads(words.strip().splitlines()[-1])
+        print(f"{self.name}: {report['summary']}; smallest ISR {report['smallest_isr']} of {report['looks']} looks")
+        return Report(**{field: report[field] for field in Report._fields})
+
+
+def _pod(name: str, *command: str) -> Resource:
+    container = {
+        "name": "client",
+        "image": STEWARD,
+        "imagePullPolicy": "IfNotPresent",
+        "command": list(command),
+        "env": [
+            {"name": "BOOTSTRAP", "value": BOOTSTRAP},
+            {"name": "PYTHONPATH", "value": "/scripts"},
+        ],
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [{"name": "scripts", "mountPath": "/scripts"}],
+    }
+    items = [
+        *({"key": path.name, "path": f"e2e/pods/{path.name}"} for path in PODS_FOLDER.glob("*.py")),
+        {"key": LEDGER.name, "path": f"lab/{LEDGER.name}"},
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "e2e-client"}},
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "automountServiceAccountToken": False,
+            "securityContext": {"runAsNonRoot": True, "runAsUser": 10002, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [container],
+            "volumes": [{"name": "scripts", "configMap": {"name": "scripts", "items": items}}],
+        },
+    }

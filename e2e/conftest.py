@@ -1,0 +1,91 @@
+"""The cluster under test, the release in it, clients and faults; and what a failed test leaves behind to read.
+
+The tests run in the order of their files, each on what the ones before have left: an installation that lives through a day.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from e2e import clients as clients_module
+from e2e import release as release_module
+from e2e.clients import KafkaClients
+from e2e.evidence import evidence
+from e2e.faults import Faults
+from e2e.kind.programs import clients as programs
+from e2e.kube import Kube
+from e2e.release import Release
+
+TEST_TIMEOUT_S = 300
+"""Of one test; each has bounds of its own, this one ends what hangs."""
+
+INSTALL_SECONDS = pytest.StashKey[float]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test time enough for pods to start."""
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
+
+
+@pytest.fixture(scope="session")
+def kube() -> Kube:
+    """The cluster, of `KUBECONFIG`, at the release's namespace."""
+    kubeconfig = os.environ.get("KUBECONFIG")
+    if not kubeconfig:
+        pytest.exit("KUBECONFIG is not set: `make e2e` makes a cluster and runs these tests in it", returncode=2)
+    return Kube(programs().kubectl, Path(kubeconfig), release_module.NAMESPACE)
+
+
+@pytest.fixture(scope="session")
+def release(kube: Kube, request: pytest.FixtureRequest) -> Release:
+    """The chart, installed with its defaults and the images of this checkout; every pod is ready."""
+    installed = Release(kube, programs().helm)
+    request.config.stash[INSTALL_SECONDS] = installed.install()
+    return installed
+
+
+@pytest.fixture(scope="session")
+def install_seconds(release: Release, request: pytest.FixtureRequest) -> float:
+    """Seconds from `helm install` until every pod was ready."""
+    assert release
+    return request.config.stash[INSTALL_SECONDS]
+
+
+@pytest.fixture(scope="session")
+def clients(release: Release) -> KafkaClients:
+    """Pods that use the Kafka cluster as applications do."""
+    pods = KafkaClients(release.kube)
+    pods.install()
+    return pods
+
+
+@pytest.fixture(scope="session")
+def faults(release: Release) -> Faults:
+    """What can go wrong."""
+    pods = Faults(release.kube)
+    pods.install()
+    return pods
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the pods' logs, their descriptions and the events of the test's time under a failed test."""
+    report = yield
+    if report.failed and isinstance(item, pytest.Function) and "kube" in item.fixturenames:
+        cluster = item.funcargs.get("kube") or item.funcargs.get("release")
+        if isinstance(cluster, Release):
+            cluster = cluster.kube
+        if isinstance(cluster, Kube):
+            since_s = time.time() - call.start + 1
+            for namespace in (release_module.NAMESPACE, clients_module.NAMESPACE):
+                report.sections.extend(evidence(cluster.within(namespace), since_s))
+    return report

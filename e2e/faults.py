@@ -1,0 +1,98 @@
+"""What goes wrong: signals to a pod's processes, from a privileged pod on each node that sees all of its processes.
+
+Any cluster will do, as nothing here reaches for the machine below the nodes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from e2e.images import STEWARD
+from e2e.kube import Kube, Resource
+from lab.missing import LabError
+
+NAMESPACE = "e2e-faults"
+
+NAME = "faults"
+
+READY_TIMEOUT_S = 90
+
+SCRIPT = Path(__file__).parent / "pods" / "signals.py"
+
+
+class Faults:
+    """Faults for the pods of one cluster."""
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube.within(NAMESPACE)
+
+    def install(self) -> None:
+        """Start a pod on each node."""
+        labels = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "warn", "audit")}
+        self._kube.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}})
+        self._kube.apply(_scripts(), _daemons())
+        self._kube.wait_rolled_out(f"daemonset/{NAME}", timeout_s=READY_TIMEOUT_S)
+
+    def kill(self, pod: Resource) -> None:
+        """Kill -9 a pod's processes; the kubelet starts them again in the same pod."""
+        self.signal(pod, "SIGKILL")
+
+    def pause(self, pod: Resource) -> None:
+        """Freeze a pod's main processes."""
+        self.signal(pod, "SIGSTOP")
+
+    def resume(self, pod: Resource) -> None:
+        """Thaw a pod's main processes."""
+        self.signal(pod, "SIGCONT")
+
+    def signal(self, pod: Resource, name: str) -> None:
+        """Send a signal to the main processes of a pod."""
+        reached = self._on_node(pod["spec"]["nodeName"], "python3", "/scripts/signals.py", pod["metadata"]["uid"], name)
+        if int(reached) == 0:
+            raise LabError(f"{pod['metadata']['name']} has no process that {name} could reach")
+
+    def on_host(self, node: str, *command: str) -> str:
+        """Run one of a node's own programs as its root."""
+        return self._on_node(node, "nsenter", "--target=1", "--mount", "--net", "--pid", "--", *command)
+
+    def _on_node(self, node: str, *command: str) -> str:
+        pods = self._kube.items("pods", f"app={NAME}")
+        name = next(pod["metadata"]["name"] for pod in pods if pod["spec"]["nodeName"] == node)
+        return self._kube.execute(name, *command)
+
+
+def _scripts() -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": NAME},
+        "data": {SCRIPT.name: SCRIPT.read_text("utf-8")},
+    }
+
+
+def _daemons() -> dict[str, Any]:
+    container = {
+        "name": NAME,
+        "image": STEWARD,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["sleep", "infinity"],
+        "securityContext": {"privileged": True, "runAsUser": 0, "runAsGroup": 0},
+        "volumeMounts": [{"name": "scripts", "mountPath": "/scripts"}],
+    }
+    pod = {
+        "hostPID": True,
+        "tolerations": [{"operator": "Exists"}],
+        "terminationGracePeriodSeconds": 0,
+        "containers": [container],
+        "volumes": [{"name": "scripts", "configMap": {"name": NAME}}],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": NAME},
+        "spec": {
+            "selector": {"matchLabels": {"app": NAME}},
+            "template": {"metadata": {"labels": {"app": NAME}}, "spec": pod},
+        },
+    }

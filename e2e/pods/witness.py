@@ -1,0 +1,205 @@
+"""A client under which everything else happens: it writes, reads along, watches every partition's ISR, and says what it saw.
+
+`witness.py TOPIC MIN_ISR` runs until the file /tmp/stop appears; then it waits for the last acknowledgements, reads the whole topic
+again and prints a report as one line of JSON. Every value is sent once and is unique, so what was lost, doubled, moved or passed over
+are plain counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaError
+
+from e2e.pods.clients import PATIENT
+from lab.traffic_report import Ledger, ReadRecord
+
+STOP = Path("/tmp/stop")
+
+STARTED = Path("/tmp/started")
+
+RATE_PER_S = 60
+"""Little beside what brokers carry, much beside the gaps that are looked for."""
+
+WATCH_INTERVAL_S = 0.2
+
+DELIVERY_TIMEOUT_MS = 60_000
+
+QUIET_S = 15.0
+"""Far longer than a follower takes to fetch; only a lost record costs this wait."""
+
+
+@dataclasses.dataclass
+class Watch:
+    """What was seen of the topic's ISRs: the smallest one, and each look that found a partition under min ISR."""
+
+    min_isr: int
+    looks: int = 0
+    smallest_isr: int = 1 << 16
+    under: list[str] = dataclasses.field(default_factory=list)
+
+    def note(self, topic: dict[str, Any]) -> None:
+        """Take one look into account."""
+        self.looks += 1
+        for partition in topic["partitions"]:
+            isr = partition["isr_nodes"]
+            self.smallest_isr = min(self.smallest_isr, len(isr))
+            if len(isr) < self.min_isr:
+                self.under.append(f"{partition['partition_index']}: leader {partition['leader_id']}, isr {isr}")
+
+
+class Reader:
+    """A consumer of a group that reads along; a record passed over would be a gap in a partition's offsets."""
+
+    def __init__(self, topic: str, ledger: Ledger) -> None:
+        self.skipped: list[str] = []
+        self._next: dict[int, int] = {}
+        self._ledger = ledger
+        self._consumer = KafkaConsumer(
+            topic,
+            **PATIENT | {"request_timeout_ms": 15_000},
+            group_id=f"witness-{ledger.run}",
+            auto_offset_reset="earliest",
+            session_timeout_ms=10_000,
+        )
+
+    def read(self, until: threading.Event) -> None:
+        """Read until told to stop."""
+        while not until.is_set():
+            for partition, records in self._consumer.poll(timeout_ms=200).items():
+                for record in records:
+                    self._see(partition.partition, record.offset)
+                    self._ledger.consumed(record.value)
+        self._consumer.close()
+
+    def _see(self, partition: int, offset: int) -> None:
+        expected = self._next.get(partition, 0)
+        if offset > expected:
+            self.skipped.append(f"{partition}@{expected}..{offset - 1}")
+        self._next[partition] = max(expected, offset + 1)
+
+
+class Witness:
+    """Producer, reader and watch on one topic."""
+
+    def __init__(self, topic: str, min_isr: int) -> None:
+        self.topic = topic
+        self.ledger = Ledger(run=f"{time.time_ns():x}")
+        self.watch = Watch(min_isr)
+        self.reader = Reader(topic, self.ledger)
+        self.acked_at: dict[bytes, tuple[int, int]] = {}
+        self._stopping = threading.Event()
+        self._producer = KafkaProducer(
+            **PATIENT,
+            acks="all",
+            enable_idempotence=True,
+            max_in_flight_requests_per_connection=1,
+            delivery_timeout_ms=DELIVERY_TIMEOUT_MS,
+            linger_ms=0,
+        )
+
+    def run(self) -> dict[str, Any]:
+        """Do it all and return the report."""
+        threads = [
+            threading.Thread(target=self.reader.read, args=[self._stopping], daemon=True),
+            threading.Thread(target=self._watch, daemon=True),
+        ]
+        for thread in threads:
+            thread.start()
+        self._produce()
+        self._producer.flush(timeout=DELIVERY_TIMEOUT_MS / 1000 + 10)
+        self._stopping.set()
+        for thread in threads:
+            thread.join(30)
+        return self._report(self._read_all())
+
+    def _produce(self) -> None:
+        partitions = sorted(self._producer.partitions_for(self.topic))
+        started = time.monotonic()
+        sequence = 0
+        while not STOP.exists():
+            value = self.ledger.value(sequence)
+            partition = partitions[sequence % len(partitions)]
+            try:
+                sent = self._producer.send(self.topic, value, partition=partition)
+            except KafkaError as error:
+                self.ledger.errors.append(repr(error))
+            else:
+                sent.add_callback(self._acknowledged, value).add_errback(self._failed)
+            self.ledger.sent()
+            sequence += 1
+            if not STARTED.exists() and self.ledger.acked_partitions == len(partitions):
+                STARTED.touch()
+            time.sleep(max(0.0, started + sequence / RATE_PER_S - time.monotonic()))
+
+    def _acknowledged(self, value: bytes, metadata: Any) -> None:
+        self.ledger.acknowledged(value, metadata.partition, time.monotonic())
+        self.acked_at[value] = (metadata.partition, metadata.offset)
+
+    def _failed(self, error: Exception) -> None:
+        self.ledger.errors.append(repr(error))
+
+    def _watch(self) -> None:
+        admin: Any = None
+        while not self._stopping.wait(WATCH_INTERVAL_S):
+            try:
+                admin = admin or KafkaAdminClient(**PATIENT | {"bootstrap_timeout_ms": 5_000})
+                for topic in admin.describe_topics([self.topic]):
+                    self.watch.note(topic)
+            except KafkaError:  # whom it asked is gone, as it is meant to be here
+                _close(admin)
+                admin = None
+
+    def _read_all(self) -> list[ReadRecord]:
+        consumer = KafkaConsumer(**PATIENT | {"request_timeout_ms": 15_000}, auto_offset_reset="earliest")
+        partitions = [TopicPartition(self.topic, number) for number in consumer.partitions_for_topic(self.topic)]
+        consumer.assign(partitions)
+        consumer.seek_to_beginning(*partitions)
+        read: list[ReadRecord] = []
+        missing = self.ledger.missing([])
+        last_news = time.monotonic()
+        while missing and time.monotonic() - last_news < QUIET_S:
+            for partition, records in consumer.poll(timeout_ms=200).items():
+                last_news = time.monotonic()
+                read.extend(ReadRecord(partition.partition, record.offset, record.value) for record in records)
+                missing = (
+                    self.ledger.missing(record.value for record in read) if len(read) >= self.ledger.acked else missing
+                )
+        consumer.close()
+        return read
+
+    def _report(self, read: list[ReadRecord]) -> dict[str, Any]:
+        found = self.ledger.report(read)
+        places = {record.value: (record.partition, record.offset) for record in read}
+        displaced = [
+            f"{value.decode()}: acknowledged at {at}, stands at {places[value]}"
+            for value, at in self.acked_at.items()
+            if value in places and at != places[value] and at[1] >= 0
+        ]
+        return dataclasses.asdict(found) | {
+            "summary": found.summary(),
+            "displaced": displaced,
+            "skipped": self.reader.skipped,
+            "looks": self.watch.looks,
+            "smallest_isr": self.watch.smallest_isr,
+            "under_min_isr": self.watch.under,
+        }
+
+
+def _close(admin: Any) -> None:
+    if admin is not None:
+        with contextlib.suppress(KafkaError):
+            admin.close()
+
+
+if __name__ == "__main__":
+    report = Witness(sys.argv[1], int(sys.argv[2])).run()
+    sys.stdout.write(json.dumps(report) + "\n")

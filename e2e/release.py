@@ -1,0 +1,121 @@
+"""The chart as it is installed, upgraded and uninstalled: helm, and waiting until all that it made is ready.
+
+The names of its objects are written down here and nowhere else in these tests.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from e2e.command import attempt, run
+from e2e.images import KAFKA, ROOT, STEWARD
+from e2e.kube import Kube, Resource
+from lab.missing import LabError
+
+NAME = "steward"
+
+NAMESPACE = "kafka"
+
+CHART = ROOT / "charts" / "steward"
+
+OPERATOR = f"deployment/{NAME}-operator"
+
+CONTROLLER = f"deployment/{NAME}-controller"
+
+ZOOKEEPER = f"statefulset/{NAME}-zookeeper"
+
+BROKERS = f"statefulset/{NAME}-broker"
+
+WORKLOADS = (ZOOKEEPER, CONTROLLER, BROKERS, OPERATOR)
+
+BOOTSTRAP = f"{NAME}-kafka.{NAMESPACE}:9092"
+
+CLUSTER = "main"
+"""Name of the Cluster resource that these tests declare."""
+
+HELM_TIMEOUT_S = 300
+
+
+class Release:
+    """The chart in one namespace of a cluster."""
+
+    def __init__(self, kube: Kube, helm: Path) -> None:
+        self.kube = kube
+        self._helm = helm
+
+    def install(self, **values: Any) -> float:
+        """Install or upgrade it, wait until every pod is ready, and return the seconds that it took."""
+        started = time.monotonic()
+        self.run(
+            "upgrade",
+            NAME,
+            str(CHART),
+            "--install",
+            "--create-namespace",
+            "--reset-values",
+            "--values=-",
+            stdin=json.dumps(_values(values)),
+        )
+        self.wait_ready()
+        return time.monotonic() - started
+
+    def refusal(self, **values: Any) -> str:
+        """Ask for an install with values that cannot work, and return helm's words; empty when it would be done."""
+        done = attempt(
+            *self._command("install", f"{NAME}-refused", str(CHART), "--dry-run=client", "--values=-"),
+            stdin=json.dumps(_values(values)),
+        )
+        return done.stderr.strip() if done.returncode else ""
+
+    def test(self) -> str:
+        """Run the chart's own tests and return helm's words."""
+        return self.run("test", NAME, "--logs", f"--timeout={HELM_TIMEOUT_S}s")
+
+    def uninstall(self) -> None:
+        """Uninstall it and wait until its objects are gone."""
+        self.run("uninstall", NAME, "--wait", f"--timeout={HELM_TIMEOUT_S}s")
+
+    def run(self, *arguments: str, stdin: str | None = None) -> str:
+        """Run helm in the release's namespace."""
+        return run(*self._command(*arguments), stdin=stdin, timeout_s=HELM_TIMEOUT_S + 30)
+
+    def wait_ready(self) -> None:
+        """Wait until every pod of every workload is ready."""
+        for workload in WORKLOADS:
+            # Of an OnDelete set kubectl gives no rollout status; what counts is pods that are ready.
+            self.kube.wait_workload(workload, timeout_s=HELM_TIMEOUT_S)
+
+    def pods(self, workload: str) -> list[Resource]:
+        """Return a workload's pods, by name."""
+        found = self.kube.get(*workload.split("/")) or {}
+        if not found:
+            raise LabError(f"the chart has made no {workload}")
+        labels = found["spec"]["selector"]["matchLabels"]
+        pods = self.kube.items("pods", ",".join(f"{key}={value}" for key, value in labels.items()))
+        return sorted(pods, key=lambda pod: str(pod["metadata"]["name"]))
+
+    def broker(self, broker_id: int) -> Resource:
+        """Return a broker's pod."""
+        name = f"{NAME}-broker-{broker_id}"
+        pod = self.kube.get("pod", name)
+        if pod is None:
+            raise LabError(f"there is no pod {name}")
+        return pod
+
+    def _command(self, *arguments: str) -> list[str | Path]:
+        where = [] if self.kube.kubeconfig is None else [f"--kubeconfig={self.kube.kubeconfig}"]
+        return [self._helm, *arguments, *where, f"--namespace={self.kube.namespace}"]
+
+
+def _values(values: Mapping[str, Any]) -> dict[str, Any]:
+    repository, tag = STEWARD.split(":")
+    kafka_repository, kafka_tag = KAFKA.split(":")
+    return {
+        "image": {"repository": repository, "tag": tag},
+        "kafka": {"image": {"repository": kafka_repository, "tag": kafka_tag}},
+        **values,
+    }

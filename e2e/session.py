@@ -1,0 +1,69 @@
+"""From nothing to a cluster with the images in it, and back: what happens around the tests.
+
+`KUBECONFIG` names a cluster to use instead; a kind cluster gets the images too, any other must be able to pull them by the names in
+`e2e.images`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from e2e.images import build_images, load_images
+from e2e.kind import cluster
+from e2e.kind.programs import clients
+from e2e.kind.versions import BASE_IMAGE
+from e2e.kube import Kube
+from lab.cache import cache_folder
+
+KIND_CONTEXT = "kind-"
+"""How the names of kind's contexts begin."""
+
+
+@contextlib.contextmanager
+def kubernetes(*, keep: bool) -> Iterator[Path]:
+    """Yield the kubeconfig of a cluster with the images in it; it ends with the block, unless it is to be kept or was there before."""
+    given = os.environ.get("KUBECONFIG")
+    if given:
+        yield _given(Path(given))
+        return
+    kubeconfig = cache_folder() / "e2e-kubeconfig"
+    with timed("tools and images of a cluster are there"):
+        base = cluster.prepare()
+    if cluster.exists(clients()) and not keep:
+        cluster.delete(kubeconfig)  # left by a run that was killed
+    try:
+        if not cluster.exists(clients()):
+            with timed("a cluster of three nodes in three racks is up"):
+                cluster.create(kubeconfig, own_image=base == BASE_IMAGE)
+        _images(base, cluster.NAME)
+        yield kubeconfig
+    finally:
+        if not keep:
+            with timed("the cluster is taken down"):
+                cluster.delete(kubeconfig)
+
+
+def _given(kubeconfig: Path) -> Path:
+    context = Kube(clients().kubectl, kubeconfig).run("config", "current-context").strip()
+    if context.startswith(KIND_CONTEXT):
+        _images(cluster.prepare(), context.removeprefix(KIND_CONTEXT))
+    return kubeconfig
+
+
+def _images(base: str, name: str) -> None:
+    with timed("the product's images are built"):
+        build_images(base)
+    with timed("the nodes have the images"):
+        load_images(name)
+
+
+@contextlib.contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Tell how long a step took."""
+    started = time.monotonic()
+    yield
+    print(f"{what}: {time.monotonic() - started:.0f} s", flush=True)
