@@ -19,6 +19,7 @@ from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.authorization.authority import Authority
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.configs.entities import EntityConfigs
+from controller_core.shell.configs.features import Features
 from controller_core.shell.controller import Controller
 from controller_core.shell.front.front import Front, open_front
 from controller_core.shell.http import Probes
@@ -123,6 +124,7 @@ class ControllerProcess:
             settled,
             topic_defaults=self._lives.learning.topic_defaults,
             configs=EntityConfigs(lambda: self._lives.session),
+            features=Features(lambda: self._lives.session),
             acls=None if authority is None else authority.service,
         )
         for listener in self.settings.listeners:

@@ -32,9 +32,16 @@ from controller_core.shell.admin.describe_topic_partitions import (
     describe_topic_partitions_refused,
 )
 from controller_core.shell.admin.elections import elect_leaders, elect_leaders_refused
+from controller_core.shell.admin.features import update_features, update_features_refused
 from controller_core.shell.admin.metadata import metadata, metadata_refused
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, OVERLOADED
-from controller_core.shell.admin.own_broker import alter_configs, describe_configs, describe_log_dirs, relay_refused
+from controller_core.shell.admin.own_broker import (
+    alter_configs,
+    describe_configs,
+    describe_log_dirs,
+    incremental_alter_configs,
+    relay_refused,
+)
 from controller_core.shell.admin.reassignments import (
     alter_reassignments,
     alter_reassignments_refused,
@@ -43,6 +50,7 @@ from controller_core.shell.admin.reassignments import (
 )
 from controller_core.shell.admin.scram import scram_handlers
 from controller_core.shell.configs.entities import EntityConfigs
+from controller_core.shell.configs.features import Features
 from controller_core.shell.front.context import OwnHandler, RequestContext
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -71,16 +79,18 @@ def handlers(
     topic_defaults: Callable[[], Mapping[str, str]] = dict,
     acls: AclService | None = None,
     configs: EntityConfigs | None = None,
+    features: Features | None = None,
 ) -> dict[ApiKey, OwnHandler]:
     """Make the handlers of all APIs that the controller answers itself, for every listener alike.
 
     `settled` waits while a tenure is about to begin. `random` draws topic ids and where placement starts; by default it is the system's, so that no two processes draw the
     same ids. `topic_defaults` gives what the brokers set as defaults of topic configs, by the topic config's name; what is
     absent has Kafka's own default. Only the configs in CreateTopics' answer depend on it. `acls` are those that an authorizer
-    judges by; None: there is no authorizer. `configs` is where SCRAM credentials and quotas are kept; None: a broker is asked.
+    judges by; None: there is no authorizer. `configs` is where SCRAM credentials and quotas are kept,
+    `features` where the cluster's features are; None: a broker is asked.
     A handler raises RelayInstead where a broker is to answer, and what it did not expect.
     """
-    table = apis(random or SystemRandom(), topic_defaults)
+    table = apis(random or SystemRandom(), topic_defaults, features)
     of_tenure: dict[ApiKey, OwnHandler] = {key: partial(answer, api, active, settled) for key, api in table.items()}
 
     async def is_controller() -> bool:
@@ -95,7 +105,9 @@ def handlers(
     }
 
 
-def apis(random: Random, topic_defaults: Callable[[], Mapping[str, str]]) -> Mapping[ApiKey, Api]:
+def apis(
+    random: Random, topic_defaults: Callable[[], Mapping[str, str]], features: Features | None = None
+) -> Mapping[ApiKey, Api]:
     """List the APIs."""
 
     async def create_topics_drawn(active: ActiveController, context: RequestContext, body: Body) -> Body:
@@ -115,8 +127,10 @@ def apis(random: Random, topic_defaults: Callable[[], Mapping[str, str]]) -> Map
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(alter_reassignments, alter_reassignments_refused),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(list_reassignments, list_reassignments_refused),
         ApiKey.DESCRIBE_CONFIGS: Api(describe_configs, relay_refused),
-        ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(alter_configs, relay_refused),
+        ApiKey.ALTER_CONFIGS: Api(alter_configs, relay_refused),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(incremental_alter_configs, relay_refused),
         ApiKey.DESCRIBE_LOG_DIRS: Api(describe_log_dirs, relay_refused),
+        ApiKey.UPDATE_FEATURES: Api(partial(update_features, features), update_features_refused),
         ApiKey.ALTER_PARTITION: Api(alter_partition, alter_partition_refused),
         ApiKey.CONTROLLED_SHUTDOWN: Api(controlled_shutdown, controlled_shutdown_refused),
         ApiKey.ALLOCATE_PRODUCER_IDS: Api(allocate_producer_ids, allocate_producer_ids_refused),

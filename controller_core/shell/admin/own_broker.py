@@ -43,10 +43,27 @@ async def describe_configs(active: ActiveController, _: RequestContext, body: Bo
     return {"results": [_described(active, resource) for resource in body["resources"]]}
 
 
-async def alter_configs(active: ActiveController, _: RequestContext, body: Body) -> Body:
+async def incremental_alter_configs(active: ActiveController, _: RequestContext, body: Body) -> Body:
     """Take throttles, and the removal of anything; refuse to set the rest. Raises RelayInstead as above."""
     _check_all_own(active, body["resources"])
-    return {"responses": [_altered(resource) for resource in body["resources"]]}
+    responses = []
+    for resource in body["resources"]:
+        setting = [config["name"] for config in resource["configs"] if config["config_operation"] != DELETE]
+        responses.append(_altered(resource, setting))
+    return {"responses": responses}
+
+
+async def alter_configs(active: ActiveController, _: RequestContext, body: Body) -> Body:
+    """Do the same for AlterConfigs, of before KIP-339, where all that is not named is removed. Raises RelayInstead as above.
+
+    A broker alters topics: it knows what it would fall back to, and has its own policy.
+    """
+    _check_all_own(active, body["resources"])
+    return {
+        "responses": [
+            _altered(resource, [config["name"] for config in resource["configs"]]) for resource in body["resources"]
+        ]
+    }
 
 
 async def describe_log_dirs(_active: ActiveController, _: RequestContext, _body: Body) -> Body:
@@ -95,12 +112,8 @@ def _described(active: ActiveController, resource: Body) -> Body:
     }
 
 
-def _altered(resource: Body) -> Body:
-    refused = [
-        config["name"]
-        for config in resource["configs"]
-        if config["config_operation"] != DELETE and config["name"] not in THROTTLES
-    ]
+def _altered(resource: Body, setting: list[str]) -> Body:
+    refused = [name for name in setting if name not in THROTTLES]
     words = f"This node is a controller and holds no data: {', '.join(refused)} cannot be set on it."
     return {
         "error_code": ErrorCode.INVALID_CONFIG if refused else ErrorCode.NONE,

@@ -4,7 +4,12 @@ import pytest
 
 from controller_core.model.broker import Endpoint
 from controller_core.model.cluster import Cluster
-from controller_core.shell.admin.own_broker import alter_configs, describe_configs, describe_log_dirs
+from controller_core.shell.admin.own_broker import (
+    alter_configs,
+    describe_configs,
+    describe_log_dirs,
+    incremental_alter_configs,
+)
 from controller_core.shell.front.context import RelayInstead, RequestContext
 from kafka_wire.errors import ErrorCode
 
@@ -66,9 +71,26 @@ async def test_anything_else_is_left_to_a_broker(resource: dict[str, object]) ->
 )
 async def test_throttles_are_taken_and_the_rest_is_refused(expected: ErrorCode, name: str, kind: int) -> None:
     """kafka-reassign-partitions takes throttles off every broker it finds."""
-    answer = await alter_configs(Active(), CONTEXT, {"resources": [operation(name, kind)], "validate_only": False})
+    body = {"resources": [operation(name, kind)], "validate_only": False}
+    answer = await incremental_alter_configs(Active(), CONTEXT, body)
 
     assert expected == answer["responses"][0]["error_code"]
+
+
+async def test_the_older_request_knows_no_removals_by_name() -> None:
+    """AlterConfigs (before KIP-339) replaces all that is set: what is not named is removed, so no name at all is taken."""
+    rate = {"name": "leader.replication.throttled.rate", "value": "1"}
+    other = {"name": "log.retention.ms", "value": "1"}
+    resources = [{**OWN, "configs": configs} for configs in ([], [rate], [rate, other])]
+    answer = await alter_configs(Active(), CONTEXT, {"resources": resources, "validate_only": False})
+
+    expected = [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.INVALID_CONFIG]
+    assert expected == [each["error_code"] for each in answer["responses"]]
+
+    with pytest.raises(RelayInstead):
+        await alter_configs(
+            Active(), CONTEXT, {"resources": [{"resource_type": 2, "resource_name": "t", "configs": [other]}]}
+        )
 
 
 async def test_the_log_directories_hold_nothing() -> None:

@@ -1,0 +1,114 @@
+"""What UpdateFeatures may do to the cluster's finalized features (KIP-584): pure.
+
+Brokers of ZooKeeper mode support no feature at all (their registrations say so), so that in practice every update is refused, but
+for the removal of a feature that somebody wrote by hand. The rules are whole all the same: supported is what a registration says.
+
+Source: KafkaController.validateFeatureUpdate, newFinalizedVersionOrIncompatibilityError, which asks the controller's own broker where
+we, who are no broker, ask the live ones. Leaves out the znode (shell).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from controller_core.model.errors import Failure
+from kafka_wire.errors import ErrorCode
+
+Levels = Mapping[str, int]
+"""Each feature's version level, from 1."""
+Supported = Mapping[str, tuple[int, int]]
+"""Each feature's lowest and highest version that one broker supports."""
+
+
+class UpgradeType(IntEnum):
+    """What an update may lower (FeatureUpdate.UpgradeType)."""
+
+    UNKNOWN = 0
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureUpdate:
+    """A level wished for; below 1 means that the feature is to be removed."""
+
+    feature: str
+    level: int
+    upgrade_type: UpgradeType
+
+    @property
+    def removes(self) -> bool:
+        """Whether it removes the feature."""
+        return self.level < 1 and self.upgrade_type is not UpgradeType.UPGRADE
+
+
+def update_features(
+    updates: Iterable[FeatureUpdate], existing: Levels, brokers: Sequence[Supported]
+) -> tuple[Levels, Mapping[str, Failure | None]]:
+    """Decide each update by itself; returns the levels to write, and what becomes of each.
+
+    >>> update_features([FeatureUpdate("f", 2, UpgradeType.UPGRADE)], {"f": 1}, [{"f": (1, 3)}])
+    ({'f': 2}, {'f': None})
+    """
+    levels = dict(existing)
+    outcomes: dict[str, Failure | None] = {}
+    for update in updates:
+        refused = _refused(update, existing.get(update.feature), brokers)
+        outcomes[update.feature] = None if refused is None else Failure(ErrorCode.INVALID_REQUEST, refused)
+        if refused is None and update.removes:
+            del levels[update.feature]
+        elif refused is None:
+            levels[update.feature] = update.level
+    return levels, outcomes
+
+
+def _refused(update: FeatureUpdate, existing: int | None, brokers: Sequence[Supported]) -> str | None:
+    if not update.feature:
+        return "Feature name can not be empty."
+    if update.upgrade_type is UpgradeType.UNKNOWN:
+        return "Received unknown upgrade type."
+    if update.removes:
+        return "Can not delete non-existing finalized feature." if existing is None else None
+    if update.level < 1:
+        return (
+            f"Can not provide versionLevel: {update.level} less than 1 without setting the SAFE downgradeType "
+            "in the request."
+        )
+    refused = None if existing is None else _refused_step(update, existing)
+    return refused or _unsupported(update, brokers)
+
+
+def _refused_step(update: FeatureUpdate, existing: int) -> str | None:
+    if update.level == existing:
+        way = "downgrade" if update.upgrade_type is UpgradeType.SAFE_DOWNGRADE else "upgrade"
+        return f"Can not {way} a finalized feature from existing versionLevel:{existing} to the same value."
+    if update.level < existing and update.upgrade_type is not UpgradeType.SAFE_DOWNGRADE:
+        return (
+            f"Can not downgrade finalized feature from existing versionLevel:{existing} to provided "
+            f"versionLevel:{update.level} without setting the downgradeType to SAFE in the request."
+        )
+    if update.level > existing and update.upgrade_type is not UpgradeType.UPGRADE:
+        return (
+            f"When the downgradeType is set to SAFE in the request, the provided versionLevel:{update.level} "
+            f"can not be greater than existing versionLevel:{existing}."
+        )
+    return None
+
+
+def _unsupported(update: FeatureUpdate, brokers: Sequence[Supported]) -> str | None:
+    ranges = [supported.get(update.feature) for supported in brokers]
+    known = [each for each in ranges if each is not None]
+    if not known:
+        return "Could not apply finalized feature update because the provided feature is not supported."
+    if update.level < (lowest := max(each[0] for each in known)):
+        return (
+            f"Could not apply finalized feature update because the provided versionLevel:{update.level} is lower "
+            f"than the supported minVersion:{lowest}."
+        )
+    if len(known) < len(ranges) or update.level > min(each[1] for each in known):
+        return (
+            "Could not apply finalized feature update because brokers were found to have incompatible versions "
+            "for the feature."
+        )
+    return None
