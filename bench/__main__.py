@@ -14,7 +14,17 @@ from types import ModuleType
 from rich.console import Console
 from rich.table import Table
 
-from bench import election, encoding, failover, placement, results, shutdown, takeover, takeover_at_scale
+from bench import (
+    election,
+    encoding,
+    failover,
+    placement,
+    results,
+    shutdown,
+    shutdown_at_scale,
+    takeover,
+    takeover_at_scale,
+)
 from bench.harness import Effort, Row, Side
 
 BENCHMARKS: Mapping[str, ModuleType] = {
@@ -27,6 +37,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         takeover,
         shutdown,
         takeover_at_scale,
+        shutdown_at_scale,
     )
 }
 """By name; each module has NAME, ABOUT and measure(effort), which yields rows."""
@@ -53,13 +64,20 @@ def table_of(rows: Sequence[Row]) -> Table:
     table = Table(title="Ours beside the peer, run in turn: medians (lowest to highest)")
     for heading in ("what", "peer"):
         table.add_column(heading, overflow="fold")
-    for heading in ("ours", "peer's", "ratio", "spread", "runs"):
+    for heading in ("ours", "peer's", "ratio", "at least", "spread", "runs"):
         table.add_column(heading, justify="right")
     for row in rows:
         spread = f"{row.ours.spread:.0%} / {row.peer.spread:.0%}"
-        figures = (_figure(row.ours, row.unit), _figure(row.peer, row.unit), f"{row.ratio:.2f}x", spread, str(row.runs))
-        table.add_row(f"[bold]{row.name}[/bold]\n{row.what}", row.peer_is, *figures)
+        figures = (_figure(row.ours, row.unit), _figure(row.peer, row.unit), f"{row.ratio:.2f}x", _promise(row))
+        name = f"{row.promise} {row.name}".strip()
+        table.add_row(f"[bold]{name}[/bold]\n{row.what}", row.peer_is, *figures, spread, str(row.runs))
     return table
+
+
+def _promise(row: Row) -> str:
+    if row.at_least is None:
+        return ""
+    return f"{row.at_least:.3g}x" + ("" if row.kept else "\n[bold]missed[/bold]")
 
 
 def _figure(side: Side, unit: str) -> str:
@@ -89,7 +107,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     effort = Effort(quick=options.quick, rounds=options.rounds)
     rows: list[Row] = []
-    on = results.machine()
+    on, load = results.machine(), results.load_average()
     for name in options.names or BENCHMARKS:
         console.print(f"measuring {name}: {BENCHMARKS[name].ABOUT}")
         for row in BENCHMARKS[name].measure(effort):
@@ -97,10 +115,10 @@ def main(arguments: Sequence[str]) -> int:
             rows.append(row)
             if not options.quick:
                 # Kept row by row: what was measured stays when a later one fails.
-                new = results.document(row, on, dt.datetime.now(dt.UTC))
-                results.write(results.merged(results.read(), [new]))
+                new = results.document(row, results.load_average(), dt.datetime.now(dt.UTC))
+                results.write(results.merged(results.read(), [new]), on)
     console.print(table_of(rows))
-    busy = f"load average at the start {on['load_average']} on {on['cores']} cores"
+    busy = f"load average at the start {load} on {on['cores']} cores"
     console.print(f"Ratios over 1 speak for ours. The machine: {busy}, Python {on['python']}, Java {on['java']}.")
     return 0
 

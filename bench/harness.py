@@ -7,7 +7,7 @@ work itself, printing and the results file.
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 RUNS = 7
@@ -57,7 +57,8 @@ class Side:
 class Row:
     """One figure: ours beside the peer's.
 
-    `name` is BENCHMARK.FIGURE and never changes its meaning; `what` and `peer_is` say what was compared with what.
+    `name` is BENCHMARK.FIGURE and never changes its meaning; `what` and `peer_is` say what was compared with what. `promise` is
+    the number of the promise that the figure answers to, and `at_least` the ratio that was promised.
     """
 
     name: str
@@ -68,6 +69,8 @@ class Row:
     ours: Side
     peer: Side
     runs: int
+    promise: str = ""
+    at_least: float | None = None
 
     @property
     def ratio(self) -> float:
@@ -75,6 +78,20 @@ class Row:
         mine, theirs = self.ours.median, self.peer.median
         over, under = (mine, theirs) if self.better is Better.HIGHER else (theirs, mine)
         return over / under if under else float("inf")
+
+    @property
+    def kept(self) -> bool:
+        """Return whether the ratio is what was promised; so it is when nothing was."""
+        return self.at_least is None or self.ratio >= self.at_least
+
+
+def promised(row: Row, promise: str, at_least: float | None = None) -> Row:
+    """Put the promise beside the figure.
+
+    >>> promised(duration("a.b", "", "", ([1.0], [8.0])), "P3", 5.0).kept
+    True
+    """
+    return replace(row, promise=promise, at_least=at_least)
 
 
 def side_of(figures: Sequence[float]) -> Side:

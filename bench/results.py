@@ -1,4 +1,7 @@
-"""The results file: one JSON list, one object for each figure, the latest of each.
+"""The results file: the machine, and one row for each figure, the latest of each.
+
+A row has `name` (the number of a promise, where there is one, and what was measured), `ours` and `peer` (medians in `unit`),
+`ratio` (greater is better, whatever the unit), `at_least` (what was promised, null where nothing was), and how it came about.
 
 A run takes the place of the rows that have the same name and leaves the others, so that benchmarks can be run one by one. No
 host name and no path goes into it. What it leaves out: history, which the repository keeps.
@@ -30,7 +33,7 @@ Document = dict[str, Any]
 
 
 def machine() -> Document:
-    """Say what the figures were measured on and how busy it was."""
+    """Say what the figures were measured on."""
     asked = subprocess.run([java(), "-version"], check=True, capture_output=True, text=True, timeout=LOOK_TIMEOUT_S)
     found = re.search(r'version "([^"]+)"', asked.stderr)
     return {
@@ -42,24 +45,31 @@ def machine() -> Document:
         "numpy": version("numpy"),
         "java": found[1] if found else "unknown",
         "kafka": KAFKA_VERSION,
-        "load_average": round(os.getloadavg()[0], 1),
     }
 
 
-def document(row: Row, on: Mapping[str, Any], now: dt.datetime) -> Document:
-    """Turn a row into its object in the file."""
+def load_average() -> float:
+    """Say how busy the machine is."""
+    return round(os.getloadavg()[0], 1)
+
+
+def document(row: Row, load: float, now: dt.datetime) -> Document:
+    """Turn a row into its object in the file; `load` is the load average when it was measured."""
     return {
-        "name": row.name,
+        "name": f"{row.promise} {row.name}".strip(),
         "what": row.what,
-        "peer_is": row.peer_is,
+        "ours": _rounded(row.ours.median),
+        "peer": _rounded(row.peer.median),
         "unit": row.unit,
-        "better": row.better.value,
-        "ours": _side(row.ours),
-        "peer": _side(row.peer),
         "ratio": _rounded(row.ratio),
+        "at_least": None if row.at_least is None else _rounded(row.at_least),
+        "peer_is": row.peer_is,
+        "better": row.better.value,
+        "ours_range": _range(row.ours),
+        "peer_range": _range(row.peer),
         "runs": row.runs,
         "date": now.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "machine": dict(on),
+        "load_average": load,
     }
 
 
@@ -71,17 +81,18 @@ def merged(present: Sequence[Document], new: Sequence[Document]) -> list[Documen
 
 def read(path: Path = LATEST) -> list[Document]:
     """Return the rows of the file; none when there is no file yet."""
-    return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else []
+    return list(json.loads(path.read_text(encoding="utf-8"))["rows"]) if path.is_file() else []
 
 
-def write(rows: Sequence[Document], path: Path = LATEST) -> None:
-    """Write the file."""
+def write(rows: Sequence[Document], on: Mapping[str, Any], path: Path = LATEST) -> None:
+    """Write the file: the rows, and the machine that they were measured `on`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    document = {"machine": dict(on), "rows": list(rows)}
+    path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _side(side: Side) -> Document:
-    return {"median": _rounded(side.median), "min": _rounded(side.lowest), "max": _rounded(side.highest)}
+def _range(side: Side) -> list[float]:
+    return [_rounded(side.lowest), _rounded(side.highest)]
 
 
 def _rounded(number: float) -> float:

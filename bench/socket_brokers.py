@@ -45,6 +45,7 @@ class SocketBroker:
     broker_id: int
     server: Server | None = None
     told: list[tuple[float, bytes]] = field(default_factory=list)
+    _counted: list[int] = field(default_factory=list)
 
     async def handle(self, _: Peer, frame: bytes) -> bytes:
         """Take a request and answer."""
@@ -66,12 +67,16 @@ class SocketBroker:
         return {}
 
     def partitions_told(self) -> int:
-        """Count the partitions of all that it was told since the mark."""
-        return sum(
-            len(topic["partition_states"])
-            for _, frame in self.told
-            for topic in codec.decode_request(frame)[1]["topic_states"]
-        )
+        """Count the partitions of all that it was told since the mark; each request is read once."""
+        for _, frame in self.told[len(self._counted) :]:
+            topics = codec.decode_request(frame)[1]["topic_states"]
+            self._counted.append(sum(len(topic["partition_states"]) for topic in topics))
+        return sum(self._counted)
+
+    def mark(self) -> None:
+        """Forget what it was told."""
+        self.told.clear()
+        self._counted.clear()
 
 
 class SocketBrokers:
@@ -96,7 +101,7 @@ class SocketBrokers:
     def mark(self) -> None:
         """Forget what they were told."""
         for broker in self.brokers:
-            broker.told.clear()
+            broker.mark()
 
     def last_told_s(self) -> float:
         """When the last of them was told to lead or follow; 0 when none was."""

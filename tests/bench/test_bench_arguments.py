@@ -11,9 +11,16 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
     options = bench_main.parse([])
 
     assert [] == options.names
-    assert {"placement", "election", "codec", "failover", "takeover", "takeover_at_scale", "shutdown"} == set(
-        bench_main.BENCHMARKS
-    )
+    assert {
+        "placement",
+        "election",
+        "codec",
+        "failover",
+        "takeover",
+        "takeover_at_scale",
+        "shutdown",
+        "shutdown_at_scale",
+    } == set(bench_main.BENCHMARKS)
 
 
 def test_an_unknown_benchmark_is_refused_with_the_names_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:

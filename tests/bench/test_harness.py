@@ -1,6 +1,6 @@
 """Medians, ratios and turns."""
 
-from bench.harness import Better, Effort, Row, Side, alternate, duration, side_of, throughput
+from bench.harness import Better, Effort, Row, Side, alternate, duration, promised, side_of, throughput
 
 
 def test_the_median_stands_for_a_side_with_its_lowest_and_highest() -> None:
@@ -15,6 +15,13 @@ def test_a_ratio_over_one_speaks_for_ours_whichever_way_is_better() -> None:
 
     assert (4.0, Better.HIGHER) == (faster.ratio, faster.better)
     assert (4.0, Better.LOWER) == (sooner.ratio, sooner.better)
+
+
+def test_a_promise_is_kept_by_the_ratio_that_was_promised_or_a_greater_one() -> None:
+    """And where nothing was promised there is nothing to break."""
+    row = throughput("a.b", "", "", "things/s", 100, ([1.0], [4.0]))
+
+    assert [True, True, False] == [promised(row, "P1", least).kept for least in (None, 4.0, 4.1)]
 
 
 def test_figures_are_in_the_rows_unit() -> None:

@@ -5,23 +5,25 @@ import json
 from pathlib import Path
 
 from bench import results
-from bench.harness import Better, Row, Side
+from bench.harness import Better, Row, Side, promised
 from bench.logs import stamps
 
 NOON = dt.datetime(2025, 1, 2, 12, 0, tzinfo=dt.UTC)
 ROW = Row("a.b", "words", "the peer", "things/s", Better.HIGHER, Side(3.0, 2.0, 4.0), Side(1.23456, 1.0, 2.0), 7)
 
-MACHINE = {"cores", "memory_gib", "architecture", "system", "python", "numpy", "java", "kafka", "load_average"}
-FIELDS = {"name", "what", "peer_is", "unit", "better", "ours", "peer", "ratio", "runs", "date", "machine"}
+MACHINE = {"cores", "memory_gib", "architecture", "system", "python", "numpy", "java", "kafka"}
+PROMISED = {"name", "ours", "peer", "unit", "ratio", "at_least"}
+FIELDS = PROMISED | {"what", "peer_is", "better", "ours_range", "peer_range", "runs", "date", "load_average"}
 
 
 def test_a_row_is_one_object() -> None:
-    """Four significant digits, the date in UTC, the machine beside it."""
-    document = results.document(ROW, {"cores": 2}, NOON)
+    """The promise's number in its name, medians of four significant digits, the date in UTC."""
+    document = results.document(promised(ROW, "P9", 2.0), 0.5, NOON)
 
     assert FIELDS == set(document)
-    assert {"median": 1.235, "min": 1.0, "max": 2.0} == document["peer"]
-    assert 2.43 == document["ratio"]
+    assert ("P9 a.b", 3.0, 1.235) == (document["name"], document["ours"], document["peer"])
+    assert ([2.0, 4.0], [1.0, 2.0]) == (document["ours_range"], document["peer_range"])
+    assert (2.43, 2.0) == (document["ratio"], document["at_least"])
     assert "2025-01-02T12:00:00Z" == document["date"]
 
 
@@ -39,20 +41,21 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "results" / "latest.json"
 
     assert [] == results.read(path)
-    results.write([{"name": "a.b"}], path)
+    results.write([{"name": "a.b"}], {"cores": 2}, path)
     assert [{"name": "a.b"}] == results.read(path)
+    assert {"cores": 2} == json.loads(path.read_text())["machine"]
 
 
 def test_the_results_that_are_kept_are_whole_and_name_no_host_and_no_path() -> None:
     """They are public."""
-    rows = results.read()
+    kept = json.loads(results.LATEST.read_text(encoding="utf-8"))
 
-    assert rows, "results are kept with the code"
-    for row in rows:
-        assert FIELDS == set(row)
-        assert set(row["machine"]) <= MACHINE
-        words = json.dumps(row)
-        assert not any(path in words for path in ("/home", "/root", "/tmp", "/work", "/usr"))
+    assert {"machine", "rows"} == set(kept)
+    assert set(kept["machine"]) <= MACHINE
+    assert kept["rows"], "results are kept with the code"
+    assert all(set(row) == FIELDS for row in kept["rows"])
+    words = json.dumps(kept)
+    assert not any(path in words for path in ("/home", "/root", "/tmp", "/work", "/usr"))
 
 
 def test_stamps_of_a_brokers_log_are_found_by_what_the_line_says() -> None:

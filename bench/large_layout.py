@@ -1,0 +1,173 @@
+"""A large cluster of znodes and sockets that ours and a native controller hold in turn: the stage of benchmarks at scale.
+
+The same znodes in one ZooKeeper, and brokers that are sockets (`socket_brokers`). Each controller is alone when it is measured,
+and its process stays the same over its rounds, so that Java's compiler knows the way. What it leaves out: what is done to them.
+"""
+
+import contextlib
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from kazoo.client import KazooClient
+
+from bench.layout import FIRST_COMPILER_ONLY, LEADERS_STAY, SETTINGS
+from bench.socket_brokers import SocketBrokers
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats.partition_states import PartitionState, encode_partition_state
+from kafka_zookeeper.formats.topics import TopicAssignment, encode_topic
+from lab.folder import lab_folder
+from lab.kafka import INTERNAL, KafkaBroker
+from lab.steward import StewardController
+from lab.waiting import wait_until
+from lab.zookeeper import ZooKeeperServer
+
+BROKERS = tuple(range(1, 11))
+NATIVE = 99
+REPLICATION_FACTOR = 3
+PARTITIONS_OF_TOPIC = 100
+CHROOT = "/large"
+CONTROLLER = f"{CHROOT}{paths.CONTROLLER}"
+QUIET_S = 2.0
+"""After so long without a LeaderAndIsr the brokers have been told; what they were told is then counted."""
+OPERATIONS = 400
+ZOOKEEPER_HEAP = "1g"
+NATIVE_HEAP = "2g"
+PATIENCE_S = 900.0
+"""A native controller takes minutes over 200,000 partitions."""
+
+Leads = Callable[[int, int], int]
+"""The place in `BROKERS` of the first replica, by the number of the topic and of the partition."""
+
+
+def everybody_leads(topic: int, partition: int) -> int:
+    """Spread leaders over all brokers."""
+    return (topic + partition) % len(BROKERS)
+
+
+class LargeLayout:
+    """The running cluster with one controller at a time; `expected` states are told to brokers at each take-over."""
+
+    def __init__(self, zookeeper: ZooKeeperServer, folder: Path, brokers: SocketBrokers, partitions: int) -> None:
+        self.client: KazooClient = zookeeper.client
+        self.brokers = brokers
+        self.partitions = partitions
+        self._zookeeper, self._folder = zookeeper, folder
+
+    @contextlib.contextmanager
+    def ours(self) -> Iterator[StewardController]:
+        """Have our controller hold the cluster for the block."""
+        connect = self._zookeeper.connect(CHROOT)
+        controller = StewardController(connect, self._folder, listeners=(INTERNAL,), arguments=LEADERS_STAY)
+        with contextlib.closing(controller):
+            self.brokers.mark()
+            controller.launch()
+            self.wait_until_told(since=0)
+            yield controller
+            controller.stop()
+
+    @contextlib.contextmanager
+    def native(self) -> Iterator[KafkaBroker]:
+        """Have a broker's own controller hold the cluster for the block."""
+        broker = KafkaBroker(NATIVE, self._zookeeper, self._folder, chroot=CHROOT, heap=NATIVE_HEAP, settings=SETTINGS)
+        broker.process.command = [part for part in broker.process.command if part != FIRST_COMPILER_ONLY]
+        with contextlib.closing(broker):
+            self.brokers.mark()
+            broker.launch()
+            self.wait_until_told(since=0)
+            yield broker
+
+    def takeover(self) -> float:
+        """Delete the controller's znode, so that the one that is there takes over; seconds to the last broker told."""
+        before = self.client.get(CONTROLLER)[1].czxid
+        self.brokers.mark()
+        deleted_s = time.time()
+        self.client.delete(CONTROLLER)
+        self.wait_until_told(since=before)
+        return self.brokers.last_told_s() - deleted_s
+
+    def wait_until_told(self, since: int) -> None:
+        """Wait until a controller that took the place after `since` (a zxid) has told every state, and no more comes."""
+
+        def taken() -> bool:
+            znode = self.client.exists(CONTROLLER)
+            return znode is not None and znode.czxid > since
+
+        wait_until(taken, timeout_s=PATIENCE_S, what="the controller's place taken")
+        self.wait_until_told_of(self.partitions * REPLICATION_FACTOR)
+
+    def wait_until_told_of(self, expected: int) -> None:
+        """Wait until brokers have been told of so many partitions since the mark, and no more comes."""
+
+        def told() -> bool:
+            last_s = self.brokers.last_told_s()
+            quiet = last_s > 0 and time.time() - last_s >= QUIET_S
+            return quiet and self.brokers.partitions_told() >= expected
+
+        wait_until(told, timeout_s=PATIENCE_S, what=f"brokers told of {expected} partitions")
+
+
+@contextlib.contextmanager
+def large_layout(partitions: int, leads: Leads = everybody_leads) -> Iterator[LargeLayout]:
+    """Yield a cluster of so many partitions without a controller; everything ends with the block."""
+    with lab_folder() as folder, contextlib.ExitStack() as stack:
+        zookeeper = ZooKeeperServer(folder, heap=ZOOKEEPER_HEAP)
+        stack.callback(zookeeper.close)
+        zookeeper.start()
+        parents = ("", "/brokers", paths.TOPICS, paths.BROKER_IDS, "/config/topics")
+        for parent in parents:
+            zookeeper.client.ensure_path(f"{CHROOT}{parent}")
+        in_transactions(zookeeper.client, [made for number in topics_of(partitions) for made in _topic(number, leads)])
+        brokers = SocketBrokers(BROKERS, zookeeper.client, CHROOT)
+        brokers.start()
+        stack.callback(brokers.close)
+        yield LargeLayout(zookeeper, folder, brokers, partitions)
+
+
+def topics_of(partitions: int) -> range:
+    """Return the numbers of the topics that hold so many partitions."""
+    return range(partitions // PARTITIONS_OF_TOPIC)
+
+
+def topic_name(number: int) -> str:
+    """Name a topic."""
+    return f"bench-{number}"
+
+
+def states(number: int, leads: Leads) -> Iterator[tuple[str, bytes]]:
+    """Yield path and document of every partition's state of a topic: with a leader and all in sync."""
+    for partition in range(PARTITIONS_OF_TOPIC):
+        hosts = _hosts(number, partition, leads)
+        document = encode_partition_state(PartitionState(hosts[0], 0, hosts, 1))
+        yield paths.partition_state(topic_name(number), partition), document
+
+
+def in_transactions(client: KazooClient, creates: Sequence[tuple[str, bytes]], *, anew: bool = True) -> None:
+    """Write znodes, created `anew` or overwritten, some hundreds at a time."""
+    for start in range(0, len(creates), OPERATIONS):
+        transaction = client.transaction()
+        write = transaction.create if anew else transaction.set_data
+        for path, data in creates[start : start + OPERATIONS]:
+            write(f"{CHROOT}{path}", data)
+        failed = [result for result in transaction.commit() if isinstance(result, Exception)]
+        assert not failed, f"the znodes could not be written: {failed[:3]}"
+
+
+def _hosts(number: int, partition: int, leads: Leads) -> tuple[int, ...]:
+    first = leads(number, partition)
+    others = [place for place in range(len(BROKERS)) if place != first]
+    followers = [others[(number + partition + step) % len(others)] for step in range(REPLICATION_FACTOR - 1)]
+    return tuple(BROKERS[place] for place in (first, *followers))
+
+
+def _topic(number: int, leads: Leads) -> Iterator[tuple[str, bytes]]:
+    name = topic_name(number)
+    replicas = {partition: _hosts(number, partition, leads) for partition in range(PARTITIONS_OF_TOPIC)}
+    yield paths.topic(name), encode_topic(TopicAssignment(replicas, topic_id=uuid.UUID(int=(1 << 100) + number + 2)))
+    yield paths.topic_config(name), json.dumps({"version": 1, "config": {}}).encode()
+    yield paths.partitions(name), b""
+    for partition in replicas:
+        yield paths.partition(name, partition), b""
+    yield from states(number, leads)
