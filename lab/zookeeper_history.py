@@ -1,0 +1,78 @@
+"""Every write that a ZooKeeper server carried out, in its order, with the session that asked for it: its transaction log.
+
+A look at the tree shows one moment; the log shows all of them, so that nothing that was wrong for a millisecond goes unseen, and
+it tells who did what. The log is written before a client is answered, and can be read while the server runs; what it is just
+writing is left for the next reading. Leaves out what the writes mean (`controller_history`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from lab.jute import CLOSE_SESSION, CREATES, DELETE, MULTI, SET_DATA, Reader
+
+FILE_HEADER_BYTES = 16
+"""Magic, version and database id (org.apache.zookeeper.server.persistence.FileHeader)."""
+
+END_OF_RECORD = b"B"
+
+DELETED = None
+"""What a znode's data is after it was deleted; an empty znode has b""."""
+
+
+class Write(NamedTuple):
+    """One znode's change. Those of one transaction follow each other and have one `zxid`."""
+
+    zxid: int
+    session_id: int
+    path: str
+    data: bytes | None
+    """What is in the znode now; `DELETED` when it is no more."""
+    is_new: bool = False
+    """Whether this made the znode."""
+
+
+def read_history(data_folder: Path) -> list[Write]:
+    """Return all writes in the logs below a server's data folder, oldest first."""
+    logs = sorted((data_folder / "version-2").glob("log.*"), key=lambda path: int(path.suffix[1:], 16))
+    return [write for log in logs for record in _records(log) for write in _writes(record)]
+
+
+def _records(log: Path) -> Iterator[bytes]:
+    """Yield the records of one file: a checksum, a byte string and the letter B each; zeros fill what is not used yet."""
+    reader = Reader(log.read_bytes(), FILE_HEADER_BYTES)
+    while reader.offset + 12 < len(reader.data):
+        reader.int64()
+        record = reader.buffer()
+        end = reader.data[reader.offset : reader.offset + 1]
+        reader.offset += 1
+        if not record or end != END_OF_RECORD:
+            return
+        yield record
+
+
+def _writes(record: bytes) -> Iterator[Write]:
+    reader = Reader(record)
+    session_id, _, zxid, _, kind = reader.int64(), reader.int32(), reader.int64(), reader.int64(), reader.int32()
+    if kind == MULTI:
+        for _ in range(reader.int32()):
+            of_one = reader.int32()
+            yield from _change(zxid, session_id, of_one, Reader(reader.buffer() or b""))
+    else:
+        yield from _change(zxid, session_id, kind, reader)
+
+
+def _change(zxid: int, session_id: int, kind: int, body: Reader) -> Iterator[Write]:
+    """Yield what one operation did: nothing for a check, and for one that failed."""
+    if kind in CREATES:
+        yield Write(zxid, session_id, body.text(), body.buffer() or b"", is_new=True)
+    elif kind == SET_DATA:
+        yield Write(zxid, session_id, body.text(), body.buffer() or b"")
+    elif kind == DELETE:
+        yield Write(zxid, session_id, body.text(), DELETED)
+    elif kind == CLOSE_SESSION and body.offset < len(body.data):
+        # With the session went its ephemeral znodes, which the record names.
+        for _ in range(body.int32()):
+            yield Write(zxid, session_id, body.text(), DELETED)

@@ -1,0 +1,158 @@
+"""What must hold of a cluster after a fault: asked of ZooKeeper, of its whole history, and of every broker.
+
+`wait_until_converged` is the end of a fault: every partition in sync under its leader, no move and no deletion left, and each
+broker tells by Metadata what ZooKeeper has (C12). `judge_history` goes through all that was ever written (C1 to C6, C9).
+"""
+
+import asyncio
+import json
+from typing import Any
+
+from bench.soaking.invariants import Wanted, once_quiet
+from bench.soaking.snapshot import Snapshot, take
+from kafka_wire.api import ApiKey
+from kafka_wire.net.client import Connection, ConnectionFailed, RequestTimedOut
+from lab.controller_history import Judge
+from lab.kafka import INTERNAL
+from lab.waiting import wait_until
+from lab.zookeeper_history import read_history
+from tests.integration.conftest import Held
+
+AIM_S = 10.0
+"""What the project aims at, from the end of a fault to convergence; measured and told, not asserted."""
+CONVERGED_S = 30.0
+"""What is asserted: generous, for machines that are busy."""
+CALL_TIMEOUT_MS = 5_000
+
+Known = dict[tuple[str, int], tuple[int, int, tuple[int, ...], frozenset[int]]]
+"""Leader, leader epoch, replicas and ISR by topic and partition."""
+
+
+def wait_until_converged(held: Held, what: str, *, timeout_s: float = CONVERGED_S) -> float:
+    """Return the seconds until all was as it must be in the end, under our controller; print them with `what`."""
+    left: list[str] = []
+
+    def converged() -> bool:
+        left[:] = troubles(held)
+        return not left
+
+    took_s = wait_until(converged, timeout_s=timeout_s, what=f"converged after {what}", context=lambda: "\n".join(left))
+    # The test's output is where the time is told.
+    print(f"\nconverged {took_s:.1f} s after {what} (aim: {AIM_S:g} s)")  # noqa: T201
+    return took_s
+
+
+def troubles(held: Held) -> list[str]:
+    """Tell what is not (yet) as it must be once all is quiet; brokers are asked when ZooKeeper is in order."""
+    now = take(held.cluster)
+    return list(once_quiet(now, Wanted(), held.controller.controller_id)) or unlike_zookeeper(held, now)
+
+
+def unlike_zookeeper(held: Held, now: Snapshot | None = None) -> list[str]:
+    """C12: tell where what a registered broker says by Metadata is not what ZooKeeper has."""
+    now = now or take(held.cluster)
+    registered = registered_brokers(held)
+    everybody = registered | ({now.controller} if now.controller is not None else set())
+    partitions = _written(now)
+    answers = asyncio.run(_ask(held, sorted(registered)))
+    found = []
+    for broker, answer in answers.items():
+        if answer is None:
+            found.append(f"broker {broker} does not answer")
+            continue
+        if answer["controller_id"] != now.controller:
+            found.append(f"broker {broker} takes {answer['controller_id']} for the controller, not {now.controller}")
+        if (told := {node["node_id"] for node in answer["brokers"]}) != everybody:
+            found.append(f"broker {broker} knows the brokers {sorted(told)}, not {sorted(everybody)}")
+        known = _known(answer)
+        found += [
+            f"broker {broker} knows {name} as {known.get(name)}, ZooKeeper as {partitions.get(name)}"
+            for name in sorted(known.keys() | partitions.keys())
+            if known.get(name) != partitions.get(name)
+        ]
+    return found
+
+
+def registered_brokers(held: Held) -> set[int]:
+    """Read the ids of the brokers that are registered."""
+    client = held.cluster.zookeeper.client
+    return {int(name) for name in client.retry(client.get_children, f"{held.cluster.chroot}/brokers/ids")}
+
+
+def judge_history(held: Held) -> Judge:
+    """C1 to C6 and C9 over all that was ever written to this ZooKeeper; asserts that nothing was wrong."""
+    zookeeper = held.cluster.zookeeper
+    judge = Judge(held.cluster.chroot)
+    judge.judge(read_history(zookeeper.process.folder / "zookeeper-data"))
+    assert [] == judge.troubles, "\n".join(judge.troubles)
+    return judge
+
+
+def controller_epoch(held: Held) -> int:
+    """Read the controller epoch."""
+    return int(held.cluster.zookeeper.read(f"{held.cluster.chroot}/controller_epoch") or b"-1")
+
+
+def controller_session(held: Held) -> int:
+    """Read the session that holds the controller's place; 0 when nobody does."""
+    found = held.cluster.zookeeper.client.exists(f"{held.cluster.chroot}/controller")
+    return 0 if found is None else int(found.ephemeralOwner)
+
+
+def is_queued_for_deletion(held: Held, topic: str) -> bool:
+    """Whether a topic waits for its deletion."""
+    return held.cluster.zookeeper.read(f"{held.cluster.chroot}/admin/delete_topics/{topic}") is not None
+
+
+def moving(held: Held, topic: str) -> set[int]:
+    """Read which partitions of a topic move."""
+    data = held.cluster.zookeeper.read(f"{held.cluster.chroot}/brokers/topics/{topic}")
+    document = json.loads(data or b"{}")
+    return {*map(int, document.get("adding_replicas", {})), *map(int, document.get("removing_replicas", {}))}
+
+
+def _written(now: Snapshot) -> Known:
+    return {
+        (name, partition): (state.leader, state.leader_epoch, replicas, frozenset(state.isr))
+        for name, topic in now.topics.items()
+        for partition, replicas in topic.replicas.items()
+        if (state := now.states.get((name, partition))) is not None
+    }
+
+
+def _known(answer: dict[str, Any]) -> Known:
+    return {
+        (topic["name"], one["partition_index"]): (
+            one["leader_id"],
+            one["leader_epoch"],
+            tuple(one["replica_nodes"]),
+            frozenset(one["isr_nodes"]),
+        )
+        for topic in answer["topics"]
+        for one in topic["partitions"]
+    }
+
+
+async def _ask(held: Held, brokers: list[int]) -> dict[int, dict[str, Any] | None]:
+    answers = await asyncio.gather(*(_metadata(held.cluster.broker(broker).ports[INTERNAL]) for broker in brokers))
+    return dict(zip(brokers, answers, strict=True))
+
+
+async def _metadata(port: int) -> dict[str, Any] | None:
+    """Ask one broker, by a connection of its own, for all that it knows."""
+    try:
+        connection = await Connection.open(
+            "127.0.0.1",
+            port,
+            client_id="faults",
+            connect_timeout_ms=CALL_TIMEOUT_MS,
+            request_timeout_ms=CALL_TIMEOUT_MS,
+        )
+    except ConnectionFailed:
+        return None
+    try:
+        return await connection.call(ApiKey.METADATA, {"topics": None})
+    except (ConnectionFailed, RequestTimedOut):
+        return None
+    finally:
+        await connection.close()

@@ -1,0 +1,123 @@
+"""The proxy before ZooKeeper, sessions that end by their number, and the server's own history."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from kafka_zookeeper.session import SessionState, ZooKeeperSession
+from kafka_zookeeper.settings import ZooKeeperSettings
+from kafka_zookeeper.writes import Committed, Create, SetData, Unknown
+from lab.jute import SET_DATA
+from lab.missing import LabError
+from lab.zookeeper import ZooKeeperServer
+from lab.zookeeper_history import Write, read_history
+from lab.zookeeper_proxy import End, Operation, ZooKeeperProxy, zookeeper_proxy
+from lab.zookeeper_sessions import end_session
+
+pytestmark = pytest.mark.zookeeper
+
+
+@pytest.fixture
+def proxy(zookeeper: ZooKeeperServer) -> Iterator[ZooKeeperProxy]:
+    """A proxy before the shared server."""
+    with zookeeper_proxy(zookeeper.port) as passing:
+        yield passing
+
+
+@pytest.fixture
+async def session(proxy: ZooKeeperProxy, chroot: str) -> AsyncIterator[ZooKeeperSession]:
+    """A session through the proxy."""
+    opened = await ZooKeeperSession.connect(ZooKeeperSettings(proxy.connect(chroot), 10_000))
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.parametrize("end", [End.DONE, End.NOT_DONE])
+async def test_a_cut_leaves_a_transaction_done_or_not_done_and_its_sender_in_the_dark(
+    proxy: ZooKeeperProxy, session: ZooKeeperSession, end: End
+) -> None:
+    """What ConnectionLoss means; the session goes on, and the fault happens once."""
+    fault = proxy.arm(lambda operation: operation.path.endswith("/a"), end)
+    before = await session.multi([Create("/b", b"")])
+    lost = await session.multi([Create("/a", b"1")])
+
+    assert isinstance(before, Committed)
+    assert isinstance(lost, Unknown)
+    assert fault.happened.is_set()
+    assert (end is End.DONE) == await session.exists("/a")
+    assert SessionState.CONNECTED is session.state
+    assert isinstance(await session.multi([Create("/c", b"")]), Committed)
+
+
+async def test_what_is_held_arrives_when_it_is_released(
+    proxy: ZooKeeperProxy, session: ZooKeeperSession, zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    """A late packet: the world has gone on before it comes."""
+    await session.multi([Create("/late", b"first")])
+    fault = proxy.arm(lambda operation: operation == Operation(SET_DATA, f"{chroot}/late", b"second"), End.HELD)
+    late = asyncio.create_task(session.multi([SetData("/late", b"second", -1)]))
+    await asyncio.to_thread(fault.wait)
+
+    assert b"first" == zookeeper.read(f"{chroot}/late")
+    proxy.release()
+    assert isinstance(await late, Committed)
+    assert b"second" == zookeeper.read(f"{chroot}/late")
+
+
+async def test_a_black_hole_past_the_session_costs_it(
+    proxy: ZooKeeperProxy, zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    """Nothing is heard meanwhile; afterwards the server says that it is over."""
+    session = await ZooKeeperSession.connect(ZooKeeperSettings(proxy.connect(chroot), 1_000))
+    over = asyncio.Event()
+    session.on_state(lambda state: over.set() if state is SessionState.LOST else None)
+    await session.multi([Create("/held", b"", ephemeral=True)])
+    with proxy.holding():
+        await asyncio.to_thread(zookeeper.wait_until_gone, f"{chroot}/held")
+    async with asyncio.timeout(20):
+        await over.wait()
+    await session.close()
+
+
+async def test_a_session_ends_by_its_number(session: ZooKeeperSession, zookeeper: ZooKeeperServer) -> None:
+    """Its ephemeral znodes go, and its owner is told that it is over."""
+    over = asyncio.Event()
+    session.on_state(lambda state: over.set() if state is SessionState.LOST else None)
+    await session.multi([Create("/held", b"", ephemeral=True)])
+    await asyncio.to_thread(end_session, zookeeper.port, session.session_id)
+    async with asyncio.timeout(20):
+        await over.wait()
+
+    assert not zookeeper.client.exists(f"{session.chroot}/held")
+    end_session(zookeeper.port, session.session_id)  # once more does no harm
+
+
+def test_a_fault_that_nothing_brings_about_is_an_error(proxy: ZooKeeperProxy) -> None:
+    """A test that breaks nothing shows nothing."""
+    fault = proxy.arm(lambda _: True, End.DONE)
+
+    with pytest.raises(LabError, match=r"no transaction came within 0.05 s that was to be done"):
+        fault.wait(0.05)
+
+
+async def test_the_history_has_every_write_with_its_session(
+    session: ZooKeeperSession, zookeeper: ZooKeeperServer, chroot: str
+) -> None:
+    """Creations, changes and deletions, also of what a session leaves; a refused transaction is none of it."""
+    await session.multi([Create("/kept", b"1"), SetData("/kept", b"2", 0)])
+    await session.multi([Create("/kept", b"3")])
+    await session.multi([Create("/held", b"", ephemeral=True)])
+    end_session(zookeeper.port, session.session_id)
+
+    found = read_history(zookeeper.process.folder / "zookeeper-data")
+    below = [write for write in found if write.path.startswith(f"{chroot}/")]
+    mine = session.session_id
+    assert [
+        (mine, "/kept", b"1", True),
+        (mine, "/kept", b"2", False),
+        (mine, "/held", b"", True),
+        (mine, "/held", None, False),
+    ] == [(write.session_id, write.path.removeprefix(chroot), write.data, write.is_new) for write in below]
+    assert below[0].zxid == below[1].zxid < below[2].zxid
+    assert isinstance(below[0], Write)
