@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kafka_operator.admin.port import ClusterUnreachableError, ControllerUnavailableError
+from kafka_operator.decide.copies import Copies, Health
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.reassignment import Partition
@@ -98,6 +99,15 @@ class FakeKafka:
 
         return await self._change("alter_reassignments", effect)
 
+    async def describe_health(self) -> Health:
+        return await self._change("describe_health", self._health)
+
+    async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
+        def wanted() -> Mapping[str, int]:
+            return {name: int(self.topics[name].config.get("min.insync.replicas", "1")) for name in topics}
+
+        return await self._change("describe_min_isr", wanted)
+
     async def close(self) -> None:
         """Nothing is open."""
 
@@ -139,6 +149,16 @@ class FakeKafka:
             self.lose_answers -= 1
             raise ControllerUnavailableError("the answer was lost")
         return answer
+
+    def _health(self) -> Health:
+        """Replicas are in sync as long as their broker is alive."""
+        self._settle()
+        copies = [
+            Copies(Partition(name, index), replicas, tuple(b for b in replicas if b in self.broker_ids))
+            for name, held in self.topics.items()
+            for index, replicas in enumerate(held.replicas)
+        ]
+        return Health(self.controller_id, self.broker_ids, tuple(copies))
 
     def _visible(self, name: str) -> bool:
         return name in self.topics and _now_s() >= self.topics[name].visible_s

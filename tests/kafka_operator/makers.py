@@ -40,9 +40,9 @@ def raw_topic(name: str = "orders", /, *, cluster: str = "main", **spec: Any) ->
     )
 
 
-def raw_cluster(name: str = "main", *servers: str) -> Raw:
+def raw_cluster(name: str = "main", *servers: str, **spec: Any) -> Raw:
     """A Cluster as a user applies it."""
-    return raw_object(Kind.CLUSTER, name, {"bootstrapServers": list(servers or ("kafka:9092",))})
+    return raw_object(Kind.CLUSTER, name, {"bootstrapServers": list(servers or ("kafka:9092",)), **spec})
 
 
 def raw_reassignment(name: str = "move", /, *, cluster: str = "main", **spec: Any) -> Raw:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafka_operator.decide.observed import Away
@@ -15,10 +17,12 @@ AWAY = Away("ClusterUnreachable", "No broker answers.")
 OLD_PODS = pod_set(pod(0, OLD), pod(1, OLD), pod(2, OLD))
 
 
-def roll(pods: PodSet, seen: object = WELL, leaving: tuple[int, ...] = (), *, brokers: bool = True) -> Verdict:
+def roll(
+    pods: PodSet, seen: object = WELL, leaving: tuple[int, ...] = (), chosen: str = "", *, brokers: bool = True
+) -> Verdict:
     """Decide; `leaving` names nodes by their pod's id."""
     nodes = {f"node-{node_id}": "it is cordoned" for node_id in leaving}
-    return decide_roll(RollView(NOW, pods, nodes, seen, brokers))  # type: ignore[arg-type]
+    return decide_roll(RollView(NOW, pods, nodes, seen, chosen, brokers))  # type: ignore[arg-type]
 
 
 def replaced(verdict: Verdict) -> tuple[str, str]:
@@ -53,6 +57,26 @@ def test_the_broker_that_is_the_controller_is_the_last() -> None:
 
     assert "main-broker-1" == replaced(roll(OLD_PODS, seen))[0]
     assert "main-broker-0" == replaced(roll(pod_set(pod(0, OLD), pod(1), pod(2)), seen))[0]
+
+
+def test_a_pod_that_was_chosen_stays_chosen() -> None:
+    """Another operator may be about to delete it, whoever is the controller by now."""
+    assert "main-broker-2" == replaced(roll(OLD_PODS, chosen="uid-2"))[0]
+    assert "main-broker-2" == replaced(roll(OLD_PODS, health(controller_id=2), chosen="uid-2"))[0]
+    assert "main-broker-1" == replaced(roll(pod_set(pod(0), pod(1, OLD), pod(2)), chosen="uid-2"))[0]
+
+
+def test_what_topics_want_is_asked_only_when_all_are_in_sync() -> None:
+    """It is one setting of every topic."""
+    late = replace(health(copies(0, (0, 1), isr=(1,))), min_isr=None)
+
+    assert "UnderReplicated" == held(roll(OLD_PODS, late))[0]
+    assert AskKafka(min_isr=True) == roll(OLD_PODS, replace(WELL, min_isr=None))
+
+
+def test_a_topic_that_does_not_tell_its_min_isr_is_safe() -> None:
+    """Nothing that holds it is replaced."""
+    assert "WouldFallUnderMinIsr" == held(roll(OLD_PODS, replace(WELL, min_isr={})))[0]
 
 
 def test_a_drained_node_comes_before_a_roll() -> None:

@@ -14,6 +14,7 @@ from kafka_operator.engine.core import Core, build_core
 from kafka_operator.metrics import Metrics
 from tests.kafka_operator.fake_kafka import FakeKafka
 from tests.kafka_operator.fake_kube import START, FakeKube, WatchEvent
+from tests.kafka_operator.fake_pods import FakePods
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.virtual_time import run_virtually
@@ -35,6 +36,7 @@ class World:
         self.kafka = FakeKafka(self.gate)
         self.others: dict[str, FakeKafka] = {}
         """Further clusters by bootstrap server."""
+        self.pods: FakePods | None = None
         self.metrics = Metrics()
         self.lose_watch_events = False
         self._core: Core | None = None
@@ -58,6 +60,8 @@ class World:
             now=lambda: START + timedelta(seconds=loop.time()),
             clock=loop.time,
             rng=random.Random(1),
+            pods=self.pods,
+            drain=True,
         )
         self.kube.watcher = self._watched
         self._tasks = [asyncio.create_task(self._resync(self._core))]

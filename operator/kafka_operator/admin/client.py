@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from kafka.errors import KafkaError
 from kafka_operator.admin import requests
 from kafka_operator.admin.broker_roles import only_brokers
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
+from kafka_operator.admin.health import look_at_health, look_at_min_isr
 from kafka_operator.admin.port import (
     AdminError,
     CallRefusedError,
@@ -24,6 +25,7 @@ from kafka_operator.admin.port import (
     ControllerUnavailableError,
     Refusals,
 )
+from kafka_operator.decide.copies import Health
 from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
@@ -126,6 +128,16 @@ class KafkaAdmin:
             for partition, failure in requests.refused_partitions(response).items()
             if not (targets.get(partition) is None and failure.code == NO_REASSIGNMENT_IN_PROGRESS)
         }
+
+    async def describe_health(self) -> Health:
+        """Return where all copies of all partitions are, as the controller sees them, without min_isr."""
+        return await self._call(
+            "describe_health", lambda connection: look_at_health(connection, self._controllers_alone)
+        )
+
+    async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
+        """Return min.insync.replicas as it applies to each topic; one that does not tell is missing."""
+        return await self._call("describe_min_isr", lambda connection: look_at_min_isr(connection, topics))
 
     async def close(self) -> None:
         """Close the connection; calls that are under way fail."""

@@ -5,9 +5,10 @@ Each call takes many items and answers for each of them; one bad item never spoi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from kafka_operator.decide.copies import Health
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.reassignment import Partition
@@ -77,6 +78,14 @@ class Admin(Protocol):
         self, targets: Mapping[Partition, tuple[int, ...] | None]
     ) -> Mapping[Partition, Failure]:
         """Begin moves, and cancel those whose target is None; return the partitions that were refused."""
+        ...
+
+    async def describe_health(self) -> Health:
+        """Return where all copies of all partitions are, without min_isr."""
+        ...
+
+    async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
+        """Return min.insync.replicas as it applies to each topic; one that does not tell is missing."""
         ...
 
     async def close(self) -> None:

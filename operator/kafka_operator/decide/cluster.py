@@ -64,7 +64,8 @@ def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: 
 
 
 def _seen_status(cluster: Cluster, seen: ClusterSeen, now: datetime) -> ClusterStatus:
-    return ClusterStatus(
+    return replace(
+        cluster.status,
         observed_generation=cluster.metadata.generation,
         cluster_id=seen.cluster_id,
         controller_id=seen.controller_id,

@@ -13,6 +13,9 @@ from kafka_operator.resources.reassignment import Partition
 MAX_NAMED = 5
 """Partitions that a message names; it gives the number of all of them as well."""
 
+UNKNOWN_MIN_ISR = 32767
+"""Stands for the min.insync.replicas of a topic that did not tell: more than any partition has (the most replicas in Kafka's records)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Copies:
@@ -27,14 +30,13 @@ class Copies:
 class Health:
     """What a cluster shows of all its partitions.
 
-    `min_isr` is min.insync.replicas by topic, the cluster's default where a topic sets none; it may be empty as long as some
-    partition is not fully in sync, since nothing is done then.
+    `min_isr` is min.insync.replicas by topic, the cluster's default where a topic sets none; None as long as nobody asked for it.
     """
 
     controller_id: int
     broker_ids: tuple[int, ...]
     copies: tuple[Copies, ...]
-    min_isr: Mapping[str, int]
+    min_isr: Mapping[str, int] | None = None
 
 
 def behind(copies: Iterable[Copies], *, without: Collection[int] = ()) -> list[Copies]:
@@ -49,10 +51,12 @@ def endangered(health: Health, broker_id: int) -> list[Copies]:
 
     One that the broker is not in sync for loses nothing by its going. A partition with a single copy is always among them.
     """
+    assert health.min_isr is not None, broker_id
+    limits = health.min_isr
     return [
         item
         for item in health.copies
-        if broker_id in item.isr and len(item.isr) - 1 < health.min_isr[item.partition.topic]
+        if broker_id in item.isr and len(item.isr) - 1 < limits.get(item.partition.topic, UNKNOWN_MIN_ISR)
     ]
 
 

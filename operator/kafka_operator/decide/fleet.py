@@ -3,8 +3,8 @@
 Two conditions: `Scaled` (as many brokers as are declared) and `Settled` (every pod Ready, of the declared revision, on a node that
 stays). Controllers come after all brokers, and only where their StatefulSet leaves it to us (OnDelete).
 
-A pod is named in the status before it is deleted, in a write that fails when anybody has changed the Cluster since: of two operators
-that run for a moment both, one sees the other's choice.
+A pod is named in the status before it is deleted, in a write that fails when anybody has changed the Cluster since, and whoever reads
+a choice keeps to it: two operators that both run for a moment delete one pod.
 """
 
 from __future__ import annotations
@@ -68,9 +68,11 @@ def decide_fleet(cluster: Cluster, view: FleetView) -> Step:
     """Return the next step for the pods of a Cluster that is not being deleted and has `spec.brokers`."""
     assert cluster.brokers is not None, cluster.key
     scale = _scale(cluster, cluster.brokers, view)
-    verdict = _roll(view)
-    if isinstance(scale, AskHolders) or isinstance(verdict, AskKafka):
+    verdict = _roll(cluster, view)
+    if isinstance(scale, AskHolders):
         return AskKafka()
+    if isinstance(verdict, AskKafka):
+        return verdict
     scaled = _with_scale(cluster, scale, view.now)
     if scaled != cluster.status:
         return WriteStatus(scaled, _news(cluster.status, scaled, SCALED))
@@ -97,17 +99,18 @@ def _scale(cluster: Cluster, group: PodGroup, view: FleetView) -> Scale | AskHol
     return decide_scale(group.replicas, cluster.status.broker_replicas, view.brokers, view.health)
 
 
-def _roll(view: FleetView) -> Verdict | Away:
+def _roll(cluster: Cluster, view: FleetView) -> Verdict | Away:
     """Return what to do about the pods: the brokers' first."""
     if isinstance(view.brokers, Away):
         return view.brokers
-    brokers = decide_roll(RollView(view.now, view.brokers, view.leaving_nodes, view.health))
+    chosen = "" if cluster.status.replacing is None else cluster.status.replacing.uid
+    brokers = decide_roll(RollView(view.now, view.brokers, view.leaving_nodes, view.health, chosen))
     if not isinstance(brokers, Settled) or view.controllers is None:
         return brokers
     if isinstance(view.controllers, Away):
         return view.controllers
     # Their own budget lets them be evicted one at a time: a drain needs nothing from us.
-    return decide_roll(RollView(view.now, view.controllers, {}, view.health, brokers=False))
+    return decide_roll(RollView(view.now, view.controllers, {}, view.health, chosen, brokers=False))
 
 
 def _with_scale(cluster: Cluster, scale: Scale | None, now: datetime) -> ClusterStatus:

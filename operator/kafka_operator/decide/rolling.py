@@ -35,6 +35,8 @@ class RollView:
     leaving_nodes: Mapping[str, str]
     """Kubernetes node -> why it is to be left, in words."""
     health: Health | Away | None = None
+    chosen: str = ""
+    """Uid of the pod that was chosen before, by us or by another operator: none other is, as long as this one is due and there."""
     brokers: bool = True
     """Whether the pods are brokers, which register; a controller on standby does not."""
 
@@ -46,7 +48,9 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class AskKafka:
-    """A pod is due and nothing in Kubernetes speaks against its turn: look at the cluster."""
+    """A pod is due and nothing in Kubernetes speaks against its turn: look at all partitions, or (`min_isr`) at what their topics want."""
+
+    min_isr: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,8 @@ def _asked(view: RollView, health: Health, stuck: Sequence[Pod], due: Sequence[P
     late = behind(health.copies, without=stuck_ids)
     if late:
         return Hold("UnderReplicated", f"Waits until every replica is in sync. Not yet: {named(late)}.")
+    if health.min_isr is None:
+        return AskKafka(min_isr=True)
     turn = _in_turn(view, health, stuck or due)
     refused = ""
     for pod in turn:
@@ -120,6 +126,9 @@ def _unasked(view: RollView, stuck: Sequence[Pod], away: Away) -> Verdict:
 
 def _in_turn(view: RollView, health: Health, pods: Sequence[Pod]) -> list[Pod]:
     """Return the pods that may be next: those of a drain first, and the controller only when it is the last."""
+    chosen = [pod for pod in pods if pod.uid == view.chosen]
+    if chosen:
+        return chosen
     draining = [pod for pod in pods if pod.node in view.leaving_nodes]
     first = draining or list(pods)
     return [pod for pod in first if pod.node_id != health.controller_id] or first

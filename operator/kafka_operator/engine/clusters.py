@@ -10,6 +10,7 @@ from kafka_operator.decide.conditions import TRUE, ready_of
 from kafka_operator.decide.observed import Away, ClusterSeen
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.fleets import Fleets
 from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.writer import Outcome, Writer
@@ -31,6 +32,7 @@ class ClusterReconciler:
         retries: Retries,
         now: Callable[[], datetime],
         wake: Callable[[Key], None],
+        fleets: Fleets,
     ) -> None:
         """`wake` puts a resource into the queue."""
         self._cache = cache
@@ -39,12 +41,17 @@ class ClusterReconciler:
         self._retries = retries
         self._now = now
         self._wake = wake
+        self._fleets = fleets
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Try once for a Cluster; a batch is one Cluster, since each is a lane of its own."""
         return {key: await self._reconcile(ref) for key in keys}
 
     async def _reconcile(self, ref: ClusterRef) -> Outcome:
+        outcome = await self._show(ref)
+        return _sooner(outcome, await self._fleets.look_after(ref))
+
+    async def _show(self, ref: ClusterRef) -> Outcome:
         seen: ClusterSeen | Away | None = None
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
@@ -93,3 +100,12 @@ class ClusterReconciler:
                 condition = ready_of(resource.status.conditions)
                 if condition is None or condition.status != TRUE or len(refs) > 1:
                     self._wake(resource.key)
+
+
+def _sooner(shown: Outcome, pods: Outcome) -> Outcome:
+    """Return when to look again: at the pods' time where it is the earlier one."""
+    if not isinstance(pods, Wait):
+        return pods if isinstance(pods, Retry) else shown
+    if isinstance(shown, Wait):
+        return Wait(min(shown.seconds, pods.seconds))
+    return Retry(shown.first_s, min(shown.cap_s, pods.seconds)) if isinstance(shown, Retry) else shown

@@ -10,6 +10,7 @@ from datetime import datetime
 from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.clusters import ClusterReconciler
+from kafka_operator.engine.fleets import Fleets
 from kafka_operator.engine.front import Front
 from kafka_operator.engine.links import Connect, Links
 from kafka_operator.engine.loop import LINGER_S, Lane, Loop, Reconciler
@@ -20,6 +21,7 @@ from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.topics import TopicReconciler
 from kafka_operator.engine.watch_lag import WatchLag
 from kafka_operator.engine.writer import Writer
+from kafka_operator.kube.pods_port import PodKube
 from kafka_operator.kube.port import Kube
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import ClusterRef, Key, Kind
@@ -55,8 +57,10 @@ def build_core(
     rng: random.Random,
     linger_s: float = LINGER_S,
     capacity: int = CAPACITY,
+    pods: PodKube | None = None,
+    drain: bool = False,
 ) -> Core:
-    """Join the parts."""
+    """Join the parts; without `pods` no pod is looked after, with `drain` nodes are looked at as well."""
     cache = Cache()
     retries = Retries(clock, rng)
     links = Links(cache, connect, clock, rng)
@@ -65,7 +69,8 @@ def build_core(
     def wake(key: Key) -> None:
         loop.wake(key)
 
-    clusters = ClusterReconciler(cache, links, writer, retries, now, wake)
+    fleets = Fleets(pods, cache, links, writer, now, drain=drain)
+    clusters = ClusterReconciler(cache, links, writer, retries, now, wake, fleets)
     reconcilers: dict[Kind, Reconciler] = {
         Kind.CLUSTER: clusters,
         Kind.TOPIC: TopicReconciler(cache, links, writer, retries, now),

@@ -71,21 +71,21 @@ class KubeClient:
 
     async def get_object(self, key: Key) -> RawObject:
         """Return an object."""
-        return await self._call(f"get_{key.kind.value.lower()}", "GET", _path(key))
+        return await self.call(f"get_{key.kind.value.lower()}", "GET", _path(key))
 
     async def patch_object(self, key: Key, patch: Patch) -> RawObject:
         """Merge a patch into an object, its status excepted."""
-        return await self._call(f"patch_{key.kind.value.lower()}", "PATCH", _managed(_path(key)), patch)
+        return await self.call(f"patch_{key.kind.value.lower()}", "PATCH", _managed(_path(key)), patch)
 
     async def patch_status(self, key: Key, patch: Patch) -> RawObject:
         """Merge a patch into an object's status."""
-        return await self._call(
+        return await self.call(
             f"patch_{key.kind.value.lower()}_status", "PATCH", _managed(f"{_path(key)}/status"), patch
         )
 
     async def post_event(self, notice: Notice) -> None:
         """Record an event."""
-        await self._call("post_event", "POST", f"/api/v1/namespaces/{notice.key.namespace}/events", event_body(notice))
+        await self.call("post_event", "POST", f"/api/v1/namespaces/{notice.key.namespace}/events", event_body(notice))
 
     async def close(self) -> None:
         """Close all connections."""
@@ -97,13 +97,14 @@ class KubeClient:
         while True:
             query = {"limit": str(PAGE_SIZE)} | ({"continue": token} if token else {})
             path = f"{_collection(kind, namespace)}?{urlencode(query)}"
-            page = await self._call(f"list_{kind.plural}", "GET", path)
+            page = await self.call(f"list_{kind.plural}", "GET", path)
             found.extend(page["items"])
             token = page["metadata"].get("continue") or ""
             if not token:
                 return Listing(tuple(found), page["metadata"]["resourceVersion"])
 
-    async def _call(self, name: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    async def call(self, name: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """Make one call and return its answer; `name` is what the metrics call it."""
         with self._metrics.kube_call(name):
             for attempt in range(1, PATIENT_ATTEMPTS + 1):
                 status, patience_s, data = await self._request(method, path, body)

@@ -1,0 +1,66 @@
+"""Where all copies of all partitions are, and how many each topic wants in sync: the questions before a broker is taken away.
+
+Leaves out what follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from kafka.admin import ConfigResourceType
+from kafka.protocol.admin import DescribeConfigsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from kafka_operator.admin.broker_roles import only_brokers
+from kafka_operator.admin.connection import Connection
+from kafka_operator.decide.copies import Copies, Health
+from kafka_operator.resources.reassignment import Partition
+
+MIN_ISR = "min.insync.replicas"
+
+MAX_TOPICS = 500
+"""Topics in one DescribeConfigs: an answer of some 50 kB, with one setting each."""
+
+
+def look_at_health(connection: Connection, known: dict[int, bool]) -> Health:
+    """Ask the controller for everything; `known` is `only_brokers`' own."""
+    request = MetadataRequest(
+        topics=None,
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+    response = connection.to_controller(request, lambda _: ())
+    return Health(response.controller_id, only_brokers(connection, response, known), tuple(copies_of(response)))
+
+
+def copies_of(response: Any) -> Iterator[Copies]:
+    """Read a Metadata answer."""
+    for topic in response.topics:
+        for item in topic.partitions:
+            name = Partition(topic.name, item.partition_index)
+            yield Copies(name, tuple(item.replica_nodes), tuple(item.isr_nodes))
+
+
+def look_at_min_isr(connection: Connection, topics: Collection[str]) -> Mapping[str, int]:
+    """Ask for min.insync.replicas as it applies to each topic; one that does not tell is left out."""
+    found: dict[str, int] = {}
+    names = iter(sorted(topics))
+    while batch := list(islice(names, MAX_TOPICS)):
+        resources = [(int(ConfigResourceType.TOPIC), name, [MIN_ISR]) for name in batch]
+        request = DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
+        found |= min_isr_of(connection.to_controller(request, lambda r: [item.error_code for item in r.results]))
+    return found
+
+
+def min_isr_of(response: Any) -> dict[str, int]:
+    """Read a DescribeConfigs answer, wherever the setting comes from."""
+    return {
+        result.resource_name: int(entry.value)
+        for result in response.results
+        if result.error_code == 0
+        for entry in result.configs
+        if entry.name == MIN_ISR
+    }

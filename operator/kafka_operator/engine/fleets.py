@@ -1,0 +1,164 @@
+"""The pods of Clusters: looked at, decided on, replaced and scaled; Kafka is asked only when a decision needs it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from kafka_operator.decide.copies import Health
+from kafka_operator.decide.fleet import (
+    BUSY_LOOK_S,
+    QUIET_LOOK_S,
+    DeletePod,
+    FleetView,
+    ScaleTo,
+    Step,
+    decide_fleet,
+    without_fleet,
+)
+from kafka_operator.decide.observed import Away
+from kafka_operator.decide.rolling import AskKafka
+from kafka_operator.decide.steps import Done, Wait, WriteStatus
+from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.writer import Outcome, Writer
+from kafka_operator.kube.pods_port import PodKube
+from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
+from kafka_operator.names import ClusterRef
+from kafka_operator.resources.cluster import Cluster, PodGroup
+from kafka_operator.resources.pods import PodSet, drain_of, read_pod_set, selector_of
+
+MAX_ROUNDS = 8
+"""Steps in one try: two questions to Kafka, two conditions, a scale or a deletion, and room for more."""
+
+SWITCHED_OFF = Away("SwitchedOff", "This operator was started without --pods: it replaces and scales no pods.")
+
+log = logging.getLogger(__name__)
+
+
+class Fleets:
+    """Looks after the pods of Clusters that have `spec.brokers`."""
+
+    def __init__(
+        self,
+        kube: PodKube | None,
+        cache: Cache,
+        links: Links,
+        writer: Writer,
+        now: Callable[[], datetime],
+        *,
+        drain: bool,
+    ) -> None:
+        """`kube` is None where pods are none of this operator's business; `drain` is whether nodes may be looked at."""
+        self._kube = kube
+        self._cache = cache
+        self._links = links
+        self._writer = writer
+        self._now = now
+        self._drain = drain
+
+    async def look_after(self, ref: ClusterRef) -> Outcome:
+        """Do what one look at a Cluster's pods leads to."""
+        view: FleetView | None = None
+        for _ in range(MAX_ROUNDS):
+            cluster = self._cache.cluster(ref)
+            if cluster is None or cluster.metadata.deleted is not None or not cluster.metadata.held:
+                return Done()
+            if cluster.brokers is not None and view is None:
+                try:
+                    view = await self._look(cluster, cluster.brokers)
+                except KubeError as error:
+                    log.info("pods not read", extra={"resource": str(cluster.key), "error": str(error)})
+                    return Wait(QUIET_LOOK_S)
+            step = _unmanaged(cluster) if view is None else decide_fleet(cluster, view)
+            if isinstance(step, Wait | Done):
+                return step
+            if isinstance(step, AskKafka):
+                assert view is not None, ref
+                view = replace(view, health=await self._ask(ref, view, step))
+            elif isinstance(step, WriteStatus):
+                outcome = await self._writer.carry_out(cluster, step)
+                if outcome is not None:
+                    return outcome
+                if self._status_of(ref) != step.status:  # somebody else wrote: look at everything anew
+                    return Wait(BUSY_LOOK_S)
+            else:
+                return await self._act(cluster, step)
+        return Wait(BUSY_LOOK_S)
+
+    async def _look(self, cluster: Cluster, group: PodGroup) -> FleetView:
+        if self._kube is None:
+            return FleetView(self._now(), SWITCHED_OFF)
+        brokers = await self._pod_set(self._kube, cluster, group)
+        controllers: PodSet | Away | None = None
+        if cluster.controllers is not None:
+            controllers = await self._pod_set(self._kube, cluster, cluster.controllers)
+        leaving: dict[str, str] = {}
+        if self._drain and isinstance(brokers, PodSet):
+            try:
+                leaving = await self._leaving(self._kube, {pod.node for pod in brokers.pods if pod.node})
+            except RefusedError as error:
+                brokers = Away("NotAllowed", str(error))
+        return FleetView(self._now(), brokers, controllers, leaving)
+
+    async def _pod_set(self, kube: PodKube, cluster: Cluster, group: PodGroup) -> PodSet | Away:
+        namespace = cluster.key.namespace
+        try:
+            raw = await kube.get_stateful_set(namespace, group.stateful_set)
+            return read_pod_set(raw, await kube.list_pods(namespace, selector_of(raw)), group.first_id)
+        except NotFoundError:
+            return Away("NoStatefulSet", f"Namespace {namespace} has no StatefulSet {group.stateful_set}.")
+        except RefusedError as error:
+            return Away("NotAllowed", str(error))
+
+    @staticmethod
+    async def _leaving(kube: PodKube, nodes: set[str]) -> dict[str, str]:
+        leaving: dict[str, str] = {}
+        for name in sorted(nodes):
+            try:
+                why = drain_of(await kube.get_node(name))
+            except NotFoundError:
+                continue  # its pods are deleted by Kubernetes itself
+            if why is not None:
+                leaving[name] = why
+        return leaving
+
+    async def _ask(self, ref: ClusterRef, view: FleetView, step: AskKafka) -> Health | Away:
+        try:
+            if step.min_isr and isinstance(view.health, Health):
+                topics = {item.partition.topic for item in view.health.copies}
+                wanted = await self._links.use(ref, lambda admin: admin.describe_min_isr(topics))
+                return replace(view.health, min_isr=wanted)
+            return await self._links.use(ref, lambda admin: admin.describe_health())
+        except AwayError as error:
+            return error.away
+
+    async def _act(self, cluster: Cluster, step: DeletePod | ScaleTo) -> Outcome:
+        assert self._kube is not None, cluster.key
+        namespace = cluster.key.namespace
+        try:
+            if isinstance(step, DeletePod):
+                log.info("pod is replaced", extra={"resource": str(cluster.key), "pod": step.pod.name})
+                await self._kube.delete_pod(namespace, step.pod)
+            else:
+                what = {"stateful_set": step.pod_set.name, "replicas": step.replicas}
+                log.info("brokers are scaled", extra={"resource": str(cluster.key), **what})
+                await self._kube.scale(namespace, step.pod_set, step.replicas)
+        except (ConflictError, NotFoundError) as error:  # it has changed meanwhile: the next look tells
+            log.info("pods have changed", extra={"resource": str(cluster.key), "error": str(error)})
+        except KubeError as error:
+            log.warning("pods not changed", extra={"resource": str(cluster.key), "error": str(error)})
+            return Wait(QUIET_LOOK_S)
+        return Wait(BUSY_LOOK_S)
+
+    def _status_of(self, ref: ClusterRef) -> object:
+        cluster = self._cache.cluster(ref)
+        return None if cluster is None else cluster.status
+
+
+def _unmanaged(cluster: Cluster) -> Step | Done:
+    """Return what is left to do for a Cluster whose brokers run elsewhere: say no more of pods."""
+    status = without_fleet(cluster)
+    return Done() if status == cluster.status else WriteStatus(status)

@@ -1,0 +1,33 @@
+"""The calls to the Kubernetes API that replacing and scaling pods needs; every call may raise KubeError."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.pods import Pod, PodSet
+
+
+class PodKube(Protocol):
+    """StatefulSets, their pods, and nodes."""
+
+    async def get_stateful_set(self, namespace: str, name: str) -> RawObject:
+        """Return a StatefulSet."""
+        ...
+
+    async def list_pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[RawObject]:
+        """Return the pods that have all of these labels."""
+        ...
+
+    async def get_node(self, name: str) -> RawObject:
+        """Return a node."""
+        ...
+
+    async def delete_pod(self, namespace: str, pod: Pod) -> None:
+        """Delete a pod, with the grace that it asks for itself; ConflictError when it is not as it was seen."""
+        ...
+
+    async def scale(self, namespace: str, pod_set: PodSet, replicas: int) -> None:
+        """Have a StatefulSet of so many pods; ConflictError when it is not as it was seen."""
+        ...

@@ -1,0 +1,182 @@
+"""Pods rolled, drained and scaled by the engine, over fakes and virtual time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from kafka_operator.kube.port import RefusedError, UnavailableError
+from kafka_operator.names import Key, Kind
+from tests.kafka_operator.fake_pods import START_S, STOP_S, FakePods
+from tests.kafka_operator.makers import raw_cluster
+from tests.kafka_operator.world import World, in_virtual_time, running
+
+MAIN = Key(Kind.CLUSTER, "shop", "main")
+ONE_POD_S = STOP_S + START_S + 3
+"""A pod's replacement, with the looks before and after it."""
+
+
+def declared(replicas: int = 3) -> dict[str, Any]:
+    """Cluster `main` with pods of brokers, ids from 1."""
+    return raw_cluster(brokers={"statefulSet": "main-broker", "firstId": 1, "replicas": replicas})
+
+
+@contextlib.asynccontextmanager
+async def fleet(replicas: int = 3) -> AsyncIterator[tuple[World, FakePods]]:
+    """A settled fleet with topic `orders`, RF 3 and min ISR 2; the operator runs."""
+    async with running(cluster=False) as world:
+        await world.kill()
+        pods = world.pods = FakePods(world.kafka, replicas)
+        world.kafka.add("orders", [(1, 2, 3), (2, 3, 1)], min_insync_replicas="2")
+        world.kube.apply(declared(replicas))
+        world.start()
+        await world.until(lambda: condition(world, "Settled")[0] == "True")
+        yield world, pods
+
+
+def condition(world: World, name: str) -> tuple[str, str, str]:
+    """Status, reason and message of a condition of `main`."""
+    for item in world.kube.objects[MAIN].get("status", {}).get("conditions", ()):
+        if item["type"] == name:
+            return item["status"], item["reason"], item["message"]
+    return "", "", ""
+
+
+def told(world: World) -> list[str]:
+    """The reasons of all events."""
+    return [event.reason for event in world.kube.events]
+
+
+@in_virtual_time
+async def test_a_roll_replaces_each_pod_once_one_at_a_time_the_controller_last() -> None:
+    """Issue: OnDelete updates rolled one broker at a time."""
+    async with fleet() as (world, pods):
+        pods.roll()
+
+        took_s = await world.until(lambda: ["rev-2"] * 3 == pods.revisions)
+        await world.until(lambda: condition(world, "Settled")[0] == "True")
+
+        assert took_s < 3 * ONE_POD_S + 5
+        assert ["main-broker-1", "main-broker-2", "main-broker-0"] == pods.deleted
+        assert 1 == pods.away_at_once
+        await world.until(lambda: ["Rolling", "Rolling", "Rolling", "Settled"] == told(world))
+
+
+@in_virtual_time
+async def test_at_rest_nothing_is_written_and_kafka_is_asked_for_no_partition() -> None:
+    """A large cluster's metadata is asked for only when a pod is due."""
+    async with fleet() as (world, _):
+        await world.run(5)
+        world.kube.writes.clear()
+        world.gate.calls.clear()
+        await world.run(120)
+
+        assert [] == world.kube.writes
+        assert 0 == world.gate.count("kafka describe_health")
+
+
+@in_virtual_time
+async def test_a_roll_goes_on_after_the_operator_is_killed() -> None:
+    """And never has two pods away."""
+    async with fleet() as (world, pods):
+        pods.roll()
+        for _ in range(6):
+            await world.run(3)
+            await world.kill()
+            await world.run(1)
+            world.start()
+
+        await world.until(lambda: ["rev-2"] * 3 == pods.revisions)
+
+        assert (3, 1) == (len(pods.deleted), pods.away_at_once)
+
+
+@in_virtual_time
+async def test_a_pod_leaves_a_node_that_is_cordoned() -> None:
+    """Issue: the operator sees the cordoned node and deletes the pod; no webhook."""
+    async with fleet() as (world, pods):
+        pods.cordon(1)
+
+        took_s = await world.until(lambda: bool(pods.deleted))
+        await world.run(30)
+
+        assert took_s < 6
+        assert (["main-broker-1"], ["Draining", "Settled"]) == (pods.deleted, told(world))
+        assert pods.pods[1]["spec"]["nodeName"] != "node-1"
+
+
+@in_virtual_time
+async def test_a_pod_that_never_starts_stops_the_roll_and_a_mended_form_goes_on() -> None:
+    """Issue: stuck is a condition and an event; the next revision replaces the stuck pod first."""
+    async with fleet() as (world, pods):
+        pods.starts = False
+        pods.roll()
+        await world.until(lambda: "PodStuck" in told(world), seconds=400)
+        assert (["main-broker-1"], "PodStuck") == (pods.deleted, condition(world, "Settled")[1])
+
+        pods.starts = True
+        pods.roll()
+        await world.until(lambda: ["rev-3"] * 3 == pods.revisions)
+
+        assert ["main-broker-1", "main-broker-1", "main-broker-2", "main-broker-0"] == pods.deleted
+
+
+@in_virtual_time
+async def test_scaling_in_waits_until_the_broker_holds_nothing() -> None:
+    """Issue: refused while it holds replicas, and says which."""
+    async with fleet(4) as (world, pods):
+        world.kafka.add("late", [(3, 4)])
+        world.kube.apply(declared(3))
+        await world.until(lambda: "ScaleInRefused" in told(world))
+        assert (4, True) == (pods.replicas, "broker 4 holds late-0." in condition(world, "Scaled")[2])
+        assert ["ScaleInRefused"] == told(world)
+
+        world.kafka.topics["late"].replicas = [(3, 1)]
+        await world.until(lambda: pods.replicas == 3)
+
+        await world.until(lambda: sorted(pods.pods) == [0, 1, 2])
+        assert ("True", "AsDeclared") == condition(world, "Scaled")[:2]
+
+
+@in_virtual_time
+async def test_scaling_out_is_done_at_once() -> None:
+    """And the new pod is waited for."""
+    async with fleet() as (world, pods):
+        world.kube.apply(declared(5))
+
+        await world.until(lambda: condition(world, "Settled")[0] == "False")
+        await world.until(lambda: ["rev-1"] * 5 == pods.revisions)
+
+
+@in_virtual_time
+async def test_a_statefulset_scaled_in_behind_our_back_is_set_back() -> None:
+    """`kubectl scale statefulset`: the operator cannot refuse it, and undoes it."""
+    async with fleet() as (world, pods):
+        pods.set_replicas(2)
+
+        await world.until(lambda: pods.replicas == 3, seconds=6)
+        await world.until(lambda: ["rev-1"] * 3 == pods.revisions)
+
+
+@in_virtual_time
+async def test_without_rights_or_with_an_api_server_away_nothing_is_done() -> None:
+    """The condition says which right; an API server that is away is tried again."""
+    async with fleet() as (world, pods):
+        pods.failures.append(RefusedError("pods is forbidden"))
+        await world.until(lambda: condition(world, "Settled")[1] == "NotAllowed")
+        pods.failures.append(UnavailableError("503"))
+        await world.until(lambda: condition(world, "Settled")[0] == "True")
+
+        await world.until(lambda: ["NotAllowed", "Settled"] == told(world))
+
+
+@in_virtual_time
+async def test_an_operator_that_looks_after_no_pods_says_so() -> None:
+    """It was started without --pods."""
+    async with running(cluster=False) as world:
+        world.kube.apply(declared())
+        await world.until(lambda: condition(world, "Settled")[1] == "SwitchedOff")
+
+        world.kube.apply(raw_cluster())
+        await world.until(lambda: condition(world, "Settled")[0] == "")
