@@ -83,6 +83,8 @@ class Controller:
         self._removed: dict[str, asyncio.Event] = {}
         self.broker_left: Callable[[Broker], None] = lambda _: None
         """Called for each broker that is no longer registered."""
+        self.brokers_changed: Callable[[], None] = lambda: None
+        """Called when brokers may have other settings than they told: one has registered, or a notice names their configuration."""
         self._channels = Channels(
             cluster,
             own,
@@ -280,6 +282,8 @@ class Controller:
                     self._channels.follow()
                     for broker_id in before.keys() - self.cluster.brokers.keys():
                         self.broker_left(before[broker_id])
+                    if self.cluster.brokers.keys() - before.keys():
+                        self.brokers_changed()
                 case _:
                     pass
 

@@ -1,5 +1,8 @@
 """What a process learns of its brokers' settings: whichever broker answers first tells them.
 
+Brokers are asked when a tenure begins, and again when they may have others: one has started anew, perhaps with another file, or
+a notice tells that somebody changed a broker's or all brokers' dynamic configuration.
+
 Leaves out how a broker is asked (brokers.inquiry) and what the settings are for (active).
 """
 
@@ -20,6 +23,9 @@ log = logging.getLogger(__name__)
 
 INQUIRY_RETRY_S = 2.0
 """Pause before brokers are asked again for their settings, as long as none of them answers."""
+ASKED_AGAIN_AFTER_S = (1.0, 9.0)
+"""Pauses before brokers are asked again for what may have changed. They hear of it by the same notice as we, and nobody tells
+whether they have: by the first look most will have, by the second even one that was frozen for a session."""
 
 
 class Learning:
@@ -33,13 +39,29 @@ class Learning:
         """What a broker told last; in force until one tells in the present tenure."""
         self.refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Fails with IdentityError once a broker tells that the controller's id cannot be."""
+        self._changed = asyncio.Event()
 
     def topic_defaults(self) -> Mapping[str, str]:
         """Tell what brokers set for all topics, as far as one has told."""
         return {} if self.defaults is None else self.defaults.topic_defaults
 
+    def ask_again(self) -> None:
+        """Note that brokers may have other settings by now."""
+        self._changed.set()
+
     async def learn(self, controller: Controller, session: ZooKeeperSession) -> None:
-        """Ask brokers for the settings that a controller needs, until one answers."""
+        """Ask brokers for the settings that a controller needs, and again whenever these may have changed."""
+        self._changed.clear()
+        await self._ask(controller, session)
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            for pause_s in ASKED_AGAIN_AFTER_S:
+                await asyncio.sleep(pause_s)
+                await self._ask(controller, session)
+
+    async def _ask(self, controller: Controller, session: ZooKeeperSession) -> None:
+        """Ask brokers until one answers."""
         while True:
             asked = [asyncio.create_task(self._inquire(broker)) for broker in controller.cluster.brokers.values()]
             try:

@@ -167,6 +167,7 @@ class Lives:
             self._security,
         )
         controller.broker_left = self._broker_left
+        controller.brokers_changed = self.learning.ask_again
         lost = asyncio.create_task(presence.lost(), name="watch /controller")
         ended = asyncio.create_task(controller.ended(), name="tenure")
         try:

@@ -29,6 +29,7 @@ from kafka_wire.net.client import Connection
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ConnectFailedError
 from kafka_zookeeper.formats.brokers import BrokerRegistration, Endpoint, encode_broker
+from kafka_zookeeper.formats.configs import encode_config_change
 from kafka_zookeeper.formats.controller import ControllerRegistration, controller_id, encode_controller
 from tests.controller_core_shell.brokers.fake_broker import FakeBroker
 from tests.controller_core_shell.zookeeper.fake_zookeeper import FakeSession, FakeZooKeeper
@@ -335,6 +336,38 @@ async def test_what_brokers_tell_of_their_settings_outlives_the_tenure(life: Lif
 
     assert life.process.active is not None
     assert await life.process.active.known_defaults(0) in {first, life.told.defaults}
+
+
+@pytest.mark.parametrize("entity", ["brokers/<default>", "brokers/1", None])
+async def test_brokers_are_asked_again_when_they_may_have_other_settings(
+    life: Life, monkeypatch: pytest.MonkeyPatch, entity: str | None
+) -> None:
+    """DynamicBrokerConfig, and a broker that starts anew with another file: a controller that is a broker has them by itself.
+
+    The first answer may come from a broker that has not heard of the change: it is asked once more.
+    """
+    monkeypatch.setattr(learning_module, "ASKED_AGAIN_AFTER_S", (0.0, 0.0))
+    first, then = life.told, BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": "7"}), 1000)
+    broker = life.broker(1)
+    life.start()
+    await life.until_active()
+    learning = life.process._lives.learning
+    await life.until(lambda: learning.defaults == first.defaults)
+    answers = [first, then]
+
+    async def changing(_broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    monkeypatch.setattr(learning_module, "inquire", changing)
+    if entity is None:
+        broker.expire()
+        life.broker(1)
+    else:
+        life.server.put(f"{paths.CONFIG_CHANGE_PREFIX}0000000001", encode_config_change(entity))
+    await life.until(lambda: learning.defaults == then.defaults)
+
+    assert life.process.active is not None
+    assert then.defaults == await life.process.active.known_defaults(0)
 
 
 async def test_callers_wait_while_the_cluster_is_read(life: Life) -> None:

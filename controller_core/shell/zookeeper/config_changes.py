@@ -7,9 +7,13 @@ it: so what was read before is remembered, and one that cannot be read is named 
 With its first look a tenure reads all that is there. What was changed before it began, and what changed while its state was
 being read, is found that way.
 
+What brokers have by themselves, they are asked for (`learning`): a notice of theirs is passed on.
+
 Source: ConfigEntityChangeNotificationZNode, ZkNodeChangeNotificationListener, ZkConfigManager. Leaves out what follows
 (`cluster.unclean_election`), and all configurations that are not the controller's business.
 """
+
+from collections.abc import Callable
 
 from controller_core.model.changes import BrokerDefault
 from controller_core.model.cluster import Cluster
@@ -27,9 +31,10 @@ BROKERS_DEFAULT = f"{EntityType.BROKERS}/{DEFAULT_ENTITY}"
 class ConfigChanges:
     """The looks at notices of changed configurations, of one tenure; each runs in a turn in which nobody else writes."""
 
-    def __init__(self, cluster: Cluster, session: ZooKeeperSession) -> None:
+    def __init__(self, cluster: Cluster, session: ZooKeeperSession, brokers_changed: Callable[[], None]) -> None:
         self._cluster = cluster
         self._session = session
+        self._brokers_changed = brokers_changed
         self._seen: frozenset[str] | None = None
         """Names of the notices that were there at the last look; None before the first."""
 
@@ -42,6 +47,8 @@ class ConfigChanges:
         # By their path below /config.
         entities = set(await read_notices(self._session, paths.CONFIG_CHANGES, fresh, decode_config_change, complaint))
         self._seen = names
+        if any(entity.startswith(f"{EntityType.BROKERS}/") for entity in entities):
+            self._brokers_changed()
         prefix = f"{EntityType.TOPICS}/"
         named = sorted(entity.removeprefix(prefix) for entity in entities if entity.startswith(prefix))
         known = [name for name in named if name in self._cluster.topics]

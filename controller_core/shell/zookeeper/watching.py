@@ -43,13 +43,14 @@ class Watching:
         """Look, and look again, until the tenure ends."""
         notices = Notices(self._controller.cluster, self._session)
         requests = LegacyRequests(self._controller.cluster)
+        configs = ConfigChanges(self._controller.cluster, self._session, self._controller.brokers_changed)
         looks = {
             "brokers": self._brokers,
             "topics": self._topics,
             "deletions": self._deletions,
             "ISR changes": notices.isr_changes,
             "failed log directories": notices.failed_log_dirs,
-            "configurations": ConfigChanges(self._controller.cluster, self._session).look,
+            "configurations": configs.look,
             "requested moves": requests.moves,
             "requested elections": requests.elections,
         }
