@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lab.door import Door
 from lab.folder import lab_folder
 from lab.kafka import CLIENT, HEAP, SESSION_TIMEOUT_MS, KafkaBroker
 from lab.waiting import wait_until
@@ -57,6 +58,8 @@ class KafkaCluster:
         inter_broker_protocol_version: str | None = None,
         settings: Mapping[str, str] | None = None,
         heap: str = HEAP,
+        log_dirs: int = 1,
+        door: Door | None = None,
     ) -> KafkaBroker:
         """Add a broker without starting it."""
         self.brokers[broker_id] = KafkaBroker(
@@ -69,6 +72,8 @@ class KafkaCluster:
             inter_broker_protocol_version=inter_broker_protocol_version,
             settings=settings,
             heap=heap,
+            log_dirs=log_dirs,
+            door=door,
         )
         return self.brokers[broker_id]
 
@@ -146,11 +151,14 @@ def kafka_cluster(
     inter_broker_protocol_version: str | None = None,
     settings: Mapping[str, str] | None = None,
     heap: str = HEAP,
+    log_dirs: int = 1,
+    settings_of: Mapping[int, Mapping[str, str]] | None = None,
+    doors: Mapping[int, Door] | None = None,
 ) -> Iterator[KafkaCluster]:
     """Yield a cluster with these brokers; everything ends with the block.
 
     `start=False` leaves the brokers to `start_brokers`, for a controller that must be there first. A given `zookeeper` is used and
-    left running.
+    left running. `settings_of` are further settings of single brokers, and `doors` those by which single brokers are reached.
     """
     replication = str(min(INTERNAL_TOPIC_REPLICATION, len(broker_ids)))
     common = {
@@ -171,8 +179,10 @@ def kafka_cluster(
                     rack=(racks or {}).get(broker_id),
                     session_timeout_ms=session_timeout_ms,
                     inter_broker_protocol_version=inter_broker_protocol_version,
-                    settings=common,
+                    settings={**common, **(settings_of or {}).get(broker_id, {})},
                     heap=heap,
+                    log_dirs=log_dirs,
+                    door=(doors or {}).get(broker_id),
                 )
             if start:
                 cluster.start_brokers()

@@ -1,7 +1,7 @@
 """A real Kafka broker in ZooKeeper mode, sized for a small machine.
 
 Two listeners: brokers talk on INTERNAL, clients may use either, so that a controller can be advertised on one or on both. What it
-leaves out: security, several log folders, KRaft.
+leaves out: security, KRaft.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from lab.door import Door
 from lab.jars import KAFKA_VERSION
 from lab.java_process import java_command, write_properties
 from lab.ports import free_port, release_port
@@ -45,7 +46,8 @@ class KafkaBroker:
     """One broker with an id of its own; it keeps its ports and data over restarts.
 
     `chroot` is Kafka's place in ZooKeeper; `inter_broker_protocol_version` such as "2.6" makes it talk as that version does;
-    `settings` are further broker settings and win over ours.
+    `log_dirs` is how many it spreads its partitions over; `door` stands before its INTERNAL listener and ends with it; `settings`
+    are further broker settings and win over ours.
     """
 
     def __init__(
@@ -61,24 +63,31 @@ class KafkaBroker:
         settings: Mapping[str, str] | None = None,
         heap: str = HEAP,
         version: str = KAFKA_VERSION,
+        log_dirs: int = 1,
+        door: Door | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.zookeeper = zookeeper
         self.chroot = chroot
         self.rack = rack
         self.ports = {INTERNAL: free_port(), CLIENT: free_port()}
+        self.door = door
         self.data_folder = folder / f"broker-{broker_id}-data"
-        listeners = ",".join(f"{name}://127.0.0.1:{port}" for name, port in self.ports.items())
+        further = (folder / f"broker-{broker_id}-data-{number}" for number in range(2, log_dirs + 1))
+        self.data_folders = (self.data_folder, *further)
         values = {
             "broker.id": str(broker_id),
             "zookeeper.connect": zookeeper.connect(chroot),
             "zookeeper.session.timeout.ms": str(session_timeout_ms),
-            "listeners": listeners,
+            "listeners": _listeners(self.ports),
             "listener.security.protocol.map": f"{INTERNAL}:PLAINTEXT,{CLIENT}:PLAINTEXT",
             "inter.broker.listener.name": INTERNAL,
-            "log.dirs": str(self.data_folder),
+            "log.dirs": ",".join(map(str, self.data_folders)),
             **SMALL,
         }
+        if door is not None:
+            door.leads_to = self.ports[INTERNAL]
+            values["advertised.listeners"] = _listeners({**self.ports, INTERNAL: door.port})
         if rack is not None:
             values["broker.rack"] = rack
         if inter_broker_protocol_version is not None:
@@ -150,5 +159,11 @@ class KafkaBroker:
     def close(self) -> None:
         """End it at once and give its ports back."""
         self.process.kill()
+        if self.door is not None:
+            self.door.close()
         for port in self.ports.values():
             release_port(port)
+
+
+def _listeners(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())

@@ -24,7 +24,7 @@ def on_1_2_3(held: Held, user: User, name: str, partitions: int) -> dict[int, li
     user.wait_until_ready(name)
     user.apply(plan_text(f"{name}-first", {(name, index): CLOCKWISE[index % 3] for index in range(partitions)}))
     user.wait_until_ready(f"{name}-first", kind="reassignments")
-    _fill(held, name, partitions)
+    fill(held, name, partitions)
     return held.cluster.assignment(name)
 
 
@@ -39,7 +39,8 @@ def throttled(held: Held, topic: str, broker: int, copies: str = "*") -> Iterato
         held.set_config(ResourceType.BROKER, str(broker), follower_replication_throttled_rate=None)
 
 
-def _fill(held: Held, topic: str, partitions: int) -> None:
+def fill(held: Held, topic: str, partitions: int) -> None:
+    """Write some megabytes to each partition."""
     producer = Producer({"bootstrap.servers": held.cluster.bootstrap(), "acks": "all"})
     for partition in range(partitions):
         for _ in range(RECORDS):

@@ -1,0 +1,142 @@
+"""A broker's door: a port in front of its own that notes what a controller asks of it, and can keep that waiting.
+
+The broker advertises the door instead of its own port. Whatever comes goes through unchanged, in both directions; of requests
+that only controllers send, the broker epoch and the answer's error code are noted, in the order in which they went in. It so sees
+what no log of either side tells: what was sent, to which life of the broker, and what became of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import RequestHeader, decode_request, decode_response, peek_header
+from lab.ports import free_port, release_port
+from lab.waiting import CONNECT_TIMEOUT_S, wait_until
+
+FROM_CONTROLLERS = frozenset({ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA})
+OUR_CLIENT_ID = "steward-controller"
+"""How the client ids of our controller begin, that of its channels and that of its questions."""
+SIZE = struct.Struct(">i")
+HELD_TIMEOUT_S = 60.0
+"""A broker's start on a busy machine, and then some."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """One request of a controller; `error_code` is None until it is answered."""
+
+    key: ApiKey
+    broker_epoch: int
+    error_code: int | None = None
+
+
+class Door:
+    """Listens on `port` from the start, and leads to the port it is told by `leads_to`."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.leads_to = 0
+        self.seen: list[Seen] = []
+        """What went in, oldest first."""
+        self._open = threading.Event()
+        self._open.set()
+        self._held = 0
+        self._listener = socket.create_server(("127.0.0.1", self.port), backlog=64)
+        threading.Thread(target=self._accept, name=f"door {self.port}", daemon=True).start()
+
+    def hold(self) -> None:
+        """Keep whatever our controller sends from now on."""
+        self._held = 0
+        self._open.clear()
+
+    def wait_until_held(self) -> float:
+        """Return the seconds until something of our controller waits before the door."""
+        return wait_until(
+            lambda: self._held > 0, timeout_s=HELD_TIMEOUT_S, what=f"a request of the controller at door {self.port}"
+        )
+
+    def open(self) -> None:
+        """Let in what waits, where its connection is still there, and what comes."""
+        self._open.set()
+
+    def close(self) -> None:
+        """Take no more connections; the port is given back."""
+        self.open()
+        self._listener.close()
+        release_port(self.port)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            broker = socket.create_connection(("127.0.0.1", self.leads_to), timeout=CONNECT_TIMEOUT_S)
+        except OSError:
+            client.close()
+            return
+        broker.settimeout(None)
+        asked: dict[int, tuple[RequestHeader, Seen]] = {}
+        threading.Thread(target=self._out, args=(broker, client, asked), daemon=True).start()
+        self._in(client, broker, asked)
+
+    def _in(self, client: socket.socket, broker: socket.socket, asked: dict[int, tuple[RequestHeader, Seen]]) -> None:
+        with _both(client, broker):
+            while (frame := _frame(client)) is not None:
+                header = peek_header(frame)
+                if (header.client_id or "").startswith(OUR_CLIENT_ID) and not self._open.is_set():
+                    self._held += 1
+                    self._open.wait()
+                if header.api_key in FROM_CONTROLLERS:
+                    _, body = decode_request(frame)
+                    seen = Seen(ApiKey(header.api_key), body["broker_epoch"])
+                    asked[header.correlation_id] = (header, seen)
+                    self.seen.append(seen)
+                broker.sendall(SIZE.pack(len(frame)) + frame)
+
+    def _out(self, broker: socket.socket, client: socket.socket, asked: dict[int, tuple[RequestHeader, Seen]]) -> None:
+        with _both(broker, client):
+            while (frame := _frame(broker)) is not None:
+                (correlation_id,) = SIZE.unpack_from(frame)
+                if (one := asked.pop(correlation_id, None)) is not None:
+                    header, seen = one
+                    _, answer = decode_response(seen.key, header.api_version, frame)
+                    seen.error_code = answer["error_code"]
+                client.sendall(SIZE.pack(len(frame)) + frame)
+
+
+@contextlib.contextmanager
+def _both(one: socket.socket, other: socket.socket) -> Iterator[None]:
+    """End both directions when one has ended: neither side is left with half a connection."""
+    try:
+        with contextlib.suppress(OSError):
+            yield
+    finally:
+        for end in (one, other):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+def _frame(source: socket.socket) -> bytes | None:
+    """Read one frame without its size; None at the connection's end."""
+    size = _exactly(source, SIZE.size)
+    return None if size is None else _exactly(source, SIZE.unpack(size)[0])
+
+
+def _exactly(source: socket.socket, count: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < count:
+        chunk = source.recv(count - len(data))
+        if not chunk:
+            return None
+        data += chunk
+    return bytes(data)

@@ -1,0 +1,75 @@
+"""What goes in at a broker's door: all of it, unchanged, with what a controller asks noted, and kept waiting if that is wanted."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import Connection, ConnectionFailed
+from lab.door import OUR_CLIENT_ID, Door, Seen
+from tests.controller_core_shell.brokers.fake_broker import FakeBroker, refuse_once
+
+METADATA = {"controller_id": 1000, "controller_epoch": 1, "broker_epoch": 7, "live_brokers": []}
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[FakeBroker]:
+    """A broker that takes what a controller sends."""
+    broker = await FakeBroker().start()
+    yield broker
+    await broker.close()
+
+
+@pytest.fixture
+def door(broker: FakeBroker) -> Door:
+    """Its door."""
+    door = Door()
+    door.leads_to = broker.port
+    return door
+
+
+async def come_to(door: Door, who: str = f"{OUR_CLIENT_ID}-1000") -> Connection:
+    """Connect."""
+    return await Connection.open("127.0.0.1", door.port, client_id=who)
+
+
+async def test_requests_of_a_controller_are_noted_with_their_answers(broker: FakeBroker, door: Door) -> None:
+    """In the order in which they went in; what anybody may ask is not noted."""
+    broker.react = refuse_once(ErrorCode.STALE_BROKER_EPOCH)
+    connection = await come_to(door)
+    for broker_epoch in (7, 8):
+        await connection.call(ApiKey.UPDATE_METADATA, {**METADATA, "broker_epoch": broker_epoch})
+    await connection.close()
+
+    stale = Seen(ApiKey.UPDATE_METADATA, 7, ErrorCode.STALE_BROKER_EPOCH)
+    assert [stale, Seen(ApiKey.UPDATE_METADATA, 8, ErrorCode.NONE)] == door.seen
+    assert [7, 8] == [body["broker_epoch"] for key, body in broker.taken if key is ApiKey.UPDATE_METADATA]
+    door.close()
+
+
+async def test_what_our_controller_sends_waits_while_the_door_is_held(broker: FakeBroker, door: Door) -> None:
+    """And nothing of it is lost, while others go in."""
+    door.hold()
+    connection, other = await come_to(door), await come_to(door, "somebody else")
+    ours = asyncio.create_task(connection.call(ApiKey.UPDATE_METADATA, METADATA))
+    await asyncio.to_thread(door.wait_until_held)
+    await other.call(ApiKey.UPDATE_METADATA, METADATA)
+    assert not ours.done()
+
+    door.open()
+    await ours
+    for one in (connection, other):
+        await one.close()
+    assert 2 == broker.keys.count(ApiKey.UPDATE_METADATA)
+    door.close()
+
+
+async def test_nobody_is_in(broker: FakeBroker, door: Door) -> None:
+    """A broker that is not there cannot be reached by its door either."""
+    await broker.close()
+    with pytest.raises(ConnectionFailed):
+        await (await come_to(door)).call(ApiKey.UPDATE_METADATA, METADATA)
+    assert [] == door.seen
+    door.close()
