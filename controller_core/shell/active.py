@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from controller_core.model.broker import Endpoint
 from controller_core.model.cluster import Cluster
@@ -17,6 +17,14 @@ class OverloadedError(Exception):
     """Too many events wait: the caller is answered with a retriable error."""
 
 
+class TopicDefault(NamedTuple):
+    """What brokers set for all topics."""
+
+    text: str
+    source: int
+    """Where they have it from: their own file, or what was set while they ran (DescribeConfigsResponse.ConfigSource)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Defaults:
     """The cluster's own settings, as its brokers tell them."""
@@ -26,8 +34,8 @@ class Defaults:
     delete_topic_enable: bool = True
     unclean_leader_election_enable: bool | None = None
     """What the broker's own file says; None: nothing."""
-    topic_defaults: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """What brokers set for all topics, by the topic configuration's name, as text."""
+    topic_defaults: Mapping[str, TopicDefault] = field(default_factory=dict, hash=False)
+    """What brokers set for all topics, by the topic configuration's name."""
 
 
 class ActiveController(Protocol):

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping
 
 from controller_core.model.broker import Broker
-from controller_core.shell.active import Defaults
+from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
 from controller_core.shell.controller import Controller
 from controller_core.shell.identity import over_reserved_max
@@ -41,7 +41,7 @@ class Learning:
         """Fails with IdentityError once a broker tells that the controller's id cannot be."""
         self._changed = asyncio.Event()
 
-    def topic_defaults(self) -> Mapping[str, str]:
+    def topic_defaults(self) -> Mapping[str, TopicDefault]:
         """Tell what brokers set for all topics, as far as one has told."""
         return {} if self.defaults is None else self.defaults.topic_defaults
 

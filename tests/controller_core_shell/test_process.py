@@ -16,7 +16,7 @@ from controller_core.model.events import Heal
 from controller_core.shell import controller as controller_module
 from controller_core.shell import learning as learning_module
 from controller_core.shell import lives as lives_module
-from controller_core.shell.active import Defaults
+from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError
 from controller_core.shell.identity import IdentityError
 from controller_core.shell.process import ControllerProcess
@@ -347,7 +347,7 @@ async def test_brokers_are_asked_again_when_they_may_have_other_settings(
     The first answer may come from a broker that has not heard of the change: it is asked once more.
     """
     monkeypatch.setattr(learning_module, "ASKED_AGAIN_AFTER_S", (0.0, 0.0))
-    first, then = life.told, BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": "7"}), 1000)
+    first, then = life.told, BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": TopicDefault("7", 3)}), 1000)
     broker = life.broker(1)
     life.start()
     await life.until_active()

@@ -14,7 +14,7 @@ from random import Random
 from controller_core.cluster.topics import TopicCreation
 from controller_core.model import events
 from controller_core.model.errors import Failure
-from controller_core.shell.active import ActiveController, Defaults
+from controller_core.shell.active import ActiveController, Defaults, TopicDefault
 from controller_core.shell.admin.created_configs import created_configs
 from controller_core.shell.admin.draws import draw_place, draw_topic_id
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, duplicates, error_fields, timed_out
@@ -30,7 +30,11 @@ FROM_SETTINGS = -1
 
 
 async def create_topics(
-    active: ActiveController, _context: RequestContext, body: Body, random: Random, broker_defaults: Mapping[str, str]
+    active: ActiveController,
+    _context: RequestContext,
+    body: Body,
+    random: Random,
+    broker_defaults: Mapping[str, TopicDefault],
 ) -> Body:
     """Create topics, wait until brokers know them, answer."""
     results = {name: TopicCreation(failure) for name, failure in refuse_names(body).items()}
@@ -90,14 +94,14 @@ def _new_topic(topic: Body, random: Random) -> events.NewTopic:
 
 
 def create_topics_response(
-    body: Body, results: Mapping[str, TopicCreation], broker_defaults: Mapping[str, str]
+    body: Body, results: Mapping[str, TopicCreation], broker_defaults: Mapping[str, TopicDefault]
 ) -> Body:
     """Translate what became of each topic; a name that stands twice in the request is answered once."""
     names = dict.fromkeys(topic["name"] for topic in body["topics"])
     return {"topics": [_result(name, results[name], body, broker_defaults) for name in names]}
 
 
-def _result(name: str, result: TopicCreation, body: Body, broker_defaults: Mapping[str, str]) -> Body:
+def _result(name: str, result: TopicCreation, body: Body, broker_defaults: Mapping[str, TopicDefault]) -> Body:
     if result.failure is not None:
         return _failed(name, result.failure)
     if not body["validate_only"] and body["timeout_ms"] <= 0:

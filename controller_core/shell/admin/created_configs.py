@@ -10,32 +10,32 @@ from enum import IntEnum
 from controller_core.cluster.config_rules import ConfigKey, Invalid
 from controller_core.cluster.config_values import show
 from controller_core.cluster.topic_config_table import TOPIC_CONFIGS
+from controller_core.shell.active import TopicDefault
 from kafka_wire.codec import Body
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from (DescribeConfigsResponse.ConfigSource)."""
+    """Where a value comes from (DescribeConfigsResponse.ConfigSource), when it is not from brokers: these tell themselves."""
 
     TOPIC = 1
-    STATIC_BROKER = 4
     DEFAULT = 5
 
 
-def created_configs(own: Mapping[str, str], broker_defaults: Mapping[str, str]) -> list[Body]:
+def created_configs(own: Mapping[str, str], broker_defaults: Mapping[str, TopicDefault]) -> list[Body]:
     """List every topic config: the topic's own, else what the brokers set for all topics, else Kafka's default.
 
-    `broker_defaults` maps topic configs' names to the text that the brokers have for them.
+    `broker_defaults` are by the topic configs' names.
     """
     return [_entry(key, own, broker_defaults) for key in TOPIC_CONFIGS.values()]
 
 
-def _entry(key: ConfigKey, own: Mapping[str, str], broker_defaults: Mapping[str, str]) -> Body:
+def _entry(key: ConfigKey, own: Mapping[str, str], broker_defaults: Mapping[str, TopicDefault]) -> Body:
     if key.name in own:
-        source, text = ConfigSource.TOPIC, own[key.name]
+        text, source = own[key.name], int(ConfigSource.TOPIC)
     elif key.name in broker_defaults:
-        source, text = ConfigSource.STATIC_BROKER, broker_defaults[key.name]
+        text, source = broker_defaults[key.name]
     else:
-        source, text = ConfigSource.DEFAULT, key.default
+        text, source = key.default, int(ConfigSource.DEFAULT)
     return {
         "name": key.name,
         "value": printed(key, text),

@@ -13,7 +13,7 @@ from functools import partial
 from random import Random, SystemRandom
 
 from controller_core.model.errors import Failure
-from controller_core.shell.active import ActiveController, OverloadedError, TenureLostError
+from controller_core.shell.active import ActiveController, OverloadedError, TenureLostError, TopicDefault
 from controller_core.shell.admin.acls import AclService, acl_handlers
 from controller_core.shell.admin.alter_partition import alter_partition, alter_partition_refused
 from controller_core.shell.admin.brokers import (
@@ -76,7 +76,7 @@ def handlers(
     settled: Callable[[], Awaitable[None]] = at_once,
     *,
     random: Random | None = None,
-    topic_defaults: Callable[[], Mapping[str, str]] = dict,
+    topic_defaults: Callable[[], Mapping[str, TopicDefault]] = dict,
     acls: AclService | None = None,
     configs: EntityConfigs | None = None,
     features: Features | None = None,
@@ -106,7 +106,7 @@ def handlers(
 
 
 def apis(
-    random: Random, topic_defaults: Callable[[], Mapping[str, str]], features: Features | None = None
+    random: Random, topic_defaults: Callable[[], Mapping[str, TopicDefault]], features: Features | None = None
 ) -> Mapping[ApiKey, Api]:
     """List the APIs."""
 

@@ -7,6 +7,7 @@ Source: ServerTopicConfigSynonyms, DescribeConfigsResponse.ConfigSource. Leaves 
 from collections.abc import Iterable, Iterator, Mapping
 
 from controller_core.cluster.topic_config_table import TOPIC_CONFIGS
+from controller_core.shell.active import TopicDefault
 from kafka_wire.codec import Body
 
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
@@ -29,14 +30,17 @@ def settings_asked() -> list[str]:
     return sorted({name for topic_name in TOPIC_CONFIGS for name, _ in _names(topic_name)})
 
 
-def topic_defaults(configs: Iterable[Body]) -> dict[str, str]:
+def topic_defaults(configs: Iterable[Body]) -> dict[str, TopicDefault]:
     """Read the defaults that are set, by the topic configuration's name, from a DescribeConfigs answer of a broker."""
-    told = {config["name"]: config["value"] for config in configs if config["config_source"] in SET}
-    defaults: dict[str, str] = {}
+    told = {
+        config["name"]: config for config in configs if config["config_source"] in SET and config["value"] is not None
+    }
+    defaults: dict[str, TopicDefault] = {}
     for topic_name in TOPIC_CONFIGS:
-        found = next(((told[name], unit) for name, unit in _names(topic_name) if told.get(name) is not None), None)
+        found = next(((told[name], unit) for name, unit in _names(topic_name) if name in told), None)
         if found is not None:
-            defaults[topic_name] = _in_unit(*found)
+            config, unit = found
+            defaults[topic_name] = TopicDefault(_in_unit(config["value"], unit), config["config_source"])
     return defaults
 
 

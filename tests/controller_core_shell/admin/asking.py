@@ -5,6 +5,7 @@ from typing import Any
 
 from controller_core.model.broker import Broker
 from controller_core.model.move import Replicas
+from controller_core.shell.active import TopicDefault
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.front.context import RequestContext
 from kafka_wire import codec
@@ -25,7 +26,7 @@ async def ask(
     version: int | None = None,
     *,
     listener: str = "CLIENT",
-    topic_defaults: dict[str, str] | None = None,
+    topic_defaults: dict[str, TopicDefault] | None = None,
 ) -> Body:
     """Send a request and read its response, in the latest version unless one is named."""
     version = latest(key) if version is None else version

@@ -7,7 +7,7 @@ import pytest
 
 from controller_core.model.events import CreateTopics
 from controller_core.model.ids import TopicPartition
-from controller_core.shell.active import Defaults
+from controller_core.shell.active import Defaults, TopicDefault
 from kafka_wire.api import SERVED, ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -232,21 +232,24 @@ async def test_every_version_makes_a_topic(version: int) -> None:
 
 
 async def test_configs_are_answered_with_their_sources() -> None:
-    """KIP-525: the topic's own, the brokers' default, Kafka's default."""
+    """KIP-525: the topic's own, the brokers' dynamic default, that of their file, Kafka's default."""
     given = [{"name": "retention.ms", "value": " 1000 "}]
 
     response = await ask(
         active_with(),
         ApiKey.CREATE_TOPICS,
         asking(topic("a", configs=given)),
-        topic_defaults={"min.insync.replicas": "2"},
+        topic_defaults={"min.insync.replicas": TopicDefault("2", 4), "segment.ms": TopicDefault("7", 3)},
     )
 
     configs = {config["name"]: config for config in only(response, "topics")["configs"]}
-    assert {"retention.ms": ("1000", 1), "min.insync.replicas": ("2", 4), "cleanup.policy": ("delete", 5)} == {
-        name: (configs[name]["value"], configs[name]["config_source"])
-        for name in ("retention.ms", "min.insync.replicas", "cleanup.policy")
+    expected = {
+        "retention.ms": ("1000", 1),
+        "segment.ms": ("7", 3),
+        "min.insync.replicas": ("2", 4),
+        "cleanup.policy": ("delete", 5),
     }
+    assert expected == {name: (configs[name]["value"], configs[name]["config_source"]) for name in expected}
     assert not any(config["read_only"] or config["is_sensitive"] for config in configs.values())
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from controller_core.cluster.topic_config_table import TOPIC_CONFIGS
+from controller_core.shell.active import TopicDefault
 from controller_core.shell.brokers.topic_defaults import settings_asked, static_unclean_election, topic_defaults
 from kafka_wire.codec import Body
 
@@ -39,7 +40,8 @@ def test_a_default_that_is_set_goes_by_the_topic_configurations_name(source: int
     """In a file or dynamically, of one broker or of all."""
     told = [config("log.segment.bytes", "5000", source), config("message.max.bytes", "77", source)]
 
-    assert {"segment.bytes": "5000", "max.message.bytes": "77"} == topic_defaults(told)
+    expected = {"segment.bytes": TopicDefault("5000", source), "max.message.bytes": TopicDefault("77", source)}
+    assert expected == topic_defaults(told)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,8 @@ def test_the_first_name_that_is_set_counts_and_hours_are_milliseconds(
     told: dict[str, str | None], expected: str
 ) -> None:
     """ServerTopicConfigSynonyms: in the order of the table; KafkaConfig takes any negative retention for no limit."""
-    assert {"retention.ms": expected} == topic_defaults([config(name, value) for name, value in told.items()])
+    defaults = topic_defaults([config(name, value) for name, value in told.items()])
+    assert {"retention.ms": TopicDefault(expected, STATIC)} == defaults
 
 
 def test_what_a_brokers_own_file_says_of_unclean_leaders_is_told_from_what_was_set_for_all() -> None:
