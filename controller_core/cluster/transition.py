@@ -179,6 +179,8 @@ def _(change: NoticesHeeded, cluster: Cluster) -> None:
 def _(change: TopicObserved, cluster: Cluster) -> None:
     topic = cluster.topics[change.name]
     topic.version = change.version
+    if cluster.is_doomed(change.name):
+        return  # Whatever is written of it by now begins nothing any more (C10): it goes as it was told to go.
     added = [partition for partition in sorted(change.replicas) if cluster.row_of(change.name, partition) is None]
     if added:
         replicas = pad([change.replicas[partition] for partition in added])

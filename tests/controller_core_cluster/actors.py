@@ -153,10 +153,11 @@ class Actors(RuleBasedStateMachine):
         names = sorted(map(self.driver.cluster.name_of, rows))
         return names[choice % len(names)] if names else None
 
-    def choose_moving(self, choice: int) -> TopicPartition:
-        """Choose a partition that is on its way."""
-        names = sorted(map(self.driver.cluster.name_of, self.driver.cluster.moves))
-        return names[choice % len(names)]
+    def choose_moving(self, choice: int) -> TopicPartition | None:
+        """Choose a partition that is on its way elsewhere."""
+        cluster = self.driver.cluster
+        names = sorted(cluster.name_of(row) for row, move in cluster.moves.items() if move.adding or move.removing)
+        return names[choice % len(names)] if names else None
 
     def live_ones(self, wishes: list[int]) -> list[int]:
         """Turn any brokers into live ones, if there are any."""

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from controller_core.cluster.isr import PartitionAnswer
 from controller_core.model import events
+from controller_core.model.changes import BrokerDefault
 from controller_core.model.errors import Failure
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Replicas
@@ -19,7 +20,7 @@ from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.fake_broker import FakeBroker
 from tests.controller_core_cluster.loop import CONTROLLER, CrashError, Loop, tp
 from tests.controller_core_cluster.messages import Message
-from tests.controller_core_cluster.written import WrittenTopic
+from tests.controller_core_cluster.written import UNCLEAN, WrittenTopic
 
 __all__ = ["CONTROLLER", "CrashError", "Driver", "State", "cluster_with", "tp"]
 
@@ -132,6 +133,35 @@ class Driver(Loop):
         if present is not None:
             found = replace(found, topic_id=present.topic_id, configs=present.configs, version=present.version + 1)
         self.written.topics[topic] = found
+
+    def write_partition(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
+        """Somebody else writes one partition into a topic's assignment, or its replicas in another order."""
+        present = self.written.topics[topic]
+        assignment = present.replicas | {partition: tuple(replicas)}
+        self.written.topics[topic] = replace(present, replicas=assignment, version=present.version + 1)
+
+    def read_assignments(self) -> None:
+        """The controller looks at the topics that it knows, and finds those that somebody else wrote."""
+        known = self.cluster.topics
+        changed = [
+            name
+            for name, found in self.written.topics.items()
+            if name in known and known[name].version != found.version
+        ]
+        self.submit(events.TopicsChanged(tuple(map(self.written.record, changed))))
+
+    def allow_unclean(self, topic: str, allowed: bool | None) -> None:
+        """Somebody sets a topic's `unclean.leader.election.enable`, or (None) takes it back, and the controller reads it."""
+        present = self.written.topics[topic]
+        others = {name: value for name, value in present.configs.items() if name != UNCLEAN}
+        own = {} if allowed is None else {UNCLEAN: str(allowed).lower()}
+        self.written.topics[topic] = replace(present, configs=others | own)
+        self.submit(events.UncleanElectionRead({topic: allowed}))
+
+    def allow_unclean_by_default(self, allowed: bool | None) -> None:
+        """The same of the brokers' dynamic default."""
+        self.written.unclean_default = allowed
+        self.submit(events.UncleanElectionRead(defaults={BrokerDefault.DYNAMIC: allowed}))
 
     def tell_isrs(self, *partitions: str) -> None:
         """Brokers below 2.7 tell by notices that they wrote ISRs."""

@@ -28,6 +28,9 @@ MAX_PARTITIONS = 4
 BROKERS = st.integers(1, MAX_BROKERS)
 LISTS = st.lists(BROKERS, min_size=1, max_size=3, unique=True)
 CHOICES = st.integers(0, 1_000)
+HAND_WRITTEN = st.lists(st.one_of(BROKERS, st.just(CONTROLLER)), min_size=1, max_size=3, unique=True)
+ALLOWED = st.sampled_from([True, False, None])
+"""What is set of `unclean.leader.election.enable`; None: nothing."""
 
 
 class ClusterMachine(Actors):
@@ -102,6 +105,58 @@ class ClusterMachine(Actors):
             request = events.CreatePartitions((events.NewPartitions(name, count),))
             self.act(lambda: self.driver.submit(request))
 
+    @rule(choice=CHOICES, replicas=HAND_WRITTEN, is_seen=st.booleans())
+    def add_a_partition_by_hand(self, choice: int, replicas: list[int], is_seen: bool) -> None:
+        """Somebody writes another partition into a known topic, perhaps one that is to be deleted; seen now or by a later look."""
+        if (name := self.choose_topic(choice)) and name in self.driver.written.topics:
+            partitions = self.driver.written.topics[name].replicas
+            if len(partitions) < MAX_PARTITIONS:
+                self.driver.write_partition(name, max(partitions, default=-1) + 1, replicas)
+                if is_seen:
+                    self.act(self.driver.read_assignments)
+
+    @rule(choice=CHOICES, is_seen=st.booleans())
+    def reorder_by_hand(self, choice: int, is_seen: bool) -> None:
+        """Somebody writes another preferred replica for a partition that does not move."""
+        name = self.choose_partition(choice)
+        written = None if name is None else self.driver.written.topics.get(name.topic)
+        if name is None or written is None or name.partition in {*written.adding, *written.removing}:
+            return
+        first, *others = written.replicas[name.partition]
+        self.driver.write_partition(name.topic, name.partition, [*others, first])
+        if is_seen:
+            self.act(self.driver.read_assignments)
+
+    @rule()
+    def look_at_assignments(self) -> None:
+        """The shell's look at topics that somebody else may have written."""
+        self.act(self.driver.read_assignments)
+
+    @rule(choice=CHOICES, allowed=ALLOWED)
+    def allow_unclean(self, choice: int, allowed: bool | None) -> None:
+        """C7: what a topic says of unclean leaders counts from now on."""
+        if (name := self.choose_topic(choice)) and name in self.driver.written.topics:
+            self.act(lambda: self.driver.allow_unclean(name, allowed))
+            self.expect_unclean_leaders()
+
+    @rule(allowed=ALLOWED)
+    def allow_unclean_by_default(self, allowed: bool | None) -> None:
+        """C7: for topics that say nothing themselves the brokers' default counts."""
+        self.act(lambda: self.driver.allow_unclean_by_default(allowed))
+        self.expect_unclean_leaders()
+
+    def expect_unclean_leaders(self) -> None:
+        """C7: where it is allowed, no partition stays without a leader while a replica lives that can lead."""
+        cluster = self.driver.cluster
+        for row in cluster.not_deleting(cluster.columns.used()).tolist():
+            name = cluster.name_of(row)
+            if not self.driver.written.allows_unclean(name.topic):
+                continue
+            able = set(cluster.live_ids()).intersection(cluster.columns.replicas_of(row)) - cluster.offline_at(row)
+            assert not able or cluster.columns.leader[row] != NO_LEADER, (
+                f"C7: {name} has no leader, and {able} may lead"
+            )
+
     @rule(choice=CHOICES)
     def delete(self, choice: int) -> None:
         """Somebody deletes a topic."""
@@ -121,7 +176,9 @@ class ClusterMachine(Actors):
     @rule(choice=CHOICES, wishes=LISTS, is_part_of_origin=st.booleans())
     def change_a_move(self, choice: int, wishes: list[int], is_part_of_origin: bool) -> None:
         """Somebody wants a partition elsewhere that is on its way already."""
-        name, replicas = self.choose_moving(choice), self.live_ones(wishes)
+        if (name := self.choose_moving(choice)) is None:
+            return
+        replicas = self.live_ones(wishes)
         if is_part_of_origin:
             replicas = sorted(self.driver.origins[name] - {CONTROLLER})[: len(wishes)] or replicas
         self.move(name, replicas, frozenset(replicas))
@@ -130,8 +187,8 @@ class ClusterMachine(Actors):
     @rule(choice=CHOICES)
     def cancel(self, choice: int) -> None:
         """C9: cancel returns to where the move began."""
-        name = self.choose_moving(choice)
-        self.move(name, None, self.driver.origins[name] - {CONTROLLER})
+        if (name := self.choose_moving(choice)) is not None:
+            self.move(name, None, self.driver.origins[name] - {CONTROLLER})
 
     @rule(choice=CHOICES, wishes=LISTS, is_sensible=st.booleans())
     def request_a_move(self, choice: int, wishes: list[int], is_sensible: bool) -> None:

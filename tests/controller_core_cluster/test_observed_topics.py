@@ -2,7 +2,8 @@
 
 from controller_core.model import events
 from kafka_wire.errors import ErrorCode
-from tests.controller_core_cluster.driver import CONTROLLER, State, cluster_with
+from tests.controller_core_cluster.driver import CONTROLLER, State, cluster_with, tp
+from tests.controller_core_cluster.messages import LeaderAndIsr
 
 THREE = [1, 2, 3]
 
@@ -133,3 +134,32 @@ def test_a_topic_that_is_found_in_the_middle_of_a_move_goes_on_with_it() -> None
     driver.submit(events.TopicsRead((driver.written.record("orders"),), ()))
 
     assert {0: (3, 1)} == driver.written.topics["orders"].replicas
+
+
+def test_replicas_in_another_order_are_told_to_brokers() -> None:
+    """What is written counts: the first replica is the preferred one from now on."""
+    driver = cluster_with(THREE, {"orders": [[1, 2]]})
+    driver.write_partition("orders", 0, [2, 1])
+    driver.read_assignments()
+
+    assert (2, 1) == driver.replicas("orders-0")
+    assert State(1, 1, (1, 2)) == driver.state("orders-0")
+    assert [(2, 1)] * 2 == [message.partitions[tp("orders-0")].replicas for message in driver.told(LeaderAndIsr)[-2:]]
+
+
+def test_replicas_in_another_order_bring_no_deleted_topic_back_to_life() -> None:
+    """C10: brokers have been told that it is gone; whatever somebody writes of it begins nothing any more."""
+    driver = cluster_with(THREE, {"orders": [[1, 2]]})
+    driver.holds_answers = True
+    driver.delete("orders")
+    driver.write_partition("orders", 0, [2, 1])
+    driver.forget()
+    driver.read_assignments()
+
+    assert [] == driver.told(LeaderAndIsr)
+    assert {} == driver.cluster.moves
+
+    driver.answer()
+
+    assert {} == driver.written.topics
+    assert {} == driver.cluster.topics

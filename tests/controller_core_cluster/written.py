@@ -15,6 +15,7 @@ from controller_core.cluster.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
     AssignmentRestored,
+    BrokerDefault,
     BrokersObserved,
     Change,
     DeletionForgotten,
@@ -115,6 +116,8 @@ class Written:
         self.producer_ids = ProducerIds()
         self.move_requests: MoveRequestsRead | None = None
         self.election_requests: ElectionRequestsRead | None = None
+        self.unclean_default: bool | None = None
+        """The brokers' dynamic default of `unclean.leader.election.enable`; None where nothing is set."""
 
     def take_place(self, controller_id: int) -> Cluster:
         """Raise the controller epoch: from now on the earlier controllers' writes are refused."""
@@ -131,15 +134,28 @@ class Written:
         cluster.unclean_topics = {
             name: topic.configs[UNCLEAN] == "true" for name, topic in self.topics.items() if UNCLEAN in topic.configs
         }
+        if self.unclean_default is not None:
+            cluster.unclean_defaults = {BrokerDefault.DYNAMIC: self.unclean_default}
         cluster.producer_ids = replace(self.producer_ids)
         queued = tuple(name for name in self.deletions if name in cluster.topics)
         apply(cluster, DeletionQueued(queued, Origin.OBSERVED))
+
+    def allows_unclean(self, name: str) -> bool:
+        """Whether a topic's own configuration, or else the default, allows a leader from outside the ISR."""
+        own = self.topics[name].configs.get(UNCLEAN)
+        return bool(self.unclean_default) if own is None else own == "true"
 
     def record(self, name: str) -> TopicRecord:
         """Read one topic."""
         topic = self.topics[name]
         return TopicRecord(
-            name, topic.topic_id, dict(topic.replicas), dict(topic.adding), dict(topic.removing), topic.version
+            name,
+            topic.topic_id,
+            dict(topic.replicas),
+            dict(topic.adding),
+            dict(topic.removing),
+            topic.version,
+            dict(topic.configs),
         )
 
     def found(self, cluster: Cluster, outcome: Outcome) -> list[Change]:
