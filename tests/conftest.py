@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from lab import cluster, kubernetes
 from lab import zookeeper as zookeeper_module
@@ -15,6 +16,10 @@ from lab.kubernetes import KubernetesApi
 from lab.zookeeper import ZooKeeperServer
 
 pytest_plugins = ["lab.pytest_plugin", "pytester"]
+
+# A busy machine is no defect of an example; pytest's own timeout ends one that hangs.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session")
