@@ -19,7 +19,7 @@ Leaves out choosing targets (placement) and waves or throttles (the operator).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from controller_core.cluster.election import elect_reassigned
 from controller_core.cluster.states import NewState, partition_states, raised_epoch
@@ -56,11 +56,14 @@ def decide_alter_reassignments(cluster: Cluster, event: AlterReassignments) -> D
     """Check each target on its own and write the moves that stand; the others are answered with their reason."""
     results: dict[TopicPartition, Failure | None] = {}
     moves: dict[str, dict[int, Move]] = {}
+    cancelled = dict(event.cancelled)
     for partition, target in event.targets.items():
-        planned = _plan(cluster, partition, target)
+        planned = None if _was_cancelled(cluster, partition, event) else _plan(cluster, partition, target)
         results[partition] = planned if isinstance(planned, Failure) else None
         if isinstance(planned, Move):
             moves.setdefault(partition.topic, {})[partition.partition] = planned
+            if target is None:
+                cancelled[partition] = planned.target
     # The latest request counts, as in Kafka: what it overtakes is taken out first, or a controller that takes over begins it anew.
     # Somebody may write the list meanwhile; then it is reviewed after this turn.
     overtaken = _overtaken_requests(cluster, moves)
@@ -69,7 +72,16 @@ def decide_alter_reassignments(cluster: Cluster, event: AlterReassignments) -> D
     # already may have been written before, and we did not hear of it then.
     topics = frozenset(partition.topic for partition, failure in results.items() if failure is None)
     later = (ReviewMoveRequests(),) if overtaken else ()
-    return Decision(changes, then=(Heal(topics), AdvanceMoves(topics)) if topics else (), later=later, reply=results)
+    then = (Heal(topics), AdvanceMoves(topics)) if topics else ()
+    return Decision(changes, then=then, later=later, reply=results, again=replace(event, cancelled=cancelled))
+
+
+def _was_cancelled(cluster: Cluster, partition: TopicPartition, event: AlterReassignments) -> bool:
+    """Whether no move is left, since an earlier attempt at this event has cancelled it: one that added nothing leaves no trace."""
+    row = cluster.row_of(*partition)
+    if row is None or row in cluster.moves:
+        return False
+    return event.cancelled.get(partition) == cluster.columns.replicas_of(row)
 
 
 def _overtaken_requests(cluster: Cluster, moves: Mapping[str, Mapping[int, Move]]) -> tuple[MoveRequestsLeft, ...]:

@@ -286,6 +286,8 @@ class AlterReassignments:
     """Start, change or (None) cancel moves, each on its own (KIP-455)."""
 
     targets: Mapping[TopicPartition, Replicas | None]
+    cancelled: Mapping[TopicPartition, Replicas] = field(default_factory=dict)
+    """Where an earlier attempt at this event returned moves to: its write was refused in part, or is done and was not heard of."""
 
     @property
     def scope(self) -> Scope:

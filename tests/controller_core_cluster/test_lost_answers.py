@@ -10,6 +10,7 @@ from controller_core.cluster.isr import PartitionAnswer
 from controller_core.cluster.producer_ids import ProducerIdBlock
 from controller_core.cluster.shutdown import Remaining
 from controller_core.model import events
+from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import Driver, State, cluster_with, tp
 
 
@@ -78,6 +79,22 @@ def test_another_order_of_replicas_that_was_written_is_told(driver: Driver) -> N
     assert {"orders-0": None} == driver.reassign({"orders-0": [3, 2, 1]})
     assert {(3, 2, 1)} == {broker.states[tp("orders-0")].replicas for broker in driver.brokers.values() if broker.logs}
     assert {} == driver.cluster.moves
+
+
+def test_a_cancel_that_was_written_is_answered_as_done(driver: Driver) -> None:
+    """KIP-455: a move that only removes leaves no trace when it is cancelled, so the state alone does not tell whose work it is."""
+    driver.lost_answer = None
+    driver.alter_isr("orders-0", [1])
+    assert {"orders-0": None} == driver.reassign({"orders-0": [2, 3]})
+    assert {0: (1,)} == driver.written.topics["orders"].removing
+    driver.lose_answer()
+
+    assert {"orders-0": None} == driver.reassign({"orders-0": None})
+    assert ({0: (2, 3, 1)}, {}) == (driver.written.topics["orders"].replicas, driver.written.topics["orders"].removing)
+    assert {} == driver.cluster.moves
+    failure = driver.reassign({"orders-0": None})["orders-0"]
+    assert failure is not None
+    assert ErrorCode.NO_REASSIGNMENT_IN_PROGRESS is failure.code, "of another request there is none"
 
 
 @pytest.mark.parametrize("commits", range(5))
