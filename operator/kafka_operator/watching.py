@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import kopf
+from kopf._core.engines.peering import Identity  # the type of one argument, which has no public name
 
 from kafka_operator.engine.front import Front
-from kafka_operator.names import FRAMEWORK_FINALIZER, GROUP, VERSION, Kind
+from kafka_operator.names import COMPONENT, FRAMEWORK_FINALIZER, GROUP, VERSION, Kind
 
 WATCH_SERVER_TIMEOUT_S = 300
 """Whole seconds, as the API takes them. Length of one watch request, after which it is made anew: a stream that died unseen lives no longer."""
@@ -77,6 +78,8 @@ async def watch(registry: kopf.OperatorRegistry, namespaces: Sequence[str]) -> N
         registry=registry,
         settings=make_settings(),
         standalone=True,
+        # Left to itself, kopf asks for the user's name, which a container's user need not have.
+        identity=Identity(COMPONENT),
         clusterwide=not namespaces,
         namespaces=list(namespaces),
     )
