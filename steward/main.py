@@ -115,6 +115,24 @@ def operator(
     resync_interval_s: Annotated[
         float, typer.Option(envvar="STEWARD_RESYNC_INTERVAL_S", min=1, help="Pause between looks at everything.")
     ] = 120,
+    pods: Annotated[
+        bool,
+        typer.Option(
+            "--pods/--no-pods", envvar="STEWARD_PODS", help="Replace and scale the pods of Clusters' brokers."
+        ),
+    ] = False,
+    drain: Annotated[
+        bool,
+        typer.Option(
+            "--drain/--no-drain", envvar="STEWARD_DRAIN", help="With --pods: take them off nodes that are drained."
+        ),
+    ] = False,
+    own_namespace: Annotated[
+        str | None,
+        typer.Option(
+            envvar="STEWARD_OWN_NAMESPACE", help="Namespace of the operator's pod, let go of when deleted with it."
+        ),
+    ] = None,
     *,
     logs: LogOptions,
 ) -> None:
@@ -133,6 +151,9 @@ def operator(
                 health_port=health_port,
                 listen_address=listen_address,
                 resync_interval_s=resync_interval_s,
+                pods=pods,
+                drain=drain,
+                own_namespace=own_namespace,
             )
         )
     )

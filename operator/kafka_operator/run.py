@@ -18,12 +18,14 @@ from prometheus_client import start_http_server
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import Admin
 from kafka_operator.engine.core import Core, build_core
-from kafka_operator.engine.resync import NotInstalledError
+from kafka_operator.engine.resync import RETRY_S, NotInstalledError
 from kafka_operator.kube.client import KubeClient
 from kafka_operator.kube.login import LoginError, configuration, connection_info
-from kafka_operator.kube.port import Kube
+from kafka_operator.kube.pods import PodClient
+from kafka_operator.kube.port import RefusedError, UnavailableError
 from kafka_operator.metrics import Metrics
 from kafka_operator.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
+from kafka_operator.rights import MissingRightsError, needed_rights, require_rights
 from kafka_operator.settings import OperatorSettings
 from kafka_operator.watching import make_registry, watch
 
@@ -44,7 +46,7 @@ def run(settings: OperatorSettings) -> int:
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
         asyncio.run(_operate(settings))
-    except (LoginError, NotInstalledError) as error:
+    except (LoginError, MissingRightsError, NotInstalledError, RefusedError) as error:
         log.error("operator cannot run", extra={"error": str(error)})
         return EXIT_FAILED
     except asyncio.CancelledError:
@@ -70,7 +72,23 @@ async def _operate(settings: OperatorSettings) -> None:
         stack.push_async_callback(core.close)
         _listen(settings, core, metrics, stack)
         log.info("operator starts", extra={"namespaces": list(settings.namespaces) or "all", "api": found.host})
-        await _until_one_ends(core, found, settings.namespaces)
+        heartbeat = asyncio.create_task(core.loop.beat(), name="heartbeat")
+        stack.callback(heartbeat.cancel)
+        await _check_rights(kube, settings)
+        await _until_one_ends(core, heartbeat, found, settings.namespaces)
+        if settings.own_namespace is not None:
+            await core.loop.close()  # nothing is claimed any more
+            await core.parting.part_from(settings.own_namespace)
+
+
+async def _check_rights(kube: KubeClient, settings: OperatorSettings) -> None:
+    """Return when all rights are there; MissingRightsError when some are not, RefusedError when that may not even be asked."""
+    while True:
+        try:
+            return await require_rights(kube, needed_rights(settings))
+        except UnavailableError as error:
+            log.warning("rights not checked", extra={"error": str(error)})
+            await asyncio.sleep(RETRY_S)
 
 
 def _end_on_signals() -> None:
@@ -81,7 +99,7 @@ def _end_on_signals() -> None:
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
-def _make_core(settings: OperatorSettings, kube: Kube, metrics: Metrics) -> Core:
+def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics) -> Core:
     def connect(bootstrap_servers: Sequence[str]) -> Admin:
         return KafkaAdmin(bootstrap_servers, metrics)
 
@@ -94,6 +112,8 @@ def _make_core(settings: OperatorSettings, kube: Kube, metrics: Metrics) -> Core
         now=lambda: datetime.now(UTC),
         clock=time.monotonic,
         rng=random.SystemRandom(),
+        pods=PodClient(kube) if settings.pods else None,
+        drain=settings.drain,
     )
 
 
@@ -130,8 +150,10 @@ def _checks(core: Core, resync_interval_s: float, metrics: Metrics) -> tuple[Map
     return {"loop": loop, "batch": batch, "watch": watching}, {"loaded": loaded}
 
 
-async def _until_one_ends(core: Core, found: Configuration, namespaces: Sequence[str]) -> None:
-    """Run the watch, the resync and the heartbeat; when one ends, end the others, and raise what it raised."""
+async def _until_one_ends(
+    core: Core, heartbeat: asyncio.Task[None], found: Configuration, namespaces: Sequence[str]
+) -> None:
+    """Run the watch and the resync beside the heartbeat; when one ends, end the others, and raise what it raised."""
 
     async def login() -> kopf.ConnectionInfo:
         return await connection_info(found)
@@ -139,7 +161,7 @@ async def _until_one_ends(core: Core, found: Configuration, namespaces: Sequence
     registry = make_registry(core.front, login, core.loop.close)
     watching: Awaitable[None] = watch(registry, namespaces)
     tasks = [
-        asyncio.create_task(core.loop.beat(), name="heartbeat"),
+        heartbeat,
         asyncio.create_task(core.resync.run(), name="resync"),
         asyncio.ensure_future(watching),
     ]

@@ -25,5 +25,11 @@ class OperatorSettings:
     """Probes at /healthz and /readyz; None for none."""
     listen_address: str = "127.0.0.1"
     """Address that both ports listen on; in a pod 0.0.0.0, since the kubelet and Prometheus come from outside."""
+    pods: bool = False
+    """Whether pods of brokers are replaced and scaled, for Clusters that have `spec.brokers`."""
+    drain: bool = False
+    """Whether nodes are looked at as well, so that pods leave one that is drained; this takes a ClusterRole."""
+    own_namespace: str | None = None
+    """The namespace that the operator itself runs in; None where it runs in none that could be deleted with it."""
     resync_interval_s: float = RESYNC_INTERVAL_S
     """Seconds between two comparisons of everything."""

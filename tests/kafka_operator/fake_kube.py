@@ -35,6 +35,8 @@ class FakeKube:
         self.events: list[Notice] = []
         self.writes: list[str] = []
         self.watcher: Callable[[WatchEvent], None] | None = None
+        self.ending: set[str] = set()
+        """Namespaces that are being deleted."""
         self.failures: list[KubeError] = []
         """Raised by the operator's next calls instead of an answer."""
         self._version = 100
@@ -116,6 +118,9 @@ class FakeKube:
 
     async def post_event(self, notice: Notice) -> None:
         await self._call(f"event {notice.key}", lambda: self.events.append(notice))
+
+    async def namespace_ends(self, name: str) -> bool:
+        return await self._call(f"namespace {name}", lambda: name in self.ending)
 
     async def close(self) -> None:
         """Nothing is open."""

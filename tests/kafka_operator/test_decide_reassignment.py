@@ -14,7 +14,7 @@ from kafka_operator.decide.reassignment import (
     decide_reassignment,
     decide_reassignment_away,
 )
-from kafka_operator.decide.steps import Claim, Done, Retry, Submit, Wait, WriteStatus
+from kafka_operator.decide.steps import LEAVING_PATIENCE_S, Claim, Done, Release, Retry, Submit, Wait, WriteStatus
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Partition, Progress, Reassignment, ReassignmentStatus, State
 from tests.kafka_operator.makers import (
@@ -99,13 +99,24 @@ def test_progress_is_written_when_it_changes_and_looked_at_each_second() -> None
 
 
 def test_it_is_ready_when_every_partition_has_exactly_the_target() -> None:
-    """Completed, and nothing more is done or written ever after."""
+    """Completed, let go of since nothing of it can be undone any more, and nothing is done or written ever after."""
     status = written(decide_reassignment(at(State.RUNNING), view(ALL_ARRIVED)))
 
     assert State.COMPLETED is status.state
     assert ("True", "Completed") == ready(status.conditions)
     assert status.completion_time is not None
-    assert Done() == decide_reassignment(replace(at(State.RUNNING), status=status), view(AT_BASE))
+    assert Release() == decide_reassignment(replace(at(State.RUNNING), status=status), view(AT_BASE))
+    assert Done() == decide_reassignment(replace(at(State.RUNNING, held=False), status=status), view(AT_BASE))
+
+
+def test_a_running_one_that_was_let_go_of_is_held_again() -> None:
+    """Its Cluster was gone for a while: then nothing that only the operator could delete is left."""
+    gone = Away("ClusterNotFound", "Namespace shop has no Cluster main.", leaving=True)
+    told = written(decide_reassignment_away(at(State.RUNNING), gone, NOW, 0))
+
+    assert isinstance(decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, 0), Retry)
+    assert Release() == decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, LEAVING_PATIENCE_S)
+    assert Claim() == decide_reassignment(at(State.RUNNING, held=False), view(ALL_ARRIVED))
 
 
 def test_a_partition_that_still_moves_has_not_arrived() -> None:

@@ -137,6 +137,18 @@ def test_all_that_can_be_said_reaches_the_process(started: list[ControllerSettin
     assert [expected] == started
 
 
+def test_the_operators_options_reach_it(started: list[ControllerSettings | OperatorSettings]) -> None:
+    """Pods and nodes are left alone unless it is said otherwise."""
+    assert (RIGHT, "") == told("operator")
+    assert (RIGHT, "") == told("operator", "--pods", STEWARD_DRAIN="true", STEWARD_OWN_NAMESPACE="kafka")
+
+    bare, full = started
+    assert isinstance(bare, OperatorSettings)
+    assert isinstance(full, OperatorSettings)
+    assert (False, False, None) == (bare.pods, bare.drain, bare.own_namespace)
+    assert (True, True, "kafka") == (full.pods, full.drain, full.own_namespace)
+
+
 def test_every_option_can_be_an_environment_variable(started: list[ControllerSettings | OperatorSettings]) -> None:
     """As a pod's manifest sets it; listeners stand side by side."""
     code, output = told(

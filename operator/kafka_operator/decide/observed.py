@@ -101,3 +101,5 @@ class Away:
     message: str
     definite: bool = True
     """False while it may well be a controller's failover, which is waited for before anything is said."""
+    leaving: bool = False
+    """Whether it is not expected back: its Cluster is gone, or is being deleted while no broker answers."""

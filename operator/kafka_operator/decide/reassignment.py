@@ -20,7 +20,17 @@ from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, rea
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic, Moves
 from kafka_operator.decide.plan import MAX_LISTED, Plan, Trouble, check_plan, exact_plan
 from kafka_operator.decide.reassignment_status import ended, pending, running, written
-from kafka_operator.decide.steps import RETRY_LATER_S, Claim, Done, Release, Retry, Submit, Wait, WriteStatus
+from kafka_operator.decide.steps import (
+    LEAVING_PATIENCE_S,
+    RETRY_LATER_S,
+    Claim,
+    Done,
+    Release,
+    Retry,
+    Submit,
+    Wait,
+    WriteStatus,
+)
 from kafka_operator.decide.topic import FAILOVER_PATIENCE_S, FAILOVER_RETRY_CAP_S
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import (
@@ -81,9 +91,12 @@ def decide_reassignment(reassignment: Reassignment, view: ReassignmentView) -> S
     """Return the next step for a Reassignment that is not being deleted, on a cluster that answers."""
     status = reassignment.status
     if status.state is not None and status.state.ended:
-        return written(reassignment, replace(status, observed_generation=reassignment.metadata.generation)) or Done()
+        observed = replace(status, observed_generation=reassignment.metadata.generation)
+        return written(reassignment, observed) or (Release() if reassignment.metadata.held else Done())
     if status.plan is None or status.base is None:
         return _before_the_start(reassignment, view)
+    if not reassignment.metadata.held:
+        return Claim()
     places = find_places(status.plan, status.base, view)
     if reassignment.cancel:
         return _cancel(reassignment, places, view)
@@ -103,7 +116,10 @@ def decide_reassignment_away(reassignment: Reassignment, away: Away, now: dateti
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
     wanted = pending(reassignment, UNKNOWN, away.reason, away.message, now)
     wanted = replace(wanted, state=status.state or State.PENDING, observed_generation=status.observed_generation)
-    return written(reassignment, wanted) or Retry()
+    step = written(reassignment, wanted)
+    if step is not None:
+        return step
+    return Release() if reassignment.metadata.held and away.leaving and waited_s >= LEAVING_PATIENCE_S else Retry()
 
 
 def find_places(plan: Plan, base: Plan, view: ReassignmentView) -> Places:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.reassignment import ReassignmentView, find_places
-from kafka_operator.decide.steps import DELETION_RETRY_CAP_S, RETRY_SOON_S, Announcement, Done, Release, Retry, Submit
+from kafka_operator.decide.steps import (
+    DELETION_RETRY_CAP_S,
+    LEAVING_PATIENCE_S,
+    RETRY_SOON_S,
+    Announcement,
+    Done,
+    Release,
+    Retry,
+    Submit,
+)
 from kafka_operator.decide.topic_deletion import DELETION_PATIENCE_S
 from kafka_operator.resources.reassignment import Reassignment
 
@@ -35,10 +44,10 @@ def decide_reassignment_deletion_away(reassignment: Reassignment, away: Away, wa
     state = reassignment.status.state
     if reassignment.status.plan is None or (state is not None and state.ended):
         return Release()
-    return _give_up_late(waited_s, away.message)
+    return _give_up_late(waited_s, away.message, LEAVING_PATIENCE_S if away.leaving else DELETION_PATIENCE_S)
 
 
-def _give_up_late(waited_s: float, why: str) -> Step:
-    if waited_s < DELETION_PATIENCE_S:
+def _give_up_late(waited_s: float, why: str, patience_s: float = DELETION_PATIENCE_S) -> Step:
+    if waited_s < patience_s:
         return Retry(RETRY_SOON_S, DELETION_RETRY_CAP_S)
     return Release(Announcement(True, "MovesGoOn", f"What still moved could not be cancelled and goes on. {why}"))

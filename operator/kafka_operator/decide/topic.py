@@ -18,6 +18,7 @@ from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, messa
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.ownership import conflict_message
 from kafka_operator.decide.steps import (
+    LEAVING_PATIENCE_S,
     RETRY_LATER_S,
     AlterConfig,
     Apply,
@@ -99,7 +100,11 @@ def decide_topic_away(topic: Topic, away: Away, now: datetime, waited_s: float) 
     assert topic.metadata.deleted is None, topic.key
     if not away.definite and waited_s < FAILOVER_PATIENCE_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
-    return _write(topic, _status(topic, UNKNOWN, away.reason, away.message, now)) or Retry()
+    written = _write(topic, _status(topic, UNKNOWN, away.reason, away.message, now))
+    if written is not None:
+        return written
+    # Nothing can be undone in a cluster that nobody knows; whoever deletes this then shall need no operator for it.
+    return Release() if topic.metadata.held and away.leaving and waited_s >= LEAVING_PATIENCE_S else Retry()
 
 
 def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:

@@ -13,6 +13,7 @@ from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, messa
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.steps import (
     DELETION_RETRY_CAP_S,
+    LEAVING_PATIENCE_S,
     RETRY_SOON_S,
     Announcement,
     Apply,
@@ -69,11 +70,12 @@ def decide_topic_deletion_away(topic: Topic, away: Away, waited_s: float) -> Ste
         return Done()
     if topic.retain:
         return Release()
-    return _give_up_late(topic, waited_s, away.message)
+    patience_s = LEAVING_PATIENCE_S if away.leaving else DELETION_PATIENCE_S
+    return _give_up_late(topic, waited_s, away.message, patience_s)
 
 
-def _give_up_late(topic: Topic, waited_s: float, why: str) -> Step:
-    if waited_s < DELETION_PATIENCE_S:
+def _give_up_late(topic: Topic, waited_s: float, why: str, patience_s: float = DELETION_PATIENCE_S) -> Step:
+    if waited_s < patience_s:
         return Retry(RETRY_SOON_S, DELETION_RETRY_CAP_S)
     return Release(_kept(topic, why))
 

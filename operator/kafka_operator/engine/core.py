@@ -14,6 +14,7 @@ from kafka_operator.engine.fleets import Fleets
 from kafka_operator.engine.front import Front
 from kafka_operator.engine.links import Connect, Links
 from kafka_operator.engine.loop import LINGER_S, Lane, Loop, Reconciler
+from kafka_operator.engine.parting import Parting
 from kafka_operator.engine.queue import CAPACITY
 from kafka_operator.engine.reassignments import ReassignmentReconciler
 from kafka_operator.engine.resync import Resync
@@ -36,6 +37,7 @@ class Core:
     front: Front
     links: Links
     loop: Loop
+    parting: Parting
     resync: Resync
     watch_lag: WatchLag
 
@@ -90,6 +92,7 @@ def build_core(
         front=Front(cache, retries, watch_lag, loop.submit),
         links=links,
         loop=loop,
+        parting=Parting(kube, writer),
         resync=Resync(
             kube, cache, watch_lag, loop.submit, metrics, namespaces=namespaces, interval_s=resync_interval_s
         ),

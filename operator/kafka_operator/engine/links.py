@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from kafka_operator.admin.port import (
@@ -28,6 +29,8 @@ SHUT_FIRST_S = 0.5
 
 SHUT_CAP_S = 5.0
 """How long at most: so old may the news be that a cluster is back."""
+
+UNREACHABLE = "ClusterUnreachable"
 
 T = TypeVar("T")
 Connect = Callable[[Sequence[str]], Admin]
@@ -83,7 +86,7 @@ class Link:
 
     def _unreachable(self) -> Away:
         servers = ", ".join(self.bootstrap_servers)
-        return Away("ClusterUnreachable", f"No broker of Cluster {self.ref.name} answers at {servers}.")
+        return Away(UNREACHABLE, f"No broker of Cluster {self.ref.name} answers at {servers}.")
 
 
 class Links:
@@ -101,14 +104,19 @@ class Links:
         cluster = self._cache.cluster(ref)
         if cluster is None:
             message = f"Namespace {ref.namespace} has no Cluster {ref.name}."
-            raise AwayError(Away("ClusterNotFound", message))
+            raise AwayError(Away("ClusterNotFound", message, leaving=True))
         link = self._links.get(ref)
         if link is None or link.bootstrap_servers != cluster.bootstrap_servers:
             old, admin = link, self._connect(cluster.bootstrap_servers)
             link = self._links[ref] = Link(ref, cluster.bootstrap_servers, admin, self._clock)
             if old is not None:  # after the new one is in its place: another lane may come by meanwhile
                 await old.close()
-        return await link.use(call, self._rng)
+        try:
+            return await link.use(call, self._rng)
+        except AwayError as error:
+            if cluster.metadata.deleted is None or error.away.reason != UNREACHABLE:
+                raise
+            raise AwayError(replace(error.away, leaving=True)) from error
 
     async def drop(self, ref: ClusterRef) -> None:
         """Close the connection of a Cluster that is gone."""

@@ -71,7 +71,7 @@ class Writer:
             self._learn(resource.key, await self._kube.patch_object(resource.key, _claim_patch(resource, step)))
         elif isinstance(step, Release):
             raw = await self._kube.patch_object(resource.key, _release_patch(resource))
-            if raw["metadata"].get("finalizers"):
+            if raw["metadata"].get("finalizers") or "deletionTimestamp" not in raw["metadata"]:
                 self._learn(resource.key, raw)
             else:
                 self._cache.forget(resource.key, resource.metadata.uid)

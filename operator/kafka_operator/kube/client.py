@@ -11,7 +11,7 @@ import asyncio
 import json
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
@@ -86,6 +86,14 @@ class KubeClient:
     async def post_event(self, notice: Notice) -> None:
         """Record an event."""
         await self.call("post_event", "POST", f"/api/v1/namespaces/{notice.key.namespace}/events", event_body(notice))
+
+    async def namespace_ends(self, name: str) -> bool:
+        """Tell whether a namespace is being deleted, or is gone."""
+        try:
+            found = await self.call("get_namespace", "GET", f"/api/v1/namespaces/{quote(name, safe='')}")
+        except NotFoundError:
+            return True
+        return "deletionTimestamp" in found["metadata"]
 
     async def close(self) -> None:
         """Close all connections."""

@@ -72,6 +72,10 @@ class Kube(Protocol):
         """Record an event."""
         ...
 
+    async def namespace_ends(self, name: str) -> bool:
+        """Tell whether a namespace is being deleted, or is gone."""
+        ...
+
     async def close(self) -> None:
         """Close all connections."""
         ...

@@ -1,0 +1,61 @@
+"""The end of an operator that is deleted with its own namespace: it takes its finalizers off what is in there.
+
+Since Kubernetes 1.34 a namespace's pods are deleted before anything else in it (ordered namespace deletion), so when its Topics are to
+go, the operator that would let them go is gone. It sees at its end that its namespace is, too, and lets go before. The Kafka topics
+are kept: whether their cluster goes as well is for its volumes to say. No event can be posted in such a namespace; the log tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from kafka_operator.decide.steps import Release
+from kafka_operator.engine.cache import read_resource
+from kafka_operator.engine.writer import Writer
+from kafka_operator.kube.port import Kube, KubeError
+from kafka_operator.names import Kind
+from kafka_operator.resources.metadata import RawObject
+
+MAX_ROUNDS = 3
+"""Lists that are made: one, and two more for what was changed by others between list and write."""
+
+PARTING_TIMEOUT_S = 12.0
+"""How long it may take: with all else at the end, within the 20 s after which the process is ended by force."""
+
+log = logging.getLogger(__name__)
+
+
+class Parting:
+    """Lets go of a namespace."""
+
+    def __init__(self, kube: Kube, writer: Writer) -> None:
+        self._kube = kube
+        self._writer = writer
+
+    async def part_from(self, namespace: str) -> None:
+        """Let go of everything in a namespace if it is being deleted; call it when nothing else works any more."""
+        try:
+            async with asyncio.timeout(PARTING_TIMEOUT_S):
+                if await self._kube.namespace_ends(namespace):
+                    await self._let_go(namespace)
+        except (KubeError, TimeoutError) as error:
+            log.warning("parting not ended", extra={"namespace": namespace, "error": str(error) or "no time left"})
+
+    async def _let_go(self, namespace: str) -> None:
+        for _ in range(MAX_ROUNDS):
+            results = await asyncio.gather(*(self._let_go_of_kind(kind, namespace) for kind in Kind))
+            log.warning(
+                "namespace ends, finalizers taken off", extra={"namespace": namespace, "resources": sum(results)}
+            )
+            if not any(results):
+                return
+
+    async def _let_go_of_kind(self, kind: Kind, namespace: str) -> int:
+        """Return how many were held."""
+        held = [item for raw in await self._listed(kind, namespace) if (item := read_resource(kind, raw)).metadata.held]
+        await asyncio.gather(*(self._writer.carry_out(item, Release()) for item in held))
+        return len(held)
+
+    async def _listed(self, kind: Kind, namespace: str) -> tuple[RawObject, ...]:
+        return (await self._kube.list_objects(kind, namespace)).objects

@@ -1,0 +1,96 @@
+"""What the operator must be allowed to do, as far as it is switched on, and the question whether it is.
+
+    rule of RBAC       (verb, resource of an API group) in a namespace, or in all of them
+    asked by           SelfSubjectAccessReview, which every authenticated user may create
+
+An operator that finds out by a refused request in the middle of a roll is worse than one that does not start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka_operator.kube.client import KubeClient
+from kafka_operator.names import GROUP, Kind
+from kafka_operator.settings import OperatorSettings
+
+MAX_PARALLEL = 8
+"""Reviews under way at once: some 20 for each namespace, a millisecond each."""
+
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+class MissingRightsError(Exception):
+    """Rights are missing; the message names each verb and resource."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """One verb on one resource; `namespace` is None for all of them, and for what has none."""
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str = ""
+    namespace: str | None = None
+
+    def __str__(self) -> str:
+        name = f"{self.resource}.{self.group}" if self.group else self.resource
+        name += f"/{self.subresource}" if self.subresource else ""
+        place = "all namespaces" if self.namespace is None else f"namespace {self.namespace}"
+        return f"{self.verb} on {name} in {place}" if self.resource != "nodes" else f"{self.verb} on nodes"
+
+
+def needed_rights(settings: OperatorSettings) -> list[Right]:
+    """Return all that these settings need."""
+    namespaces: Sequence[str | None] = settings.namespaces or (None,)
+    rights = [right for namespace in namespaces for right in _in_namespace(namespace, pods=settings.pods)]
+    if settings.pods and settings.drain:
+        rights.append(Right("get", "", "nodes"))
+    if settings.own_namespace is not None:
+        rights.append(Right("get", "", "namespaces", namespace=settings.own_namespace))
+    return rights
+
+
+def _in_namespace(namespace: str | None, *, pods: bool) -> list[Right]:
+    verbs = ("get", "list", "watch", "patch")
+    rights = [Right(verb, GROUP, kind.plural, namespace=namespace) for kind in Kind for verb in verbs]
+    rights += [Right("patch", GROUP, kind.plural, "status", namespace) for kind in Kind]
+    rights.append(Right("create", "", "events", namespace=namespace))
+    if pods:
+        rights.append(Right("get", "apps", "statefulsets", namespace=namespace))
+        rights.append(Right("patch", "apps", "statefulsets", "scale", namespace))
+        rights += [Right(verb, "", "pods", namespace=namespace) for verb in ("list", "delete")]
+    return rights
+
+
+async def require_rights(client: KubeClient, rights: Sequence[Right]) -> None:
+    """Ask for each of them; MissingRightsError names those that are not there, KubeError when one cannot be asked for."""
+    parallel = asyncio.Semaphore(MAX_PARALLEL)
+
+    async def allowed(right: Right) -> bool:
+        async with parallel:
+            answer = await client.call("review_access", "POST", REVIEWS, _review(right))
+        return bool(answer["status"]["allowed"])
+
+    answers = await asyncio.gather(*(allowed(right) for right in rights))
+    missing = [str(right) for right, answer in zip(rights, answers, strict=True) if not answer]
+    if missing:
+        raise MissingRightsError(f"these rights are missing (RBAC): {'; '.join(missing)}")
+
+
+def _review(right: Right) -> dict[str, object]:
+    attributes = {
+        "verb": right.verb,
+        "group": right.group,
+        "resource": right.resource,
+        "subresource": right.subresource,
+        "namespace": right.namespace or "",
+    }
+    return {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }

@@ -1,0 +1,79 @@
+"""An operator that is deleted with its own namespace leaves nothing there that only it could delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_operator.kube.port import ConflictError, UnavailableError
+from kafka_operator.names import Key, Kind
+from tests.kafka_operator.makers import raw_cluster, raw_topic
+from tests.kafka_operator.world import World, in_virtual_time, running
+
+ORDERS, MAIN = Key(Kind.TOPIC, "shop", "orders"), Key(Kind.CLUSTER, "shop", "main")
+FAR = Key(Kind.TOPIC, "far", "orders")
+
+
+def elsewhere(raw: dict[str, Any]) -> dict[str, Any]:
+    """The same in another namespace."""
+    return {**raw, "metadata": {**raw["metadata"], "namespace": "far"}}
+
+
+async def settled(world: World) -> None:
+    """Have Topics in two namespaces, both Ready and held; the operator has stopped its work."""
+    for raw in (raw_topic(), elsewhere(raw_cluster("other")), elsewhere(raw_topic(topicName="far", cluster="other"))):
+        world.kube.apply(raw)
+    await world.until(lambda: all(world.kube.ready(key)[0] == "True" for key in (ORDERS, FAR, MAIN)))
+    await world.core.loop.close()
+
+
+def held(world: World, key: Key) -> bool:
+    """Whether our finalizer is on it."""
+    return bool(world.kube.objects[key]["metadata"].get("finalizers"))
+
+
+@in_virtual_time
+async def test_in_a_namespace_that_ends_everything_is_let_go_of() -> None:
+    """Its pods, ours among them, go before its Topics do; the other namespaces' stay held."""
+    async with running() as world:
+        await settled(world)
+        world.kube.ending.add("shop")
+
+        await world.core.parting.part_from("shop")
+
+        assert (False, False, True) == (held(world, ORDERS), held(world, MAIN), held(world, FAR))
+        assert {"orders", "far"} == world.kafka.topics.keys()
+
+
+@in_virtual_time
+async def test_in_a_namespace_that_stays_nothing_is_let_go_of() -> None:
+    """An operator that is only started anew."""
+    async with running() as world:
+        await settled(world)
+
+        await world.core.parting.part_from("shop")
+
+        assert (True, True) == (held(world, ORDERS), held(world, MAIN))
+
+
+@in_virtual_time
+async def test_what_others_changed_on_the_way_is_let_go_of_all_the_same() -> None:
+    """A conflict is read again; an API server that is away is told and ends nothing."""
+    async with running() as world:
+        await settled(world)
+        world.kube.failures.append(UnavailableError("503"))
+        await world.core.parting.part_from("shop")
+        assert held(world, ORDERS)
+        world.kube.ending.add("shop")
+        original = world.kube._patch_metadata
+        conflicts = [ORDERS, MAIN]
+
+        def contended(key: Key, patch: dict[str, Any]) -> Any:
+            if key in conflicts:
+                conflicts.remove(key)
+                raise ConflictError(str(key))
+            return original(key, patch)
+
+        world.kube._patch_metadata = contended  # type: ignore[method-assign]
+        await world.core.parting.part_from("shop")
+
+        assert (False, False) == (held(world, ORDERS), held(world, MAIN))

@@ -1,0 +1,92 @@
+"""What must be allowed, and how a missing right is told (issue: it says which verb on which resource, and exits)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from kubernetes.aio.client import Configuration
+
+from kafka_operator.kube.client import KubeClient
+from kafka_operator.metrics import Metrics
+from kafka_operator.rights import MissingRightsError, Right, needed_rights, require_rights
+from kafka_operator.settings import OperatorSettings
+
+
+@pytest.fixture
+async def reviewer() -> AsyncIterator[tuple[list[dict[str, Any]], KubeClient]]:
+    """An API server that allows everything but to delete pods; what it was asked."""
+    asked: list[dict[str, Any]] = []
+
+    async def review(request: web.Request) -> web.Response:
+        body = await request.json()
+        assert "SelfSubjectAccessReview" == body["kind"]
+        attributes = body["spec"]["resourceAttributes"]
+        asked.append(attributes)
+        return web.json_response(
+            {"status": {"allowed": (attributes["verb"], attributes["resource"]) != ("delete", "pods")}}
+        )
+
+    app = web.Application()
+    app.router.add_post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+    async with TestServer(app) as server:
+        kube = KubeClient(Configuration(host=f"http://127.0.0.1:{server.port}"), Metrics())
+        yield asked, kube
+        await kube.close()
+
+
+def test_only_what_is_switched_on_is_needed() -> None:
+    """No right on pods or nodes without --pods, none on nodes without --drain."""
+
+    def names(**settings: Any) -> set[str]:
+        return {right.resource for right in needed_rights(OperatorSettings(**settings))}
+
+    own = {"clusters", "topics", "reassignments", "events"}
+    assert own == names() == names(drain=True)
+    assert own | {"statefulsets", "pods"} == names(pods=True)
+    assert own | {"statefulsets", "pods", "nodes"} == names(pods=True, drain=True)
+    assert own | {"namespaces"} == names(own_namespace="kafka")
+
+
+def test_rights_are_needed_in_each_namespace() -> None:
+    """A Role in each; nodes are of none."""
+    rights = needed_rights(OperatorSettings(namespaces=("a", "b"), pods=True, drain=True))
+
+    assert {"a", "b"} == {right.namespace for right in rights if right.resource != "nodes"}
+    assert [Right("get", "", "nodes")] == [right for right in rights if right.resource == "nodes"]
+    assert {None} == {right.namespace for right in needed_rights(OperatorSettings())}
+
+
+async def test_a_missing_right_is_named(reviewer: tuple[list[dict[str, Any]], KubeClient]) -> None:
+    """The verb, the resource, the place; nothing that is there."""
+    asked, kube = reviewer
+    rights = needed_rights(OperatorSettings(namespaces=("shop",), pods=True))
+
+    with pytest.raises(MissingRightsError) as raised:
+        await require_rights(kube, rights)
+
+    assert "these rights are missing (RBAC): delete on pods in namespace shop" == str(raised.value)
+    assert len(rights) == len(asked)
+    scale = {"verb": "patch", "group": "apps", "resource": "statefulsets", "subresource": "scale", "namespace": "shop"}
+    assert scale in asked
+
+
+async def test_with_all_rights_nothing_is_said(reviewer: tuple[list[dict[str, Any]], KubeClient]) -> None:
+    """It goes on."""
+    await require_rights(reviewer[1], needed_rights(OperatorSettings()))
+
+
+@pytest.mark.parametrize(
+    ("right", "words"),
+    [
+        (Right("patch", "apps", "statefulsets", "scale", "a"), "patch on statefulsets.apps/scale in namespace a"),
+        (Right("list", "", "pods"), "list on pods in all namespaces"),
+        (Right("get", "", "nodes"), "get on nodes"),
+    ],
+)
+def test_a_right_is_written_as_kubectl_names_resources(right: Right, words: str) -> None:
+    """`kubectl auth can-i` takes the same words."""
+    assert words == str(right)
