@@ -137,8 +137,8 @@ def test_all_that_can_be_said_reaches_the_process(started: list[ControllerSettin
     assert [expected] == started
 
 
-def test_the_operators_options_reach_it(started: list[ControllerSettings | OperatorSettings]) -> None:
-    """Pods and nodes are left alone unless it is said otherwise."""
+def test_the_operator_leaves_pods_alone_unless_told(started: list[ControllerSettings | OperatorSettings]) -> None:
+    """And nodes, and its own namespace."""
     assert (RIGHT, "") == told("operator")
     assert (RIGHT, "") == told("operator", "--pods", STEWARD_DRAIN="true", STEWARD_OWN_NAMESPACE="kafka")
 
