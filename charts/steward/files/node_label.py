@@ -49,7 +49,9 @@ def main(label: str, path: str) -> int:
             trouble = str(error)
         else:
             Path(path).write_text(value, encoding="utf-8")
-            sys.stdout.write(f"node {node}: {label}={value}\n" if value else f"node {node} has no label {label}: no rack\n")
+            sys.stdout.write(
+                f"node {node}: {label}={value}\n" if value else f"node {node} has no label {label}: no rack\n"
+            )
             return 0
         time.sleep(1)
     sys.stderr.write(f"node {node} cannot be read, for which verb get on nodes is needed: {trouble}\n")

@@ -1,0 +1,146 @@
+"""Let go of all custom resources before the operator is uninstalled: nobody else would take its finalizer off them.
+
+    python3 release_resources.py NAMESPACE DEPLOYMENT LABEL=VALUE,LABEL=VALUE SERVED_NAMESPACE,SERVED_NAMESPACE
+
+The operator is stopped first (it would hold on to them again), then its finalizer is taken off every Cluster, Topic and
+Reassignment of the namespaces that it serves (`*`: of all). The resources stay, and so do topics and their data in Kafka. May be run
+again at any time. Python's own library is all that is used.
+"""
+
+import json
+import os
+import ssl
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+FINALIZER = "steward.dev/operator"
+RESOURCES = "/apis/steward.dev/v1alpha1"
+KINDS = ("reassignments", "topics", "clusters")
+
+PAGE = 500
+"""Resources in one list: some hundred kilobytes."""
+
+ATTEMPTS = 5
+"""Tries of one patch that others' changes outrun."""
+
+TIMEOUT_S = 10.0
+STOP_TIMEOUT_S = 60.0
+"""Twice what the operator is granted to end."""
+
+NOT_FOUND, CONFLICT = 404, 409
+
+
+class Api:
+    """The Kubernetes API as the pod's own account."""
+
+    def __init__(self, url: str, token: str, trust: ssl.SSLContext) -> None:
+        self._url = url
+        self._token = token
+        self._trust = trust
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Return an object or a list."""
+        return self._call("GET", path, None)
+
+    def patch(self, path: str, patch: dict[str, Any]) -> dict[str, Any]:
+        """Merge a patch."""
+        return self._call("PATCH", path, patch)
+
+    def _call(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+        request = urllib.request.Request(  # noqa: S310 - an https address, of the cluster itself
+            self._url + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/merge-patch+json"},
+        )
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=self._trust) as answer:  # noqa: S310 - as above
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+
+def stop_operator(api: Api, namespace: str, deployment: str, labels: str) -> None:
+    """Scale the operator to nothing and wait until its pod is gone; TimeoutError when it stays."""
+    try:
+        api.patch(f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment}/scale", {"spec": {"replicas": 0}})
+    except urllib.error.HTTPError as error:
+        if error.code != NOT_FOUND:
+            raise
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while api.get(f"/api/v1/namespaces/{namespace}/pods?labelSelector={labels}")["items"]:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the pod of {deployment} has not ended after {STOP_TIMEOUT_S:.0f} s")
+        time.sleep(0.5)
+
+
+def release_all(api: Api, namespaces: list[str]) -> int:
+    """Take the finalizer off every resource that has it and return how many had."""
+    released = 0
+    for kind in KINDS:
+        for namespace in namespaces:
+            place = RESOURCES if namespace == "*" else f"{RESOURCES}/namespaces/{namespace}"
+            for found in _listed(api, f"{place}/{kind}"):
+                released += _release(api, kind, found)
+    return released
+
+
+def _listed(api: Api, path: str) -> Iterator[dict[str, Any]]:
+    following = ""
+    while True:
+        try:
+            page = api.get(f"{path}?limit={PAGE}{following}")
+        except urllib.error.HTTPError as error:
+            if error.code == NOT_FOUND:  # the kind itself has been removed, and its resources with it
+                return
+            raise
+        yield from page["items"]
+        if not page["metadata"].get("continue"):
+            return
+        following = f"&continue={page['metadata']['continue']}"
+
+
+def _release(api: Api, kind: str, found: dict[str, Any]) -> int:
+    path = f"{RESOURCES}/namespaces/{found['metadata']['namespace']}/{kind}/{found['metadata']['name']}"
+    for _ in range(ATTEMPTS):
+        metadata = found["metadata"]
+        finalizers = metadata.get("finalizers", [])
+        if FINALIZER not in finalizers:
+            return 0
+        kept = [finalizer for finalizer in finalizers if finalizer != FINALIZER]
+        try:
+            api.patch(path, {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": kept}})
+        except urllib.error.HTTPError as error:
+            if error.code == NOT_FOUND:
+                return 0
+            if error.code != CONFLICT:
+                raise
+            found = api.get(path)
+        else:
+            return 1
+    raise TimeoutError(f"{path} is changed by others again and again")
+
+
+def main(namespace: str, deployment: str, labels: str, served: str) -> int:
+    """Stop the operator, let go of everything, and return the exit code."""
+    host = os.environ["KUBERNETES_SERVICE_HOST"]
+    url = f"https://{f'[{host}]' if ':' in host else host}:{os.environ['KUBERNETES_SERVICE_PORT']}"
+    api = Api(
+        url, (ACCOUNT / "token").read_text("utf-8").strip(), ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
+    )
+    try:
+        stop_operator(api, namespace, deployment, labels)
+        released = release_all(api, served.split(","))
+    except (OSError, TimeoutError) as error:
+        sys.stderr.write(f"not everything could be let go: {error}\n")
+        return 1
+    sys.stdout.write(f"{released} resources are let go\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,18 @@
+{{/* What the operator may do in a namespace that it serves: its own resources, and the brokers' pods. */}}
+{{- define "steward.operatorRules" -}}
+- {apiGroups: [steward.dev], resources: [clusters, topics, reassignments], verbs: [get, list, watch, patch]}
+- {apiGroups: [steward.dev], resources: [clusters/status, topics/status, reassignments/status], verbs: [patch]}
+- {apiGroups: [""], resources: [events], verbs: [create]}
+- {apiGroups: [apps], resources: [statefulsets], verbs: [get]}
+- {apiGroups: [apps], resources: [statefulsets/scale], verbs: [patch]}
+- {apiGroups: [""], resources: [pods], verbs: [list, delete]}
+{{- end }}
+
+{{/* The namespaces that the operator serves, as a YAML list; an empty one stands for all. */}}
+{{- define "steward.namespaces" -}}
+{{- if .Values.operator.allNamespaces -}}
+[]
+{{- else -}}
+{{ prepend .Values.operator.namespaces .Release.Namespace | uniq | toYaml }}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,10 @@
+{{/* A hook that runs before the release is deleted; the lower weight comes first. */}}
+{{- define "steward.uninstallHook" -}}
+helm.sh/hook: pre-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}
+
+{{- define "steward.uninstallRules" -}}
+- {apiGroups: [steward.dev], resources: [clusters, topics, reassignments], verbs: [get, list, patch]}
+{{- end }}
