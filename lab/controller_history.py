@@ -1,8 +1,9 @@
 """What controllers wrote, judged write by write: C1 to C6 of one history, and where moves ended (C9). Pure.
 
 Who may write is decided by who raised `/controller_epoch` last: from then on every write to a topic, to a partition's state or
-out of the queue of deletions is that session's alone. One exception is Kafka's own: below inter.broker.protocol.version 2.7 a
-partition's leader writes its ISR by itself. Leaves out what people write by hand into the queues under `/admin`.
+out of the queue of deletions is that session's alone. Two exceptions are Kafka's own: below inter.broker.protocol.version 2.7 a
+partition's leader writes its ISR by itself, and a broker that takes itself for the controller makes a topic's znode without a
+look at the epoch (AdminZkClient). Leaves out what people write by hand into the queues under `/admin`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Judge:
         elif path.startswith(TOPICS):
             match path.removeprefix(TOPICS).split("/"):
                 case [name]:
-                    yield from self._by_the_holder(write)
+                    if not (write.is_new and write.session_id in self._brokers.values()):
+                        yield from self._by_the_holder(write)
                     yield from self._topic(name, write)
                 case [name, "partitions", partition, "state"]:
                     yield from self._state((name, int(partition)), write)

@@ -14,6 +14,8 @@ from lab.missing import LabError
 TIMEOUT_S = 10.0
 SECRET = 0xB3415C00
 """ZooKeeperServer.superSecret: no secret at all."""
+MULTIPLIER, INCREMENT, MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
+"""java.util.Random's."""
 PASSWORD_BYTES = 16
 ASKED_TIMEOUT_MS = 10_000
 TRIES = 5
@@ -21,15 +23,11 @@ TRIES = 5
 
 
 def password_of(session_id: int) -> bytes:
-    """Return a session's password: bytes of java.util.Random, seeded with its number and ZooKeeper's constant.
-
-    >>> password_of(0x1000).hex() == password_of(0x1000).hex() != password_of(0x1001).hex()
-    True
-    """
-    seed = ((session_id ^ SECRET) ^ 0x5DEECE66D) & ((1 << 48) - 1)
+    """Return a session's password: bytes of java.util.Random, seeded with its number and ZooKeeper's constant."""
+    seed = (session_id ^ SECRET ^ MULTIPLIER) & MASK
     password = b""
     while len(password) < PASSWORD_BYTES:
-        seed = (seed * 0x5DEECE66D + 0xB) & ((1 << 48) - 1)
+        seed = (seed * MULTIPLIER + INCREMENT) & MASK
         password += struct.pack("<I", (seed >> 16) & 0xFFFFFFFF)
     return password
 
