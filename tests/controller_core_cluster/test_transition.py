@@ -47,7 +47,7 @@ def test_a_sound_state_is_made_true(driver: Driver) -> None:
     ],
 )
 def test_an_unsound_state_stops_the_controller(driver: Driver, invariant: str, state: dict[str, Any]) -> None:
-    """TIGER_STYLE: invariants are asserted in production, in the control plane."""
+    """C1, C2, C3, C4: asserted in production, in the control plane (TIGER_STYLE)."""
     with pytest.raises(AssertionError, match=invariant):
         put(driver, **state)
     assert State(1, 0, (1, 2)) == driver.state("orders-0")

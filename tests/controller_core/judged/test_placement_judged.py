@@ -20,7 +20,7 @@ def pairs(brokers: Racks) -> list[tuple[int, str | None]]:
 
 
 def test_ten_thousand_random_clusters_are_placed_as_kafka_places_them(judge: Judge) -> None:
-    """AdminUtils.assignReplicasToBrokers: half with fixedStartIndex, half with its random source reseeded and so both numbers apart."""
+    """C11, AdminUtils.assignReplicasToBrokers: half with fixedStartIndex, half with its random source reseeded and so both numbers apart."""
     source = random.Random(3003)
     cases: list[dict[str, Any]] = []
     for number in range(CASES):
@@ -44,7 +44,7 @@ def test_ten_thousand_random_clusters_are_placed_as_kafka_places_them(judge: Jud
 
 
 def test_partitions_are_added_as_kafka_adds_them(judge: Judge) -> None:
-    """AdminZkClient.createNewPartitionsAssignment: the start comes from partition 0's first replica, alive or not."""
+    """C11, AdminZkClient.createNewPartitionsAssignment: the start comes from partition 0's first replica, alive or not."""
     source = random.Random(3004)
     cases: list[dict[str, Any]] = []
     for _ in range(CASES // 10):
