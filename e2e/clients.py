@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,6 +139,10 @@ class Witness:
             context=lambda: kube.attempt("logs", name).stdout,
             interval_s=POLL_S,
         )
+
+    def run_for(self, seconds: float) -> None:
+        """Let the load go on for a while."""
+        time.sleep(seconds)
 
     def stop(self) -> Report:
         """End the load and return what was seen."""

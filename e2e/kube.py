@@ -77,17 +77,26 @@ class Kube:
             return {}
         return next((one for one in status.get("conditions", []) if one["type"] == condition), {})
 
-    def wait_ready(self, kind: str, name: str, *, timeout_s: float, status: str = "True", reason: str = "") -> float:
-        """Return the seconds until a resource's Ready condition is `status`, for `reason` if one is given."""
+    def wait_condition(
+        self,
+        kind: str,
+        name: str,
+        condition: str = "Ready",
+        *,
+        timeout_s: float,
+        status: str = "True",
+        reason: str = "",
+    ) -> float:
+        """Return the seconds until a resource's condition is `status`, for `reason` if one is given."""
 
-        def ready() -> bool:
-            found = self.condition(kind, name)
+        def holds() -> bool:
+            found = self.condition(kind, name, condition)
             return found.get("status") == status and reason in {"", found.get("reason")}
 
         return wait_until(
-            ready,
+            holds,
             timeout_s=timeout_s,
-            what=f"{kind}/{name} with Ready={status} {reason}",
+            what=f"{kind}/{name} with {condition}={status} {reason}",
             context=lambda: json.dumps((self.get(kind, name) or {}).get("status"), indent=1),
             interval_s=POLL_S,
         )

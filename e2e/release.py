@@ -24,7 +24,7 @@ CHART = ROOT / "charts" / "steward"
 
 OPERATOR = f"deployment/{NAME}-operator"
 
-CONTROLLER = f"deployment/{NAME}-controller"
+CONTROLLER = f"statefulset/{NAME}-controller"
 
 ZOOKEEPER = f"statefulset/{NAME}-zookeeper"
 
@@ -34,8 +34,11 @@ WORKLOADS = (ZOOKEEPER, CONTROLLER, BROKERS, OPERATOR)
 
 BOOTSTRAP = f"{NAME}-kafka.{NAMESPACE}:9092"
 
-CLUSTER = "main"
-"""Name of the Cluster resource that these tests declare."""
+CLUSTER = NAME
+"""Name of the Cluster resource that the chart makes."""
+
+FIRST_CONTROLLER_ID = 990
+"""The id of the controller in the pod with the number 0."""
 
 HELM_TIMEOUT_S = 300
 
@@ -50,18 +53,14 @@ class Release:
     def install(self, **values: Any) -> float:
         """Install or upgrade it, wait until every pod is ready, and return the seconds that it took."""
         started = time.monotonic()
-        self.run(
-            "upgrade",
-            NAME,
-            str(CHART),
-            "--install",
-            "--create-namespace",
-            "--reset-values",
-            "--values=-",
-            stdin=json.dumps(_values(values)),
-        )
+        self.upgrade(**values)
         self.wait_ready()
         return time.monotonic() - started
+
+    def upgrade(self, **values: Any) -> None:
+        """Install or upgrade it with these values and wait for nothing."""
+        options = ["--install", "--create-namespace", "--reset-values", "--values=-"]
+        self.run("upgrade", NAME, str(CHART), *options, stdin=json.dumps(_values(values)))
 
     def refusal(self, **values: Any) -> str:
         """Ask for an install with values that cannot work, and return helm's words; empty when it would be done."""
@@ -106,16 +105,29 @@ class Release:
             raise LabError(f"there is no pod {name}")
         return pod
 
+    def controller(self, controller_id: int) -> Resource:
+        """Return the pod of one of Steward's controllers."""
+        name = f"{NAME}-controller-{controller_id - FIRST_CONTROLLER_ID}"
+        pod = self.kube.get("pod", name)
+        if pod is None:
+            raise LabError(f"controller {controller_id} has no pod {name}")
+        return pod
+
     def _command(self, *arguments: str) -> list[str | Path]:
         where = [] if self.kube.kubeconfig is None else [f"--kubeconfig={self.kube.kubeconfig}"]
         return [self._helm, *arguments, *where, f"--namespace={self.kube.namespace}"]
 
 
+def kafka_values(**values: Any) -> dict[str, Any]:
+    """Return values for brokers and ZooKeeper, with the image of this checkout."""
+    return {"image": _image(KAFKA), **values}
+
+
 def _values(values: Mapping[str, Any]) -> dict[str, Any]:
-    repository, tag = STEWARD.split(":")
-    kafka_repository, kafka_tag = KAFKA.split(":")
-    return {
-        "image": {"repository": repository, "tag": tag},
-        "kafka": {"image": {"repository": kafka_repository, "tag": kafka_tag}},
-        **values,
-    }
+    every_namespace = {"allNamespaces": True}
+    return {"image": _image(STEWARD), "kafka": kafka_values(), "operator": every_namespace, **values}
+
+
+def _image(name: str) -> dict[str, str]:
+    repository, tag = name.split(":")
+    return {"repository": repository, "tag": tag}

@@ -22,7 +22,7 @@ STORAGE_CLASS = "standard"
 VOLUMES_PER_NODE = 16
 """A volume is used once: enough for every install, scale-out and reinstall of a run."""
 
-VOLUME_SIZE = "8Gi"
+VOLUME_SIZE = "16Gi"
 
 VOLUME_FOLDER = "/var/local/volumes"
 

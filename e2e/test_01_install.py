@@ -1,0 +1,54 @@
+"""`helm install` with the chart's defaults, on a cluster that has nothing of Kafka yet."""
+
+from e2e import release as chart
+from e2e.clients import KafkaClients
+from e2e.release import Release
+from e2e.resources import CLUSTERS
+
+READY_WITHIN_S = 120
+"""On two cores and 8 GiB."""
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def test_everything_is_ready_within_two_minutes_of_helm_install(install_seconds: float) -> None:
+    """Operator, controllers, ZooKeeper and three brokers."""
+    print(f"helm install to all Ready: {install_seconds:.0f} s")
+
+    assert install_seconds < READY_WITHIN_S
+
+
+def test_the_cluster_resource_says_that_the_brokers_are_reached(release: Release) -> None:
+    """What a person looks at first: `kubectl get clusters.steward.dev`."""
+    release.kube.wait_condition(CLUSTERS, chart.CLUSTER, timeout_s=30)
+    status = (release.kube.get(CLUSTERS, chart.CLUSTER) or {})["status"]
+
+    assert status["brokerIds"] == [0, 1, 2]
+    assert status["controllerId"] not in status["brokerIds"], "the controller is Steward's and none of the brokers"
+
+
+def test_every_broker_is_in_the_rack_of_its_node(release: Release, clients: KafkaClients) -> None:
+    """`broker.rack` is the node's zone label, and the brokers stand in three of them."""
+    nodes = {node["metadata"]["name"]: node["metadata"]["labels"][ZONE] for node in release.kube.items("nodes")}
+    racks = {
+        pod["metadata"]["name"].rpartition("-")[2]: nodes[pod["spec"]["nodeName"]]
+        for pod in release.pods(chart.BROKERS)
+    }
+
+    assert racks == clients.describe()["brokers"]
+    assert len(set(racks.values())) == 3
+
+
+def test_nothing_runs_as_root_or_restarts(release: Release) -> None:
+    """An installation that is at rest after its start: no container had to try twice."""
+    statuses = [
+        (pod["metadata"]["name"], status["restartCount"])
+        for workload in chart.WORKLOADS
+        for pod in release.pods(workload)
+        for status in pod["status"]["containerStatuses"]
+    ]
+
+    assert [(name, count) for name, count in statuses if count] == []
+    assert all(
+        pod["spec"]["securityContext"]["runAsNonRoot"] for workload in chart.WORKLOADS for pod in release.pods(workload)
+    )

@@ -1,0 +1,95 @@
+"""Restarts that somebody asks for: of all brokers, and of a node that is drained."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from e2e import release as chart
+from e2e.clients import KafkaClients, Witness
+from e2e.release import Release
+from e2e.resources import CLUSTERS, TOPICS, topic
+from lab.waiting import wait_until
+
+NAME = "parcels"
+
+ROLLED_WITHIN_S = 240.0
+"""Three brokers, each some twenty seconds from its end to the moment when all of its replicas are in sync."""
+
+DRAINED_WITHIN_S = 120.0
+
+
+@pytest.fixture(scope="module")
+def parcels(release: Release) -> str:
+    """A Topic of six partitions with three replicas each, at least two in sync for a write."""
+    release.kube.apply(topic(NAME))
+    release.kube.wait_condition(TOPICS, NAME, timeout_s=30)
+    return NAME
+
+
+@pytest.fixture
+def witness(parcels: str, clients: KafkaClients) -> Iterator[Witness]:
+    """Load on the topic, which must have seen nothing wrong at the end of the test, and no partition under its min ISR."""
+    running = clients.witness(parcels, min_isr=2)
+    yield running
+    report = running.stop()
+    assert report.wrong() == {}
+    assert report.under_min_isr == []
+
+
+def test_a_rolling_restart_of_all_brokers_under_load_loses_nothing(
+    parcels: str, witness: Witness, release: Release, clients: KafkaClients
+) -> None:
+    """The operator replaces one broker at a time, and goes on when its replicas are in sync."""
+    assert witness
+    before = _uids(release)
+    release.kube.run("rollout", "restart", chart.BROKERS)
+    wait_until(
+        lambda: not before & _uids(release) and len(_uids(release)) == 3,
+        timeout_s=ROLLED_WITHIN_S,
+        what="every broker's pod replaced",
+        context=lambda: str(release.kube.get(CLUSTERS, chart.CLUSTER)),
+        interval_s=1.0,
+    )
+    release.wait_ready()
+    clients.wait_in_sync(parcels, timeout_s=ROLLED_WITHIN_S)
+    release.kube.wait_condition(CLUSTERS, chart.CLUSTER, "Settled", timeout_s=60)
+
+
+@pytest.fixture
+def drained(release: Release) -> Iterator[str]:
+    """The node of broker 1, which is open again after the test."""
+    node = release.broker(1)["spec"]["nodeName"]
+    yield node
+    release.kube.run("uncordon", node)
+    release.wait_ready()
+
+
+def test_a_node_drain_moves_leaders_first(
+    parcels: str, witness: Witness, drained: str, release: Release, clients: KafkaClients
+) -> None:
+    """The budget refuses the eviction; the operator sees the cordoned node, has the leaders moved and deletes the pod."""
+    assert witness
+    pod = release.broker(1)
+    options = ["--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={DRAINED_WITHIN_S:.0f}s", "--force"]
+    release.kube.run("drain", drained, *options, timeout_s=DRAINED_WITHIN_S + 30)
+    events = release.kube.items("events")
+
+    assert pod["metadata"]["uid"] not in _uids(release)
+    assert all(one.leader != 1 for one in clients.partitions(parcels).values())
+    assert any("Draining" in event.get("reason", "") for event in events), "the operator tells what it did"
+
+
+def test_the_broker_comes_back_when_its_node_does(parcels: str, release: Release, clients: KafkaClients) -> None:
+    """Its data are on that node: it is in every ISR again."""
+    release.kube.wait_workload(chart.BROKERS, timeout_s=ROLLED_WITHIN_S)
+    clients.wait_in_sync(parcels, timeout_s=ROLLED_WITHIN_S)
+
+
+def _uids(release: Release) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in release.pods(chart.BROKERS) if _ready(pod)}
+
+
+def _ready(pod: dict[str, dict[str, object]]) -> bool:
+    conditions = pod["status"].get("conditions", [])
+    assert isinstance(conditions, list)
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

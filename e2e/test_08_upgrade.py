@@ -1,0 +1,73 @@
+"""`helm upgrade`, `helm test`, values that cannot work, and `helm uninstall`."""
+
+import pytest
+
+from e2e import release as chart
+from e2e.clients import KafkaClients
+from e2e.release import Release
+from e2e.resources import CLUSTERS, TOPICS, topic
+from lab.waiting import wait_until
+
+NAME = "ledger"
+
+ROLLED_WITHIN_S = 240.0
+
+GONE_WITHIN_S = 120.0
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"brokers": {"replicas": 0}}, "replicas"),
+        ({"topics": {"replicationFactor": 5}}, "replicationFactor"),
+        ({"zookeeper": {"replicas": 2}}, "zookeeper"),
+    ],
+    ids=["no brokers", "more replicas than brokers", "an even number of ZooKeeper servers"],
+)
+def test_values_that_cannot_work_are_refused_by_name(
+    release: Release, values: dict[str, dict[str, int]], named: str
+) -> None:
+    """Before anything is changed."""
+    assert named in release.refusal(**values)
+
+
+def test_an_upgrade_under_load_loses_nothing(release: Release, clients: KafkaClients) -> None:
+    """A changed setting of brokers and controllers: all pods are replaced, one broker at a time."""
+    release.kube.apply(topic(NAME))
+    release.kube.wait_condition(TOPICS, NAME, timeout_s=30)
+    before = _uids(release)
+    witness = clients.witness(NAME, min_isr=2)
+    release.install(kafka=chart.kafka_values(config={"log.retention.hours": 24}), controllers={"logLevel": "DEBUG"})
+    wait_until(
+        lambda: not before & _uids(release),
+        timeout_s=ROLLED_WITHIN_S,
+        what="every pod of brokers and controllers replaced",
+        context=lambda: str((release.kube.get(CLUSTERS, chart.CLUSTER) or {})["status"]),
+        interval_s=1.0,
+    )
+    release.wait_ready()
+    clients.wait_in_sync(NAME, timeout_s=ROLLED_WITHIN_S)
+    report = witness.stop()
+
+    assert report.wrong() == {}
+    assert report.under_min_isr == []
+
+
+def test_helm_test_produces_and_consumes(release: Release) -> None:
+    """The chart's own test says whether an installation works."""
+    assert "Succeeded" in release.test()
+
+
+def test_uninstall_leaves_nothing_wedged(release: Release) -> None:
+    """Topics that were declared can be deleted afterwards, though nobody is there to let them go."""
+    release.uninstall()
+    release.kube.run(
+        "delete", "namespace", chart.NAMESPACE, f"--timeout={GONE_WITHIN_S:.0f}s", timeout_s=GONE_WITHIN_S + 30
+    )
+
+    assert release.kube.get("namespace", chart.NAMESPACE) is None
+    assert release.kube.items("clusterroles", f"app.kubernetes.io/instance={chart.NAME}") == []
+
+
+def _uids(release: Release) -> set[str]:
+    return {pod["metadata"]["uid"] for workload in (chart.BROKERS, chart.CONTROLLER) for pod in release.pods(workload)}
