@@ -1,8 +1,10 @@
 """DescribeCluster, versions 0 and 1 (KIP-700): the nodes of a listener and which of them is the controller.
 
-Source: AuthHelper.computeDescribeClusterResponse. Leaves out authorized operations, as Metadata does.
+Source: AuthHelper.computeDescribeClusterResponse. Leaves out who may do what, as Metadata does.
 """
 
+from controller_core.cluster.authorized_operations import authorized_operations
+from controller_core.model.acl import ResourceType
 from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.nodes import nodes
@@ -23,7 +25,10 @@ async def describe_cluster(active: ActiveController, context: RequestContext, bo
         return describe_cluster_refused(context, body, refused)
     listed = list(nodes(active, context.listener))
     controller_id = active.cluster.controller_id
+    asked = body["include_cluster_authorized_operations"]
+    operations = {"cluster_authorized_operations": authorized_operations(ResourceType.CLUSTER)} if asked else {}
     return {
+        **operations,
         "error_code": ErrorCode.NONE,
         "error_message": None,
         "endpoint_type": BROKER_ENDPOINT,

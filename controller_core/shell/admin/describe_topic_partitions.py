@@ -4,11 +4,13 @@ A page ends after so many partitions; the answer's cursor says where the next pa
 eligible leader replicas, so these lists are empty.
 
 Source: DescribeTopicPartitionsRequestHandler, KRaftMetadataCache.getTopicMetadataForDescribeTopicResponse.
-Leaves out authorized operations, as Metadata does.
+Who may do what is told unasked; leaves out judging it, as Metadata does.
 """
 
 from collections.abc import Iterable
 
+from controller_core.cluster.authorized_operations import authorized_operations
+from controller_core.model.acl import ResourceType
 from controller_core.model.cluster import Cluster
 from controller_core.model.errors import Failure
 from controller_core.model.ids import TopicPartition
@@ -37,7 +39,10 @@ async def describe_topic_partitions(active: ActiveController, context: RequestCo
         return describe_topic_partitions_refused(context, body, refused)
     limit = max(1, min(MAX_PARTITIONS_PER_PAGE, body["response_partition_limit"]))
     view = View.of(active.cluster, context.listener)
-    return page(active.cluster, asked_from(active.cluster, body), view, limit)
+    answer = page(active.cluster, asked_from(active.cluster, body), view, limit)
+    for topic in answer["topics"]:
+        topic["topic_authorized_operations"] = authorized_operations(ResourceType.TOPIC)
+    return answer
 
 
 def refuse_cursor(body: Body) -> Failure | None:

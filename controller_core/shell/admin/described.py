@@ -6,7 +6,8 @@ that only waits for its deletion is not. Source: ZkMetadataCache.getPartitionMet
 Leaves out which topics a request means, and the fields that only one of the two responses has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -29,7 +30,7 @@ class View:
     reachable: frozenset[int]
     """Registered, and having the listener that the request came in on."""
     live: frozenset[int]
-    """Registered and not shutting down: replicas on all others are offline."""
+    """Registered and not shutting down: replicas on all others are offline, and so are those in failed log directories."""
 
     @classmethod
     def of(cls, cluster: Cluster, listener: str) -> "View":
@@ -40,7 +41,9 @@ class View:
 def described_partitions(cluster: Cluster, rows: IntArray, view: View) -> list[Body]:
     """Describe partitions: the fields that both responses share."""
     columns = cluster.columns
+    failed = _failed_dirs(cluster, rows)
     described = zip(
+        rows.tolist(),
         columns.partition[rows].tolist(),
         columns.leader[rows].tolist(),
         columns.leader_epoch[rows].tolist(),
@@ -56,10 +59,21 @@ def described_partitions(cluster: Cluster, rows: IntArray, view: View) -> list[B
             "leader_epoch": leader_epoch,
             "replica_nodes": [replica for replica in replicas if replica != NOBODY],
             "isr_nodes": [replica for replica in isr if replica != NOBODY],
-            "offline_replicas": [replica for replica in replicas if replica != NOBODY and replica not in view.live],
+            "offline_replicas": [
+                replica
+                for replica in replicas
+                if replica != NOBODY and (replica not in view.live or replica in failed.get(row, ()))
+            ],
         }
-        for partition, leader, leader_epoch, replicas, isr in described
+        for row, partition, leader, leader_epoch, replicas, isr in described
     ]
+
+
+def _failed_dirs(cluster: Cluster, rows: IntArray) -> Mapping[int, AbstractSet[int]]:
+    """Name the brokers whose directory with a replica has failed, by row; mostly there are none."""
+    if not cluster.offline_replicas:
+        return {}
+    return {row: cluster.offline_at(row) for row in rows.tolist()}
 
 
 def leader_error(leader: int, view: View) -> ErrorCode:

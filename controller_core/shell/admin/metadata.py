@@ -6,14 +6,17 @@ differ in what they ask by (names; from 12 on ids too) and in how they say that 
 A topic that is not there and may be made (auto-creation) is a broker's business: brokers know their own settings for it.
 Such a request goes on to one, whole (RelayInstead).
 
-Source: KafkaApis.handleTopicMetadataRequest. Leaves out authorized operations: they keep the schema's default, "not asked".
+Source: KafkaApis.handleTopicMetadataRequest. Leaves out who may do what: without an authorizer everybody may do everything, with one
+its screens judge anew.
 """
 
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
+from controller_core.cluster.authorized_operations import authorized_operations
 from controller_core.cluster.topic_names import illegal_because
+from controller_core.model.acl import ResourceType
 from controller_core.model.cluster import Cluster, Topic
 from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
@@ -46,7 +49,14 @@ async def metadata(active: ActiveController, context: RequestContext, body: Body
     if may_be_created(active.cluster, context, body):
         raise RelayInstead("a topic is unknown and may be created: brokers know how")
     topics = asked_topics(active.cluster, context, body)
-    return metadata_response(active, context, topics)
+    if body["include_topic_authorized_operations"]:
+        for topic in topics:
+            if topic["name"] is not None:
+                topic["topic_authorized_operations"] = authorized_operations(ResourceType.TOPIC)
+    response = metadata_response(active, context, topics)
+    if body["include_cluster_authorized_operations"]:
+        response["cluster_authorized_operations"] = authorized_operations(ResourceType.CLUSTER)
+    return response
 
 
 def metadata_response(active: ActiveController, context: RequestContext, topics: list[Body]) -> Body:

@@ -11,6 +11,7 @@ import ipaddress
 import logging
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Protocol
 from uuid import UUID
 
 from controller_core.cluster.authorizer import Rules, Verdict, authorize, authorize_all, authorize_any
@@ -34,8 +35,12 @@ MAX_WAIT_S = 10.0
 SHOWING = {Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS}
 """Operations by which answers are filtered: their denials would be as many as there are topics."""
 
-Ask = Callable[[Operation, ResourceType, str], bool]
-"""Whether one caller may do an operation on a resource."""
+
+class Ask(Protocol):
+    """Tells whether one caller may do an operation on a resource."""
+
+    def __call__(self, operation: Operation, resource_type: ResourceType, name: str, *, quiet: bool = False) -> bool:
+        """Judge; a quiet question is none that anything depends on, and its denial is no news."""
 
 
 class Guard:
@@ -70,8 +75,8 @@ class Guard:
     def asking(self, context: RequestContext) -> Ask:
         """Judge for one caller. What may not be shown, and what is asked first of two, is no news to a log."""
 
-        def ask(operation: Operation, resource_type: ResourceType, name: str) -> bool:
-            quiet = operation in SHOWING or resource_type is ResourceType.CLUSTER
+        def ask(operation: Operation, resource_type: ResourceType, name: str, *, quiet: bool = False) -> bool:
+            quiet = quiet or operation in SHOWING or resource_type is ResourceType.CLUSTER
             need = OnName(operation, resource_type, name)
             return bool(self._judge(context, need, logging.DEBUG if quiet else logging.INFO))
 

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from controller_core.cluster.authorized_operations import authorized_operations
 from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
 from controller_core.model.cluster import Cluster
 from controller_core.model.errors import Failure
@@ -147,11 +148,19 @@ async def _metadata(ask: Ask, _: NowCluster, answer: Answer, context: RequestCon
 
     if is_for_all_topics(context, body):
         response = await answer(body)
-        return {**response, "topics": [topic for topic in response["topics"] if describes(topic["name"])]}
+        shown = [topic for topic in response["topics"] if describes(topic["name"])]
+        return _operations(ask, body, {**response, "topics": shown})
     names = [topic["name"] for topic in body["topics"] if topic["name"] is not None]
     barred = _may_not_create(ask, names) if body["allow_auto_topic_creation"] else frozenset()
     # A broker that makes a topic gets the request as it came, under our own name: only if all of it is the caller's to ask.
-    creating = body["allow_auto_topic_creation"] and not barred and all(describes(name) for name in names)
+    # And what is asked beside would be told of us: whoever asks what it may do has to ask again for a topic to be made.
+    creating = (
+        body["allow_auto_topic_creation"]
+        and not body["include_topic_authorized_operations"]
+        and not body["include_cluster_authorized_operations"]
+        and not barred
+        and all(describes(name) for name in names)
+    )
     response = await answer({**body, "allow_auto_topic_creation": creating})
 
     def judged(topic: Body) -> Body:
@@ -168,7 +177,39 @@ async def _metadata(ask: Ask, _: NowCluster, answer: Answer, context: RequestCon
         return failed_topic(topic["name"], REFUSED.code) if absent and topic["name"] in barred else topic
 
     asked_by_id = {topic["topic_id"] for topic in body["topics"]} - {NO_TOPIC_ID}
-    return {**response, "topics": [judged(topic) for topic in response["topics"]]}
+    return _operations(ask, body, {**response, "topics": [judged(topic) for topic in response["topics"]]})
+
+
+def _operations(ask: Ask, body: Body, response: Body) -> Body:
+    """Say what the caller may do, where it asked for that, in place of what everybody might (KIP-430)."""
+    if body["include_topic_authorized_operations"]:
+        for topic in response["topics"]:
+            if topic["name"] is not None and topic["error_code"] != REFUSED.code:
+                topic["topic_authorized_operations"] = _on_topic(ask, topic["name"])
+    if body["include_cluster_authorized_operations"]:
+        response["cluster_authorized_operations"] = _on_cluster(ask)
+    return response
+
+
+def _on_topic(ask: Ask, name: str) -> int:
+    return authorized_operations(
+        ResourceType.TOPIC, lambda operation: ask(operation, ResourceType.TOPIC, name, quiet=True)
+    )
+
+
+def _on_cluster(ask: Ask) -> int:
+    if not ask(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
+        return 0
+    return authorized_operations(
+        ResourceType.CLUSTER, lambda operation: ask(operation, ResourceType.CLUSTER, CLUSTER_NAME, quiet=True)
+    )
+
+
+async def _describe_cluster(ask: Ask, _: NowCluster, answer: Answer, __: RequestContext, body: Body) -> Body:
+    response = await answer(body)
+    if body["include_cluster_authorized_operations"] and response["error_code"] == ErrorCode.NONE:
+        response["cluster_authorized_operations"] = _on_cluster(ask)
+    return response
 
 
 def _may_not_create(ask: Ask, names: list[str]) -> frozenset[str]:
@@ -200,6 +241,8 @@ async def _describe_topic_partitions(
     if not passed:
         return {"topics": refused, "next_cursor": None}
     response = await answer({**body, "topics": passed})
+    for topic in response["topics"]:
+        topic["topic_authorized_operations"] = _on_topic(ask, topic["name"])
     return {**response, "topics": [*response["topics"], *refused]}
 
 
@@ -208,5 +251,6 @@ SCREENS: Mapping[ApiKey, Screen] = {
     ApiKey.CREATE_PARTITIONS: _create_partitions,
     ApiKey.DELETE_TOPICS: _delete_topics,
     ApiKey.METADATA: _metadata,
+    ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: _describe_topic_partitions,
 }

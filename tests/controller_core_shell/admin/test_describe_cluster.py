@@ -27,6 +27,18 @@ async def test_nodes_and_controller() -> None:
     ] == [pick(node, "broker_id", "host", "port", "rack") for node in response["brokers"]]
 
 
+async def test_what_a_caller_may_do_is_everything_where_nobody_judges() -> None:
+    """KIP-430, and only who asks is told."""
+    operations = [
+        (await ask(active_with(), ApiKey.DESCRIBE_CLUSTER, {"include_cluster_authorized_operations": each}))[
+            "cluster_authorized_operations"
+        ]
+        for each in (True, False)
+    ]
+
+    assert [0x1FA0, -(2**31)] == operations
+
+
 async def test_a_controller_that_is_not_listed_is_not_named() -> None:
     """Clients look its address up in the list; -1 tells them that there is none."""
     response = await ask(active_with(), ApiKey.DESCRIBE_CLUSTER, {}, listener="ELSEWHERE")

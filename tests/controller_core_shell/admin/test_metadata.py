@@ -8,7 +8,7 @@ from controller_core.cluster.states import column
 from controller_core.cluster.transition import apply
 from controller_core.model.changes import Origin, TopicAdded
 from controller_core.model.columns import pad
-from controller_core.model.events import ControlledShutdown, DeleteTopics
+from controller_core.model.events import ControlledShutdown, DeleteTopics, ReplicasAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.front.context import RelayInstead
 from kafka_wire.api import ApiKey
@@ -267,6 +267,36 @@ async def test_replicas_on_a_broker_that_shuts_down_are_offline() -> None:
 
     assert [2] == only(response, "topics", "partitions")["offline_replicas"]
     assert 2 in [node["node_id"] for node in response["brokers"]]
+
+
+@pytest.mark.parametrize("key", [ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS])
+async def test_replicas_in_a_failed_log_directory_are_offline(key: ApiKey) -> None:
+    """ControllerContext.isReplicaOnline (KIP-112): their broker lives, and holds other replicas."""
+    active = await active_with_topic("a", {0: (1, 2), 1: (2, 3)})
+    active.run(ReplicasAnswered(2, active.cluster.brokers[2].epoch, (TopicPartition("a", 0),), ()))
+
+    topic = only(await ask(active, key, {"topics": [{"name": "a"}]}), "topics")
+
+    assert {0: [2], 1: []} == {each["partition_index"]: each["offline_replicas"] for each in topic["partitions"]}
+
+
+@pytest.mark.parametrize("version", [7, 8, 10, 11, 12])
+async def test_what_a_caller_may_do_is_everything_where_nobody_judges(version: int) -> None:
+    """KIP-430, AuthHelper.authorizedOperations; the cluster's moved to DescribeCluster with version 11 (KIP-700)."""
+    active = await active_with_topic("a", {0: (1,)})
+    asked = asking("a")
+    if version >= 8:
+        asked |= {"include_topic_authorized_operations": True}
+    if 8 <= version <= 10:
+        asked |= {"include_cluster_authorized_operations": True}
+
+    response = await ask(active, ApiKey.METADATA, asked, version)
+
+    not_asked = -(2**31)
+    topic = only(response, "topics")
+    assert (0xDF8 if version >= 8 else not_asked) == topic["topic_authorized_operations"]
+    assert (0x1FA0 if 8 <= version <= 10 else not_asked) == response["cluster_authorized_operations"]
+    assert not_asked == only(await ask(active, ApiKey.METADATA, asking("a")), "topics")["topic_authorized_operations"]
 
 
 async def test_a_partition_that_never_had_a_leader() -> None:

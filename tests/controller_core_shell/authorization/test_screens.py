@@ -185,6 +185,61 @@ async def test_a_topics_partitions_are_described_to_who_may(active: FakeActive) 
     assert [] == (await ask(active, ApiKey.DESCRIBE_TOPIC_PARTITIONS, everything))["topics"]
 
 
+DESCRIBE_THE_CLUSTER: Right = (Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+READ_AND_DESCRIBE = 1 << Operation.READ | 1 << Operation.DESCRIBE
+NOT_ASKED = -(2**31)
+
+
+@pytest.mark.parametrize("topics", [None, [{"name": "mine"}, {"name": "theirs"}]], ids=["all", "by name"])
+async def test_callers_are_told_what_they_may_do(active: FakeActive, topics: list[Body] | None) -> None:
+    """KIP-430: the bits of what is granted; whoever may not describe the cluster may do nothing with it."""
+    rights = (right(Operation.READ, "mine"), right(Operation.DESCRIBE, "mine"))
+    asked = {
+        "topics": topics,
+        "include_topic_authorized_operations": True,
+        "include_cluster_authorized_operations": True,
+    }
+    answer = await ask(active, ApiKey.METADATA, asked, *rights, version=10)
+    told = by_name(answer["topics"], "topic_authorized_operations")
+    assert READ_AND_DESCRIBE == told["mine"]
+    assert NOT_ASKED == told.get("theirs", NOT_ASKED)
+    assert 0 == answer["cluster_authorized_operations"]
+
+    answer = await ask(active, ApiKey.METADATA, asked, *rights, DESCRIBE_THE_CLUSTER, version=10)
+    assert 1 << Operation.DESCRIBE == answer["cluster_authorized_operations"]
+
+
+async def test_a_page_of_topics_tells_what_its_caller_may_do(active: FakeActive) -> None:
+    """DescribeTopicPartitionsRequestHandler: unasked."""
+    rights = (right(Operation.READ, "mine"), right(Operation.DESCRIBE, "mine"))
+    asked = {"topics": [{"name": "mine"}, {"name": "theirs"}], "cursor": None}
+    answer = await ask(active, ApiKey.DESCRIBE_TOPIC_PARTITIONS, asked, *rights)
+    assert {"mine": READ_AND_DESCRIBE, "theirs": NOT_ASKED} == by_name(answer["topics"], "topic_authorized_operations")
+
+
+async def test_who_describes_the_cluster_is_told_what_it_may_do_with_it(active: FakeActive) -> None:
+    """AuthHelper.computeDescribeClusterResponse."""
+    asked = {"include_cluster_authorized_operations": True}
+    answers = [
+        await ask(active, ApiKey.DESCRIBE_CLUSTER, asked),
+        await ask(active, ApiKey.DESCRIBE_CLUSTER, asked, DESCRIBE_THE_CLUSTER, CREATE_ANY),
+        await ask(active, ApiKey.DESCRIBE_CLUSTER, {}, DESCRIBE_THE_CLUSTER),
+    ]
+    expected = [0, 1 << Operation.DESCRIBE | 1 << Operation.CREATE, NOT_ASKED]
+    assert expected == [answer["cluster_authorized_operations"] for answer in answers]
+
+
+async def test_a_topic_is_not_made_by_who_asks_what_it_may_do(active: FakeActive) -> None:
+    """The request would go to a broker under our own name, and tell of our rights."""
+    rights = (right(Operation.DESCRIBE, "new"), CREATE_ANY)
+    asked = {"topics": [{"name": "new"}], "allow_auto_topic_creation": True}
+    with pytest.raises(RelayInstead):
+        await ask(active, ApiKey.METADATA, asked, *rights)
+
+    answer = await ask(active, ApiKey.METADATA, {**asked, "include_topic_authorized_operations": True}, *rights)
+    assert {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} == by_name(answer["topics"])
+
+
 @pytest.mark.parametrize("key", SCREENS)
 async def test_a_standby_sends_elsewhere_what_it_may_not_judge_or_answer(key: ApiKey) -> None:
     """Every screen without a cluster; nothing is shown or done."""
@@ -193,8 +248,12 @@ async def test_a_standby_sends_elsewhere_what_it_may_not_judge_or_answer(key: Ap
         ApiKey.CREATE_PARTITIONS: {"topics": [{"name": "a", "count": 2, "assignments": None}]},
         ApiKey.DELETE_TOPICS: {"topics": [{"name": None, "topic_id": UNKNOWN}]},
         ApiKey.METADATA: {"topics": None},
+        ApiKey.DESCRIBE_CLUSTER: {"include_cluster_authorized_operations": True},
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: {"topics": [], "cursor": None},
     }
     answer = await ask(None, key, bodies[key])
+    if key is ApiKey.DESCRIBE_CLUSTER:
+        assert (ErrorCode.NOT_CONTROLLER, []) == (answer["error_code"], answer["brokers"])
+        return
     (items,) = (value for name, value in answer.items() if name in {"topics", "results", "responses"})
     assert {item["error_code"] for item in items} <= {NO, ErrorCode.NOT_CONTROLLER}
