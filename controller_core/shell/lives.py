@@ -8,6 +8,7 @@ Leaves out what a tenure does (controller) and what stays open throughout (proce
 """
 
 import asyncio
+import gc
 import logging
 import time
 from collections.abc import Callable, Coroutine
@@ -149,6 +150,8 @@ class Lives:
                 log.info("the place was lost before it was filled", extra={"why": str(error)})
             finally:
                 self.settling.end()
+            # Tasks and callbacks refer to each other: left to itself, this tenure's state stays beside the next one's.
+            gc.collect()
 
     async def _hold(self, session: ZooKeeperSession, presence: Presence, place: Place) -> bool:
         """Be the controller until the place is lost, or (False) until the tenure fails, though the place may be ours still."""

@@ -42,6 +42,10 @@ WATCHED_PARENTS = (
 """Znodes that brokers make as well when they start (ZkData.PersistentZkPaths); a controller may be there before them."""
 
 
+STATES_PER_READ = 20_000
+"""Partition states read before they become columns: as znodes they take twenty times the memory, and only for so long."""
+
+
 async def make_parents(store: Store) -> None:
     """Make the znodes that are watched, where they are missing; one after another, since some stand below others."""
     for path, node in zip(WATCHED_PARENTS, await store.nodes_of(WATCHED_PARENTS), strict=True):
@@ -59,9 +63,11 @@ async def load_cluster(session: ZooKeeperSession, controller_id: int, place: Pla
     names = await session.children(paths.TOPICS) or []
     for record in await read_topics(session, names):
         apply(cluster, added_topic(cluster, record, repaired=False))
-    states = await read_states(session, cluster, cluster.columns.used())
-    if states is not None:
-        apply(cluster, states)
+    rows = cluster.columns.used()
+    for start in range(0, len(rows), STATES_PER_READ):
+        states = await read_states(session, cluster, rows[start : start + STATES_PER_READ])
+        if states is not None:
+            apply(cluster, states)
     cluster.unclean_topics = await read_unclean_topics(session, list(cluster.topics))
     cluster.producer_ids = await read_producer_ids(session)
     queued = tuple(name for name in await session.children(paths.DELETE_TOPICS) or [] if name in cluster.topics)
