@@ -1,7 +1,8 @@
 """A ZooKeeper in memory that numbers sequential znodes, a keeper of ACLs on it, and short ways to say an ACL."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
@@ -45,9 +46,11 @@ class AclSession(FakeSession):
 
 
 @asynccontextmanager
-async def following(server: AclZooKeeper, known: Known | None = None) -> AsyncIterator[AclKeeper]:
+async def following(
+    server: AclZooKeeper, known: Known | None = None, clock: Callable[[], float] = time.monotonic
+) -> AsyncIterator[AclKeeper]:
     """Let a keeper follow what the server has, until it is left."""
-    keeper = AclKeeper(AclSession(server, 7), known or Known())  # type: ignore[arg-type]
+    keeper = AclKeeper(AclSession(server, 7), known or Known(), clock)  # type: ignore[arg-type]
     task = asyncio.create_task(keeper.follow())
     await keeper.known.loaded.wait()
     await settled()

@@ -8,6 +8,7 @@ from controller_core.cluster.acls import Entries
 from controller_core.model.acl import Operation, PatternType
 from controller_core.shell.acls import keeper as keeper_module
 from controller_core.shell.acls.keeper import LOCKED, MAX_ATTEMPTS
+from controller_core.shell.acls.purging import MAX_AGE_S, MAX_PURGED_AT_ONCE, Purging
 from controller_core.shell.acls.znodes import write_entries
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper.writes import Refused, RefusedReason
@@ -164,3 +165,49 @@ async def test_after_a_broken_connection_nothing_is_missed() -> None:
         server.put(NOTICE + "0000000001", b"TOPIC:orders")
         await settled()
         assert of(READ) == keeper.known.acls.of(topic("orders"))
+
+
+class Clock:
+    """Seconds, as they are said to pass."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        """Tell them."""
+        return self.now
+
+
+async def test_old_notices_are_deleted_when_new_ones_come() -> None:
+    """ZkNodeChangeNotificationListener.purgeObsoleteNotifications: after a quarter of an hour, of either kind."""
+    server, clock = AclZooKeeper(), Clock()
+    prefixed = "/kafka-acl-extended-changes/acl_changes_"
+    server.put(NOTICE + "0000000001", b"TOPIC:orders")
+    server.put(prefixed + "0000000001", b"garbage is deleted as well")
+    async with following(server, clock=clock) as keeper:
+        clock.now += 600
+        server.put(NOTICE + "0000000002", b"TOPIC:orders")
+        await settled()
+        clock.now += MAX_AGE_S - 600
+        server.put(NOTICE + "0000000003", b"TOPIC:orders")
+        await settled()
+        assert ["acl_changes_0000000001", "acl_changes_0000000002", "acl_changes_0000000003"] == server.children(
+            "/kafka-acl-changes"
+        ), "none is older than a quarter of an hour"
+
+        clock.now += 1
+        server.put(ORDERS, write_entries([READ]))
+        server.put(NOTICE + "0000000004", b"TOPIC:orders")
+        await settled()
+        assert [2, 3, 4] == [int(name[-1]) for name in server.children("/kafka-acl-changes")]
+        assert [] == server.children("/kafka-acl-extended-changes")
+        assert of(READ) == keeper.known.acls.of(topic("orders"))
+
+
+async def test_one_look_deletes_so_many_notices_and_no_more() -> None:
+    """The next look, which each deletion brings, goes on: changes of ACLs get their turn between."""
+    purging = Purging(clock := Clock())
+    notices = [(False, f"acl_changes_{number:010}") for number in range(MAX_PURGED_AT_ONCE + 1)]
+    assert [] == purging.old_among(notices)
+    clock.now += MAX_AGE_S + 1
+    assert notices[:-1] == purging.old_among(reversed(notices))
+    assert notices[-1:] == purging.old_among([*notices[-1:], (True, "new")])

@@ -7,16 +7,18 @@ A change is one transaction of the znode, at the version that was read, and its 
 somebody else was faster, it is made again on what is there then. An ACL znode that cannot be read locks what it guards to all but
 super users: a torn document must not open anything.
 
-Source: AclAuthorizer.updateResourceAcls, ZkNodeChangeNotificationListener. Leaves out deleting old notices: brokers do.
+Source: AclAuthorizer.updateResourceAcls, ZkNodeChangeNotificationListener. Leaves out which notices are old (purging).
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Collection, Iterable
 
 from controller_core.cluster.acls import Acls, Entries
 from controller_core.model.acl import WILDCARD, WILDCARD_PRINCIPAL, Entry, Operation, Pattern, PatternType, Permission
 from controller_core.model.errors import Failure
+from controller_core.shell.acls.purging import Purging
 from controller_core.shell.acls.znodes import (
     TYPES,
     parent_of,
@@ -63,9 +65,10 @@ class Known:
 class AclKeeper:
     """The ACLs during one session; `follow` is to run as long as it lasts."""
 
-    def __init__(self, session: ZooKeeperSession, known: Known) -> None:
+    def __init__(self, session: ZooKeeperSession, known: Known, clock: Callable[[], float] = time.monotonic) -> None:
         self._session = session
         self.known = known
+        self._purging = Purging(clock)
         self._turn = asyncio.Lock()
         """What is read later is newer: reads and changes take turns."""
         self._notices: set[tuple[bool, str]] | None = None
@@ -139,6 +142,7 @@ class AclKeeper:
             await self._read(named)
         self._notices = notices
         self.known.loaded.set()
+        await self._purging.purge(self._session, notices)
 
     async def _named(self, fresh: Collection[tuple[bool, str]]) -> list[Pattern] | None:
         """Tell which patterns notices name; None: one cannot be read, and so all are to be looked at."""
