@@ -76,7 +76,7 @@ class ControllerProcess:
                 (zookeeper.tls, security.zookeeper_tls),
             ]
         )
-        if self._authority is None and self._brokers.sasl is not None:
+        if self._authority is None and security.logs_in_at_brokers:
             log.warning(
                 "there is no authorizer: whoever the listeners let in acts on brokers with the controller's rights"
             )

@@ -1,19 +1,24 @@
 """A whole process with an authorizer: from ACLs in ZooKeeper to a client's answer, and from a client's ACL to ZooKeeper."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from controller_core.model.acl import ANONYMOUS, CLUSTER_NAME, Entry, Operation, Permission, ResourceType
 from controller_core.shell.acls.znodes import write_entries
 from controller_core.shell.front.front import Front
+from controller_core.shell.process import ControllerProcess
+from controller_core.shell.security.settings import SecuritySettings, TlsFiles
 from controller_core.shell.settings import AuthorizerSettings
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection
 from tests.controller_core_shell.acl_world import AclZooKeeper
-from tests.controller_core_shell.test_process import INTERNAL, Life, life
+from tests.controller_core_shell.test_process import INTERNAL, SETTINGS, Life, life
+from tests.kafka_wire_net.authority import Authority
 
 __all__ = ["life"]
 
@@ -98,3 +103,27 @@ async def test_a_lost_session_is_followed_by_another_that_knows_the_acls(client:
     await life.until(lambda: len(dict(known.acls.patterns())) == 2)
     described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
     assert [CLUSTER_NAME, "orders"] == sorted(each["resource_name"] for each in described["resources"])
+
+
+async def test_that_nobody_judges_what_is_done_under_our_login_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A certificate is a login as much as a password: brokers take what is relayed for the controller's own wish."""
+    certificate, key = Authority(tmp_path).sign("us", "/CN=controller")
+    by_certificate = SecuritySettings(broker_tls=TlsFiles(certificate=certificate, key=key))
+    password = tmp_path / "password"
+    password.write_text("secret\n")
+    password.chmod(0o600)
+    by_password = SecuritySettings(
+        broker_sasl_mechanism="PLAIN", broker_sasl_username="us", broker_sasl_password_file=password
+    )
+
+    for security, is_enabled, warnings in (
+        (by_certificate, False, 1),
+        (by_password, False, 1),
+        (by_certificate, True, 0),
+        (SecuritySettings(), False, 0),
+    ):
+        caplog.clear()
+        ControllerProcess(replace(SETTINGS, security=security, authorizer=AuthorizerSettings(is_enabled=is_enabled)))
+        assert warnings == sum("there is no authorizer" in record.message for record in caplog.records)
