@@ -27,6 +27,16 @@ def kafka_leader_election(*arguments: str, timeout_s: float = TIMEOUT_S) -> subp
     return run_tool("org.apache.kafka.tools.LeaderElectionCommand", *arguments, timeout_s=timeout_s)
 
 
+def kafka_configs(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run kafka-configs with these arguments."""
+    return run_tool("kafka.admin.ConfigCommand", *arguments, timeout_s=timeout_s)
+
+
+def kafka_features(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run kafka-features with these arguments."""
+    return run_tool("org.apache.kafka.tools.FeatureCommand", *arguments, timeout_s=timeout_s)
+
+
 def run_tool(main_class: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
     """Run any main class of Kafka's jars to its end and return its outputs and exit code."""
     command = java_command(main_class, *arguments, heap=HEAP, log4j="log4j-tools.properties")

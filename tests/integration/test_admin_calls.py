@@ -1,0 +1,198 @@
+"""Quotas, SCRAM users, features and older AlterConfigs through the controller, by Kafka's own tools and a real broker.
+
+At first there is no broker at all: what a tool is answered then, our controller answers.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.net.client import Connection
+from lab import tools
+from lab.cluster import KafkaCluster
+from lab.cluster import kafka_cluster as start_kafka_cluster
+from lab.folder import lab_folder
+from lab.steward import StewardController
+from lab.waiting import wait_until
+from lab.zookeeper import ZooKeeperServer
+from tests.integration.conftest import PATIENCE_S
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+
+CHROOT = "/kafka/admin-calls"
+TOPIC = "altered"
+Held = tuple[KafkaCluster, StewardController]
+
+
+@pytest.fixture(scope="module")
+def alone(zookeeper: ZooKeeperServer) -> Iterator[Held]:
+    """Our controller of a cluster whose one broker has not been started yet."""
+    zookeeper.make_chroot(CHROOT)
+    with (
+        lab_folder() as folder,
+        start_kafka_cluster((1,), start=False, zookeeper=zookeeper, chroot=CHROOT) as cluster,
+    ):
+        controller = StewardController(cluster.zookeeper_connect, folder)
+        try:
+            controller.start()
+            cluster.wait_for_controller(controller.controller_id)
+            yield cluster, controller
+        finally:
+            controller.close()
+
+
+@pytest.fixture(scope="module")
+def held(alone: Held) -> Held:
+    """The same with its broker, after the tests without it."""
+    cluster, controller = alone
+    cluster.start_brokers()
+    admin = AdminClient({"bootstrap.servers": controller.address()})
+    wait_until(
+        lambda: 1 in admin.list_topics(timeout=PATIENCE_S).brokers, timeout_s=PATIENCE_S, what="the broker known"
+    )
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(PATIENCE_S)
+    cluster.wait_until_in_sync(TOPIC)
+    return alone
+
+
+def kafka_configs(held: Held, *arguments: str) -> str:
+    """Run kafka-configs against our controller, and give what it says."""
+    done = tools.kafka_configs("--bootstrap-server", held[1].address(), *arguments)
+    return done.stdout + done.stderr
+
+
+async def call(address: str, key: ApiKey, body: Body) -> Body:
+    """Ask one node."""
+    host, _, port = address.rpartition(":")
+    connection = await Connection.open(host, int(port), client_id="tests")
+    try:
+        return await connection.call(key, body)
+    finally:
+        await connection.close()
+
+
+async def quotas(address: str) -> dict[tuple[tuple[str, str | None], ...], dict[str, float]]:
+    """All quotas that a node tells of."""
+    answer = await call(address, ApiKey.DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False})
+    assert 0 == answer["error_code"], answer
+    return {
+        tuple(sorted((part["entity_type"], part["entity_name"]) for part in entry["entity"])): {
+            value["key"]: value["value"] for value in entry["values"]
+        }
+        for entry in answer["entries"]
+    }
+
+
+def test_kafka_configs_sets_quotas_and_credentials(alone: Held) -> None:
+    """KIP-546, KIP-554: ConfigCommand, with nobody but our controller to answer it."""
+    alice = ("--entity-type", "users", "--entity-name", "CN=alice")
+    for wanted in (
+        "producer_byte_rate=1024,request_percentage=12.5",
+        "SCRAM-SHA-256=[iterations=4096,password=secret]",
+    ):
+        made = kafka_configs(alone, "--alter", *alice, "--add-config", wanted)
+        assert "Completed updating config for user CN=alice." in made
+
+    nested = (*alice, "--entity-type", "clients", "--entity-default")
+    assert "Completed updating config" in kafka_configs(
+        alone, "--alter", *nested, "--add-config", "consumer_byte_rate=2048"
+    )
+
+    described = kafka_configs(alone, "--describe", "--entity-type", "users")
+    assert "Quota configs for user-principal 'CN=alice' are " in described
+    assert "producer_byte_rate=1024.0" in described
+    assert "request_percentage=12.5" in described
+    assert "SCRAM credential configs for user-principal 'CN=alice' are SCRAM-SHA-256=iterations=4096" in described
+
+
+def test_kafka_configs_is_refused_in_kafkas_words(alone: Held) -> None:
+    """ZkAdminManager.alterClientQuotas."""
+    asked = ("--entity-type", "clients", "--entity-name", "c", "--add-config", "consumer_byte_rate=1.5")
+    refused = kafka_configs(alone, "--alter", *asked)
+    assert "InvalidRequestException: Configuration consumer_byte_rate must be a LONG value" in refused
+
+
+def test_kafka_features_is_told_that_there_is_no_such_feature(alone: Held) -> None:
+    """KIP-584: brokers of ZooKeeper mode support none."""
+    done = tools.kafka_features("--bootstrap-server", alone[1].address(), "upgrade", "--feature", "flavour=1")
+
+    assert 1 == done.returncode
+    words = "Could not apply finalized feature update because the provided feature is not supported."
+    assert words in done.stdout + done.stderr
+
+
+async def test_a_broker_reads_what_the_controller_wrote(held: Held) -> None:
+    """Both describe the same, from the same znodes; what the broker alters we describe, and the other way round."""
+    cluster, controller = held
+    ours, broker = controller.address(), cluster.broker(1).address()
+    alice = ("user", "CN=alice")
+    expected = {
+        (alice,): {"producer_byte_rate": 1024.0, "request_percentage": 12.5},
+        (("client-id", None), alice): {"consumer_byte_rate": 2048.0},
+    }
+    assert expected == await quotas(ours) == await quotas(broker)
+
+    removal = {
+        "entity": [
+            {"entity_type": "user", "entity_name": "CN=alice"},
+            {"entity_type": "client-id", "entity_name": None},
+        ],
+        "ops": [{"key": "consumer_byte_rate", "value": 0.0, "remove": True}],
+    }
+    limit = {
+        "entity": [{"entity_type": "ip", "entity_name": "127.0.0.1"}],
+        "ops": [{"key": "connection_creation_rate", "value": 1000.0, "remove": False}],
+    }
+    for address, entry in ((broker, limit), (ours, removal)):
+        body = {"entries": [entry], "validate_only": False}
+        answer = await call(address, ApiKey.ALTER_CLIENT_QUOTAS, body)
+        assert [0] == [each["error_code"] for each in answer["entries"]]
+    expected = {(alice,): expected[alice,], (("ip", "127.0.0.1"),): {"connection_creation_rate": 1000.0}}
+    assert expected == await quotas(ours) == await quotas(broker)
+    assert [] == cluster.zookeeper.client.get_children(f"{CHROOT}/config/users/CN%3Dalice")
+
+
+async def test_a_broker_slows_a_client_down_by_a_quota_set_here(held: Held) -> None:
+    """ClientQuotaManager: the notice in /config/changes reaches a running broker."""
+    cluster, controller = held
+    limit = {
+        "entity": [{"entity_type": "client-id", "entity_name": "slow"}],
+        "ops": [{"key": "producer_byte_rate", "value": 1.0, "remove": False}],
+    }
+    body = {"entries": [limit], "validate_only": False}
+    answer = await call(controller.address(), ApiKey.ALTER_CLIENT_QUOTAS, body)
+    assert [0] == [each["error_code"] for each in answer["entries"]]
+
+    throttled: list[float] = []
+    producer = Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap(),
+            "client.id": "slow",
+            "throttle_cb": lambda event: throttled.append(event.throttle_time),
+        }
+    )
+
+    def slowed_down() -> bool:
+        producer.produce(TOPIC, b"x" * 1000)
+        producer.flush(PATIENCE_S)
+        return bool(throttled)
+
+    wait_until(slowed_down, timeout_s=PATIENCE_S, what="the broker slows the client down")
+
+
+@pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
+def test_a_topic_is_altered_through_the_controller_by_the_older_request(held: Held) -> None:
+    """AlterConfigs goes to the controller, which passes it on to a broker: what is not named falls back to its default."""
+    admin = AdminClient({"bootstrap.servers": held[1].address()})
+    for config in ({"retention.ms": "7200000", "segment.bytes": "1048576"}, {"retention.ms": "3600000"}):
+        resource = ConfigResource(ResourceType.TOPIC, TOPIC, set_config=config)
+        admin.alter_configs([resource])[resource].result(PATIENCE_S)
+
+    asked = ConfigResource(ResourceType.TOPIC, TOPIC)
+    found = admin.describe_configs([asked])[asked].result(PATIENCE_S)
+    assert "3600000" == found["retention.ms"].value
+    assert found["segment.bytes"].is_default
