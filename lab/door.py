@@ -68,6 +68,10 @@ class Door:
     def close(self) -> None:
         """Take no more connections; the port is given back."""
         self.open()
+        with contextlib.suppress(OSError):  # closed before
+            self._listener.shutdown(
+                socket.SHUT_RDWR
+            )  # a close alone would leave it listening for as long as it accepts
         self._listener.close()
         release_port(self.port)
 

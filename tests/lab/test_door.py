@@ -9,6 +9,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection, ConnectionFailed
 from lab.door import OUR_CLIENT_ID, Door, Seen
+from lab.waiting import port_accepts
 from tests.controller_core_shell.brokers.fake_broker import FakeBroker, refuse_once
 
 METADATA = {"controller_id": 1000, "controller_epoch": 1, "broker_epoch": 7, "live_brokers": []}
@@ -73,3 +74,15 @@ async def test_nobody_is_in(broker: FakeBroker, door: Door) -> None:
         await (await come_to(door)).call(ApiKey.UPDATE_METADATA, METADATA)
     assert [] == door.seen
     door.close()
+
+
+async def test_a_closed_door_is_shut(broker: FakeBroker, door: Door) -> None:
+    """Its port is given back, so nobody may listen there; closed twice is closed."""
+    connection = await come_to(door)
+    await connection.call(ApiKey.UPDATE_METADATA, METADATA)
+    await connection.close()
+    door.close()
+    door.close()
+
+    assert not port_accepts(door.port)
+    assert 1 == len(broker.taken) - broker.keys.count(ApiKey.API_VERSIONS)
