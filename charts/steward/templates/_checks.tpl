@@ -9,4 +9,75 @@
 {{- if gt $insync $factor -}}
 {{- fail (printf "topics.minInsyncReplicas is %d and topics.replicationFactor is %d: nothing could be written with acks=all" $insync $factor) -}}
 {{- end -}}
+{{- if and .Values.operator.allNamespaces .Values.operator.namespaces -}}
+{{- fail (printf "operator.allNamespaces is true and operator.namespaces names %s: say one of the two" (join ", " .Values.operator.namespaces)) -}}
+{{- end -}}
+{{- range $key, $_ := .Values.kafka.config -}}
+{{- if has $key (include "steward.ownSettings" $ | fromYamlArray) -}}
+{{- fail (printf "kafka.config.%s is set by the chart itself: see brokers and topics in its values" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- range $component := list "brokers" "zookeeper" -}}
+{{- $values := index $.Values $component -}}
+{{- include "steward.checkHeap" (dict "component" $component "values" $values) -}}
+{{- include "steward.checkStorageClass" (dict "component" $component "class" $values.storage.class) -}}
+{{- end -}}
+{{- end }}
+
+{{/* A JVM needs about 128 MiB beside its heap; with less it is killed some day, and not at its start. */}}
+{{- define "steward.checkHeap" -}}
+{{- $heap := mul (regexFind "^[0-9]+" .values.heap | int) (hasSuffix "g" .values.heap | ternary 1024 1) -}}
+{{- $limit := dig "limits" "memory" "" .values.resources | toString -}}
+{{- $number := regexFind "^[0-9]+(Mi|Gi)$" $limit -}}
+{{- if $number -}}
+{{- $mebibytes := mul (regexFind "^[0-9]+" $limit | int) (hasSuffix "Gi" $limit | ternary 1024 1) -}}
+{{- if lt $mebibytes (add $heap 128) -}}
+{{- fail (printf "%s.resources.limits.memory is %s and %s.heap is %s: a JVM needs 128Mi beside its heap" .component $limit .component .values.heap) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Volumes that nobody makes would leave pods pending. Where no cluster can be asked (helm template), nothing is known. */}}
+{{- define "steward.checkStorageClass" -}}
+{{- if lookup "v1" "Namespace" "" "default" -}}
+{{- if .class -}}
+{{- if not (lookup "storage.k8s.io/v1" "StorageClass" "" .class) -}}
+{{- fail (printf "%s.storage.class is %s, and the cluster has no StorageClass of that name" .component .class) -}}
+{{- end -}}
+{{- else -}}
+{{- $default := false -}}
+{{- range (lookup "storage.k8s.io/v1" "StorageClass" "" "").items -}}
+{{- if eq "true" (dig "metadata" "annotations" "storageclass.kubernetes.io/is-default-class" "" .) -}}
+{{- $default = true -}}
+{{- end -}}
+{{- end -}}
+{{- if not $default -}}
+{{- fail (printf "%s.storage.class is empty, and the cluster has no default StorageClass: name one" .component) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Settings that the chart or the image writes itself, as a YAML list. */}}
+{{- define "steward.ownSettings" -}}
+- advertised.listeners
+- broker.id
+- broker.rack
+- control.plane.listener.name
+- default.replication.factor
+- inter.broker.listener.name
+- listener.security.protocol.map
+- listeners
+- log.dir
+- log.dirs
+- min.insync.replicas
+- node.id
+- offsets.topic.replication.factor
+- process.roles
+- reserved.broker.max.id
+- security.inter.broker.protocol
+- transaction.state.log.min.isr
+- transaction.state.log.replication.factor
+- zookeeper.connect
+- zookeeper.session.timeout.ms
 {{- end }}
