@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from lab.helm import helm
 from lab.jars import KAFKA_VERSION, NEWEST_KAFKA_VERSION, java_with_compiler, kafka_jars
 from lab.kube_binaries import kube_binaries
 from lab.missing import LabError, Missing
@@ -41,8 +42,9 @@ JUDGES = Need(f"the jars of Kafka {NEWEST_KAFKA_VERSION}", _judges)
 KUBERNETES = Need(
     "the Kubernetes API server, kubectl and etcd (a build, where it is needed, takes minutes)", kube_binaries
 )
+HELM = Need("helm (a build, where it is needed, takes minutes)", helm)
 
-NEEDS: Mapping[str, Need] = {"zookeeper": KAFKA, "kafka": KAFKA, "java": JUDGES, "kubernetes": KUBERNETES}
+NEEDS: Mapping[str, Need] = {"zookeeper": KAFKA, "kafka": KAFKA, "java": JUDGES, "kubernetes": KUBERNETES, "helm": HELM}
 """The mark of a test -> what it needs."""
 
 
@@ -70,7 +72,7 @@ def lacking(need: Need) -> LeftOut | None:
 def main(arguments: list[str]) -> int:
     """Prepare all and return the exit status."""
     status = 0
-    for need in (KAFKA, JUDGES, KUBERNETES):
+    for need in (KAFKA, JUDGES, KUBERNETES, HELM):
         sys.stdout.write(f"preparing {need.title}\n")
         sys.stdout.flush()
         left_out = lacking(need)
