@@ -17,10 +17,8 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection
 from tests.controller_core_shell.acl_world import AclZooKeeper
-from tests.controller_core_shell.test_process import INTERNAL, SETTINGS, Life, life
+from tests.controller_core_shell.process_life import INTERNAL, SETTINGS, Life
 from tests.kafka_wire_net.authority import Authority
-
-__all__ = ["life"]
 
 CLUSTER = f"/kafka-acl/Cluster/{CLUSTER_NAME}"
 ALL_ACLS = {

@@ -1,0 +1,115 @@
+"""What a process learns of its brokers and has to know before it acts: its id, their settings.
+
+Sources: wire-facts, h4; active.Defaults.
+"""
+
+import asyncio
+
+import pytest
+
+from controller_core.shell import learning as learning_module
+from controller_core.shell.active import Defaults, TopicDefault
+from controller_core.shell.brokers.inquiry import BrokerSettings
+from controller_core.shell.identity import IdentityError
+from controller_core.shell.security.brokers import BrokerSecurity
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats.configs import encode_config_change
+from tests.controller_core_shell.process_life import OWN_ID, Life
+
+
+async def test_an_id_that_a_broker_has_is_refused(life: Life) -> None:
+    """Wire-facts, h4; the message says whose it is and what to do."""
+    life.broker(OWN_ID)
+    life.start()
+    assert life.run is not None
+    with pytest.raises(IdentityError, match=r"id 1000 is a broker's \(127.0.0.1:1\): choose an id that no broker has"):
+        await life.run
+    assert life.holder() is None
+
+
+async def test_an_id_that_a_broker_has_by_the_time_the_place_is_free_is_refused(life: Life) -> None:
+    """A standby may wait for months."""
+    rival = life.takes(1001)
+    life.start()
+    await life.until(lambda: any("/brokers/ids/1001" in line for line in life.server.lines))
+    life.broker(OWN_ID)
+    rival.expire()
+    assert life.run is not None
+    with pytest.raises(IdentityError):
+        await life.run
+    assert life.holder() is None
+
+
+async def test_an_id_that_brokers_may_be_given_is_refused(life: Life) -> None:
+    """reserved.broker.max.id: ids above are handed out automatically."""
+    life.told = BrokerSettings(Defaults(), 999)
+    life.broker(1)
+    life.start()
+    assert life.run is not None
+    with pytest.raises(IdentityError, match=r"1000 is over reserved.broker.max.id 999 of broker 1"):
+        await life.run
+    assert life.holder() is None
+
+
+async def test_what_brokers_tell_of_their_settings_outlives_the_tenure(life: Life) -> None:
+    """CreateTopics with the cluster's defaults must not mean others just because a tenure is young."""
+    life.broker(9)
+    life.broker(1)
+    life.start()
+    await life.until_active()
+    assert life.process.active is not None
+    assert life.told.defaults == await life.process.active.known_defaults(60_000)
+    first = life.told.defaults
+    life.told = BrokerSettings(Defaults(7, 7, delete_topic_enable=False), 1000)
+    life.sessions[0].expire()
+    await life.until(lambda: len(life.sessions) == 2)
+    await life.until_active()
+
+    assert life.process.active is not None
+    assert await life.process.active.known_defaults(0) in {first, life.told.defaults}
+
+
+@pytest.mark.parametrize("entity", ["brokers/<default>", "brokers/1", None])
+async def test_brokers_are_asked_again_when_they_may_have_other_settings(
+    life: Life, monkeypatch: pytest.MonkeyPatch, entity: str | None
+) -> None:
+    """DynamicBrokerConfig, and a broker that starts anew with another file: a controller that is a broker has them by itself.
+
+    The first answer may come from a broker that has not heard of the change: it is asked once more.
+    """
+    monkeypatch.setattr(learning_module, "ASKED_AGAIN_AFTER_S", (0.0, 0.0))
+    first, then = life.told, BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": TopicDefault("7", 3)}), 1000)
+    broker = life.broker(1)
+    life.start()
+    await life.until_active()
+    learning = life.process._lives.learning
+    await life.until(lambda: learning.defaults == first.defaults)
+    answers = [first, then]
+
+    async def changing(_broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    monkeypatch.setattr(learning_module, "inquire", changing)
+    if entity is None:
+        broker.expire()
+        life.broker(1)
+    else:
+        life.server.put(f"{paths.CONFIG_CHANGE_PREFIX}0000000001", encode_config_change(entity))
+    await life.until(lambda: learning.defaults == then.defaults)
+
+    assert life.process.active is not None
+    assert then.defaults == await life.process.active.known_defaults(0)
+
+
+async def test_callers_wait_while_the_cluster_is_read(life: Life) -> None:
+    """Brokers send them here already; NOT_CONTROLLER would send them round in circles."""
+    life.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
+    callers: list[asyncio.Task[None]] = []
+    life.server.before_reads.append(
+        (paths.topic("orders"), lambda: callers.append(asyncio.create_task(life.process._lives.settling.wait())))
+    )
+    life.start()
+    await life.until(lambda: bool(callers) and callers[0].done())
+
+    assert life.process.active is not None
+    await life.process._lives.settling.wait()
