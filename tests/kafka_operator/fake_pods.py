@@ -28,6 +28,7 @@ class FakePods:
         self.kafka = kafka
         self.replicas = replicas
         self.revision = "rev-1"
+        self.start_s = START_S
         self.starts = True
         """Whether pods that are made get Ready."""
         self.pods: dict[int, Raw] = {}
@@ -117,7 +118,7 @@ class FakePods:
             await self._start(ordinal)
 
     async def _start(self, ordinal: int) -> None:
-        await asyncio.sleep(START_S)
+        await asyncio.sleep(self.start_s)
         if self.starts and ordinal in self.pods:
             condition = {"type": "Ready", "status": "True", "lastTransitionTime": write_time(now())}
             self.pods[ordinal]["status"]["conditions"] = [condition]

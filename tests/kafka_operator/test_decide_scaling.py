@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
 from kafka_operator.decide.observed import Away
-from kafka_operator.decide.scaling import AskHolders, Scale, decide_scale
+from kafka_operator.decide.scaling import YOUNG_S, AskHolders, Scale, decide_scale
+from kafka_operator.resources.pods import PodSet
 from tests.kafka_operator.fleets import copies, health, pod, pod_set
+from tests.kafka_operator.makers import NOW
 
 THREE = pod_set(pod(0), pod(1), pod(2))
 
 
-def scale(declared: int, standing: int | None, seen: object = None) -> Scale | AskHolders:
-    """Decide for a StatefulSet of three."""
-    return decide_scale(declared, standing, THREE, seen)  # type: ignore[arg-type]
+def scale(declared: int, standing: int | None, seen: object = None, pods: PodSet = THREE) -> Scale | AskHolders:
+    """Decide, for a StatefulSet of three by default."""
+    return decide_scale(declared, standing, pods, seen, NOW)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("declared", "standing"), [(3, None), (3, 3), (5, 3), (5, None)])
@@ -69,3 +74,23 @@ def test_what_somebody_else_scaled_in_is_set_back() -> None:
     refused = scale(3, 5, health(copies(0, (0, 4)), brokers=3))
     assert isinstance(refused, Scale)
     assert (5, "ScaleInRefused") == (refused.replicas, refused.reason)
+
+
+def test_what_somebody_else_scaled_out_is_looked_at_before_it_goes() -> None:
+    """The StatefulSet has 3, 2 are declared and stood for: the third broker may hold replicas by now."""
+    assert AskHolders() == scale(2, 2)
+    held = scale(2, 2, health(copies(0, (0, 2))))
+    assert isinstance(held, Scale)
+    assert (3, "ScaleInRefused") == (held.replicas, held.reason)
+
+
+def test_a_pod_that_was_just_made_is_not_removed_again() -> None:
+    """Its Cluster may be about to say so; one that does not start is."""
+    made = pod(2, ready=False)
+
+    young = scale(2, 2, None, pod_set(pod(0), pod(1), made))
+    old = scale(2, 2, None, pod_set(pod(0), pod(1), replace(made, since=NOW - timedelta(seconds=YOUNG_S))))
+
+    assert isinstance(young, Scale)
+    assert (3, "WaitingForPods") == (young.replicas, young.reason)
+    assert AskHolders() == old

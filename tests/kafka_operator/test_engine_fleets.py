@@ -160,6 +160,20 @@ async def test_a_statefulset_scaled_in_behind_our_back_is_set_back() -> None:
 
 
 @in_virtual_time
+async def test_a_chart_that_scales_out_the_statefulset_first_makes_each_pod_once() -> None:
+    """`helm upgrade` changes the Cluster last."""
+    async with fleet() as (world, pods):
+        pods.start_s = 10
+        pods.set_replicas(5)
+        await world.until(lambda: condition(world, "Scaled")[1] == "WaitingForPods", seconds=6)
+        world.kube.apply(declared(5))
+
+        await world.until(lambda: ["rev-1"] * 5 == pods.revisions)
+
+        assert 5 == pods._made
+
+
+@in_virtual_time
 async def test_without_rights_or_with_an_api_server_away_nothing_is_done() -> None:
     """The condition says which right; an API server that is away is tried again."""
     async with fleet() as (world, pods):

@@ -1,16 +1,20 @@
 """How many pods of brokers there may be: as many as are declared, but none fewer while those that would leave hold replicas.
 
 The number that the operator stands for (`status.brokerReplicas`) follows the declared one upwards at once, downwards only when the
-brokers to be removed hold nothing. A StatefulSet that somebody else has scaled is set back to it.
+brokers to be removed hold nothing. A StatefulSet that somebody else has scaled is set back to it, inwards with the same care.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from kafka_operator.decide.copies import Copies, Health, held_by, named
 from kafka_operator.decide.observed import Away
-from kafka_operator.resources.pods import PodSet
+from kafka_operator.resources.pods import Pod, PodSet
+
+YOUNG_S = 30.0
+"""How long a pod that is not Ready yet is not removed again: `helm upgrade` scales out the StatefulSet a moment before the Cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +37,32 @@ class Scale:
 
 
 def decide_scale(
-    declared: int, standing: int | None, pod_set: PodSet, health: Health | Away | None
+    declared: int, standing: int | None, pod_set: PodSet, health: Health | Away | None, now: datetime
 ) -> Scale | AskHolders:
     """Return how many pods there shall be.
 
-    `standing` is the number stood for so far; at first, None, it is the StatefulSet's own.
+    `standing` is the number stood for so far, None at first; a StatefulSet may have more, when somebody has scaled it out.
     """
-    before = pod_set.replicas if standing is None else standing
+    before = max(pod_set.replicas, standing or 0)
     if declared >= before:
         return Scale(declared, "AsDeclared", f"{declared} pods of brokers, as declared.")
+    leaving = range(pod_set.first_id + declared, pod_set.first_id + before)
+    young = [pod for pod in pod_set.pods if pod.node_id in leaving and not pod.ready and _age_s(pod, now) < YOUNG_S]
+    if young:
+        return Scale(before, "WaitingForPods", f"Waits for {', '.join(pod.name for pod in young)}, just made.")
     if health is None:
         return AskHolders()
     if isinstance(health, Away):
         words = f"Nothing is removed while the cluster cannot be asked. {health.message}"
         return Scale(before, health.reason, words)
-    leaving = range(pod_set.first_id + declared, pod_set.first_id + before)
     held = held_by(health.copies, leaving)
     if held:
         return Scale(before, "ScaleInRefused", _refusal(before, declared, leaving, held))
     return Scale(declared, "AsDeclared", f"{declared} pods of brokers, as declared.")
+
+
+def _age_s(pod: Pod, now: datetime) -> float:
+    return (now - pod.since).total_seconds()
 
 
 def _refusal(before: int, declared: int, leaving: range, held: list[Copies]) -> str:
