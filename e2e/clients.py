@@ -121,7 +121,7 @@ class KafkaClients:
         )
 
     def witness(self, topic: str, *, min_isr: int) -> Witness:
-        """Start a load on a topic, and return when a record was acknowledged in each partition."""
+        """Start a load on a topic, and return when each partition has acknowledged a record and a reader has seen one."""
         return Witness(self.kube, f"witness-{next(self._numbers)}", topic, min_isr)
 
 

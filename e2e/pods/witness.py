@@ -61,6 +61,7 @@ class Reader:
 
     def __init__(self, topic: str, ledger: Ledger) -> None:
         self.skipped: list[str] = []
+        self.seen = False
         self._next: dict[int, int] = {}
         self._ledger = ledger
         self._consumer = KafkaConsumer(
@@ -84,6 +85,7 @@ class Reader:
         expected = self._next.get(partition, 0)
         if offset > expected:
             self.skipped.append(f"{partition}@{expected}..{offset - 1}")
+        self.seen = True
         self._next[partition] = max(expected, offset + 1)
 
 
@@ -136,7 +138,7 @@ class Witness:
                 sent.add_callback(self._acknowledged, value).add_errback(self._failed)
             self.ledger.sent()
             sequence += 1
-            if not STARTED.exists() and self.ledger.acked_partitions == len(partitions):
+            if not STARTED.exists() and self.ledger.acked_partitions == len(partitions) and self.reader.seen:
                 STARTED.touch()
             time.sleep(max(0.0, started + sequence / RATE_PER_S - time.monotonic()))
 
