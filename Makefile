@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 .PHONY: help setup check test demo demo-kafka bench soak schemas clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 setup: $(READY) ## make .venv with everything that the other targets need
 
@@ -36,6 +36,10 @@ check: $(READY) ## lint, format, types, layers
 test: $(READY) ## run all tests that this machine can run, and list the others (ARGS="-k name" for some)
 	$(RUN) -m lab.prepare
 	$(RUN) -m pytest $(ARGS)
+
+.PHONY: e2e
+e2e: $(READY) ## run the product in a kind cluster of three nodes, or in that of KUBECONFIG (ARGS="--keep -k name")
+	$(RUN) -m e2e $(ARGS)
 
 demo: demo-kafka ## show it all once
 
