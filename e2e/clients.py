@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
+import secrets
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,7 +73,6 @@ class KafkaClients:
 
     def __init__(self, kube: Kube) -> None:
         self.kube = kube.within(NAMESPACE)
-        self._numbers = itertools.count(1)
 
     def install(self) -> None:
         """Make the namespace, the scripts and the pod that asks."""
@@ -122,7 +121,7 @@ class KafkaClients:
 
     def witness(self, topic: str, *, min_isr: int) -> Witness:
         """Start a load on a topic, and return when each partition has acknowledged a record and a reader has seen one."""
-        return Witness(self.kube, f"witness-{next(self._numbers)}", topic, min_isr)
+        return Witness(self.kube, f"witness-{secrets.token_hex(3)}", topic, min_isr)
 
 
 class Witness:
@@ -157,6 +156,7 @@ class Witness:
         )
         words = self._kube.run("logs", self.name)
         report: dict[str, Any] = json.loads(words.strip().splitlines()[-1])
+        self._kube.delete("pod", self.name, "--wait=false")
         print(f"{self.name}: {report['summary']}; smallest ISR {report['smallest_isr']} of {report['looks']} looks")
         return Report(**{field: report[field] for field in Report._fields})
 

@@ -34,6 +34,8 @@ WORKLOADS = (ZOOKEEPER, CONTROLLER, BROKERS, OPERATOR)
 
 BOOTSTRAP = f"{NAME}-kafka.{NAMESPACE}:9092"
 
+CLUSTERS = "clusters.steward.dev"
+
 CLUSTER = NAME
 """Name of the Cluster resource that the chart makes."""
 
@@ -58,7 +60,12 @@ class Release:
         return time.monotonic() - started
 
     def upgrade(self, **values: Any) -> None:
-        """Install or upgrade it with these values and wait for nothing."""
+        """Install or upgrade it with these values and wait for nothing.
+
+        helm makes CRDs that are not there and never changes any: before an upgrade they are applied.
+        """
+        if self.kube.get("customresourcedefinition", CLUSTERS) is not None:
+            self.kube.run("apply", "--server-side", "--force-conflicts", f"--filename={CHART / 'crds'}")
         options = ["--install", "--create-namespace", "--reset-values", "--values=-"]
         self.run("upgrade", NAME, str(CHART), *options, stdin=json.dumps(_values(values)))
 
