@@ -19,10 +19,13 @@ PARTITIONS = 3
 TIMEOUT_S = 60.0
 """For each step: a cluster that has just been installed may be electing its first leaders."""
 
+BOOTSTRAP_TIMEOUT_MS = 30_000
+"""How long the first answer may take."""
+
 
 def produce_and_consume(bootstrap: str, topic: str) -> int:
     """Return how many records came back; KafkaError or TimeoutError when a step fails, ValueError when others came back."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap, bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS)
     try:
         admin.create_topics([NewTopic(topic, num_partitions=PARTITIONS, replication_factor=-1)])
         try:

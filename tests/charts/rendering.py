@@ -1,0 +1,98 @@
+"""The chart rendered by helm, and ways to look at what came out."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+CHART = ROOT / "charts" / "steward"
+RELEASE, NAMESPACE = "steward", "kafka"
+
+KUBE_VERSION = "1.34.2"
+"""helm asks a server for it; one that renders alone must be told."""
+
+TIMEOUT_S = 60.0
+
+Resource = dict[str, Any]
+
+
+class Chart:
+    """`helm template` of the chart in the release and namespace that are used everywhere."""
+
+    def __init__(self, helm_program: Path) -> None:
+        self._helm = helm_program
+
+    def run(self, *arguments: str, values: Mapping[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
+        """Run helm; values are handed over as a file would be."""
+        return subprocess.run(
+            [self._helm, *arguments, "--values=-"],
+            input=json.dumps(values or {}),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TIMEOUT_S,
+        )
+
+    def text(self, values: Mapping[str, Any] | None = None) -> str:
+        """Return all manifests as text."""
+        done = self.run(*self._template(), values=values)
+        assert not done.returncode, done.stderr
+        return done.stdout
+
+    def render(self, values: Mapping[str, Any] | None = None) -> list[Resource]:
+        """Return all resources."""
+        return [resource for resource in yaml.safe_load_all(self.text(values)) if resource]
+
+    def refusal(self, values: Mapping[str, Any]) -> str:
+        """Return helm's words where it renders nothing."""
+        done = self.run(*self._template(), values=values)
+        assert done.returncode, f"rendered with {values}"
+        return done.stderr
+
+    @staticmethod
+    def _template() -> list[str]:
+        return [
+            "template", RELEASE, str(CHART), f"--namespace={NAMESPACE}", f"--kube-version={KUBE_VERSION}",
+        ]  # fmt: skip
+
+
+def one(resources: list[Resource], kind: str, name: str) -> Resource:
+    """Return the one resource of this kind and name."""
+    found = [item for item in resources if (kind, name) == (item["kind"], item["metadata"]["name"])]
+    assert 1 == len(found), f"{kind} {name}: {[(item['kind'], item['metadata']['name']) for item in resources]}"
+    return found[0]
+
+
+def pods(resources: list[Resource]) -> dict[str, Resource]:
+    """Return what every pod of the release is made from, by its maker's kind and name."""
+    found = {}
+    for item in resources:
+        where = f"{item['kind']} {item['metadata']['name']}"
+        if item["kind"] == "Pod":
+            found[where] = item
+        elif "template" in item.get("spec", {}):
+            found[where] = item["spec"]["template"]
+    return found
+
+
+def containers(pod: Resource) -> list[Resource]:
+    """Return a pod's containers, those that run first included."""
+    return [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
+
+
+def program(name: str) -> ModuleType:
+    """Return a program of the chart as a module."""
+    spec = importlib.util.spec_from_file_location(name, CHART / "files" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

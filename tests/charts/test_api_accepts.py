@@ -1,0 +1,82 @@
+"""A real API server takes every rendered object, and every pod where the restricted standard is enforced."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from lab.kubernetes import KubernetesApi
+from tests.charts.rendering import NAMESPACE, Chart, pods
+
+pytestmark = [pytest.mark.helm, pytest.mark.kubernetes]
+
+EVERYTHING: dict[str, Any] = {
+    "imagePullSecrets": [{"name": "registry"}],
+    "kafka": {"config": {"log.retention.hours": 24, "auto.create.topics.enable": False}},
+    "brokers": {
+        "replicas": 5,
+        "jvmOptions": "-XX:+UseG1GC",
+        "storage": {"class": "fast", "whenDeleted": "Delete"},
+        "tolerations": [{"key": "kafka", "operator": "Exists", "effect": "NoSchedule"}],
+        "nodeSelector": {"kafka": "true"},
+        "priorityClassName": "high",
+        "podDisruptionBudget": {"maxUnavailable": "20%"},
+    },
+    "operator": {"namespaces": ["orders"], "affinity": {"nodeAffinity": {}}},
+    "networkPolicy": {
+        "clients": [{"namespaceSelector": {"matchLabels": {"team": "orders"}}}],
+        "monitoring": [{"ipBlock": {"cidr": "10.0.0.0/8"}}],
+    },
+    "monitoring": {
+        "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+        "dashboard": {"enabled": True},
+    },
+}
+
+SMALL: dict[str, Any] = {
+    "brokers": {"replicas": 1, "rackLabel": ""},
+    "zookeeper": {"replicas": 1},
+    "controllers": {"replicas": 1},
+    "operator": {"allNamespaces": True},
+    "networkPolicy": {"enabled": False},
+    "uninstall": {"releaseResources": False},
+}
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING, SMALL], ids=["defaults", "everything", "small"])
+def test_every_rendered_object_is_taken(chart: Chart, api: KubernetesApi, values: dict[str, Any]) -> None:
+    """Issue: helm template | kubectl apply --dry-run=server; a field that the kind does not have is an error."""
+    text = chart.text(values)
+
+    done = api.kubectl("apply", "--dry-run=server", "--validate=strict", "--filename=-", stdin=text)
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert text.count("\nkind: ") == len(done.stdout.splitlines())
+
+
+def test_every_pod_is_taken_where_the_restricted_standard_is_enforced(chart: Chart, api: KubernetesApi) -> None:
+    """Issue: restricted Pod Security. The namespace enforces it, so that a pod that falls short is refused."""
+    items = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"pod-{number}", "namespace": NAMESPACE, "labels": pod["metadata"]["labels"]},
+            "spec": pod["spec"],
+        }
+        for number, pod in enumerate(pods(chart.render(EVERYTHING)).values())
+    ]
+
+    def submit(pods: list[dict[str, Any]]) -> str:
+        listed = {"apiVersion": "v1", "kind": "List", "items": pods}
+        return api.kubectl("apply", "--dry-run=server", "--filename=-", stdin=json.dumps(listed)).stderr
+
+    assert "" == _without_missing_class(submit(items))
+    items[0]["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
+    assert 'violates PodSecurity "restricted:latest"' in submit(items[:1])
+
+
+def _without_missing_class(words: str) -> str:
+    """Leave out that the PriorityClass of the values is made nowhere, which only a pod's own creation asks for."""
+    return "\n".join(line for line in words.splitlines() if "no PriorityClass with name high" not in line)

@@ -1,0 +1,81 @@
+"""What the chart and the images repeat of the rest of the project is the same there."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from controller_core.shell.metrics import Metrics as ControllerMetrics
+from kafka_operator.metrics import Metrics as OperatorMetrics
+from lab.jars import KAFKA_VERSION
+from tests.charts.rendering import CHART, ROOT
+
+SUFFIXES = ("_bucket", "_count", "_sum")
+
+
+def test_the_charts_kinds_are_the_projects() -> None:
+    """Helm installs what lies in crds/ of the chart, and people apply the top folder."""
+    own = {path.name: path.read_text(encoding="utf-8") for path in (CHART / "crds").iterdir()}
+
+    assert {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "crds").iterdir()} == own, (
+        "copy them: cp crds/*.yaml charts/steward/crds/"
+    )
+
+
+def test_the_charts_application_is_the_projects_version() -> None:
+    """An empty image tag stands for it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert project["version"] == yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
+
+
+def test_the_image_holds_the_kafka_that_is_tested() -> None:
+    """One line of Kafka is proven, and no other is shipped."""
+    dockerfile = (ROOT / "images" / "kafka" / "Dockerfile").read_text(encoding="utf-8")
+
+    assert [KAFKA_VERSION] == re.findall(r"^ARG KAFKA_VERSION=(.+)$", dockerfile, re.MULTILINE)
+
+
+def test_the_image_is_built_by_the_pip_that_is_tested() -> None:
+    """Older ones know no constraints for what builds a package."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    dockerfile = (ROOT / "images" / "steward" / "Dockerfile").read_text(encoding="utf-8")
+
+    expected = re.findall(r"^PIP_VERSION := (.+)$", makefile, re.MULTILINE)
+    assert expected == re.findall(r"^ARG PIP_VERSION=(.+)$", dockerfile, re.MULTILINE)
+
+
+@pytest.mark.parametrize("image", ["steward", "kafka"])
+def test_an_image_runs_as_a_numbered_user_on_any_base(image: str) -> None:
+    """A pod with runAsNonRoot takes a number alone; BASE serves whoever has another base."""
+    dockerfile = (ROOT / "images" / image / "Dockerfile").read_text(encoding="utf-8")
+
+    assert ["10001:10001"] == re.findall(r"^USER (.+)$", dockerfile, re.MULTILINE)
+    assert re.search(r"^ARG BASE=", dockerfile, re.MULTILINE)
+    assert not re.search(r"--mount=|<<|\bcurl\b|\bwget\b|^ADD ", dockerfile, re.MULTILINE)
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
+    """A renamed metric would leave an empty panel."""
+    dashboard = json.loads((CHART / "dashboards" / "steward.json").read_text(encoding="utf-8"))
+    asked = " ".join(target["expr"] for panel in dashboard["panels"] for target in panel["targets"])
+    asked += dashboard["templating"]["list"][1]["query"]
+
+    names = set(re.findall(r"\b(?:kafka_controller|steward)_\w+", asked))
+    assert set() == names - _names(ControllerMetrics().registry) - _names(OperatorMetrics().registry)
+    assert names
+
+
+def _names(registry: CollectorRegistry) -> set[str]:
+    """Return the names of all samples that there are or may be."""
+    names = set()
+    for family in registry.collect():
+        if family.type == "histogram":
+            names |= {family.name + suffix for suffix in SUFFIXES}
+        names.add(f"{family.name}_total" if family.type == "counter" else family.name)
+    return names

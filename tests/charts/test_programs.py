@@ -1,0 +1,107 @@
+"""The programs that the chart runs in pods of their own."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from typing import Any
+
+import pytest
+
+from lab.cluster import KafkaCluster
+from lab.kubernetes import KubernetesApi
+from tests.charts.conftest import OTHER_NAMESPACE
+from tests.charts.rendering import NAMESPACE, program
+
+FINALIZER = "steward.dev/operator"
+"""The operator's own (kafka_operator.names)."""
+
+LABELS = "app.kubernetes.io/component=operator"
+
+
+def declare(api: KubernetesApi, namespace: str, name: str, finalizers: list[str]) -> None:
+    """Make a Topic as the operator would hold it."""
+    topic = {
+        "apiVersion": "steward.dev/v1alpha1",
+        "kind": "Topic",
+        "metadata": {"name": name, "namespace": namespace, "finalizers": finalizers},
+        "spec": {"clusterRef": {"name": "steward"}, "partitions": 1, "replicationFactor": 1},
+    }
+    api.kubectl("apply", "--filename=-", stdin=json.dumps(topic), check=True)
+
+
+def finalizers(api: KubernetesApi, namespace: str, name: str) -> list[str]:
+    """Read a Topic's."""
+    found = api.get(f"/apis/steward.dev/v1alpha1/namespaces/{namespace}/topics/{name}")
+    assert found is not None
+    return list(json.loads(found)["metadata"].get("finalizers", []))
+
+
+def client_of(release: Any, api: KubernetesApi) -> Any:
+    """The program's own client, as the admin."""
+    token = json.loads(api.kubeconfig.read_text(encoding="utf-8"))["users"][0]["user"]["token"]
+    return release.Api(api.url, token, ssl.create_default_context(cafile=str(api.certificate_authority)))
+
+
+@pytest.mark.kubernetes
+@pytest.mark.parametrize("served", [[NAMESPACE, OTHER_NAMESPACE], ["*"]])
+def test_an_uninstall_lets_go_of_everything_and_keeps_it(api: KubernetesApi, served: list[str]) -> None:
+    """Issue: helm uninstall leaves nothing wedged. Others' finalizers are others' business."""
+    release = program("release_resources")
+    assert FINALIZER == release.FINALIZER
+    declare(api, NAMESPACE, "plain", [])
+    declare(api, NAMESPACE, "held", [FINALIZER, "example.org/backup"])
+    declare(api, OTHER_NAMESPACE, "held", [FINALIZER])
+    client = client_of(release, api)
+
+    assert 2 == release.release_all(client, served)
+    assert ([], ["example.org/backup"], []) == (
+        finalizers(api, NAMESPACE, "plain"),
+        finalizers(api, NAMESPACE, "held"),
+        finalizers(api, OTHER_NAMESPACE, "held"),
+    )
+    assert 0 == release.release_all(client, served)
+
+
+@pytest.mark.kubernetes
+def test_the_operator_is_stopped_before_it_could_hold_on_again(api: KubernetesApi) -> None:
+    """It is scaled to nothing; one that is not there is stopped already."""
+    release = program("release_resources")
+    container = {"name": "operator", "image": "steward:dev"}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "steward-operator", "namespace": OTHER_NAMESPACE},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "operator"}},
+            "template": {"metadata": {"labels": {"app": "operator"}}, "spec": {"containers": [container]}},
+        },
+    }
+    api.kubectl("apply", "--filename=-", stdin=json.dumps(deployment), check=True)
+    client = client_of(release, api)
+
+    release.stop_operator(client, OTHER_NAMESPACE, "steward-operator", LABELS)
+    release.stop_operator(client, OTHER_NAMESPACE, "not-there", LABELS)
+
+    found = client.get(f"/apis/apps/v1/namespaces/{OTHER_NAMESPACE}/deployments/steward-operator")
+    assert 0 == found["spec"]["replicas"]
+
+
+@pytest.mark.kafka
+def test_records_come_back(kafka_cluster: KafkaCluster) -> None:
+    """Issue: helm test that produces and consumes; it leaves no topic behind."""
+    check = program("produce_and_consume")
+
+    assert check.RECORDS == check.produce_and_consume(kafka_cluster.bootstrap(), "steward-test-here")
+
+
+def test_a_cluster_that_is_away_is_told_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pod's log is what `helm test --logs` shows."""
+    check = program("produce_and_consume")
+    monkeypatch.setattr(check, "BOOTSTRAP_TIMEOUT_MS", 200)
+
+    assert 1 == check.main("127.0.0.1:1")
+    assert "127.0.0.1:1: " in capsys.readouterr().err

@@ -1,0 +1,50 @@
+"""Values that cannot work are refused before anything is made, with words that name the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.charts.rendering import Chart
+
+pytestmark = pytest.mark.helm
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"brokers": {"replicas": 0}}, "'/brokers/replicas': minimum: got 0, want 1"),
+        ({"brokers": {"replicas": "three"}}, "'/brokers/replicas': got string, want integer"),
+        ({"brokers": {"replicas": None}}, "'/brokers': missing property 'replicas'"),
+        ({"brokers": {"heap": "lots"}}, "'/brokers/heap': 'lots' does not match pattern"),
+        ({"brokers": {"storage": {"size": "ten"}}}, "'/brokers/storage/size': 'ten' does not match pattern"),
+        ({"zookeeper": {"replicas": 2}}, "'/zookeeper/replicas': value must be one of 1, 3, 5, 7"),
+        ({"controllers": {"replicas": 0}}, "'/controllers/replicas': minimum: got 0, want 1"),
+        ({"controllers": {"replicas": 11}}, "'/controllers/replicas': maximum: got 11, want 10"),
+        ({"podSecurityContext": {"runAsUser": 0}}, "'/podSecurityContext/runAsUser': minimum: got 0, want 1"),
+        ({"broker": {"replicas": 3}}, "'': additional properties 'broker' not allowed"),
+        ({"operator": {"replicas": 2}}, "'/operator': additional properties 'replicas' not allowed"),
+        ({"kafka": {"config": {"log.retention.hours": "1\nbroker.id=7"}}}, "'/kafka/config/log.retention.hours'"),
+        (
+            {"topics": {"replicationFactor": 4}},
+            "topics.replicationFactor is 4 and brokers.replicas is 3: a topic cannot have more replicas than there are brokers",
+        ),
+        (
+            {"topics": {"replicationFactor": 2, "minInsyncReplicas": 3}},
+            "topics.minInsyncReplicas is 3 and topics.replicationFactor is 2: nothing could be written with acks=all",
+        ),
+        ({"kafka": {"config": {"broker.id": 7}}}, "kafka.config.broker.id is set by the chart itself"),
+        (
+            {"brokers": {"heap": "2g"}},
+            "brokers.resources.limits.memory is 1Gi and brokers.heap is 2g: a JVM needs 128Mi beside its heap",
+        ),
+        (
+            {"operator": {"allNamespaces": True, "namespaces": ["orders"]}},
+            "operator.allNamespaces is true and operator.namespaces names orders: say one of the two",
+        ),
+    ],
+)
+def test_what_cannot_work_is_refused_by_name(chart: Chart, values: dict[str, Any], words: str) -> None:
+    """Issue: refused by the schema or by a template message that names the value."""
+    assert words in chart.refusal(values)

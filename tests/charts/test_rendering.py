@@ -1,0 +1,223 @@
+"""What comes out of the chart, looked at without a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_operator.rights import needed_rights
+from kafka_operator.settings import OperatorSettings
+from tests.charts.rendering import CHART, KUBE_VERSION, NAMESPACE, Chart, Resource, containers, one, pods
+
+pytestmark = pytest.mark.helm
+
+RBAC = ("Role", "ClusterRole")
+
+
+def test_lint_finds_nothing(chart: Chart) -> None:
+    """Issue: helm lint."""
+    done = chart.run("lint", str(CHART), "--strict", f"--kube-version={KUBE_VERSION}")
+
+    assert not done.returncode, done.stdout + done.stderr
+
+
+def test_the_names_that_people_and_tools_rely_on(rendered: list[Resource]) -> None:
+    """They are in docs/install.md and in everybody's bootstrap.servers."""
+    names = {(item["kind"], item["metadata"]["name"]) for item in rendered}
+
+    assert names >= {
+        ("Deployment", "steward-operator"),
+        ("StatefulSet", "steward-controller"),
+        ("StatefulSet", "steward-zookeeper"),
+        ("StatefulSet", "steward-broker"),
+        ("Service", "steward-kafka"),
+        ("Service", "steward-brokers"),
+        ("Cluster", "steward"),
+    }
+    assert [9092] == [port["port"] for port in one(rendered, "Service", "steward-kafka")["spec"]["ports"]]
+
+
+@pytest.mark.parametrize("name", ["steward-brokers", "steward-controllers", "steward-zookeeper"])
+def test_names_of_pods_are_published_before_they_are_ready(rendered: list[Resource], name: str) -> None:
+    """Issue: publishNotReadyAddresses on the headless ones."""
+    spec = one(rendered, "Service", name)["spec"]
+
+    assert ("None", True) == (spec["clusterIP"], spec["publishNotReadyAddresses"])
+
+
+@pytest.mark.parametrize("name", ["steward-broker", "steward-controller"])
+def test_the_operator_and_nobody_else_replaces_brokers_and_controllers(rendered: list[Resource], name: str) -> None:
+    """Issue: OnDelete updates rolled by the operator; a drain's eviction is refused and the operator moves leaders first."""
+    assert {"type": "OnDelete"} == one(rendered, "StatefulSet", name)["spec"]["updateStrategy"]
+    assert 0 == one(rendered, "PodDisruptionBudget", "steward-broker")["spec"]["maxUnavailable"]
+    cluster = one(rendered, "Cluster", "steward")["spec"]
+    assert {"statefulSet": "steward-broker", "firstId": 0, "replicas": 3} == cluster["brokers"]
+    assert {"statefulSet": "steward-controller", "firstId": 990} == cluster["controllers"]
+
+
+def test_a_pod_changes_with_what_it_runs_and_not_with_the_charts_version(rendered: list[Resource]) -> None:
+    """Otherwise every upgrade of the chart would replace every broker."""
+    for where, pod in pods(rendered).items():
+        if not where.startswith(("Pod", "Job")):
+            assert {f"app.kubernetes.io/{name}" for name in ("name", "instance", "component")} == set(
+                pod["metadata"]["labels"]
+            ), where
+
+
+def test_a_brokers_pod_changes_with_its_settings(chart: Chart, rendered: list[Resource]) -> None:
+    """A setting that took effect at the next accident alone would be a trap."""
+    changed = chart.render({"kafka": {"config": {"log.retention.hours": 24}}})
+
+    before, after = (one(items, "StatefulSet", "steward-broker")["spec"]["template"] for items in (rendered, changed))
+    assert before != after
+    properties = one(changed, "ConfigMap", "steward-broker")["data"]["server.properties"].splitlines()
+    assert "log.retention.hours=24" in properties
+
+
+@pytest.mark.parametrize(
+    ("replicas", "expected"),
+    [
+        (1, ("default.replication.factor=1", "min.insync.replicas=1")),
+        (2, ("default.replication.factor=2", "min.insync.replicas=1")),
+        (3, ("default.replication.factor=3", "min.insync.replicas=2")),
+        (5, ("default.replication.factor=3", "min.insync.replicas=2")),
+    ],
+)
+def test_topics_are_replicated_as_far_as_there_are_brokers(
+    chart: Chart, replicas: int, expected: tuple[str, str]
+) -> None:
+    """A small cluster works without another value, and a larger one survives a broker."""
+    config = one(chart.render({"brokers": {"replicas": replicas}}), "ConfigMap", "steward-broker")
+
+    assert set(expected) <= set(config["data"]["server.properties"].splitlines())
+
+
+def test_every_container_is_as_the_restricted_standard_wants_it_and_has_limits(rendered: list[Resource]) -> None:
+    """Issue: restricted Pod Security, resource limits; and a root file system that nothing can be written to."""
+    for where, pod in pods(rendered).items():
+        assert pod["spec"]["securityContext"]["runAsNonRoot"], where
+        assert {"type": "RuntimeDefault"} == pod["spec"]["securityContext"]["seccompProfile"], where
+        for container in containers(pod):
+            assert {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            } == container["securityContext"], where
+            assert {"requests", "limits"} == set(container["resources"]), where
+            assert {"cpu", "memory"} == set(container["resources"]["limits"]), where
+
+
+def test_every_server_has_probes_of_itself_alone(rendered: list[Resource]) -> None:
+    """Issue: ready = registered and serving; never a health of the whole cluster."""
+    for where, pod in pods(rendered).items():
+        if where.startswith(("StatefulSet", "Deployment")):
+            for container in pod["spec"]["containers"]:
+                assert {"readinessProbe", "livenessProbe"} <= set(container), where
+
+
+def test_no_secret_is_rendered(chart: Chart) -> None:
+    """What is in a rendered manifest is in helm's release and in people's repositories."""
+    for item in chart.render({"monitoring": {"dashboard": {"enabled": True}}}):
+        assert "Secret" != item["kind"]
+    for where, pod in pods(chart.render()).items():
+        for container in containers(pod):
+            names = {variable["name"] for variable in container.get("env", []) if "value" in variable}
+            assert not {name for name in names if "PASSWORD" in name or "TOKEN" in name or "SECRET" in name}, where
+
+
+def test_only_who_asks_kubernetes_is_given_a_token(rendered: list[Resource]) -> None:
+    """The operator and the uninstall by their accounts, and of a broker's pod the container that looks for the rack."""
+    with_token = {
+        where for where, pod in pods(rendered).items() if pod["spec"].get("automountServiceAccountToken", True)
+    }
+    assert {"Deployment steward-operator", "Job steward-uninstall"} == with_token
+
+    pod = one(rendered, "StatefulSet", "steward-broker")["spec"]["template"]
+    mounting = {
+        item["name"] for item in containers(pod) if any("api" == mount["name"] for mount in item["volumeMounts"])
+    }
+    assert {"rack"} == mounting
+
+
+@pytest.mark.parametrize(
+    ("values", "namespaces"),
+    [({}, (NAMESPACE,)), ({"namespaces": ["orders"]}, (NAMESPACE, "orders")), ({"allNamespaces": True}, ())],
+)
+def test_the_operator_may_do_what_it_needs_and_nothing_else(
+    chart: Chart, values: dict[str, Any], namespaces: tuple[str, ...]
+) -> None:
+    """Issue: RBAC least privilege. What it needs is what it checks at its start."""
+    resources = chart.render({"operator": values})
+    settings = OperatorSettings(namespaces=namespaces, pods=True, drain=True, own_namespace=NAMESPACE)
+
+    arguments = one(resources, "Deployment", "steward-operator")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert [f"--namespace={name}" for name in namespaces] == [
+        argument for argument in arguments if argument.startswith("--namespace=")
+    ]
+    assert {"--pods", "--drain", f"--own-namespace={NAMESPACE}"} <= set(arguments)
+    needed = {
+        (
+            right.verb,
+            right.group,
+            right.resource + (f"/{right.subresource}" if right.subresource else ""),
+            right.namespace,
+        )
+        for right in needed_rights(settings)
+    }
+    assert needed == _granted(resources, "steward-operator")
+
+
+def _granted(resources: list[Resource], account: str) -> set[tuple[str, str, str, str | None]]:
+    """Return (verb, group, resource, namespace) of every rule that is bound to an account."""
+    granted = set()
+    for binding in resources:
+        if "roleRef" in binding and account in {subject["name"] for subject in binding["subjects"]}:
+            namespace = binding["metadata"].get("namespace")
+            role = next(
+                item
+                for item in resources
+                if (binding["roleRef"]["kind"], binding["roleRef"]["name"], namespace)
+                == (item["kind"], item["metadata"]["name"], item["metadata"].get("namespace"))
+            )
+            for rule in role["rules"]:
+                for group in rule["apiGroups"]:
+                    granted |= {(verb, group, name, namespace) for name in rule["resources"] for verb in rule["verbs"]}
+    return granted
+
+
+def test_nothing_is_granted_by_a_wildcard(rendered: list[Resource]) -> None:
+    """Nor to anybody but the operator, the brokers' search for the rack and the uninstall."""
+    for item in rendered:
+        if item["kind"] in RBAC:
+            for rule in item["rules"]:
+                assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], item["metadata"]["name"]
+    assert {("get", "", "nodes", None)} == _granted(rendered, "steward-broker")
+
+
+def test_without_racks_no_broker_asks_kubernetes(chart: Chart) -> None:
+    """A cluster of one rack needs no right on nodes for its brokers."""
+    resources = chart.render({"brokers": {"rackLabel": ""}})
+
+    assert set() == _granted(resources, "steward-broker")
+    assert "initContainers" not in one(resources, "StatefulSet", "steward-broker")["spec"]["template"]["spec"]
+
+
+def test_zookeeper_and_the_brokers_own_listener_are_for_the_chart_alone(rendered: list[Resource]) -> None:
+    """Neither asks who one is."""
+    for name in ("steward-zookeeper", "steward-broker", "steward-controller"):
+        for rule in one(rendered, "NetworkPolicy", name)["spec"]["ingress"]:
+            if not {"client", "metrics"} >= {port["port"] for port in rule["ports"]} or name == "steward-zookeeper":
+                assert rule["from"], name
+
+
+@pytest.mark.parametrize(("servers", "lines"), [(1, 0), (3, 3), (5, 5)])
+def test_servers_of_an_ensemble_know_each_other(chart: Chart, servers: int, lines: int) -> None:
+    """One alone is no ensemble."""
+    resources = chart.render({"zookeeper": {"replicas": servers}})
+
+    properties = one(resources, "ConfigMap", "steward-zookeeper")["data"]["zookeeper.properties"].splitlines()
+    assert lines == len([line for line in properties if line.startswith("server.")])
+    broker = one(resources, "StatefulSet", "steward-broker")["spec"]["template"]["spec"]["containers"][0]
+    connect = next(item["value"] for item in broker["env"] if item["name"] == "ZOOKEEPER_CONNECT")
+    assert servers == len(connect.split(","))
