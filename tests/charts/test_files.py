@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from typing import Any
 
 import pytest
 import yaml
@@ -58,6 +59,36 @@ def test_an_image_runs_as_a_numbered_user_on_any_base(image: str) -> None:
     assert ["10001:10001"] == re.findall(r"^USER (.+)$", dockerfile, re.MULTILINE)
     assert re.search(r"^ARG BASE=", dockerfile, re.MULTILINE)
     assert not re.search(r"--mount=|<<|\bcurl\b|\bwget\b|^ADD ", dockerfile, re.MULTILINE)
+
+
+def test_every_value_and_its_default_is_in_the_documentation() -> None:
+    """A value that nobody reads of is set by nobody."""
+    rows = re.findall(
+        r"^\| `([\w.]+)` \| `(.+?)` \| .", (ROOT / "docs" / "install.md").read_text("utf-8"), re.MULTILINE
+    )
+    documented = {name: yaml.safe_load(default) for name, default in rows}
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+
+    def default(name: str) -> Any:
+        found = values
+        for part in name.split("."):
+            found = found[part]
+        return found
+
+    assert {name: default(name) for name in documented} == documented
+    assert set() == {leaf for leaf in _leaves(values) if not _told(leaf, documented)}
+
+
+def _leaves(values: dict[str, Any], prefix: str = "") -> set[str]:
+    """Return the dotted names of all values that are no tables themselves."""
+    names = set()
+    for key, value in values.items():
+        names |= _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {prefix + key}
+    return names
+
+
+def _told(leaf: str, documented: dict[str, Any]) -> bool:
+    return any(leaf == name or leaf.startswith(f"{name}.") for name in documented)
 
 
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:

@@ -17,6 +17,11 @@
 {{- fail (printf "kafka.config.%s is set by the chart itself: see brokers and topics in its values" $key) -}}
 {{- end -}}
 {{- end -}}
+{{- $ensemble := int (dig "spec" "replicas" 0 (lookup "apps/v1" "StatefulSet" .Release.Namespace (printf "%s-zookeeper" .Release.Name))) -}}
+{{- $servers := int .Values.zookeeper.replicas -}}
+{{- if and $ensemble (ne $ensemble $servers) -}}
+{{- fail (printf "zookeeper.replicas is %d, and the ensemble has %d servers: that number is chosen once, at the install" $servers $ensemble) -}}
+{{- end -}}
 {{- range $component := list "brokers" "zookeeper" -}}
 {{- $values := index $.Values $component -}}
 {{- include "steward.checkHeap" (dict "component" $component "values" $values) -}}
