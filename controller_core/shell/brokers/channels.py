@@ -177,6 +177,9 @@ class Channels:
             case Verdict.STALE_CONTROLLER:
                 log.warning("a broker has heard of a newer controller", extra=context)
                 self._deposed()
+            case Verdict.STALE_BROKER:
+                log.warning("a broker has registered anew: what waits for its former life is dropped", extra=context)
+                self._drop_waiting(request.broker)
             case Verdict.UNAUTHORIZED:
                 if is_first:
                     log.error("a broker does not let the controller in: grant its principal %s", GRANT, extra=context)
@@ -190,6 +193,12 @@ class Channels:
         if meaning.event is not None:
             self._answered(meaning.event)
         return False
+
+    def _drop_waiting(self, broker_id: int) -> None:
+        """Drop what waits for a former life of a broker: it would be refused one by one, and the new life is told everything."""
+        entry = self._channels.get(broker_id)
+        if entry is not None:
+            entry[1].keep_only(lambda _: False)
 
     def _on_taken(self, request: Request, answer: Body, meaning: Meaning) -> None:
         if request.key is not ApiKey.LEADER_AND_ISR or not isinstance(request.body, StatesBody):

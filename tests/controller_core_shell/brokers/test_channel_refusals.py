@@ -21,15 +21,20 @@ from tests.controller_core_shell.brokers.fake_broker import refuse_once
 async def test_what_another_life_of_a_broker_refuses_is_told_by_its_registration(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """KIP-380: it will be told everything anew."""
-    first, _ = world.brokers
+    """KIP-380, C13: it will be told everything anew; what waits for its former life is not sent, and nobody waits for it."""
+    first, second = world.brokers
     first.react = refuse_once(ErrorCode.STALE_BROKER_EPOCH)
-    world.send(metadata(world.cluster), lead(world.cluster, 1))
-    await world.channels.idle(PATIENCE_MS)
+    world.send(metadata(world.cluster), lead(world.cluster, 1), stop(1, 0), lead(world.cluster, 2))
+    assert await world.channels.idle(PATIENCE_MS)
+    world.observe(world.registered(epoch=777))
+    world.send(lead(world.cluster, 1))
+    assert await world.channels.idle(PATIENCE_MS)
 
     assert [META, LEAD] == first.keys
+    assert [META, LEAD] == second.keys
+    assert 777 == first.taken[-1][1]["broker_epoch"]
     assert 0 == world.deposed
-    assert ["STALE_BROKER_EPOCH"] == [record.error for record in caplog.records]
+    assert 1 == len(caplog.records)
 
 
 async def test_a_leader_and_isr_that_a_broker_throws_at_comes_back_in_halves(
