@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import FrameType
 
 from e2e.images import ROOT
 from e2e.session import kubernetes
@@ -31,7 +30,6 @@ TIMED_OUT = 124
 
 def main(arguments: list[str]) -> int:
     """Run it all and return pytest's exit status, or 1 when it did not come to the tests."""
-    signal.signal(signal.SIGTERM, _interrupt)
     keep = KEEP in arguments
     try:
         with kubernetes(keep=keep) as kubeconfig:
@@ -60,10 +58,6 @@ def _tests(kubeconfig: Path, arguments: list[str]) -> int:
                     tests.wait(END_TIMEOUT_S)
                 except subprocess.TimeoutExpired:
                     tests.kill()
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -85,6 +85,10 @@ class KafkaClients:
         self.kube.apply(scripts, _pod(ASKER, "sleep", "infinity"))
         self.kube.run("wait", "--for=condition=Ready", f"pod/{ASKER}", f"--timeout={START_TIMEOUT_S:g}s")
 
+    def uninstall(self) -> None:
+        """Have it all go; a cluster that was there before is left as it was."""
+        self.kube.delete("namespace", NAMESPACE, "--wait=false")
+
     def describe(self, *topics: str) -> dict[str, Any]:
         """Return what the cluster says of itself and of topics."""
         found: dict[str, Any] = json.loads(self.kube.execute(ASKER, "python3", "-m", "e2e.pods.describe", *topics))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -59,19 +59,21 @@ def install_seconds(release: Release, request: pytest.FixtureRequest) -> float:
 
 
 @pytest.fixture(scope="session")
-def clients(release: Release) -> KafkaClients:
+def clients(release: Release) -> Iterator[KafkaClients]:
     """Pods that use the Kafka cluster as applications do."""
     pods = KafkaClients(release.kube)
     pods.install()
-    return pods
+    yield pods
+    pods.uninstall()
 
 
 @pytest.fixture(scope="session")
-def faults(release: Release) -> Faults:
+def faults(release: Release) -> Iterator[Faults]:
     """What can go wrong."""
     pods = Faults(release.kube)
     pods.install()
-    return pods
+    yield pods
+    pods.uninstall()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -34,6 +34,10 @@ class Faults:
         self._kube.apply(_scripts(), _daemons())
         self._kube.wait_rolled_out(f"daemonset/{NAME}", timeout_s=READY_TIMEOUT_S)
 
+    def uninstall(self) -> None:
+        """Have it all go; a cluster that was there before is left as it was."""
+        self._kube.delete("namespace", NAMESPACE, "--wait=false")
+
     def kill(self, pod: Resource) -> None:
         """Kill -9 a pod's processes; the kubelet starts them again in the same pod."""
         self.signal(pod, "SIGKILL")
@@ -48,9 +52,24 @@ class Faults:
 
     def signal(self, pod: Resource, name: str) -> None:
         """Send a signal to the main processes of a pod."""
-        reached = self._on_node(pod["spec"]["nodeName"], "python3", "/scripts/signals.py", pod["metadata"]["uid"], name)
+        # A pod that the kubelet runs by itself is known on its node by the hash of its file.
+        uid = pod["metadata"].get("annotations", {}).get("kubernetes.io/config.hash", pod["metadata"]["uid"])
+        reached = self._on_node(pod["spec"]["nodeName"], "python3", "/scripts/signals.py", uid, name)
         if int(reached) == 0:
             raise LabError(f"{pod['metadata']['name']} has no process that {name} could reach")
+
+    def cut_off(self, pod: Resource) -> None:
+        """Drop all that a pod sends to other pods or gets from them."""
+        self._firewall(pod, "--insert")
+
+    def reconnect(self, pod: Resource) -> None:
+        """Let it pass again."""
+        self._firewall(pod, "--delete")
+
+    def _firewall(self, pod: Resource, action: str) -> None:
+        for direction in ("--source", "--destination"):
+            rule = ["FORWARD", direction, pod["status"]["podIP"], "--jump", "DROP"]
+            self.on_host(pod["spec"]["nodeName"], "iptables", "--wait", action, *rule)
 
     def on_host(self, node: str, *command: str) -> str:
         """Run one of a node's own programs as its root."""

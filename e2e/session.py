@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 from e2e.images import build_images, load_images
 from e2e.kind import cluster
@@ -25,7 +27,11 @@ KIND_CONTEXT = "kind-"
 
 @contextlib.contextmanager
 def kubernetes(*, keep: bool) -> Iterator[Path]:
-    """Yield the kubeconfig of a cluster with the images in it; it ends with the block, unless it is to be kept or was there before."""
+    """Yield the kubeconfig of a cluster with the images in it; it ends with the block, unless it is to be kept or was there before.
+
+    To be told to end (SIGTERM) ends the block as Ctrl-C does.
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
     given = os.environ.get("KUBECONFIG")
     if given:
         yield _given(Path(given))
@@ -45,6 +51,10 @@ def kubernetes(*, keep: bool) -> Iterator[Path]:
         if not keep:
             with timed("the cluster is taken down"):
                 cluster.delete(kubeconfig)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _given(kubeconfig: Path) -> Path:

@@ -1,0 +1,139 @@
+"""Rounds of random faults under load: `python -m e2e.chaos [--seed N] [--rounds N] [--keep]`.
+
+A round draws its faults from the seed, lets them happen under a witness, ends them, and gives the cluster 30 s until every replica is
+in sync again. The witness says what must never be: a lost or doubled record, one out of order, one at another offset than was
+acknowledged, one that a reader passed over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from pathlib import Path
+
+from e2e import release as chart
+from e2e.clients import KafkaClients
+from e2e.faults import Faults
+from e2e.faults_plan import Fault, Kind, Target, draw_round
+from e2e.kind.programs import clients as programs
+from e2e.kube import Kube, Resource
+from e2e.release import Release
+from e2e.resources import TOPICS, topic
+from e2e.session import kubernetes
+from lab.missing import LabError
+
+TOPIC = "chaos"
+
+ROUNDS = 20
+
+CONVERGED_WITHIN_S = 30.0
+"""After the last fault of a round has ended."""
+
+RESTART_S = 40.0
+"""What a killed container may take to run again: kubelet's back-off of 10 or 20 s, a session, and the start itself."""
+
+
+class Chaos:
+    """One installation and what is done to it."""
+
+    def __init__(self, release: Release, clients: KafkaClients, faults: Faults, *, seed: int) -> None:
+        self.seed = seed
+        self._release = release
+        self._clients = clients
+        self._faults = faults
+
+    def prepare(self) -> None:
+        """Declare the topic that the load is on."""
+        self._release.kube.apply(topic(TOPIC))
+        self._release.kube.wait_condition(TOPICS, TOPIC, timeout_s=60)
+        self._clients.wait_in_sync(TOPIC, timeout_s=60)
+
+    def round(self, number: int) -> None:
+        """Run one round; raise `LabError` with the seed, the faults and what was seen when something is not as it must be."""
+        faults = draw_round(self.seed, number)
+        told = f"seed {self.seed}, round {number}: {', '.join(map(str, faults))}"
+        print(told, flush=True)
+        witness = self._clients.witness(TOPIC, min_isr=2)
+        try:
+            for fault in faults:
+                time.sleep(fault.after_s)
+                self._strike(fault)
+            killed = any(fault.kind is Kind.KILL for fault in faults)
+            took = self._clients.wait_in_sync(TOPIC, timeout_s=CONVERGED_WITHIN_S + RESTART_S * killed)
+            print(f"every replica in sync {took:.1f} s after the faults", flush=True)
+        except LabError as error:
+            raise LabError(f"{told}\n{error}") from error
+        finally:
+            report = witness.stop()
+        if report.wrong():
+            raise LabError(f"{told}\n{report.wrong()}")
+        self._release.wait_ready()
+
+    def _strike(self, fault: Fault) -> None:
+        pod = self._victim(fault)
+        if fault.kind is Kind.KILL:
+            self._faults.kill(pod)
+            return
+        begin, end = {
+            Kind.PAUSE: (self._faults.pause, self._faults.resume),
+            Kind.CUT: (self._faults.cut_off, self._faults.reconnect),
+        }[fault.kind]
+        begin(pod)
+        try:
+            time.sleep(fault.length_s)
+        finally:
+            end(pod)
+
+    def _victim(self, fault: Fault) -> Resource:
+        if fault.target is Target.API_SERVER:
+            return self._release.kube.within("kube-system").items("pods", "component=kube-apiserver")[0]
+        if fault.target is Target.CONTROLLER and fault.number % 2 == 0:
+            active = self._clients.describe()["controller"]
+            if active >= chart.FIRST_CONTROLLER_ID:
+                return self._release.controller(active)
+        workload = {
+            Target.BROKER: chart.BROKERS,
+            Target.CONTROLLER: chart.CONTROLLER,
+            Target.ZOOKEEPER: chart.ZOOKEEPER,
+            Target.OPERATOR: chart.OPERATOR,
+        }[fault.target]
+        pods = self._release.pods(workload)
+        return pods[fault.number % len(pods)]
+
+
+def main(arguments: list[str]) -> int:
+    """Run the rounds and return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m e2e.chaos", description="Rounds of random faults under load.")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--first", type=int, default=1, help="the round to begin with")
+    parser.add_argument("--keep", action="store_true", help="leave the cluster, for the next run")
+    options = parser.parse_args(arguments)
+    print(f"seed {options.seed}", flush=True)
+    try:
+        with kubernetes(keep=options.keep) as kubeconfig:
+            chaos = _installed(kubeconfig, options.seed)
+            for number in range(options.first, options.first + options.rounds):
+                chaos.round(number)
+    except LabError as error:
+        print(f"{error}\nto repeat it: make chaos ARGS='--seed {options.seed}'", file=sys.stderr)
+        return 1
+    print(f"{options.rounds} rounds, nothing lost, doubled, displaced or passed over")
+    return 0
+
+
+def _installed(kubeconfig: Path, seed: int) -> Chaos:
+    release = Release(Kube(programs().kubectl, kubeconfig, chart.NAMESPACE), programs().helm)
+    release.install()
+    clients, faults = KafkaClients(release.kube), Faults(release.kube)
+    clients.install()
+    faults.install()
+    chaos = Chaos(release, clients, faults, seed=seed)
+    chaos.prepare()
+    return chaos
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
