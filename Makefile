@@ -37,9 +37,12 @@ test: $(READY) ## run all tests that this machine can run, and list the others (
 	$(RUN) -m lab.prepare
 	$(RUN) -m pytest $(ARGS)
 
-.PHONY: e2e
+.PHONY: e2e chaos
 e2e: $(READY) ## run the product in a kind cluster of three nodes, or in that of KUBECONFIG (ARGS="--keep -k name")
 	$(RUN) -m e2e $(ARGS)
+
+chaos: $(READY) ## rounds of random faults in such a cluster under load (ARGS="--seed 1 --rounds 20")
+	$(RUN) -m e2e.chaos $(ARGS)
 
 demo: demo-kafka ## show it all once
 

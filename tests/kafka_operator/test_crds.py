@@ -167,6 +167,34 @@ def test_a_bootstrap_server_is_host_and_port(namespace: Namespace, server: str, 
     assert good or "A bootstrap server is written host:port" in refusal
 
 
+BAD_BROKERS = [
+    ({"statefulSet": "b", "replicas": 0}, "A cluster has at least 1 broker."),
+    ({"statefulSet": "b", "replicas": 1001}, "less than or equal to 1000"),
+    ({"replicas": 3}, "spec.brokers.statefulSet: Required value"),
+    ({"statefulSet": "../pods/x"}, "spec.brokers.statefulSet"),
+    ({"statefulSet": "b", "firstId": -1}, "greater than or equal to 0"),
+]
+
+
+@pytest.mark.parametrize(("brokers", "words"), BAD_BROKERS, ids=lambda value: str(value)[:40])
+def test_pods_that_cannot_be_are_refused_at_apply(namespace: Namespace, brokers: dict[str, Any], words: str) -> None:
+    """Issue: values that cannot work are refused; a name that leads elsewhere as well."""
+    assert words in namespace.apply(raw_cluster("bad-brokers", brokers=brokers))
+
+
+def test_brokers_are_scaled_by_kubectl_scale_and_keep_their_ids(namespace: Namespace) -> None:
+    """The scale subresource; ids are written into the brokers' data."""
+    namespace.take(raw_cluster("scaled", brokers={"statefulSet": "b", "replicas": 3, "firstId": 5}))
+
+    namespace.kubectl("scale", "cluster.steward.dev/scaled", "--replicas=4")
+
+    found = namespace.get("Cluster", "scaled")
+    assert found is not None
+    assert 4 == found["spec"]["brokers"]["replicas"]
+    refusal = namespace.apply(raw_cluster("scaled", brokers={"statefulSet": "b", "replicas": 4, "firstId": 6}))
+    assert "firstId cannot be changed" in refusal
+
+
 @pytest.mark.parametrize("name", ["cluster", "topic", "reassignment"])
 def test_the_examples_are_taken(namespace: Namespace, name: str) -> None:
     """They are what people copy."""
