@@ -1,4 +1,7 @@
-{{/* The brokers' settings that are the same for all; what differs is written after it in the pod (images/kafka). */}}
+{{/*
+The brokers' settings that are the same for all; what differs is written after it in the pod (images/kafka). The cleaner's buffer
+is a quarter of Kafka's own, which would be a third of the default heap. A first connection may wait for ZooKeeper's own start.
+*/}}
 {{- define "steward.serverProperties" -}}
 {{- $factor := include "steward.replicationFactor" . -}}
 {{- $insync := include "steward.minInsyncReplicas" . -}}
@@ -11,6 +14,7 @@
   "transaction.state.log.replication.factor" $factor
   "transaction.state.log.min.isr" $insync
   "controlled.shutdown.enable" "true"
+  "log.cleaner.dedupe.buffer.size" "33554432"
 -}}
 {{- range $key, $value := .Values.kafka.config }}
 {{- $_ := set $properties $key (kindIs "float64" $value | ternary (printf "%v" (int64 $value)) (toString $value)) }}
