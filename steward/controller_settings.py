@@ -53,6 +53,7 @@ def security_settings(
     return SecuritySettings(
         tls=TlsFiles(certificate=listeners.tls_certificate, key=listeners.tls_key, ca=listeners.tls_ca),
         tls_client_auth=ClientAuth(listeners.tls_client_auth),
+        tls_principal_mapping_rules=listeners.tls_principal_mapping_rules,
         sasl_mechanisms=tuple(listeners.sasl_mechanism or ()),
         sasl_users_file=listeners.sasl_users_file,
         connections_max_reauth_ms=listeners.connections_max_reauth_ms,

@@ -1,9 +1,9 @@
 """Whom a client's certificate names: its subject, written as Java writes it, for Kafka's ACLs are about that text.
 
-Source: X500Principal.getName() (RFC 2253), as DefaultKafkaPrincipalBuilder takes it without mapping rules. OpenSSL has
-verified the certificate before; what is read here is still checked by length at each step.
+Source: X500Principal.getName() (RFC 2253), as DefaultKafkaPrincipalBuilder takes it. OpenSSL has verified the certificate
+before; what is read here is still checked by length at each step.
 
-Left out: everything else in a certificate.
+Left out: everything else in a certificate, and what the subject is mapped to (principal_rules).
 """
 
 from collections.abc import Iterator

@@ -17,6 +17,7 @@ from kafka_wire.net.distinguished_name import subject_of
 from kafka_wire.net.failures import CloseConnection, MalformedRequest
 from kafka_wire.net.limits import ServerLimits
 from kafka_wire.net.peer import Handler, Peer
+from kafka_wire.net.principal_rules import PrincipalRules
 from kafka_wire.net.sasl_server import MAX_RECEIVE_BYTES, SaslGate, SaslServer
 
 _log = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ class Owner(Protocol):
     limits: ServerLimits
     handler: Handler
     sasl: SaslServer | None
+    principal_rules: PrincipalRules
 
     def admit(self, connection: "Inbound") -> bool:
         """Take the connection in, or tell that there is no room for it."""
@@ -195,9 +197,15 @@ class Inbound(asyncio.Protocol):
         certificate = None if tls is None else tls.getpeercert(binary_form=True)
         if certificate is not None:
             try:
-                self.peer.principal = f"User:{subject_of(certificate)}"
+                subject = subject_of(certificate)
             except ValueError as why:
                 self.shut(f"its certificate cannot be read: {why}", logging.WARNING)
+                return
+            name = self._owner.principal_rules.name(subject)
+            if name is None:
+                self.shut(f"no rule applies to its certificate's subject {subject}", logging.WARNING)
+                return
+            self.peer.principal = f"User:{name}"
 
     def _waits_for_peer(self) -> bool:
         """Tell whether nothing is under way, or only for a peer that sends no more and may have gone for good."""

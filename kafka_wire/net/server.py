@@ -15,6 +15,7 @@ from kafka_wire.net.failures import CloseConnection, MalformedRequest
 from kafka_wire.net.inbound import Inbound
 from kafka_wire.net.limits import ServerLimits
 from kafka_wire.net.peer import Handler, Peer
+from kafka_wire.net.principal_rules import AS_IT_IS, PrincipalRules
 from kafka_wire.net.sasl_server import SaslServer
 
 __all__ = ["CloseConnection", "Handler", "MalformedRequest", "Peer", "SaslServer", "Server", "ServerLimits", "serve"]
@@ -29,10 +30,17 @@ _CANCEL_TIMEOUT_S = 1.0  # a handler that does not end when it is cancelled is n
 class Server:
     """A listening socket and the connections that it accepted. Made by `serve`, ended by `close`."""
 
-    def __init__(self, handler: Handler, limits: ServerLimits, sasl: SaslServer | None = None) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        limits: ServerLimits,
+        sasl: SaslServer | None = None,
+        principal_rules: PrincipalRules = AS_IT_IS,
+    ) -> None:
         self.handler = handler
         self.limits = limits
         self.sasl = sasl
+        self.principal_rules = principal_rules
         self.port = 0  # the port that it listens on, also when 0 was asked for
         self._connections: set[Inbound] = set()
         self._ending: set[asyncio.Task[None]] = set()
@@ -142,9 +150,11 @@ async def serve(
     limits: ServerLimits | None = None,
     ssl: tls.SSLContext | None = None,
     sasl: SaslServer | None = None,
+    principal_rules: PrincipalRules = AS_IT_IS,
 ) -> Server:
     """Listen on `host`:`port` (0: any free port) and answer every request by `handler`, by TLS when a context is given.
 
-    With `sasl` every peer must authenticate before its requests reach the handler, but for ApiVersions. Raises OSError when the address cannot be had.
+    With `sasl` every peer must authenticate before its requests reach the handler, but for ApiVersions. `principal_rules` tell what a peer
+    that shows a certificate is called; one that no rule fits is cut off. Raises OSError when the address cannot be had.
     """
-    return await Server(handler, limits or ServerLimits(), sasl).start(host, port, ssl)
+    return await Server(handler, limits or ServerLimits(), sasl, principal_rules).start(host, port, ssl)

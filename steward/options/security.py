@@ -24,6 +24,13 @@ class ListenerSecurityOptions:
     tls_client_auth: Annotated[
         str, typer.Option(envvar="STEWARD_TLS_CLIENT_AUTH", help="ssl.client.auth: none, requested or required.")
     ] = "none"
+    tls_principal_mapping_rules: Annotated[
+        str,
+        typer.Option(
+            envvar="STEWARD_TLS_PRINCIPAL_MAPPING_RULES",
+            help="ssl.principal.mapping.rules: DEFAULT or RULE:pattern/replacement/[LU], with commas between.",
+        ),
+    ] = "DEFAULT"
     sasl_mechanism: Annotated[
         list[str] | None,
         typer.Option(envvar="STEWARD_SASL_MECHANISMS", help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, may be repeated."),

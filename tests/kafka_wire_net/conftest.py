@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_wire.net.client import Connection
+from kafka_wire.net.principal_rules import AS_IT_IS, PrincipalRules
 from kafka_wire.net.server import Handler, Server, ServerLimits, serve
 from tests.kafka_wire_net.peers import RawPeer, echo
 
@@ -35,9 +36,12 @@ async def start_server() -> AsyncIterator[Callable[..., Awaitable[Server]]]:
         ssl: ssl.SSLContext | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
+        principal_rules: PrincipalRules = AS_IT_IS,
         **limits: int,
     ) -> Server:
-        server = await serve(handler, host, port, limits=ServerLimits(**limits), ssl=ssl)
+        server = await serve(
+            handler, host, port, limits=ServerLimits(**limits), ssl=ssl, principal_rules=principal_rules
+        )
         servers.append(server)
         return server
 

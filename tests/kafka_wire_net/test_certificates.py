@@ -8,6 +8,7 @@ import pytest
 from kafka_wire.api import ApiKey
 from kafka_wire.net.client import Connection, ConnectionFailed
 from kafka_wire.net.distinguished_name import subject_of
+from kafka_wire.net.principal_rules import PrincipalRules
 from tests.kafka_wire_net.authority import Authority, in_der
 from tests.kafka_wire_net.sasl_peers import WhoAmI
 from tests.kafka_wire_sasl.judge import SaslJudge
@@ -80,6 +81,23 @@ async def test_a_peer_is_called_by_its_verified_certificate(
         tls = ssl.create_default_context(cafile=str(authority.certificate))
 
     assert principal == await _who(server.port, tls)
+
+
+@pytest.mark.parametrize(
+    ("rules", "principal"),
+    [("RULE:^CN=([^,]*),O=Example$/$1/U", "User:CLIENT"), ("RULE:^CN=nobody$/nobody/", None)],
+    ids=["a rule fits", "no rule fits"],
+)
+async def test_a_peer_is_called_by_the_rules(
+    rules: str, principal: str | None, authority: Authority, start_server
+) -> None:
+    """ssl.principal.mapping.rules: whom no rule names is not let in (DefaultKafkaPrincipalBuilder)."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.certificate))
+    context.load_cert_chain(*authority.sign("server", "/CN=localhost"))
+    context.verify_mode = ssl.CERT_REQUIRED
+    server = await start_server(WhoAmI(), ssl=context, principal_rules=PrincipalRules.parse(rules))
+
+    assert principal == await _who(server.port, authority.client_context(subject="/O=Example/CN=client"))
 
 
 async def test_a_strangers_certificate_is_refused(authority: Authority, start_server, tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def told(*arguments: str, **environment: str) -> tuple[int, str]:
         ((*CONTROLLER, "--metrics-port", "70000"), "Invalid value for '--metrics-port'"),
         ((*CONTROLLER, "--listener", "CLIENT=SSL://h:1"), "speaks SSL: it needs a TLS certificate"),
         ((*CONTROLLER, "--tls-client-auth", "perhaps"), "'perhaps' is not a valid ClientAuth"),
+        ((*CONTROLLER, "--tls-principal-mapping-rules", "CN"), "ssl.principal.mapping.rules: the rule CN is neither"),
         ((*CONTROLLER, "--sasl-mechanism", "GSSAPI"), "GSSAPI is none of PLAIN"),
         ((*CONTROLLER, "--broker-sasl-username", "us"), "user name and password file are all needed"),
         ((*CONTROLLER, *LOGIN), "say --authorizer, so that ACLs judge who may do what, or --no-authorizer"),
@@ -215,6 +216,8 @@ def test_security_is_told_by_files_and_names(started: list[ControllerSettings | 
         "ca.pem",
         "--tls-client-auth",
         "required",
+        "--tls-principal-mapping-rules",
+        "RULE:^CN=(.*)$/$1/L, DEFAULT",
     )
     options += ("--sasl-mechanism", "PLAIN", "--sasl-mechanism", "SCRAM-SHA-512", "--sasl-users-file", "users")
     options += ("--broker-sasl-mechanism", "PLAIN", "--broker-sasl-username", "us", "--broker-tls-ca", "b.pem")
@@ -238,6 +241,7 @@ def test_security_is_told_by_files_and_names(started: list[ControllerSettings | 
     expected = SecuritySettings(
         tls=TlsFiles(certificate=Path("c.pem"), key=Path("k.pem"), ca=Path("ca.pem")),
         tls_client_auth=ClientAuth.REQUIRED,
+        tls_principal_mapping_rules="RULE:^CN=(.*)$/$1/L, DEFAULT",
         sasl_mechanisms=("PLAIN", "SCRAM-SHA-512"),
         sasl_users_file=Path("users"),
         connections_max_reauth_ms=3_600_000,

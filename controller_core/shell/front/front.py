@@ -72,7 +72,15 @@ class Front:
     async def listen(self, host: str, port: int, limits: ServerLimits, demands: Demands = NOTHING) -> None:
         """Take connections on `host`:`port`; OSError when the address cannot be had."""
         self._offered = self._own | (SASL_VERSIONS if demands.sasl is not None else {})
-        self._server = await serve(self.handle, host, port, limits=limits, ssl=demands.tls, sasl=demands.sasl)
+        self._server = await serve(
+            self.handle,
+            host,
+            port,
+            limits=limits,
+            ssl=demands.tls,
+            sasl=demands.sasl,
+            principal_rules=demands.principal_rules,
+        )
 
     async def close(self, grace_ms: int | None = None) -> None:
         """Take no more connections, let requests under way end within the grace, then end every connection."""

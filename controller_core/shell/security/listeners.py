@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from controller_core.shell.security.contexts import listener_context
 from controller_core.shell.security.credentials import ListenerCredentials, UsersFile
 from controller_core.shell.security.settings import SecurityProtocol, SecuritySettings
+from kafka_wire.net.principal_rules import AS_IT_IS, PrincipalRules
 from kafka_wire.net.server import SaslServer
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -17,6 +18,8 @@ class Demands:
 
     tls: ssl.SSLContext | None = None
     sasl: SaslServer | None = None
+    principal_rules: PrincipalRules = AS_IT_IS
+    """What clients are called by their certificates."""
 
 
 NOTHING = Demands()
@@ -39,10 +42,12 @@ def demands_of(
             credentials=ListenerCredentials(users, session),
             session_lifetime_ms=settings.connections_max_reauth_ms,
         )
+    rules = PrincipalRules.parse(settings.tls_principal_mapping_rules)
     return {
         str(protocol): Demands(
             tls if protocol.is_encrypted else None,
             sasl if protocol.asks_for_sasl else None,
+            rules,
         )
         for protocol in spoken
     }

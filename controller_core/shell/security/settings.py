@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafka_wire.net.principal_rules import PrincipalRules
 from kafka_wire.net.sasl_client import MECHANISMS
 
 
@@ -61,6 +62,8 @@ class SecuritySettings:
     tls: TlsFiles = TlsFiles()
     """Of the listeners."""
     tls_client_auth: ClientAuth = ClientAuth.NONE
+    tls_principal_mapping_rules: str = "DEFAULT"
+    """Kafka's ssl.principal.mapping.rules: what clients are called by their certificates."""
     sasl_mechanisms: tuple[str, ...] = ()
     """What the listeners offer."""
     sasl_users_file: Path | None = None
@@ -86,6 +89,10 @@ class SecuritySettings:
         login = (self.broker_sasl_mechanism, self.broker_sasl_username, self.broker_sasl_password_file)
         if any(login) and not all(login):
             raise ValueError("to log in at brokers by SASL, mechanism, user name and password file are all needed")
+        try:
+            PrincipalRules.parse(self.tls_principal_mapping_rules)
+        except ValueError as error:
+            raise ValueError(f"ssl.principal.mapping.rules: {error}") from error
         if self.connections_max_reauth_ms < 0:
             raise ValueError(f"connections.max.reauth.ms is {self.connections_max_reauth_ms}; 0 or more is needed")
         if "PLAIN" in self.sasl_mechanisms and self.sasl_users_file is None:

@@ -1,0 +1,60 @@
+"""ssl.principal.mapping.rules beside Kafka's own (KIP-371, SslPrincipalMapper)."""
+
+import pytest
+
+from kafka_wire.net.principal_rules import MAX_RULES, PrincipalRules
+
+SUBJECT = "CN=Duke,OU=JavaSoft,O=Sun Microsystems"
+
+CASES = [
+    ("DEFAULT", SUBJECT, SUBJECT),
+    (" DEFAULT , ", SUBJECT, SUBJECT),
+    ("", SUBJECT, None),
+    ("RULE:^CN=(.*?),OU=(.*?),O=(.*?)$/$1@$2/L", SUBJECT, "duke@javasoft"),
+    ("RULE:^CN=(.*?),OU=(.*?),O=(.*?)$/$1@$2/U", SUBJECT, "DUKE@JAVASOFT"),
+    ("RULE:^CN=(.*?),OU=(.*?),O=(.*?)$/$1@$4/", SUBJECT, "Duke@$4"),
+    ("RULE:^CN=(.*?),OU=(.*?),O=(.*?)$/$1@$12/", SUBJECT, "Duke@Duke2"),
+    ("RULE:^CN=(.*?),OU=(.*?),O=(.*?)$/$0/", SUBJECT, SUBJECT),
+    ("RULE:^CN=(.*?),OU=(.*?),O=(.*?)$/$02/", SUBJECT, "JavaSoft"),
+    ("RULE:^CN=(?<who>.*?),.*$/${who}/", SUBJECT, "Duke"),
+    ("RULE:^CN=(.*?),.*$/\\$1\\/\\x/", SUBJECT, "$1/x"),
+    ("RULE:^CN=nobody$/nobody/,RULE:^CN=(.*?),OU=JavaSoft.*$/$1/,DEFAULT", SUBJECT, "Duke"),
+    ("RULE:^CN=nobody$/nobody/ , DEFAULT", SUBJECT, SUBJECT),
+    ("RULE:^CN=nobody$/nobody/", SUBJECT, None),
+    ("RULE:CN=Duke/part/", SUBJECT, None),
+    ("RULE:.*/x/", SUBJECT, "xx"),
+    ("RULE:CN=(.*?)/[$1]/", SUBJECT, "[]Duke,OU=JavaSoft,O=Sun Microsystems"),
+    ("RULE:^CN=(.*?)(,T=(.*?))?,OU=.*$/$1-$3/", SUBJECT, "Duke-"),
+    ("RULE:^CN=a\\/b,OU=(.*?)$/$1/", "CN=a/b,OU=c", "c"),
+    ("RULE:^CN=(Ä.*?)$/$1/L", "CN=ÄÖÜ", "äöü"),
+]
+
+REFUSED = [
+    "CN",
+    "DEFAULTS",
+    "default",
+    "RULE:^CN=(.*)$",
+    "RULE:^CN=(.*)$/$1",
+    "RULE:^CN=(.*)$/$1/X",
+    "RULE:^CN=(.*)$/$1/L/",
+    "RULE:^CN=(.*)$/$1/LU",
+    "RULE:^CN=(.*)$/$1/ DEFAULT",
+    "RULE:^CN=(.*$/$1/",
+]
+"""What Kafka does not start with either."""
+
+REFUSED_AT_THE_START = ["RULE:^CN=.*$/$1/", "RULE:^CN=(.*)$/${who}/", "RULE:^CN=(.*)$/a$/"]
+"""What Kafka finds out when a certificate comes."""
+
+
+@pytest.mark.parametrize(("rules", "subject", "expected"), CASES)
+def test_the_first_rule_that_fits_names_the_client(rules: str, subject: str, expected: str | None) -> None:
+    """The tables below `ssl.principal.mapping.rules` in Kafka's documentation, and what is easily read in another way."""
+    assert expected == PrincipalRules.parse(rules).name(subject)
+
+
+@pytest.mark.parametrize("rules", [*REFUSED, *REFUSED_AT_THE_START, "DEFAULT," * (MAX_RULES + 1)])
+def test_what_is_no_rule_is_refused_at_the_start(rules: str) -> None:
+    """A rule that means something else than its author thinks would let the wrong ones in."""
+    with pytest.raises(ValueError, match=r"rule|pattern|replacement"):
+        PrincipalRules.parse(rules)
