@@ -1,0 +1,195 @@
+"""The controller loses its session, or its place to a rival, or ZooKeeper goes and comes back, in the middle of work.
+
+Brokers stand in and go on with what ours began; ours notices, writes nothing more under its old epoch, and takes the place back
+under a new one. That holds of every write there was: the history of ZooKeeper is judged after each test.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.cimpl import NewTopic
+
+from lab.traffic import Traffic
+from lab.waiting import wait_until
+from lab.zookeeper_proxy import End
+from lab.zookeeper_sessions import end_session
+from tests.integration.conftest import BROKERS, CHROOT, PATIENCE_S
+from tests.integration.faults import (
+    controller_epoch,
+    controller_session,
+    is_queued_for_deletion,
+    judge_history,
+    wait_until_converged,
+)
+from tests.integration.faults_zookeeper import WITNESS, Stage, creates, stage, topic_path
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+ACTIVE = "kafka_controller_kafkacontroller_activecontrollercount"
+
+
+@pytest.fixture(scope="module")
+def held() -> Iterator[Stage]:
+    """A cluster whose controller's sessions can end; leave every broker running."""
+    with stage() as held:
+        yield held
+
+
+def broker_sessions(held: Stage) -> dict[int, int]:
+    """Read the brokers' sessions."""
+    client = held.cluster.zookeeper.client
+    found = {broker: client.exists(f"{CHROOT}/brokers/ids/{broker}") for broker in BROKERS}
+    return {broker: stat.ephemeralOwner for broker, stat in found.items() if stat is not None}
+
+
+def anew(held: Stage, before: dict[int, int]) -> bool:
+    """Whether every broker is registered under another session than before."""
+    now = broker_sessions(held)
+    return now.keys() == before.keys() and all(now[broker] != before[broker] for broker in before)
+
+
+def test_a_session_that_ends_at_rest_is_followed_by_another(held: Stage) -> None:
+    """C5, C6: the process goes on living, and takes the place under a new session and a greater epoch."""
+    before, session, pid = controller_epoch(held), controller_session(held), held.controller.process.pid
+
+    with Traffic(held.cluster.bootstrap(), WITNESS, consume=False) as traffic:
+        end_session(held.cluster.zookeeper.port, session)
+        wait_until_converged(held, "the end of a session at rest")
+        report = traffic.stop()
+
+    assert report.ok, report.summary()
+    assert controller_epoch(held) > before
+    assert controller_session(held) not in {0, session}
+    assert held.controller.process.running
+    assert pid == held.controller.process.pid
+    judge_history(held)
+
+
+def test_a_session_that_expires_in_a_black_hole_leaves_moves_to_a_broker(held: Stage) -> None:
+    """C5, C6, C9: nothing comes through until a native controller has the place; then ours takes it back, and the moves end."""
+    before = controller_epoch(held)
+
+    with Traffic(held.cluster.bootstrap(), WITNESS, consume=False) as traffic:
+        with held.under_way("halfway") as targets:
+            with held.proxy.holding():
+                native = held.wait_until_native()
+                native_epoch = controller_epoch(held)
+                traffic.wait_for_acks(50)
+            held.wait_until_held()
+        wait_until_converged(held, "the return from a black hole and the end of a throttle")
+        report = traffic.stop()
+
+    assert report.ok, report.summary()
+    assert native in BROKERS
+    assert before < native_epoch < controller_epoch(held)
+    assert targets == held.cluster.assignment("halfway")
+    judge_history(held)
+
+
+def test_a_deposed_controllers_late_transaction_is_refused(held: Stage) -> None:
+    """C5, C6, C10: its session lives, a rival has the place, and what it sent before arrives: the fence alone keeps it out.
+
+    Moves and a deletion that waits for one are under way; the rival and ours after it go on with both.
+    """
+    before = controller_epoch(held)
+    session = controller_session(held)
+
+    with Traffic(held.cluster.bootstrap(), WITNESS, consume=False) as traffic:
+        with held.under_way("moving", "doomed") as targets:
+            held.admin.delete_topics(["doomed"], operation_timeout=1)
+            wait_until(lambda: is_queued_for_deletion(held, "doomed"), timeout_s=PATIENCE_S, what="a deletion")
+            late = held.proxy.arm(creates(topic_path("late")), End.HELD)
+            asked = held.admin.create_topics([NewTopic("late", 1, 3)])["late"]
+            late.wait()
+            held.cluster.zookeeper.client.delete(f"{CHROOT}/controller")
+            held.wait_until_native()
+            lived = session in {int(line, 16) for line in alive(held)}
+            held.proxy.release()
+            held.wait_until_held()
+            assert is_queued_for_deletion(held, "doomed"), "deleted while it moved"
+        wait_until_converged(held, "a rival in the place and the end of a throttle")
+        report = traffic.stop()
+        with suppress(KafkaException):
+            asked.result(PATIENCE_S)  # whoever answered: that it was not the controller, or that it is done
+
+    assert report.ok, report.summary()
+    assert lived, "the session was to live, or ZooKeeper itself would refuse what is late"
+    assert controller_epoch(held) >= before + 2
+    assert targets == held.cluster.assignment("moving")
+    assert "doomed" not in held.topics()
+    judge_history(held)
+
+
+def test_a_frozen_controller_finds_its_place_taken(held: Stage) -> None:
+    """C5, C6, C9: SIGSTOP past its session with a transaction on the way; a broker ends its moves; thawed, it begins anew."""
+    before, pid = controller_epoch(held), held.controller.process.pid
+
+    with Traffic(held.cluster.bootstrap(), WITNESS, consume=False) as traffic:
+        with held.under_way("frozen") as targets:
+            stale = held.proxy.arm(creates(topic_path("stale")), End.HELD)
+            held.admin.create_topics([NewTopic("stale", 1, 3)])
+            stale.wait()
+            held.controller.pause()
+            try:
+                held.wait_until_native()
+                native_epoch = controller_epoch(held)
+                held.proxy.release()
+                traffic.wait_for_acks(50)
+            finally:
+                held.proxy.release()
+                held.controller.resume()
+            held.wait_until_held()
+        wait_until_converged(held, "a thaw and the end of a throttle")
+        report = traffic.stop()
+
+    assert report.ok, report.summary()
+    assert before < native_epoch < controller_epoch(held)
+    assert (1.0, pid) == (held.controller.metric(ACTIVE), held.controller.process.pid)
+    assert targets == held.cluster.assignment("frozen")
+    judge_history(held)
+
+
+def test_a_restart_of_zookeeper_that_keeps_sessions_keeps_the_tenure(held: Stage) -> None:
+    """C5: stop and start with the same data, in the middle of moves: the same sessions, the same epoch, and the moves end."""
+    before, session = controller_epoch(held), controller_session(held)
+
+    with Traffic(held.cluster.bootstrap(), WITNESS, consume=False) as traffic:
+        with held.under_way("kept") as targets:
+            held.cluster.zookeeper.restart()
+        wait_until_converged(held, "a restart of ZooKeeper that kept sessions")
+        report = traffic.stop()
+
+    assert report.ok, report.summary()
+    assert (before, session) == (controller_epoch(held), controller_session(held))
+    assert targets == held.cluster.assignment("kept")
+    judge_history(held)
+
+
+def test_a_restart_of_zookeeper_that_loses_every_session_costs_nothing_but_time(held: Stage) -> None:
+    """C1, C5, C12, B1: brokers and controller are all gone for ZooKeeper at once, and all come back to what was written."""
+    before, session, others = controller_epoch(held), controller_session(held), broker_sessions(held)
+
+    with Traffic(held.cluster.bootstrap(), WITNESS) as traffic:
+        with held.under_way("lost") as targets:
+            held.cluster.zookeeper.restart()
+            for one in (session, *others.values()):
+                end_session(held.cluster.zookeeper.port, one)
+            wait_until(lambda: anew(held, others), timeout_s=PATIENCE_S, what="every broker under a new session")
+            held.wait_until_held()
+        wait_until_converged(held, "a restart of ZooKeeper that lost every session")
+        traffic.wait_for_acks(100)
+        report = traffic.stop()
+
+    assert report.ok, report.summary()
+    assert controller_epoch(held) > before
+    assert controller_session(held) != session
+    assert targets == held.cluster.assignment("lost")
+    judge_history(held)
+
+
+def alive(held: Stage) -> list[str]:
+    """List the sessions that ZooKeeper has, in hexadecimal."""
+    lines = held.cluster.zookeeper.four_letters("dump").splitlines()
+    return [line.strip().rstrip(":") for line in lines if line.strip().startswith("0x")]
