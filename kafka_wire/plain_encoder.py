@@ -16,8 +16,6 @@ from kafka_wire.varints import write_uvarint
 
 # A classic string's length is an int16, and Kafka holds the compact form to the same limit.
 MAX_STRING_BYTES = 0x7FFF
-# Lengths and counts are int32.
-MAX_LENGTH = 0x7FFFFFFF
 
 FIXED_FORMATS = {
     "bool": "?",

@@ -26,7 +26,6 @@ MAGIC = 2
 _PREFIX = struct.Struct(">qi")
 _AFTER_LENGTH = struct.Struct(">ibI")
 _AFTER_CRC = struct.Struct(">hiqqqhii")
-_CRC_OFFSET = _PREFIX.size + 5
 HEADER_BYTES = _PREFIX.size + _AFTER_LENGTH.size + _AFTER_CRC.size
 
 # A record: length, attributes, two deltas, key and value lengths, header count, one byte each at the least.

@@ -111,17 +111,6 @@ class Batch:
     operations: tuple[Operation, ...]
     groups: tuple[int, ...]
     """The indexes, into the groups that were planned, of the groups inside, in order."""
-    first_operations: tuple[int, ...]
-    """For each group inside, the place of its first operation in `operations`."""
-
-    def group_at(self, index: int) -> int | None:
-        """Return which planned group holds the operation at `index`; None for the fence (and for -1)."""
-        found = None
-        for group, first in zip(self.groups, self.first_operations, strict=True):
-            if index < first:
-                break
-            found = group
-        return found
 
 
 def operation_bytes(operation: Operation) -> int:
@@ -148,17 +137,16 @@ def plan_batches(
     head: tuple[Operation, ...] = () if fence is None else (fence,)
     head_bytes = sum(map(operation_bytes, head))
     batches: list[Batch] = []
-    operations, members, firsts, size = list(head), list[int](), list[int](), head_bytes
+    operations, members, size = list(head), list[int](), head_bytes
     for index, group in enumerate(groups):
         group_bytes = sum(map(operation_bytes, group))
         if members and (len(operations) + len(group) > max_operations or size + group_bytes > max_bytes):
-            batches.append(Batch(tuple(operations), tuple(members), tuple(firsts)))
-            operations, members, firsts, size = list(head), [], [], head_bytes
+            batches.append(Batch(tuple(operations), tuple(members)))
+            operations, members, size = list(head), [], head_bytes
         if group:
             members.append(index)
-            firsts.append(len(operations))
             operations.extend(group)
             size += group_bytes
     if members:
-        batches.append(Batch(tuple(operations), tuple(members), tuple(firsts)))
+        batches.append(Batch(tuple(operations), tuple(members)))
     return batches

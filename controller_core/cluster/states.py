@@ -57,14 +57,3 @@ def raised_epoch(cluster: Cluster, row: int) -> NewState:
 def column(values: Sequence[int]) -> IntArray:
     """Make a column of integers."""
     return np.array(values, dtype=np.int32)
-
-
-def state_values(cluster: Cluster, rows: Sequence[int]) -> list[NewState]:
-    """Read rows as values: what a test or a log shows of them."""
-    columns = cluster.columns
-    return [
-        NewState(
-            row, int(columns.leader[row]), int(columns.leader_epoch[row]), columns.isr_of(row), columns.replicas_of(row)
-        )
-        for row in rows
-    ]

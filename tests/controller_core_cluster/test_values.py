@@ -3,7 +3,6 @@
 import pytest
 
 from controller_core.cluster.deletion import is_being_deleted
-from controller_core.cluster.states import state_values
 from controller_core.model import scope
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.ids import TopicPartition
@@ -68,12 +67,3 @@ def test_a_topic_is_being_deleted_once_brokers_were_told() -> None:
     driver.start(2)
 
     assert is_being_deleted(driver.cluster.deletions["orders"])
-
-
-def test_rows_read_as_values() -> None:
-    """states.state_values: for logs and tests."""
-    driver = cluster_with([1, 2], {"orders": [[1, 2], [2, 1]]})
-    first, second = state_values(driver.cluster, driver.cluster.topics["orders"].rows.tolist())
-
-    assert (1, 0, (1, 2), (1, 2)) == (first.leader, first.leader_epoch, first.isr, first.replicas)
-    assert (2, (2, 1)) == (second.leader, second.replicas)

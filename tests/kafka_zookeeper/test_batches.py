@@ -51,15 +51,6 @@ def test_a_batch_passes_a_limit_only_for_a_group_of_its_own(groups: list[list[Op
         assert fits or len(batch.groups) == 1
 
 
-@given(groups=GROUPS, most=st.integers(2, 8))
-def test_a_refusal_leads_to_the_group(groups: list[list[Operation]], most: int):
-    """Refused.index counts operations with the fence; the caller thinks in groups."""
-    for batch in plan_batches(groups, FENCE, most):
-        expected = [None, *(index for index in batch.groups for _ in groups[index])]
-        assert expected == [batch.group_at(index) for index in range(len(batch.operations))]
-        assert None is batch.group_at(-1)
-
-
 @given(operations=st.lists(OPERATIONS, max_size=5))
 def test_the_estimate_of_a_size_is_never_too_small(operations: list[Operation]):
     """Batches are sized by the estimate; the packet must not be larger."""
@@ -76,4 +67,4 @@ def test_many_small_groups_share_few_transactions():
 def test_nothing_to_write_is_no_transaction():
     """A fence alone would write nothing, and cost a round trip."""
     assert [] == plan_batches([[], []], FENCE)
-    assert [Batch((Delete("/a", ANY_VERSION),), (1,), (0,))] == plan_batches([[], [Delete("/a", ANY_VERSION)]], None)
+    assert [Batch((Delete("/a", ANY_VERSION),), (1,))] == plan_batches([[], [Delete("/a", ANY_VERSION)]], None)
