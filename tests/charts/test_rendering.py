@@ -195,6 +195,15 @@ def test_nothing_is_granted_by_a_wildcard(rendered: list[Resource]) -> None:
     assert {("get", "", "nodes", None)} == _granted(rendered, "steward-broker")
 
 
+def test_a_tenant_without_rights_of_the_whole_cluster_can_install(chart: Chart) -> None:
+    """Issue: a ClusterRole only for what must be one, and that can be done without."""
+    resources = chart.render({"brokers": {"rackLabel": ""}, "operator": {"drain": False}})
+
+    assert {NAMESPACE} == {item["metadata"].get("namespace") for item in resources}
+    arguments = one(resources, "Deployment", "steward-operator")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert "--drain" not in arguments
+
+
 def test_without_racks_no_broker_asks_kubernetes(chart: Chart) -> None:
     """A cluster of one rack needs no right on nodes for its brokers."""
     resources = chart.render({"brokers": {"rackLabel": ""}})

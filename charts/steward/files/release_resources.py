@@ -1,10 +1,10 @@
 """Let go of all custom resources before the operator is uninstalled: nobody else would take its finalizer off them.
 
-    python3 release_resources.py NAMESPACE DEPLOYMENT LABEL=VALUE,LABEL=VALUE SERVED_NAMESPACE,SERVED_NAMESPACE
+    python3 release_resources.py NAMESPACE RELEASE LABEL=VALUE,LABEL=VALUE SERVED_NAMESPACE,SERVED_NAMESPACE
 
 The operator is stopped first (it would hold on to them again), then its finalizer is taken off every Cluster, Topic and
 Reassignment of the namespaces that it serves (`*`: of all). The resources stay, and so do topics and their data in Kafka. May be run
-again at any time. Python's own library is all that is used.
+again at any time. The pod of `helm test`, which helm itself leaves behind, goes too. Python's own library is all that is used.
 """
 
 import json
@@ -51,6 +51,14 @@ class Api:
     def patch(self, path: str, patch: dict[str, Any]) -> dict[str, Any]:
         """Merge a patch."""
         return self._call("PATCH", path, patch)
+
+    def delete(self, path: str) -> None:
+        """Delete an object, if it is there."""
+        try:
+            self._call("DELETE", path, None)
+        except urllib.error.HTTPError as error:
+            if error.code != NOT_FOUND:
+                raise
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         request = urllib.request.Request(  # noqa: S310 - an https address, of the cluster itself
@@ -125,7 +133,7 @@ def _release(api: Api, kind: str, found: dict[str, Any]) -> int:
     raise TimeoutError(f"{path} is changed by others again and again")
 
 
-def main(namespace: str, deployment: str, labels: str, served: str) -> int:
+def main(namespace: str, release: str, labels: str, served: str) -> int:
     """Stop the operator, let go of everything, and return the exit code."""
     host = os.environ["KUBERNETES_SERVICE_HOST"]
     url = f"https://{f'[{host}]' if ':' in host else host}:{os.environ['KUBERNETES_SERVICE_PORT']}"
@@ -133,7 +141,8 @@ def main(namespace: str, deployment: str, labels: str, served: str) -> int:
         url, (ACCOUNT / "token").read_text("utf-8").strip(), ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
     )
     try:
-        stop_operator(api, namespace, deployment, labels)
+        api.delete(f"/api/v1/namespaces/{namespace}/pods/{release}-test")
+        stop_operator(api, namespace, f"{release}-operator", labels)
         released = release_all(api, served.split(","))
     except (OSError, TimeoutError) as error:
         sys.stderr.write(f"not everything could be let go: {error}\n")
