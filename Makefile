@@ -8,7 +8,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo demo-kafka bench soak schemas clean
+.PHONY: help setup check test demo demo-kafka bench soak mutants schemas clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -57,6 +57,9 @@ bench: $(READY) ## measure, against the peers
 soak: $(READY) ## load and failures for as long as one likes
 	$(RUN) -m lab.prepare --strict
 	$(RUN) -m bench.soak $(ARGS)
+
+mutants: $(READY) ## seed bugs into a copy of the controller, each of which its tests must catch
+	$(RUN) -m bench.mutants $(ARGS)
 
 schemas: $(READY) ## draw the tables of Kafka's messages, errors and topic configs out of its jars again
 	broker=$$($(RUN) -m lab.jars 3.9.2) && newest=$$($(RUN) -m lab.jars 4.3.1) && export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" && \

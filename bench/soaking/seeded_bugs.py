@@ -1,0 +1,223 @@
+"""Bugs to seed into the controller, one at a time: each breaks an invariant that its tests have to see broken.
+
+Each is a piece of a module's text and what stands there instead: small, plausible, as a tired person would write it. Leaves out
+how they are seeded and who catches them (`bench.mutants`).
+"""
+
+from dataclasses import dataclass
+
+CORE = ("tests/controller_core_cluster", "tests/controller_core")
+CHANNELS = ("tests/controller_core_shell/brokers",)
+TENURE = ("tests/controller_core_shell/test_tenure_ends.py", "tests/controller_core_shell/zookeeper")
+
+
+@dataclass(frozen=True, slots=True)
+class SeededBug:
+    """One bug."""
+
+    invariant: str
+    name: str
+    """What the controller does wrong with it."""
+    path: str
+    before: str
+    """Stands in the module once."""
+    after: str
+    tests: tuple[str, ...] = CORE
+    """Who has to catch it: files and folders of tests."""
+
+
+_CLUSTER = "controller_core/cluster"
+
+SEEDED_BUGS = (
+    SeededBug(
+        "C1",
+        "a preferred replica leads from outside the ISR",
+        f"{_CLUSTER}/election_columns.py",
+        "available = live.take(preferred) & is_in(preferred, slots_of(isr))",
+        "available = live.take(preferred)",
+    ),
+    SeededBug(
+        "C1",
+        "an unclean leader is not flagged",
+        f"{_CLUSTER}/election_columns.py",
+        "    elections.unclean[chosen] = True\n",
+        "",
+    ),
+    SeededBug(
+        "C2",
+        "a leader takes a stranger into its ISR",
+        f"{_CLUSTER}/isr.py",
+        "if strangers := set(change.isr) - set(cluster.columns.replicas_of(row)):",
+        "if strangers := set(change.isr) - set(change.isr):",
+    ),
+    SeededBug(
+        "C3",
+        "a move's target may name a broker twice",
+        f"{_CLUSTER}/reassignment.py",
+        "elif len(set(target)) != len(target):",
+        "elif len(set(target)) > len(target):",
+    ),
+    SeededBug(
+        "C4",
+        "a new leader comes under the old leader epoch",
+        f"{_CLUSTER}/failover.py",
+        "return _states(rows, elections, columns.leader_epoch[rows] + 1, written)",
+        "return _states(rows, elections, columns.leader_epoch[rows], written)",
+    ),
+    SeededBug(
+        "C4",
+        "an ISR is taken under a leader epoch of the past",
+        f"{_CLUSTER}/isr.py",
+        "if change.leader_epoch < leader_epoch:",
+        "if change.leader_epoch < 0:",
+    ),
+    SeededBug(
+        "C4",
+        "an ISR is taken over a partition epoch of the past",
+        f"{_CLUSTER}/isr.py",
+        "if change.partition_epoch != partition_epoch:",
+        "if change.partition_epoch > partition_epoch:",
+    ),
+    SeededBug(
+        "C5",
+        "writes are not fenced by the controller epoch",
+        "controller_core/shell/zookeeper/store.py",
+        "Check(paths.CONTROLLER_EPOCH, epoch_version)",
+        "Check(paths.CONTROLLER_EPOCH, -1)",
+        TENURE,
+    ),
+    SeededBug(
+        "C7",
+        "an unclean leader is elected where nobody allows it",
+        f"{_CLUSTER}/failover.py",
+        "[cluster.allows_unclean(cluster.topic_at(row).name) for row in rows]",
+        "[True for _ in rows]",
+    ),
+    SeededBug(
+        "C7",
+        "who may lead again is forgotten while all are away",
+        f"{_CLUSTER}/election_columns.py",
+        "    new_isr[leaderless] = isr[leaderless]\n",
+        "    new_isr[leaderless, :1] = isr[leaderless, :1]\n",
+    ),
+    SeededBug(
+        "C7",
+        "a cancel drops all that is in sync",
+        f"{_CLUSTER}/reassignment.py",
+        "if isr and set(isr).isdisjoint(target):",
+        "if not isr:",
+    ),
+    SeededBug(
+        "C8",
+        "a broker on its way out is given leaders",
+        "controller_core/model/cluster.py",
+        "return self.columns.flags(set(self.brokers) - self.shutting_down)",
+        "return self.columns.flags(self.brokers)",
+    ),
+    SeededBug(
+        "C8",
+        "a broker on its way out stays in ISRs",
+        f"{_CLUSTER}/shutdown.py",
+        "decision(ShutdownBegun(event.broker), moved, following,",
+        "decision(ShutdownBegun(event.broker), moved,",
+    ),
+    SeededBug(
+        "C9",
+        "old replicas go when one target replica is in sync",
+        f"{_CLUSTER}/reassignment.py",
+        "set(move.target) <= set(isr)",
+        "not set(move.target).isdisjoint(isr)",
+    ),
+    SeededBug(
+        "C9",
+        "a move ends before the old replicas' logs are gone",
+        f"{_CLUSTER}/reassignment.py",
+        "if set(move.waiting).isdisjoint(cluster.brokers):",
+        "if move.target:",
+    ),
+    SeededBug(
+        "C10",
+        "replicas delete before they are told to stop",
+        f"{_CLUSTER}/deletion.py",
+        "for delete in (False, True):",
+        "for delete in (True, False):",
+    ),
+    SeededBug(
+        "C10",
+        "a topic goes before the last broker answered",
+        f"{_CLUSTER}/deletion.py",
+        "if not deletion.waiting:",
+        "if len(deletion.waiting) < 2:",
+    ),
+    SeededBug(
+        "C10",
+        "a topic with a dead replica is deleted",
+        f"{_CLUSTER}/deletion.py",
+        "if away := sorted(hosts - set(cluster.brokers)):",
+        "if away := sorted(hosts - hosts):",
+    ),
+    SeededBug(
+        "C10",
+        "a topic under deletion is brought back to life",
+        "controller_core/model/cluster.py",
+        "return rows[~np.isin(self.columns.topic[rows], doomed)] if doomed else rows",
+        "return rows if doomed else rows",
+    ),
+    SeededBug(
+        "C10",
+        "what is written of a topic under deletion begins a move",
+        f"{_CLUSTER}/transition.py",
+        "    if cluster.is_doomed(change.name):\n        return",
+        "    if change.name not in cluster.topics:\n        return",
+    ),
+    SeededBug(
+        "C11",
+        "the first replicas do not go round",
+        f"{_CLUSTER}/placement.py",
+        "leaders = (np.arange(places) + start_index % places) % places",
+        "leaders = np.minimum(np.arange(places) + start_index % places, places - 1)",
+    ),
+    SeededBug(
+        "C12",
+        "a broker that comes is not told what it leads",
+        f"{_CLUSTER}/failover.py",
+        "*hosted_by(cluster, added), *left_behind]",
+        "*left_behind]",
+    ),
+    SeededBug(
+        "C12",
+        "a bounced broker counts as the one before",
+        f"{_CLUSTER}/failover.py",
+        "if broker_id not in read or read[broker_id].epoch != known.epoch",
+        "if broker_id not in read or read[broker_id].id != known.id",
+    ),
+    SeededBug(
+        "C12",
+        "what was written unheard is told to nobody",
+        f"{_CLUSTER}/propagation.py",
+        "led_anew = in_service & (change.leader_epoch != before[1])",
+        "led_anew = in_service & (change.leader_epoch < before[1])",
+    ),
+    SeededBug(
+        "C13",
+        "what was meant for a broker's former life reaches the next one",
+        "controller_core/shell/brokers/channels.py",
+        "if now is None or now.epoch != broker.epoch:",
+        "if now is None or now.id != broker.id:",
+        CHANNELS,
+    ),
+    SeededBug(
+        "C14",
+        "leaders go back whatever the percentage is",
+        f"{_CLUSTER}/leader_balance.py",
+        "rows[elsewhere & over[preferred] & available]",
+        "rows[elsewhere & available]",
+    ),
+    SeededBug(
+        "C14",
+        "as much as the percentage is a reason",
+        f"{_CLUSTER}/leader_balance.py",
+        "lacking * PERCENT > wanted * percentage",
+        "lacking * PERCENT >= wanted * percentage",
+    ),
+)

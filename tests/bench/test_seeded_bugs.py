@@ -1,0 +1,19 @@
+"""Bugs that are seeded to check the tests: each can still be seeded, and every invariant of the core has one."""
+
+import pytest
+
+from bench.mutants import ROOT
+from bench.soaking.seeded_bugs import SEEDED_BUGS, SeededBug
+
+
+@pytest.mark.parametrize("bug", SEEDED_BUGS, ids=[bug.name for bug in SEEDED_BUGS])
+def test_a_bug_can_be_seeded(bug: SeededBug) -> None:
+    """What it replaces stands in its module once; a bug that changes nothing would be caught by nobody."""
+    assert 1 == (ROOT / bug.path).read_text().count(bug.before)
+    assert bug.before != bug.after
+    assert all((ROOT / path).exists() for path in bug.tests)
+
+
+def test_there_are_enough_of_them() -> None:
+    """Invariants.md: 20 seeded protocol bugs."""
+    assert len({bug.name for bug in SEEDED_BUGS}) == len(SEEDED_BUGS) >= 20
