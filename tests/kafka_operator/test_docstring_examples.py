@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import doctest
+from types import ModuleType
 
-from kafka_operator.decide import spread
+import pytest
+
+from kafka_operator.decide import copies, spread
 
 
-def test_examples_hold() -> None:
+@pytest.mark.parametrize("module", [copies, spread], ids=lambda module: module.__name__)
+def test_examples_hold(module: ModuleType) -> None:
     """What a reader tries first."""
-    result = doctest.testmod(spread)
+    result = doctest.testmod(module)
 
     assert result.attempted > 0
     assert 0 == result.failed
