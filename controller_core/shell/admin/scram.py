@@ -1,9 +1,9 @@
-"""AlterUserScramCredentials and DescribeUserScramCredentials, version 0: what servers keep of users' passwords (KIP-554).
+"""AlterUserScramCredentials, version 0: what servers keep of users' passwords, set and removed (KIP-554).
 
 The client salts the password, so the password itself never comes here. A user of whom one alteration is refused is not altered at all;
-one user's refusal refuses no other. Whoever has a session with ZooKeeper describes, only the controller alters, as in Kafka.
+one user's refusal refuses no other.
 
-Source: ZkAdminManager.alterUserScramCredentials, describeUserScramCredentials. Leaves out ZooKeeper (configs) and who may ask.
+Source: ZkAdminManager.alterUserScramCredentials. Leaves out describing (scram_users), ZooKeeper (configs) and who may ask.
 """
 
 from collections import Counter
@@ -12,6 +12,7 @@ from functools import partial
 
 from controller_core.model.errors import Failure
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, Outcome, error_fields
+from controller_core.shell.admin.scram_users import MECHANISM_OF, describe_user_scram_credentials, user_entity
 from controller_core.shell.configs.entities import Config, EntityConfigs
 from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
 from kafka_wire.api import ApiKey
@@ -21,14 +22,9 @@ from kafka_wire.sasl.scram_keys import (
     MAX_ITERATIONS,
     MAX_SALT_BYTES,
     MIN_ITERATIONS,
-    SCRAM_MECHANISMS,
-    decode_credential,
     encode_credential,
     make_credential,
 )
-from kafka_zookeeper.formats.configs import EntityType, desanitize, sanitize
-
-MECHANISM_OF = {mechanism.type_id: mechanism for mechanism in SCRAM_MECHANISMS.values()}
 
 NO_NAME = Failure(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
 UNKNOWN_MECHANISM = Failure(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
@@ -37,8 +33,6 @@ TOO_MANY = Failure(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
 TOO_LONG_A_SALT = Failure(ErrorCode.UNACCEPTABLE_CREDENTIAL, f"The salt has over {MAX_SALT_BYTES} bytes")
 TWICE = Failure(ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
 NOT_THERE = Failure(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
-NOBODY = Failure(ErrorCode.RESOURCE_NOT_FOUND, NO_NAME.message)
-"""What a description says where an alteration says NO_NAME."""
 
 
 def scram_handlers(
@@ -69,7 +63,7 @@ async def alter_user_scram_credentials(
     outcomes: dict[str, Outcome] = dict(refused(body))
     for user in users:
         if user not in outcomes:
-            outcomes[user] = await configs.change(_entity(user), partial(altered, user=user, body=body))
+            outcomes[user] = await configs.change(user_entity(user), partial(altered, user=user, body=body))
     return _results(outcomes)
 
 
@@ -123,59 +117,3 @@ def _refused_numbers(upsertion: Body) -> Failure | None:
 
 def _results(outcomes: dict[str, Outcome]) -> Body:
     return {"results": [{"user": user, **error_fields(outcome)} for user, outcome in outcomes.items()]}
-
-
-async def describe_user_scram_credentials(configs: EntityConfigs, body: Body) -> Body:
-    """Answer with the mechanisms and iterations of the users that are named; with no name, of all that have any."""
-    named = [each["name"] for each in body["users"] or []]
-    outcomes: dict[str, Outcome | list[Body]] = {
-        name: _twice(name) if times > 1 else NOBODY for name, times in Counter(named).items() if not name or times > 1
-    }
-    asked = {name: _entity(name) for name in dict.fromkeys(named) if name not in outcomes}
-    if not named:
-        found = await configs.names([EntityType.USERS])
-        if isinstance(found, Failure):
-            return {**error_fields(found), "results": []}
-        sanitized = sorted(found[EntityType.USERS], key=desanitize)
-        asked = {desanitize(each): f"{EntityType.USERS}/{each}" for each in sanitized}
-    if isinstance(read := await configs.read(list(asked.values())), Failure):
-        return {**error_fields(read), "results": []}
-    for user, entity in asked.items():
-        outcomes[user] = described(user, read[entity])
-    # Whoever is asked for by name has a line; of all there are, those without credentials have none.
-    shown = dict.fromkeys(named) if named else [user for user, each in outcomes.items() if not _has_none(each)]
-    return {**error_fields(None), "results": [_result(user, outcomes[user]) for user in shown]}
-
-
-def _has_none(outcome: Outcome | list[Body]) -> bool:
-    return isinstance(outcome, Failure) and outcome.code is ErrorCode.RESOURCE_NOT_FOUND
-
-
-def described(user: str, config: Config) -> list[Body] | Failure:
-    """List a user's credentials. Pure."""
-    credentials = [(each, config[each.name]) for each in MECHANISM_OF.values() if each.name in config]
-    if not credentials:
-        words = f"Attempt to describe a user credential that does not exist: {user}"
-        return Failure(ErrorCode.RESOURCE_NOT_FOUND, words)
-    try:
-        return [
-            {"mechanism": mechanism.type_id, "iterations": decode_credential(text).iterations}
-            for mechanism, text in credentials
-        ]
-    except ValueError as error:
-        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"a credential of {user} cannot be read: {error}")
-
-
-def _result(user: str, outcome: Outcome | list[Body]) -> Body:
-    if isinstance(outcome, list):
-        return {"user": user, **error_fields(None), "credential_infos": outcome}
-    return {"user": user, **error_fields(outcome), "credential_infos": []}
-
-
-def _twice(user: str) -> Failure:
-    words = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
-    return Failure(ErrorCode.DUPLICATE_RESOURCE, words)
-
-
-def _entity(user: str) -> str:
-    return f"{EntityType.USERS}/{sanitize(user)}"

@@ -231,7 +231,7 @@ async def test_credentials_are_described_by_mechanism_and_iterations() -> None:
     assert ErrorCode.NONE == answer["error_code"]
     assert [("CN=a", 0, [(2, 4096)]), ("alice", 0, [(1, 4096)])] == lines(answer)
 
-    answer = await describe(session, "bob", "alice", "", "nobody", "CN=a", "CN=a")
+    answer = await describe(session, "bob", "alice", "", "nobody", "CN=a", "CN=a", "")
     assert [
         ("bob", ErrorCode.RESOURCE_NOT_FOUND, []),
         ("alice", ErrorCode.NONE, [(1, 4096)]),
