@@ -39,8 +39,9 @@ def log(folder: Path, first: int, data: bytes) -> None:
 
 def test_a_transactions_operations_are_read_in_their_order() -> None:
     """As our own session writes them, chroot in front; whatever is not a transaction has none."""
-    operations = [Check("/e", 3), Create("/a", b"1"), Create("/n", None), SetData("/b", b"2", 0), Delete("/c", -1)]
-    body = MultiWrite(operations, "/kafka").serialize()
+    body = MultiWrite(
+        [Check("/e", 3), Create("/a", b"1"), Create("/n", None), SetData("/b", b"2", 0), Delete("/c", -1)], "/kafka"
+    ).serialize()
 
     assert [
         Operation(jute.CHECK, "/kafka/e", b""),
