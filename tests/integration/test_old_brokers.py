@@ -1,0 +1,126 @@
+"""Brokers of inter.broker.protocol.version 2.6: leaders write their ISR by themselves, and tell of it through ZooKeeper."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from kafka import KafkaAdminClient, TopicPartition
+
+from lab.http_get import http_get
+from lab.traffic import Traffic
+from lab.waiting import wait_until
+from lab.zookeeper_history import DELETED, Write, read_history
+from tests.integration.clusters import create_on, held_cluster, told_by
+from tests.integration.conftest import CHROOT, PATIENCE_S, Held
+from tests.integration.faults import controller_session, judge_history, wait_until_converged
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+FREEZES = 3
+"""The broker that is frozen for longer than the others' sessions: its own lasts."""
+SETTINGS = {"replica.lag.time.max.ms": "1500"}
+NOTICES = f"{CHROOT}/isr_change_notification"
+
+
+@pytest.fixture(scope="module")
+def old() -> Iterator[Held]:
+    """Three brokers of 2.6; leave them running."""
+    patient = {FREEZES: {"zookeeper.session.timeout.ms": "30000"}}
+    with held_cluster((1, 2, 3), inter_broker_protocol_version="2.6", settings=SETTINGS, settings_of=patient) as held:
+        yield held
+
+
+def isr_known_to_the_controller(held: Held, topic: str) -> list[set[int]]:
+    """Ask our controller for the ISR of each partition, as it has it in memory."""
+    answer = http_get(held.controller.metrics_port, f"/state?topic={topic}")
+    assert answer is not None
+    return [set(one["isr"]) for one in json.loads(answer.body)["partitions"]]
+
+
+def history(held: Held) -> list[Write]:
+    """Read all that was ever written."""
+    return read_history(held.cluster.zookeeper.process.folder / "zookeeper-data")
+
+
+def test_isrs_that_brokers_write_are_taken_up_and_told(old: Held) -> None:
+    """C2, C4, C12, B1 (KafkaController.processIsrChangeNotification): one shrinks, and grows; the notices go.
+
+    That brokers wait some seconds with a notice, for more of its kind, is theirs (IsrChangePropagationConfig: 5 s and 2.5 s).
+    """
+    create_on(old, "shrunk", [1, 2, 3], [2, 1, 3])
+    epochs = [old.state("shrunk", partition)["leader_epoch"] for partition in (0, 1)]
+    without = [{1, 2}, {1, 2}]
+    frozen = old.cluster.broker(FREEZES)
+
+    with Traffic(old.cluster.bootstrap(), "shrunk", consume=False) as traffic:
+        frozen.pause()
+        try:
+            wait_until(
+                lambda: [set(old.state("shrunk", partition)["isr"]) for partition in (0, 1)] == without,
+                timeout_s=PATIENCE_S,
+                what="ISRs without the frozen one, written by their leaders",
+            )
+            took_s = wait_until(
+                lambda: without == isr_known_to_the_controller(old, "shrunk"),
+                timeout_s=PATIENCE_S,
+                what="shrunk ISRs known to the controller",
+            )
+            wait_until(
+                lambda: all(
+                    without == [set(one["isr_nodes"]) for one in told_by(old, broker, "shrunk")] for broker in (1, 2)
+                ),
+                timeout_s=PATIENCE_S,
+                what="shrunk ISRs known to the brokers",
+            )
+        finally:
+            frozen.resume()
+        print(f"\nshrunk ISRs known {took_s:.1f} s after they were written")  # noqa: T201
+        wait_until_converged(old, "a frozen follower's thaw, with brokers of 2.6")
+        traffic.wait_for_acks(100)
+        report = traffic.stop()
+
+    assert report.ok, report.summary()
+    assert epochs == [old.state("shrunk", partition)["leader_epoch"] for partition in (0, 1)]
+    assert [] == old.cluster.zookeeper.client.get_children(NOTICES)
+    judge_history(old)
+
+
+def test_a_failover_and_a_move_among_old_brokers(old: Held) -> None:
+    """C1, C2, C4, C9, C12, B1: a leader is killed under load; a move to it waits, and ends exactly at its target."""
+    create_on(old, "failing", [1, 2, 3], [2, 3, 1], [3, 1, 2])
+    create_on(old, "moving", [2, 3])
+    target = {0: [3, 1]}
+    broker = old.cluster.broker(1)
+
+    with Traffic(old.cluster.bootstrap(), "failing", consume=False) as traffic:
+        broker.kill()
+        admin = KafkaAdminClient(bootstrap_servers=old.cluster.broker(2).address())
+        admin.alter_partition_reassignments({TopicPartition("moving", 0): target[0]})
+        admin.close()
+        wait_until(
+            lambda: 1 not in old.leaders("failing").values(),
+            timeout_s=PATIENCE_S,
+            what="leaders other than the dead one",
+        )
+        traffic.wait_for_acks(100)
+        assert {1, 2, 3} == set(old.cluster.assignment("moving")[0])
+        broker.start()
+        wait_until_converged(old, "a killed leader's start, with brokers of 2.6")
+        report = traffic.stop()
+
+    assert report.ok, report.summary()
+    assert target == old.cluster.assignment("moving")
+    judge_history(old)
+
+
+def test_all_of_it_was_of_the_old_kind(old: Held) -> None:
+    """C6: leaders wrote ISRs, and nobody else did; brokers left notices, and the controller alone took them away."""
+    states = f"{CHROOT}/brokers/topics/"
+    writes, ours = history(old), controller_session(old)
+    isrs = [one for one in writes if one.path.startswith(states) and one.path.endswith("/state") and not one.is_new]
+    notices = [one for one in writes if one.path.startswith(f"{NOTICES}/")]
+
+    assert any(one.session_id != ours for one in isrs)
+    assert any(one.is_new for one in notices)
+    assert {ours} == {one.session_id for one in notices if one.data is DELETED}
+    assert [one.path for one in notices if one.is_new] == [one.path for one in notices if one.data is DELETED]
