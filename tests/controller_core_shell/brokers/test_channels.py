@@ -45,7 +45,7 @@ async def test_a_broker_hears_that_a_leader_recovers_where_its_version_says_such
 
 
 async def test_every_request_carries_the_epoch_of_the_broker_it_goes_to(world: World) -> None:
-    """KIP-380: what was meant for another life of the broker is refused."""
+    """C13, KIP-380: what was meant for another life of the broker is refused."""
     world.send(metadata(world.cluster), stop(1, 0), lead(world.cluster, 2))
     await world.channels.idle(PATIENCE_MS)
 
