@@ -154,6 +154,18 @@ def test_a_broker_that_comes_hears_who_lives_before_what_it_leads() -> None:
     assert {tp("orders-0")} == full.partitions.keys()
 
 
+def test_a_broker_that_comes_is_told_what_it_has_replicas_of() -> None:
+    """C12, KafkaController.onBrokerStartup: nothing else would tell it, since leader and ISR stay as they are."""
+    driver = cluster_with(THREE, {"orders": [[1, 2]], "others": [[1, 3]]})
+    driver.kill(2)
+    driver.forget()
+    driver.start(2)
+
+    assert State(1, 1, (1,)) == driver.state("orders-0")
+    assert [{tp("orders-0")}] == [set(message.partitions) for message in driver.told(LeaderAndIsr)]
+    assert 2 in driver.brokers[2].states[tp("orders-0")].replicas
+
+
 def test_the_others_hear_of_a_new_broker_and_of_no_partition() -> None:
     """KafkaController.onBrokerStartup: existing brokers get the live brokers alone."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
