@@ -8,6 +8,7 @@ acknowledged, one that a reader passed over.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import sys
 import time
@@ -23,6 +24,7 @@ from e2e.release import Release
 from e2e.resources import TOPICS, topic
 from e2e.session import kubernetes
 from lab.missing import LabError
+from lab.waiting import wait_until
 
 TOPIC = "chaos"
 
@@ -72,6 +74,9 @@ class Chaos:
         self._release.wait_ready()
 
     def _strike(self, fault: Fault) -> None:
+        if fault.target is Target.API_SERVER:
+            self._restart_api_server()
+            return
         pod = self._victim(fault)
         if fault.kind is Kind.KILL:
             self._faults.kill(pod)
@@ -86,9 +91,19 @@ class Chaos:
         finally:
             end(pod)
 
+    def _restart_api_server(self) -> None:
+        kube = self._release.kube
+        pod = kube.within("kube-system").items("pods", "component=kube-apiserver")[0]
+        with contextlib.suppress(LabError):  # the way to the pod leads through what it kills
+            self._faults.kill(pod)
+        wait_until(
+            lambda: kube.attempt("get", "--raw=/readyz").returncode == 0,
+            timeout_s=RESTART_S * 2,
+            what="the API server ready again",
+            interval_s=0.5,
+        )
+
     def _victim(self, fault: Fault) -> Resource:
-        if fault.target is Target.API_SERVER:
-            return self._release.kube.within("kube-system").items("pods", "component=kube-apiserver")[0]
         if fault.target is Target.CONTROLLER and fault.number % 2 == 0:
             active = self._clients.describe()["controller"]
             if active >= chart.FIRST_CONTROLLER_ID:

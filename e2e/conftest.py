@@ -21,7 +21,7 @@ from e2e.kind.programs import clients as programs
 from e2e.kube import Kube
 from e2e.release import Release
 
-TEST_TIMEOUT_S = 300
+TEST_TIMEOUT_S = 600
 """Of one test; each has bounds of its own, this one ends what hangs."""
 
 INSTALL_SECONDS = pytest.StashKey[float]()
