@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from controller_core.shell.security.settings import SecuritySettings
 
-DEFAULT_CONTROLLER_ID = 1000
-"""`reserved.broker.max.id`'s default: ids above are handed out to brokers automatically, so the highest free one is ours."""
 DEFAULT_SESSION_TIMEOUT_MS = 6_000
 """How long a dead controller keeps its place. Kafka's brokers take 18 s; a controller should be missed for less."""
 DEFAULT_METRICS_PORT = 9404

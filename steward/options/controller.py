@@ -22,6 +22,7 @@ class PlaceOptions:
             "PROTOCOL is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Required.",
         ),
     ] = None
+    # By default reserved.broker.max.id's own default: ids above are handed out to brokers, so the highest free one is ours.
     controller_id: Annotated[
         int,
         typer.Option("--id", envvar="STEWARD_ID", min=0, help="An id no broker has, at most reserved.broker.max.id."),
