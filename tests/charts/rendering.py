@@ -79,8 +79,15 @@ def pods(resources: list[Resource]) -> dict[str, Resource]:
         if item["kind"] == "Pod":
             found[where] = item
         elif "template" in item.get("spec", {}):
-            found[where] = item["spec"]["template"]
+            found[where] = _with_claims(item["spec"]["template"], item["spec"].get("volumeClaimTemplates", []))
     return found
+
+
+def _with_claims(pod: Resource, claims: list[Resource]) -> Resource:
+    """Return a pod with the volumes that its StatefulSet would give it."""
+    names = [claim["metadata"]["name"] for claim in claims]
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    return {**pod, "spec": {**pod["spec"], "volumes": [*pod["spec"]["volumes"], *volumes]}}
 
 
 def containers(pod: Resource) -> list[Resource]:
