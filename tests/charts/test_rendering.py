@@ -75,6 +75,23 @@ def test_a_brokers_pod_changes_with_its_settings(chart: Chart, rendered: list[Re
     assert "log.retention.hours=24" in properties
 
 
+def test_a_brokers_settings_are_written_as_they_are_meant(chart: Chart) -> None:
+    """YAML's large numbers, fractions and truths as Kafka reads them."""
+    config = {
+        "log.retention.ms": 604800000,
+        "log.segment.bytes": 1073741824,
+        "log.cleaner.min.cleanable.ratio": 0.5,
+        "auto.create.topics.enable": False,
+        "compression.type": "zstd",
+    }
+    written = one(chart.render({"kafka": {"config": config}}), "ConfigMap", "steward-broker")["data"][
+        "server.properties"
+    ]
+
+    expected = {f"{name}={str(value).lower()}" for name, value in config.items()}
+    assert expected <= set(written.splitlines())
+
+
 @pytest.mark.parametrize(
     ("replicas", "expected"),
     [

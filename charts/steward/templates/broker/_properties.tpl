@@ -17,7 +17,9 @@ is a quarter of Kafka's own, which would be a third of the default heap. A first
   "log.cleaner.dedupe.buffer.size" "33554432"
 -}}
 {{- range $key, $value := .Values.kafka.config }}
-{{- $_ := set $properties $key (kindIs "float64" $value | ternary (printf "%v" (int64 $value)) (toString $value)) }}
+{{- /* Numbers come as floats, which would be written 6.048e+08. */}}
+{{- $whole := and (kindIs "float64" $value) (eq (floor $value) $value) }}
+{{- $_ := set $properties $key ($whole | ternary (int64 $value) $value | toString) }}
 {{- end }}
 {{- range $key, $value := $properties }}
 {{ $key }}={{ $value }}
