@@ -3,6 +3,7 @@
 import pytest
 
 from kafka_wire.net.principal_rules import MAX_RULES, PrincipalRules
+from tests.kafka_wire_sasl.judge import JavaRefusedError, SaslJudge
 
 SUBJECT = "CN=Duke,OU=JavaSoft,O=Sun Microsystems"
 
@@ -58,3 +59,18 @@ def test_what_is_no_rule_is_refused_at_the_start(rules: str) -> None:
     """A rule that means something else than its author thinks would let the wrong ones in."""
     with pytest.raises(ValueError, match=r"rule|pattern|replacement"):
         PrincipalRules.parse(rules)
+
+
+@pytest.mark.java
+def test_kafka_names_clients_in_the_same_way() -> None:
+    """SslPrincipalMapper, asked once for all; an error is its word for no name."""
+    with SaslJudge() as judge:
+        for rules, subject, expected in CASES:
+            if expected is None:
+                with pytest.raises(JavaRefusedError, match="NoMatchingRule"):
+                    judge.ask("principal", rules, subject)
+            else:
+                assert expected == judge.ask("principal", rules, subject).decode(), rules
+        for rules in REFUSED + REFUSED_AT_THE_START:
+            with pytest.raises(JavaRefusedError):
+                judge.ask("principal", rules, SUBJECT)

@@ -22,6 +22,7 @@ import org.apache.kafka.common.security.scram.internals.ScramFormatter;
 import org.apache.kafka.common.security.scram.internals.ScramMechanism;
 import org.apache.kafka.common.security.scram.internals.ScramSaslClient;
 import org.apache.kafka.common.security.scram.internals.ScramSaslServer;
+import org.apache.kafka.common.security.ssl.SslPrincipalMapper;
 
 public class SaslJudge {
     private static SaslServer server;
@@ -86,6 +87,8 @@ public class SaslJudge {
             }
             case "user":
                 return server.getAuthorizationID().getBytes(StandardCharsets.UTF_8);
+            case "principal": // rules, subject
+                return SslPrincipalMapper.fromRules(text(words[1])).getName(text(words[2])).getBytes(StandardCharsets.UTF_8);
             case "subject": { // a certificate in DER
                 X509Certificate found = (X509Certificate) CertificateFactory.getInstance("X.509")
                     .generateCertificate(new ByteArrayInputStream(bytes(words[1])));
