@@ -87,6 +87,15 @@ async def quotas(address: str) -> dict[tuple[tuple[str, str | None], ...], dict[
     }
 
 
+async def alter(address: str, entity: dict[str, str | None], key: str, value: float | None) -> None:
+    """Set a quota through a node, or (None) remove it."""
+    named = [{"entity_type": entity_type, "entity_name": name} for entity_type, name in entity.items()]
+    op = {"key": key, "value": value or 0.0, "remove": value is None}
+    body = {"entries": [{"entity": named, "ops": [op]}], "validate_only": False}
+    answer = await call(address, ApiKey.ALTER_CLIENT_QUOTAS, body)
+    assert [0] == [each["error_code"] for each in answer["entries"]], answer
+
+
 def test_kafka_configs_sets_quotas_and_credentials(alone: Held) -> None:
     """KIP-546, KIP-554: ConfigCommand, with nobody but our controller to answer it."""
     alice = ("--entity-type", "users", "--entity-name", "CN=alice")
@@ -96,11 +105,6 @@ def test_kafka_configs_sets_quotas_and_credentials(alone: Held) -> None:
     ):
         made = kafka_configs(alone, "--alter", *alice, "--add-config", wanted)
         assert "Completed updating config for user CN=alice." in made
-
-    nested = (*alice, "--entity-type", "clients", "--entity-default")
-    assert "Completed updating config" in kafka_configs(
-        alone, "--alter", *nested, "--add-config", "consumer_byte_rate=2048"
-    )
 
     described = kafka_configs(alone, "--describe", "--entity-type", "users")
     assert "Quota configs for user-principal 'CN=alice' are " in described
@@ -116,56 +120,30 @@ def test_kafka_configs_is_refused_in_kafkas_words(alone: Held) -> None:
     assert "InvalidRequestException: Configuration consumer_byte_rate must be a LONG value" in refused
 
 
-def test_kafka_features_is_told_that_there_is_no_such_feature(alone: Held) -> None:
-    """KIP-584: brokers of ZooKeeper mode support none."""
-    done = tools.kafka_features("--bootstrap-server", alone[1].address(), "upgrade", "--feature", "flavour=1")
-
-    assert 1 == done.returncode
-    words = "Could not apply finalized feature update because the provided feature is not supported."
-    assert words in done.stdout + done.stderr
-
-
 async def test_a_broker_reads_what_the_controller_wrote(held: Held) -> None:
     """Both describe the same, from the same znodes; what the broker alters we describe, and the other way round."""
     cluster, controller = held
     ours, broker = controller.address(), cluster.broker(1).address()
-    alice = ("user", "CN=alice")
+    alice, anybody, here = ("user", "CN=alice"), ("client-id", None), ("ip", "127.0.0.1")
+    await alter(ours, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", 2048.0)
+    await alter(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", 1000.0)
     expected = {
         (alice,): {"producer_byte_rate": 1024.0, "request_percentage": 12.5},
-        (("client-id", None), alice): {"consumer_byte_rate": 2048.0},
+        (anybody, alice): {"consumer_byte_rate": 2048.0},
+        (here,): {"connection_creation_rate": 1000.0},
     }
     assert expected == await quotas(ours) == await quotas(broker)
 
-    removal = {
-        "entity": [
-            {"entity_type": "user", "entity_name": "CN=alice"},
-            {"entity_type": "client-id", "entity_name": None},
-        ],
-        "ops": [{"key": "consumer_byte_rate", "value": 0.0, "remove": True}],
-    }
-    limit = {
-        "entity": [{"entity_type": "ip", "entity_name": "127.0.0.1"}],
-        "ops": [{"key": "connection_creation_rate", "value": 1000.0, "remove": False}],
-    }
-    for address, entry in ((broker, limit), (ours, removal)):
-        body = {"entries": [entry], "validate_only": False}
-        answer = await call(address, ApiKey.ALTER_CLIENT_QUOTAS, body)
-        assert [0] == [each["error_code"] for each in answer["entries"]]
-    expected = {(alice,): expected[alice,], (("ip", "127.0.0.1"),): {"connection_creation_rate": 1000.0}}
-    assert expected == await quotas(ours) == await quotas(broker)
+    await alter(ours, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", None)
+    await alter(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", None)
+    assert {(alice,): expected[alice,]} == await quotas(ours) == await quotas(broker)
     assert [] == cluster.zookeeper.client.get_children(f"{CHROOT}/config/users/CN%3Dalice")
 
 
 async def test_a_broker_slows_a_client_down_by_a_quota_set_here(held: Held) -> None:
     """ClientQuotaManager: the notice in /config/changes reaches a running broker."""
     cluster, controller = held
-    limit = {
-        "entity": [{"entity_type": "client-id", "entity_name": "slow"}],
-        "ops": [{"key": "producer_byte_rate", "value": 1.0, "remove": False}],
-    }
-    body = {"entries": [limit], "validate_only": False}
-    answer = await call(controller.address(), ApiKey.ALTER_CLIENT_QUOTAS, body)
-    assert [0] == [each["error_code"] for each in answer["entries"]]
+    await alter(controller.address(), {"client-id": "slow"}, "producer_byte_rate", 1.0)
 
     throttled: list[float] = []
     producer = Producer(
@@ -182,6 +160,15 @@ async def test_a_broker_slows_a_client_down_by_a_quota_set_here(held: Held) -> N
         return bool(throttled)
 
     wait_until(slowed_down, timeout_s=PATIENCE_S, what="the broker slows the client down")
+
+
+def test_kafka_features_is_told_that_there_is_no_such_feature(held: Held) -> None:
+    """KIP-584: brokers of ZooKeeper mode support none."""
+    done = tools.kafka_features("--bootstrap-server", held[1].address(), "upgrade", "--feature", "flavour=1")
+
+    assert 1 == done.returncode
+    words = "Could not apply finalized feature update because the provided feature is not supported."
+    assert words in done.stdout + done.stderr
 
 
 @pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
