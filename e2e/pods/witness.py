@@ -31,6 +31,8 @@ RATE_PER_S = 60
 
 WATCH_INTERVAL_S = 0.2
 
+POLL_MS = 200
+
 DELIVERY_TIMEOUT_MS = 60_000
 
 QUIET_S = 15.0
@@ -56,6 +58,16 @@ class Watch:
                 self.under.append(f"{partition['partition_index']}: leader {partition['leader_id']}, isr {isr}")
 
 
+def polled(consumer: Any) -> dict[TopicPartition, list[Any]]:
+    """Return the records of a poll, none where a broker that was asked for metadata is gone: the client raises, and goes on when asked again."""
+    try:
+        records: dict[TopicPartition, list[Any]] = consumer.poll(timeout_ms=POLL_MS)
+    except KafkaError:
+        time.sleep(POLL_MS / 1000)
+        return {}
+    return records
+
+
 class Reader:
     """A consumer of a group that reads along; a record passed over would be a gap in a partition's offsets."""
 
@@ -75,7 +87,7 @@ class Reader:
     def read(self, until: threading.Event) -> None:
         """Read until told to stop."""
         while not until.is_set():
-            for partition, records in self._consumer.poll(timeout_ms=200).items():
+            for partition, records in polled(self._consumer).items():
                 for record in records:
                     self._see(partition.partition, record.offset)
                     self._ledger.consumed(record.value)
@@ -98,6 +110,7 @@ class Witness:
         self.watch = Watch(min_isr)
         self.reader = Reader(topic, self.ledger)
         self.acked_at: dict[bytes, tuple[int, int]] = {}
+        self._partitions: list[int] = []
         self._stopping = threading.Event()
         self._producer = KafkaProducer(
             **PATIENT,
@@ -124,7 +137,7 @@ class Witness:
         return self._report(self._read_all())
 
     def _produce(self) -> None:
-        partitions = sorted(self._producer.partitions_for(self.topic))
+        self._partitions = partitions = sorted(self._producer.partitions_for(self.topic))
         started = time.monotonic()
         sequence = 0
         while not STOP.exists():
@@ -162,14 +175,14 @@ class Witness:
 
     def _read_all(self) -> list[ReadRecord]:
         consumer = KafkaConsumer(**PATIENT | {"request_timeout_ms": 15_000}, auto_offset_reset="earliest")
-        partitions = [TopicPartition(self.topic, number) for number in consumer.partitions_for_topic(self.topic)]
+        partitions = [TopicPartition(self.topic, number) for number in self._partitions]
         consumer.assign(partitions)
         consumer.seek_to_beginning(*partitions)
         read: list[ReadRecord] = []
         missing = self.ledger.missing([])
         last_news = time.monotonic()
         while missing and time.monotonic() - last_news < QUIET_S:
-            for partition, records in consumer.poll(timeout_ms=200).items():
+            for partition, records in polled(consumer).items():
                 last_news = time.monotonic()
                 read.extend(ReadRecord(partition.partition, record.offset, record.value) for record in records)
                 missing = (
