@@ -7,6 +7,7 @@ import ssl
 from typing import Any
 
 import pytest
+from kafka.errors import InvalidReplicationFactorError, KafkaConnectionError, TopicAlreadyExistsError
 
 from lab.cluster import KafkaCluster
 from lab.kubernetes import KubernetesApi
@@ -94,6 +95,23 @@ def test_records_come_back(kafka_cluster: KafkaCluster) -> None:
     check = program("produce_and_consume")
 
     assert check.RECORDS == check.produce_and_consume(kafka_cluster.bootstrap(), "steward-test-here")
+
+
+def test_a_broker_that_is_on_its_way_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right after an install, and in an upgrade, there may be fewer brokers than replicas."""
+    check = program("produce_and_consume")
+    monkeypatch.setattr(check.time, "sleep", lambda _: None)
+    answers = [InvalidReplicationFactorError(), KafkaConnectionError(), TopicAlreadyExistsError()]
+
+    class Admin:
+        """Refuses twice, and has then carried out what it did not answer."""
+
+        def create_topics(self, _: object) -> None:
+            raise answers.pop(0)
+
+    check._create(Admin(), "steward-test-here")
+
+    assert [] == answers
 
 
 def test_a_cluster_that_is_away_is_told_in_one_line(

@@ -11,7 +11,7 @@ import uuid
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 RECORDS = 100
 PARTITIONS = 3
@@ -27,7 +27,7 @@ def produce_and_consume(bootstrap: str, topic: str) -> int:
     """Return how many records came back; KafkaError or TimeoutError when a step fails, ValueError when others came back."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap, bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS)
     try:
-        admin.create_topics([NewTopic(topic, num_partitions=PARTITIONS, replication_factor=-1)])
+        _create(admin, topic)
         try:
             sent = _produce(bootstrap, topic)
             received = _consume(bootstrap, topic, len(sent))
@@ -40,6 +40,22 @@ def produce_and_consume(bootstrap: str, topic: str) -> int:
             f"of {len(sent)} records {len(set(sent) & set(received))} came back, and {len(received)} in all"
         )
     return len(received)
+
+
+def _create(admin: KafkaAdminClient, topic: str) -> None:
+    """Create the topic as soon as the cluster can: right after an install, or in an upgrade, a broker may be on its way."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            admin.create_topics([NewTopic(topic, num_partitions=PARTITIONS, replication_factor=-1)])
+        except TopicAlreadyExistsError:  # an earlier try whose answer did not come
+            return
+        except KafkaError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(1)
+        else:
+            return
 
 
 def _produce(bootstrap: str, topic: str) -> list[bytes]:
