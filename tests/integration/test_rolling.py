@@ -1,0 +1,249 @@
+"""Pods of real brokers rolled, drained and scaled in by the operator, on a real API server and under load.
+
+No pod runs here: `pod_stand_in` plays the StatefulSet's controller and the kubelet. What the operator may do is what its rules say.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import pytest
+
+from lab.cluster import kafka_cluster
+from lab.folder import lab_folder
+from lab.kubernetes import OPERATOR, KubernetesApi, kubernetes_api
+from lab.steward import StewardController, StewardOperator
+from lab.traffic import Traffic
+from lab.waiting import wait_until
+from tests.integration.conftest import CHROOT, Held
+from tests.integration.kubernetes import User, install, manifest, plan_text, topic_text
+from tests.integration.pod_stand_in import PodStandIn
+
+pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes, pytest.mark.timeout(240)]
+
+BROKERS = (1, 2, 3)
+MIN_ISR = 2
+PATIENCE_S = 90.0
+
+ROLE = f"""
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: steward-operator-pods}}
+rules:
+  - {{apiGroups: [apps], resources: [statefulsets], verbs: [get]}}
+  - {{apiGroups: [apps], resources: [statefulsets/scale], verbs: [patch]}}
+  - {{apiGroups: [""], resources: [pods], verbs: [list, delete]}}
+  - {{apiGroups: [""], resources: [nodes, namespaces], verbs: [get]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: steward-operator-pods}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: steward-operator-pods}}
+subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]
+"""
+"""What `--pods --drain --own-namespace` needs beside the operator's other rights."""
+
+
+@dataclass
+class Lowest:
+    """The smallest ISR that any partition of a topic had meanwhile, as ZooKeeper shows it."""
+
+    held: Held
+    topic: str
+    size: int = len(BROKERS)
+    looks: int = 0
+    _stopping: threading.Event = field(default_factory=threading.Event)
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(0.05):
+            for partition in self.held.cluster.assignment(self.topic):
+                isr = self.held.state(self.topic, partition)["isr"]
+                assert isinstance(isr, list)
+                self.size = min(self.size, len(isr))
+            self.looks += 1
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Held]:
+    """Three brokers under our controller, of this module's own: a topic that others leave with one copy may hold up a roll."""
+    with lab_folder() as folder, kafka_cluster(BROKERS, start=False, chroot=CHROOT, folder=folder) as cluster:
+        controller = StewardController(cluster.zookeeper_connect, folder)
+        try:
+            controller.start()
+            cluster.start_brokers()
+            yield Held(cluster, controller)
+        finally:
+            controller.close()
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[KubernetesApi]:
+    """An API server of this module's own: an operator that looks after no pods would meet the same Clusters."""
+    with kubernetes_api() as running:
+        install(running)
+        yield running
+
+
+@dataclass(frozen=True)
+class Site:
+    """A user, the pods of the user's brokers, and the operator that looks after them."""
+
+    user: User
+    pods: PodStandIn
+    operator: StewardOperator
+
+
+@pytest.fixture(scope="module")
+def site(place: Held, api: KubernetesApi) -> Iterator[Site]:
+    """A namespace with Cluster `main`, whose brokers are pods, and an operator that looks after them."""
+    api.kubectl("apply", "--filename=-", stdin=ROLE, check=True)
+    user = User(api, "kafka")
+    with lab_folder() as folder:
+        options = ["--pods", "--drain", "--own-namespace=kafka", "--namespace=kafka"]
+        operator = StewardOperator(api.kubeconfig_for(OPERATOR), folder, arguments=options)
+        try:
+            with PodStandIn(api, "kafka", place.cluster) as pods:
+                operator.start()
+                user.apply(declared(place))
+                wait_for(user, "Settled", "True", "AsDeclared")
+                yield Site(user, pods, operator)
+        finally:
+            operator.close()
+
+
+def declared(place: Held, replicas: int = len(BROKERS)) -> str:
+    """Cluster `main` with pods of brokers."""
+    brokers = {"statefulSet": "main-broker", "firstId": 1, "replicas": replicas}
+    return manifest("Cluster", "main", bootstrapServers=place.cluster.bootstrap().split(","), brokers=brokers)
+
+
+def wait_for(user: User, condition_type: str, status: str, reason: str) -> str:
+    """Wait for a condition of `main`, of its present generation; return its message."""
+    found: list[dict[str, Any]] = []
+
+    def holds() -> bool:
+        main = user.read("clusters", "main")
+        found[:] = [item for item in main.get("status", {}).get("conditions", []) if item["type"] == condition_type]
+        return any(
+            (item["status"], item["reason"], item["observedGeneration"])
+            == (status, reason, main["metadata"]["generation"])
+            for item in found
+        )
+
+    wait_until(holds, timeout_s=PATIENCE_S, what=f"{condition_type} {reason}", context=lambda: str(found))
+    return str(found[0]["message"])
+
+
+def test_pods_are_drained_and_rolled_one_at_a_time_and_nothing_is_lost(place: Held, site: Site) -> None:
+    """Issue: a rolling restart of all brokers under load loses nothing acked and never drops a partition under min ISR."""
+    user, pods = site.user, site.pods
+    place.create("rolled", partitions=6, min_insync_replicas=str(MIN_ISR))
+    began_s = time.monotonic()
+
+    with Traffic(place.cluster.bootstrap(), "rolled", consume=False) as traffic, Lowest(place, "rolled") as lowest:
+        user.kubectl("cordon", pods.node_of(1))
+        pods.roll()
+        wait_until(
+            lambda: ["main-broker-rev2"] * 3 == pods.revisions(),
+            timeout_s=PATIENCE_S,
+            what="all pods rolled",
+            context=lambda: f"{pods.deleted}, {user.read('clusters', 'main').get('status')}",
+        )
+        wait_for(user, "Settled", "True", "AsDeclared")
+        place.wait_until_all_are_back("rolled")
+        report = traffic.stop()
+
+    assert ["main-broker-1", "main-broker-0", "main-broker-2"] == pods.deleted
+    assert report.ok, report.summary()
+    assert 0 == report.duplicates, report.summary()
+    assert (MIN_ISR, True) == (lowest.size, lowest.looks > 10)
+    reasons = [reason for _, reason in user.events("main")]
+    assert ["Draining", "Rolling", "Rolling"] == sorted(item for item in reasons if item in {"Draining", "Rolling"})
+    print(f"three brokers in {time.monotonic() - began_s:.1f} s; {report.summary()}")  # noqa: T201
+
+
+def test_a_topic_that_cannot_spare_a_copy_holds_up_its_broker(place: Held, site: Site) -> None:
+    """The condition and an event name the partitions; the pod stays; the drain goes on when the topic is gone."""
+    user, pods = site.user, site.pods
+    pods.replaces = False  # the broker itself need not stop for this
+    place.create("single", partitions=3, replication_factor=1)
+    before = list(pods.deleted)
+    user.kubectl("cordon", pods.node_of(0))
+
+    message = wait_for(user, "Settled", "False", "WouldFallUnderMinIsr")
+
+    assert "Without main-broker-0 these would be under min.insync.replicas: single-" in message
+    assert before == pods.deleted
+    place.admin.delete_topics(["single"])["single"].result(PATIENCE_S)
+    wait_until(lambda: [*before, "main-broker-0"] == pods.deleted, timeout_s=PATIENCE_S, what="the drain goes on")
+    wait_for(user, "Settled", "True", "AsDeclared")
+    assert ("Warning", "WouldFallUnderMinIsr") in user.events("main")
+
+
+def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site: Site) -> None:
+    """Issue: scaling in is refused while it holds replicas, and says which; then it goes by itself."""
+    user, pods = site.user, site.pods
+    pods.replaces = False
+    for topic in place.topics() - {"held"}:
+        place.admin.delete_topics([topic])[topic].result(PATIENCE_S)
+    place.create("held", partitions=1, replication_factor=2)
+    wait_until(lambda: {"held"} == place.topics(), timeout_s=PATIENCE_S, what="the other topics are gone")
+    user.apply(plan_text("onto-3", {("held", 0): [1, 3]}))
+    user.wait_for("reassignments", "onto-3", "True", "Completed")
+
+    user.kubectl("scale", "cluster.steward.dev/main", "--replicas=2")
+
+    message = wait_for(user, "Scaled", "False", "ScaleInRefused")
+    assert "There stay 3 pods of brokers though 2 are declared: broker 3 holds held-0." in message
+    assert (3, "ScaleInRefused") == (pods.replicas(), user.row("clusters", "main")["SCALED"])
+    user.apply(plan_text("off-3", {("held", 0): [1, 2]}))
+    wait_for(user, "Scaled", "True", "AsDeclared")
+    wait_until(lambda: [0, 1] == sorted(pods.pods()), timeout_s=PATIENCE_S, what="the pod goes")
+    user.kubectl("scale", "statefulset/main-broker", "--replicas=1")
+    wait_until(lambda: 2 == pods.replicas(), timeout_s=PATIENCE_S, what="what was done behind its back is undone")
+
+
+def test_a_missing_right_is_named_and_ends_the_operator(api: KubernetesApi, site: Site) -> None:
+    """Issue: which verb on which resource."""
+    api.kubectl("delete", "clusterrole", "steward-operator-pods", check=True)
+    with lab_folder() as folder:
+        options = ["--pods", "--drain", f"--namespace={site.user.namespace}"]
+        other = StewardOperator(api.kubeconfig_for(OPERATOR), folder, arguments=options)
+        try:
+            other.launch()
+            wait_until(lambda: not other.process.running, timeout_s=PATIENCE_S, what="it has ended")
+            log = other.process.log_tail(50)
+        finally:
+            other.close()
+            api.kubectl("apply", "--filename=-", stdin=ROLE, check=True)
+
+    assert "operator cannot run" in log
+    assert "patch on statefulsets.apps/scale in namespace kafka; " in log
+    assert "delete on pods in namespace kafka; get on nodes" in log
+
+
+def test_an_operator_that_goes_with_its_namespace_lets_everything_go(api: KubernetesApi, site: Site) -> None:
+    """Issue: a deleted namespace is not wedged. Its pods go first, the operator's own among them; nobody empties it here."""
+    user = site.user
+    user.apply(topic_text("kept", replication_factor=2))
+    user.wait_until_ready("kept")
+    assert all(item["metadata"]["finalizers"] for kind in ("clusters", "topics") for item in user.listed(kind))
+    api.kubectl("delete", "namespace", user.namespace, "--wait=false", check=True)
+
+    assert 0 == site.operator.stop()
+
+    left = [item for kind in ("clusters", "topics", "reassignments") for item in user.listed(kind)]
+    assert [] == [item["metadata"]["name"] for item in left if item["metadata"].get("finalizers")]
