@@ -1,0 +1,99 @@
+"""Who is given a token, and what it allows: no more than what is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_operator.rights import needed_rights
+from kafka_operator.settings import OperatorSettings
+from tests.charts.rendering import NAMESPACE, Chart, Resource, containers, one, pods
+
+pytestmark = pytest.mark.helm
+
+
+def test_only_who_asks_kubernetes_is_given_a_token(rendered: list[Resource]) -> None:
+    """The operator and the uninstall by their accounts, and of a broker's pod the container that looks for the rack."""
+    with_token = {
+        where for where, pod in pods(rendered).items() if pod["spec"].get("automountServiceAccountToken", True)
+    }
+    assert {"Deployment steward-operator", "Job steward-uninstall"} == with_token
+
+    pod = one(rendered, "StatefulSet", "steward-broker")["spec"]["template"]
+    mounting = {
+        item["name"] for item in containers(pod) if any("api" == mount["name"] for mount in item["volumeMounts"])
+    }
+    assert {"rack"} == mounting
+
+
+@pytest.mark.parametrize(
+    ("values", "namespaces"),
+    [({}, (NAMESPACE,)), ({"namespaces": ["orders"]}, (NAMESPACE, "orders")), ({"allNamespaces": True}, ())],
+)
+def test_the_operator_may_do_what_it_needs_and_nothing_else(
+    chart: Chart, values: dict[str, Any], namespaces: tuple[str, ...]
+) -> None:
+    """Issue: RBAC least privilege. What it needs is what it checks at its start."""
+    resources = chart.render({"operator": values})
+    settings = OperatorSettings(namespaces=namespaces, pods=True, drain=True, own_namespace=NAMESPACE)
+
+    arguments = one(resources, "Deployment", "steward-operator")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert [f"--namespace={name}" for name in namespaces] == [
+        argument for argument in arguments if argument.startswith("--namespace=")
+    ]
+    assert {"--pods", "--drain", f"--own-namespace={NAMESPACE}"} <= set(arguments)
+    needed = {
+        (
+            right.verb,
+            right.group,
+            right.resource + (f"/{right.subresource}" if right.subresource else ""),
+            right.namespace,
+        )
+        for right in needed_rights(settings)
+    }
+    assert needed == _granted(resources, "steward-operator")
+
+
+def _granted(resources: list[Resource], account: str) -> set[tuple[str, str, str, str | None]]:
+    """Return (verb, group, resource, namespace) of every rule that is bound to an account."""
+    granted = set()
+    for binding in resources:
+        if "roleRef" in binding and account in {subject["name"] for subject in binding["subjects"]}:
+            namespace = binding["metadata"].get("namespace")
+            role = next(
+                item
+                for item in resources
+                if (binding["roleRef"]["kind"], binding["roleRef"]["name"], namespace)
+                == (item["kind"], item["metadata"]["name"], item["metadata"].get("namespace"))
+            )
+            for rule in role["rules"]:
+                for group in rule["apiGroups"]:
+                    granted |= {(verb, group, name, namespace) for name in rule["resources"] for verb in rule["verbs"]}
+    return granted
+
+
+def test_nothing_is_granted_by_a_wildcard(rendered: list[Resource]) -> None:
+    """Nor to anybody but the operator, the brokers' search for the rack and the uninstall."""
+    for item in rendered:
+        if item["kind"] in {"Role", "ClusterRole"}:
+            for rule in item["rules"]:
+                assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], item["metadata"]["name"]
+    assert {("get", "", "nodes", None)} == _granted(rendered, "steward-broker")
+
+
+def test_a_tenant_without_rights_of_the_whole_cluster_can_install(chart: Chart) -> None:
+    """Issue: a ClusterRole only for what must be one, and that can be done without."""
+    resources = chart.render({"brokers": {"rackLabel": ""}, "operator": {"drain": False}})
+
+    assert {NAMESPACE} == {item["metadata"].get("namespace") for item in resources}
+    arguments = one(resources, "Deployment", "steward-operator")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert "--drain" not in arguments
+
+
+def test_without_racks_no_broker_asks_kubernetes(chart: Chart) -> None:
+    """A cluster of one rack needs no right on nodes for its brokers."""
+    resources = chart.render({"brokers": {"rackLabel": ""}})
+
+    assert set() == _granted(resources, "steward-broker")
+    assert "initContainers" not in one(resources, "StatefulSet", "steward-broker")["spec"]["template"]["spec"]
