@@ -6,6 +6,7 @@ Ready is one that has seen everything once.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -66,7 +67,8 @@ def _handler(checks: Mapping[str, Mapping[str, Check]]) -> type[BaseHTTPRequestH
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            with contextlib.suppress(ConnectionError):  # who asked has waited long enough and left
+                self.end_headers()
+                self.wfile.write(data)
 
     return Handler
