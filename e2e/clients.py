@@ -21,9 +21,9 @@ PODS_FOLDER = Path(__file__).parent / "pods"
 
 LEDGER = Path(__file__).resolve().parents[1] / "lab" / "traffic_report.py"
 
-START_TIMEOUT_S = 90.0
+START_TIMEOUT_S = 180.0
 
-STOP_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 240.0
 
 POLL_S = 0.5
 

@@ -6,7 +6,7 @@ from e2e.clients import KafkaClients
 from e2e.release import Release
 from e2e.resources import REASSIGNMENTS, TOPICS, move, topic
 
-DONE_WITHIN_S = 60.0
+DONE_WITHIN_S = 120.0
 
 NAME = "invoices"
 

@@ -13,7 +13,7 @@ from lab.waiting import wait_until
 
 NAME = "payments"
 
-HEALED_WITHIN_S = 90.0
+HEALED_WITHIN_S = 180.0
 """A session's end, a container's start again with kubelet's back-off, and a broker's own start on a busy machine."""
 
 

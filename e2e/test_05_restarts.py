@@ -12,10 +12,10 @@ from lab.waiting import wait_until
 
 NAME = "parcels"
 
-ROLLED_WITHIN_S = 240.0
+ROLLED_WITHIN_S = 480.0
 """Three brokers, each some twenty seconds from its end to the moment when all of its replicas are in sync."""
 
-DRAINED_WITHIN_S = 120.0
+DRAINED_WITHIN_S = 240.0
 
 
 @pytest.fixture(scope="module")

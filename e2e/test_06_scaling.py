@@ -10,7 +10,7 @@ from lab.waiting import wait_until
 
 NAME = "shipments"
 
-DONE_WITHIN_S = 120.0
+DONE_WITHIN_S = 240.0
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from lab.waiting import wait_until
 
 NAME = "ledger"
 
-ROLLED_WITHIN_S = 240.0
+ROLLED_WITHIN_S = 480.0
 
 GONE_WITHIN_S = 120.0
 
