@@ -120,11 +120,12 @@ def test_every_container_is_as_the_restricted_standard_wants_it_and_has_limits(r
 
 
 def test_every_server_has_probes_of_itself_alone(rendered: list[Resource]) -> None:
-    """Issue: ready = registered and serving; never a health of the whole cluster."""
+    """Issue: ready = registered and serving; never a health of the whole cluster. A second, Kubernetes' own limit, is short under load."""
     for where, pod in pods(rendered).items():
         if where.startswith(("StatefulSet", "Deployment")):
             for container in pod["spec"]["containers"]:
-                assert {"readinessProbe", "livenessProbe"} <= set(container), where
+                for probe in ("readinessProbe", "livenessProbe"):
+                    assert 5 == container[probe]["timeoutSeconds"], where
 
 
 def test_no_secret_is_rendered(chart: Chart) -> None:
