@@ -25,6 +25,8 @@ START_TIMEOUT_S = 180.0
 
 STOP_TIMEOUT_S = 240.0
 
+ANSWER_TIMEOUT_S = 60.0
+
 POLL_S = 0.5
 
 
@@ -90,9 +92,26 @@ class KafkaClients:
         self.kube.delete("namespace", NAMESPACE, "--wait=false")
 
     def describe(self, *topics: str) -> dict[str, Any]:
-        """Return what the cluster says of itself and of topics."""
-        found: dict[str, Any] = json.loads(self.kube.execute(ASKER, "python3", "-m", "e2e.pods.describe", *topics))
-        return found
+        """Return what the cluster says of itself and of topics; asked again when the broker that it asked is going."""
+        answers: list[dict[str, Any]] = []
+        words = ""
+
+        def answered() -> bool:
+            nonlocal words
+            done = self.kube.attempt("exec", ASKER, "--", "python3", "-m", "e2e.pods.describe", *topics)
+            words = done.stderr
+            if not done.returncode:
+                answers.append(json.loads(done.stdout))
+            return bool(answers)
+
+        wait_until(
+            answered,
+            timeout_s=ANSWER_TIMEOUT_S,
+            what="an answer of some broker",
+            context=lambda: words,
+            interval_s=POLL_S,
+        )
+        return answers[0]
 
     def partitions(self, topic: str) -> dict[int, Partition]:
         """Return a topic's partitions, empty where there is no such topic."""
@@ -113,7 +132,7 @@ class KafkaClients:
         )
 
     def wait_in_sync(self, topic: str, *, timeout_s: float) -> float:
-        """Return the seconds until every replica of a topic is in sync and every leader is the preferred one or not, but there."""
+        """Return the seconds until every replica of a topic is in sync and every partition has a leader."""
         return self.wait_partitions(
             topic,
             lambda partitions: all(
