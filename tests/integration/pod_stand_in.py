@@ -21,6 +21,9 @@ LABELS = {"app.kubernetes.io/component": "broker"}
 POLL_S = 0.1
 STOP_TIMEOUT_S = 60.0
 
+MAX_PODS = 20
+"""Pods that are made, each on a node of its own: more than the tests replace, and one call to make them."""
+
 Raw = dict[str, Any]
 
 
@@ -36,12 +39,15 @@ class PodStandIn:
         self._api = api
         self._cluster = cluster
         self._revision = 1
-        self._made = 0
+        self._nodes = [f"{namespace}-node-{number}" for number in range(MAX_PODS)]
+        self._unused = iter(self._nodes)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._play, name="pod-stand-in", daemon=True)
-        self._create_set(len(cluster.brokers))
-        for ordinal in range(len(cluster.brokers)):
-            self._make(ordinal)
+        ordinals = range(len(cluster.brokers))
+        self._create_set(len(ordinals))
+        self._create(*({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}} for node in self._nodes))
+        self._create(*map(self._pod, ordinals))
+        for ordinal in ordinals:
             self._say_ready(ordinal)
 
     def __enter__(self) -> Self:
@@ -99,34 +105,29 @@ class PodStandIn:
         self._kubectl("delete", "pod", f"{NAME}-{ordinal}", "--grace-period=0", "--force")
 
     def _begin(self, ordinal: int) -> None:
-        self._make(ordinal)
+        self._create(self._pod(ordinal))
         if self.replaces:
             self._cluster.broker(ordinal + 1).start()
         self._say_ready(ordinal)
 
-    def _make(self, ordinal: int) -> None:
-        self._made += 1
-        node = f"{self.namespace}-node-{self._made}"
-        self._create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
+    def _pod(self, ordinal: int) -> Raw:
+        """Return a new pod, on a node that none has been on."""
         owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": NAME, "controller": True}
-        self._create(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {
-                    "name": f"{NAME}-{ordinal}",
-                    "namespace": self.namespace,
-                    "labels": {**LABELS, "controller-revision-hash": self._revision_name},
-                    "ownerReferences": [{**owner, "uid": self._set()["metadata"]["uid"]}],
-                },
-                "spec": {
-                    "nodeName": node,
-                    "containers": [{"name": "broker", "image": "kafka"}],
-                    # A real node gets this by default; without it the API server would wait for taints to pass.
-                    "tolerations": [{"operator": "Exists"}],
-                },
-            }
-        )
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": f"{NAME}-{ordinal}",
+                "namespace": self.namespace,
+                "labels": {**LABELS, "controller-revision-hash": self._revision_name},
+                "ownerReferences": [{**owner, "uid": self._set()["metadata"]["uid"]}],
+            },
+            "spec": {
+                "nodeName": next(self._unused),
+                "containers": [{"name": "broker", "image": "kafka"}],
+                "tolerations": [{"operator": "Exists"}],
+            },
+        }
 
     def _say_ready(self, ordinal: int) -> None:
         condition = {"type": "Ready", "status": "True", "lastTransitionTime": _now()}
@@ -178,8 +179,9 @@ class PodStandIn:
         wait_until(holds, timeout_s=STOP_TIMEOUT_S, what=path)
         return dict(json.loads(found[0] or b"{}"))
 
-    def _create(self, raw: Raw) -> None:
-        self._kubectl("create", "--filename=-", stdin=json.dumps(raw))
+    def _create(self, *raws: Raw) -> None:
+        listed = {"apiVersion": "v1", "kind": "List", "items": raws}
+        self._kubectl("create", "--filename=-", stdin=json.dumps(listed))
 
     def _kubectl(self, *arguments: str, stdin: str | None = None) -> None:
         self._api.kubectl(f"--namespace={self.namespace}", *arguments, stdin=stdin, check=True)
