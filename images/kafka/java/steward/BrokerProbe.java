@@ -7,6 +7,7 @@ import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.Set;
 import javax.management.InstanceNotFoundException;
 import javax.management.JMException;
 import javax.management.ObjectName;
@@ -15,8 +16,8 @@ import javax.management.ObjectName;
  * What a broker's probes ask over HTTP: {@code /readyz} (it is registered in ZooKeeper and serves) and {@code /healthz} (the JVM
  * answers). An agent: {@code -javaagent:steward.jar=PORT}.
  *
- * <p>It looks at Kafka's own metrics within the JVM. Leaves out the state of the cluster: whether partitions are in sync is no reason
- * to take a broker out of service.
+ * <p>It looks at Kafka's own metrics within the JVM. Leaves out the state of the cluster: whether partitions are in sync, or ZooKeeper
+ * answers, is no reason to take a broker out of service. Brokers serve without ZooKeeper, and were they all unready, no client found one.
  */
 public final class BrokerProbe {
     private static final String BROKER_STATE = "kafka.server:type=KafkaServer,name=BrokerState";
@@ -24,6 +25,9 @@ public final class BrokerProbe {
 
     /** Kafka's BrokerState.RUNNING: set when the broker is registered and its listeners take requests. */
     private static final int RUNNING = 3;
+
+    /** ZooKeeper's names. While a connection is made again nobody but ZooKeeper knows the session to be over, and then it is CLOSED. */
+    private static final Set<Object> SESSION_LIVES = Set.of("CONNECTED", "CONNECTING");
 
     private BrokerProbe() {}
 
@@ -53,7 +57,7 @@ public final class BrokerProbe {
                 return "the broker's state is " + state + ", not " + RUNNING + " (running)";
             }
             Object session = value(SESSION_STATE);
-            return "CONNECTED".equals(session) ? null : "the session with ZooKeeper is " + session;
+            return SESSION_LIVES.contains(session) ? null : "the session with ZooKeeper is " + session;
         } catch (InstanceNotFoundException error) {
             return "the broker is starting";
         } catch (JMException error) {
