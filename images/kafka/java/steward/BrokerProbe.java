@@ -27,7 +27,7 @@ public final class BrokerProbe {
     private static final int RUNNING = 3;
 
     /** ZooKeeper's names. While a connection is made again nobody but ZooKeeper knows the session to be over, and then it is CLOSED. */
-    private static final Set<Object> SESSION_LIVES = Set.of("CONNECTED", "CONNECTING");
+    private static final Set<String> SESSION_LIVES = Set.of("CONNECTED", "CONNECTING");
 
     private BrokerProbe() {}
 
@@ -56,7 +56,7 @@ public final class BrokerProbe {
             if (!(state instanceof Number) || ((Number) state).intValue() != RUNNING) {
                 return "the broker's state is " + state + ", not " + RUNNING + " (running)";
             }
-            Object session = value(SESSION_STATE);
+            String session = String.valueOf(value(SESSION_STATE));
             return SESSION_LIVES.contains(session) ? null : "the session with ZooKeeper is " + session;
         } catch (InstanceNotFoundException error) {
             return "the broker is starting";
