@@ -8,7 +8,9 @@ version that Kafka changes cannot be missed; the plain twin is `codec.encode` of
 Only flexible versions (KIP-482), which is all that a controller of today calls. Leaves out where the columns come from.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -28,6 +30,8 @@ NOBODY = -1
 """Pads lists of broker ids on the right."""
 CHUNK_STATES = 8_192
 """States that are put in their places at a time, where layouts are mixed: the index of one takes eight times its bytes."""
+SCRATCH_BYTES = 4_194_304
+"""80,000 states. New memory costs ten times what it takes to fill it, so one piece is kept to put states together in."""
 LAYOUTS_KEPT = 256
 """A few kilobytes each; a cluster has as many as there are combinations of a replication factor and an ISR's size."""
 FIELD = "topic_states"
@@ -48,37 +52,62 @@ class StateColumns:
     """States of many partitions, topic after topic, by the names of the schema's fields.
 
     `numbers` and `flags` have shape (n,); `lists` have shape (n, longest), padded with -1. A field that the version has
-    and that is missing here is 0, or an empty list; one that the version lacks is left out.
+    and that is missing here is 0, or an empty list; one that the version lacks is left out. Where the states are `shared`,
+    since many brokers are told the same, their bytes are kept.
     """
 
     topics: Sequence[TopicStates]
     numbers: dict[str, IntArray]
     lists: dict[str, IntArray]
     flags: dict[str, npt.NDArray[np.bool_]]
+    shared: bool = False
     _encoded: dict[tuple[str, int], bytes] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
         return sum(topic.partitions for topic in self.topics)
 
-    def encode(self, message: str, version: int) -> bytes:
-        """Encode the field `topic_states` of a message; the same bytes are kept for the next broker."""
+    def parts(self, message: str, version: int, scratch: ByteArray) -> Sequence[bytes | memoryview]:
+        """Encode the field `topic_states` of a message; the parts may lie in `scratch`."""
+        if not self.shared:
+            return _encode(self, message, version, scratch)
         key = message, version
         if key not in self._encoded:
-            self._encoded[key] = _encode(self, message, version)
-        return self._encoded[key]
+            self._encoded[key] = b"".join(_encode(self, message, version, scratch))
+        return (self._encoded[key],)
 
 
 def encode_request(message: str, version: int, head: codec.Body, states: StateColumns) -> bytes:
     """Encode a whole body: `head` has every other field than the states. Raises CodecError."""
     rest = codec.encode(message, version, {**head, FIELD: []})
     begin = _states_offset(message, version)
-    # The empty array stands there as one byte.
-    return b"".join((rest[:begin], states.encode(message, version), rest[begin + 1 :]))
+    with _scratch() as scratch:
+        # The empty array stands there as one byte.
+        return b"".join((rest[:begin], *states.parts(message, version, scratch), rest[begin + 1 :]))
 
 
-def _encode(states: StateColumns, message: str, version: int) -> bytes:
+@contextmanager
+def _scratch() -> Iterator[ByteArray]:
+    """Lend the piece of memory that is kept; whoever comes while it is lent gets a new one."""
+    try:
+        piece = _KEPT.pop()
+    except IndexError:
+        piece = np.empty(SCRATCH_BYTES, dtype=np.uint8)
+    try:
+        yield piece
+    finally:
+        _KEPT.append(piece)
+
+
+_KEPT: deque[ByteArray] = deque(maxlen=1)
+
+
+def _room(scratch: ByteArray, size: int) -> ByteArray:
+    return scratch[:size] if size <= len(scratch) else np.empty(size, dtype=np.uint8)
+
+
+def _encode(states: StateColumns, message: str, version: int, scratch: ByteArray) -> list[bytes | memoryview]:
     has_id = "topic_id" in {one.key for one in _fields(message, version)}
-    text, bounds = _partitions(states, message, version)
+    text, bounds = _partitions(states, message, version, scratch)
     view = text.data
     parts: list[bytes | memoryview] = [_uvarint(len(states.topics) + 1)]
     for (name, topic_id, partitions), begin, end in zip(states.topics, bounds[:-1], bounds[1:], strict=True):
@@ -89,10 +118,10 @@ def _encode(states: StateColumns, message: str, version: int) -> bytes:
             view[begin:end],
             NO_TAGS,
         )
-    return b"".join(parts)
+    return parts
 
 
-def _partitions(states: StateColumns, message: str, version: int) -> tuple[ByteArray, list[int]]:
+def _partitions(states: StateColumns, message: str, version: int, scratch: ByteArray) -> tuple[ByteArray, list[int]]:
     """Write all states one after another; returns the bytes, where each topic's states begin, and the end."""
     first = np.cumsum([0, *(topic.partitions for topic in states.topics)])
     count = int(first[-1])
@@ -100,7 +129,8 @@ def _partitions(states: StateColumns, message: str, version: int) -> tuple[ByteA
     lengths = [_lengths(states.lists.get(name), count) for name in lists]
     if all(isinstance(length, int) for length in lengths):
         layout = _layout(message, version, tuple(map(int, lengths)))
-        return layout.write(states, slice(None), count), (first * layout.size).tolist()
+        text = layout.write(states, slice(None), _room(scratch, count * layout.size))
+        return text, (first * layout.size).tolist()
     places = [(rows, _layout(message, version, found)) for rows, found in _places_by_layout(count, lengths)]
     sizes = np.zeros(count, dtype=np.int64)
     for rows, layout in places:
@@ -110,8 +140,8 @@ def _partitions(states: StateColumns, message: str, version: int) -> tuple[ByteA
     for all_rows, layout in places:
         for start in range(0, len(all_rows), CHUNK_STATES):
             rows = all_rows[start : start + CHUNK_STATES]
-            written = layout.write(states, rows, len(rows)).reshape(len(rows), layout.size)
-            text[offsets[rows, None] + np.arange(layout.size)] = written
+            written = layout.write(states, rows, _room(scratch, len(rows) * layout.size))
+            text[offsets[rows, None] + np.arange(layout.size)] = written.reshape(len(rows), layout.size)
     return text, offsets[first].tolist()
 
 
@@ -168,9 +198,10 @@ class _Layout:
         self._record = np.dtype([*formats, ("tags", "u1")])
         self.size = self._record.itemsize
 
-    def write(self, states: StateColumns, rows: slice | Lengths, count: int) -> ByteArray:
-        """Write some of the states: shape (bytes,)."""
-        table = np.zeros(count, dtype=self._record)
+    def write(self, states: StateColumns, rows: slice | Lengths, text: ByteArray) -> ByteArray:
+        """Write some of the states into `text`, of shape (bytes,), and return it."""
+        text.fill(0)
+        table = text.view(self._record)
         for name, byte in self._constants:
             table[name] = byte
         for name, ids, slot in self._slots:
@@ -180,7 +211,7 @@ class _Layout:
                 table[name] = states.numbers[name][rows]
             elif name in states.flags:
                 table[name] = states.flags[name][rows]
-        return table.view(np.uint8)
+        return text
 
 
 @lru_cache(maxsize=LAYOUTS_KEPT)

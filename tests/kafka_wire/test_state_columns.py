@@ -3,6 +3,7 @@
 Sources: peers.md, P5; LeaderAndIsrRequest 4 to 7 and UpdateMetadataRequest 6 to 8 of Kafka 3.9 (KIP-482, KIP-516, KIP-704).
 """
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_wire import codec
 from kafka_wire.api import CALLED, ApiKey
-from kafka_wire.state_columns import CHUNK_STATES, StateColumns, TopicStates, encode_request
+from kafka_wire.state_columns import CHUNK_STATES, SCRATCH_BYTES, StateColumns, TopicStates, encode_request
 
 NUMBERS = ("partition_index", "controller_epoch", "leader", "leader_epoch")
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -150,14 +151,44 @@ def test_what_is_missing_is_zero_or_empty() -> None:
     assert expected == encode_request("LeaderAndIsrRequest", 7, HEADS[ApiKey.LEADER_AND_ISR], states)
 
 
-def test_the_states_are_written_once_for_all_brokers() -> None:
+def test_states_that_are_shared_are_written_once_for_all_brokers() -> None:
     """An UpdateMetadata goes to every broker; only the head differs."""
-    states = columns(ApiKey.UPDATE_METADATA, [])
+    states = replace(columns(ApiKey.UPDATE_METADATA, []), shared=True)
 
-    assert states.encode("UpdateMetadataRequest", 8) is states.encode("UpdateMetadataRequest", 8)
+    (first,), (again,) = (states.parts("UpdateMetadataRequest", 8, np.empty(0, np.uint8)) for _ in range(2))
+
+    assert first is again
+
+
+def test_a_request_keeps_its_bytes_whatever_is_written_after_it() -> None:
+    """The memory in which states are put together is lent to one request after the other."""
+    key = ApiKey.UPDATE_METADATA
+    found = [[{"topic_name": "t", "topic_id": UUID(int=1), "partition_states": [one(leader)] * 3}] for leader in (1, 2)]
+    expected = [plain(8, key, topics) for topics in found]
+
+    for shared in (False, True):
+        written = [
+            encode_request("UpdateMetadataRequest", 8, HEADS[key], replace(columns(key, topics), shared=shared))
+            for topics in found
+        ]
+        assert expected == written
+
+
+def test_states_of_more_bytes_than_are_kept_at_hand_are_written_alike() -> None:
+    """SCRATCH_BYTES is no limit of what can be told."""
+    key, count = ApiKey.UPDATE_METADATA, SCRATCH_BYTES // 25
+    found = [{"topic_name": "t", "topic_id": UUID(int=1), "partition_states": [one(1)] * count}]
+
+    assert plain(8, key, found) == encode_request("UpdateMetadataRequest", 8, HEADS[key], columns(key, found))
+
+
+def one(leader: int) -> dict[str, Any]:
+    """A state with nobody in it but a leader."""
+    numbers = dict.fromkeys((*NUMBERS, EPOCHS[ApiKey.UPDATE_METADATA]), 0)
+    return {**numbers, "leader": leader, **{name: [] for name in LISTS[ApiKey.UPDATE_METADATA]}}
 
 
 def test_versions_before_kip_482_are_not_written() -> None:
     """They have another form, and nobody calls them."""
     with pytest.raises(AssertionError, match="KIP-482"):
-        columns(ApiKey.LEADER_AND_ISR, []).encode("LeaderAndIsrRequest", 3)
+        columns(ApiKey.LEADER_AND_ISR, []).parts("LeaderAndIsrRequest", 3, np.empty(0, np.uint8))

@@ -82,7 +82,7 @@ def metadata_states(cluster: Cluster, send: SendMetadata) -> StateColumns:
     offline = (~cluster.live()[replicas] | offline_among(cluster, rows, replicas)) & (replicas != NOBODY)
     if offline.any():
         lists["offline_replicas"] = keep_ids(replicas, offline)
-    return StateColumns(topics, numbers, lists, {})
+    return StateColumns(topics, numbers, lists, {}, shared=True)
 
 
 def _common(cluster: Cluster, rows: IntArray) -> tuple[dict[str, IntArray], dict[str, IntArray]]:
