@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Iterator
 import numpy as np
 
 from controller_core.cluster.transition import apply
-from controller_core.model.changes import Announcement, Change, PartitionStates, StatesObserved
+from controller_core.model.changes import Announcement, Change, PartitionStates, ReplicasObserved, StatesObserved
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import NO_EPOCH, TopicPartition
@@ -26,6 +26,8 @@ def carry_out(cluster: Cluster, change: Change) -> tuple[Send, ...]:
     """Apply a committed change and say what brokers have to hear of it."""
     if isinstance(change, StatesObserved):
         return _tell_what_was_found(cluster, change)
+    if isinstance(change, ReplicasObserved):
+        return _tell_who_is_offline(cluster, change)
     if not isinstance(change, PartitionStates):
         apply(cluster, change)
         return ()
@@ -53,6 +55,17 @@ def _tell_what_was_found(cluster: Cluster, change: StatesObserved) -> tuple[Send
         *announce(cluster, change.rows[led_anew], Announcement.LEADER_AND_ISR, first_state[led_anew]),
         *announce(cluster, change.rows[changed], Announcement.METADATA),
     )
+
+
+def _tell_who_is_offline(cluster: Cluster, change: ReplicasObserved) -> tuple[Send, ...]:
+    """Apply what became of replicas in failed log directories, and tell everybody: it need change no leader and no ISR.
+
+    After a take-over they are out of both already, and brokers were told of all partitions as if every replica were there.
+    """
+    apply(cluster, change)
+    found = (cluster.row_of(*name) for name in (*change.offline, *change.online))
+    rows = np.array(sorted(row for row in found if row is not None), dtype=np.int32)
+    return announce(cluster, cluster.not_deleting(rows), Announcement.METADATA)
 
 
 def delete_left_replicas(cluster: Cluster, rows: Iterable[int], brokers: Container[int]) -> Iterator[Send]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from controller_core.model import events
 from controller_core.model.errors import Failure
 from tests.controller_core_cluster.driver import Driver, State, cluster_with, tp
-from tests.controller_core_cluster.messages import LeaderAndIsr
+from tests.controller_core_cluster.messages import LeaderAndIsr, UpdateMetadata
 from tests.controller_core_cluster.render import name
 
 THREE = [1, 2, 3]
@@ -116,6 +116,21 @@ def test_brokers_without_failed_directories_are_not_told_anything_of_a_notice() 
     assert {tp("orders-0"): 0, tp("orders-1"): 0} == {
         partition: state.leader_epoch for partition, state in told.partitions.items()
     }
+
+
+def test_everybody_is_told_of_an_offline_replica_though_no_leader_and_no_isr_changes() -> None:
+    """C12: after a take-over it is out of both already (ReplicaStateMachine tells brokers of OfflineReplica all the same)."""
+    driver = cluster_with(THREE, {"orders": [[1, 2]]})
+    driver.fail_dir(1, "orders-0")
+    driver.forget()
+    written = driver.state("orders-0")
+
+    driver.take_over()
+
+    assert written == driver.state("orders-0")
+    for broker in THREE:
+        everything, offline = driver.told(UpdateMetadata, broker_id=broker)
+        assert [{tp("orders-0")}, {tp("orders-0")}] == [set(told.partitions) for told in (everything, offline)]
 
 
 def test_leaders_are_not_brought_back_to_a_failed_log_directory() -> None:
