@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
+from kafka.errors import KafkaConnectionError
 
 from lab.http_get import http_get
 from lab.traffic import Traffic
@@ -35,6 +36,18 @@ def isr_known_to_the_controller(held: Held, topic: str) -> list[set[int]]:
     answer = http_get(held.controller.metrics_port, f"/state?topic={topic}")
     assert answer is not None
     return [set(one["isr"]) for one in json.loads(answer.body)["partitions"]]
+
+
+def asked_to_move(held: Held, topic: str, replicas: list[int]) -> bool:
+    """Ask for a move of partition 0; False where the client chose the dead broker to ask for the controller."""
+    admin = KafkaAdminClient(bootstrap_servers=held.cluster.broker(2).address())
+    try:
+        admin.alter_partition_reassignments({TopicPartition(topic, 0): replicas})
+    except KafkaConnectionError:
+        return False
+    finally:
+        admin.close()
+    return True
 
 
 def history(held: Held) -> list[Write]:
@@ -94,9 +107,7 @@ def test_a_failover_and_a_move_among_old_brokers(old: Held) -> None:
 
     with Traffic(old.cluster.bootstrap(), "failing", consume=False) as traffic:
         broker.kill()
-        admin = KafkaAdminClient(bootstrap_servers=old.cluster.broker(2).address())
-        admin.alter_partition_reassignments({TopicPartition("moving", 0): target[0]})
-        admin.close()
+        wait_until(lambda: asked_to_move(old, "moving", target[0]), timeout_s=PATIENCE_S, what="a move asked for")
         wait_until(
             lambda: 1 not in old.leaders("failing").values(),
             timeout_s=PATIENCE_S,
