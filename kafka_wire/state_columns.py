@@ -150,11 +150,16 @@ def _lengths(ids: IntArray | None, count: int) -> int | Lengths:
     if ids is None:
         return 0
     width = ids.shape[1]
-    while width and (ids[:, width - 1] == NOBODY).all():
+    while width:
+        filled = np.count_nonzero(ids[:, width - 1] != NOBODY)
+        if filled == count:
+            # Padding stands on the right: a last slot that is never empty makes every row full.
+            return int(width)
+        if filled:
+            break
         width -= 1
-    # Padding stands on the right: a last slot that is never empty makes every row full.
-    if width == 0 or (ids[:, width - 1] != NOBODY).all():
-        return int(width)
+    if not width:
+        return 0
     lengths = np.zeros(count, dtype=np.int64)
     for slot in ids[:, :width].T:
         lengths += slot != NOBODY
