@@ -20,7 +20,7 @@ from controller_core.cluster.election import Election
 from controller_core.cluster.election_columns import Elections
 from controller_core.model.changes import ReplicasObserved
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray, pad, widen
+from controller_core.model.columns import BoolArray, IntArray, pad, places_of, widen
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import AdvanceDeletions, AdvanceMoves, Heal, ReplicasAnswered
 from controller_core.model.ids import TopicPartition
@@ -53,7 +53,7 @@ def _is_held(cluster: Cluster, broker: int, name: TopicPartition, *, offline: bo
 def offline_among(cluster: Cluster, rows: IntArray, ids: IntArray) -> BoolArray:
     """Tell which ids (shape (rows,) or (rows, width)) have their replica of that row in a failed log directory."""
     flags = np.zeros(ids.shape, dtype=np.bool_)
-    for place in _concerned(cluster, rows):
+    for place in places_of(cluster.offline_replicas, rows):
         flags[place] = np.isin(ids[place], list(cluster.offline_at(int(rows[place]))))
     return flags
 
@@ -71,7 +71,7 @@ def elect_apart(
 
     `elect` takes a place in `rows` and the row. Receivers stay those of the columns: everybody who lives is told.
     """
-    concerned = _concerned(cluster, rows)
+    concerned = places_of(cluster.offline_replicas, rows)
     if not concerned:
         return elections
     leader, isr = elections.leader.copy(), elections.isr.copy()
@@ -81,11 +81,3 @@ def elect_apart(
         leader[place], unclean[place], reason[place] = elected.leader, elected.unclean, elected.reason
         isr[place] = widen(pad([elected.isr]), isr.shape[1])[0]
     return Elections(leader, isr, unclean, reason, elections.receivers)
-
-
-def _concerned(cluster: Cluster, rows: IntArray) -> list[int]:
-    """Find the places in rows that have an offline replica; a look at each row is avoided while there is none."""
-    if not cluster.offline_replicas:
-        return []
-    places: list[int] = np.flatnonzero(np.isin(rows, list(cluster.offline_replicas))).tolist()
-    return places

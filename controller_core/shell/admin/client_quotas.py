@@ -14,9 +14,10 @@ from controller_core.cluster.client_quota_filter import Match, QuotaFilter, quot
 from controller_core.cluster.client_quotas import alter_quotas, read_entity
 from controller_core.model.errors import Failure
 from controller_core.model.quota import DEFAULT, EntityName, QuotaChange, QuotaEntity, QuotaEntityType
+from controller_core.shell.admin.kept import where_kept
 from controller_core.shell.admin.outcomes import Outcome, error_fields
 from controller_core.shell.configs.entities import Config, EntityConfigs
-from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
+from controller_core.shell.front.context import OwnHandler
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -41,17 +42,13 @@ async def is_host(name: str) -> bool:
 def quota_handlers(configs: EntityConfigs | None, resolves: IsHost = is_host) -> Mapping[ApiKey, OwnHandler]:
     """Make the handlers; with nowhere to read and write they leave requests to a broker."""
 
-    async def alter(_: RequestContext, body: Body) -> Body:
-        if configs is None:
-            raise RelayInstead("quotas are not kept here")
-        return await alter_client_quotas(configs, resolves, body)
+    async def alter(kept: EntityConfigs, body: Body) -> Body:
+        return await alter_client_quotas(kept, resolves, body)
 
-    async def describe(_: RequestContext, body: Body) -> Body:
-        if configs is None:
-            raise RelayInstead("quotas are not kept here")
-        return await describe_client_quotas(configs, body)
-
-    return {ApiKey.ALTER_CLIENT_QUOTAS: alter, ApiKey.DESCRIBE_CLIENT_QUOTAS: describe}
+    return {
+        ApiKey.ALTER_CLIENT_QUOTAS: where_kept(configs, "quotas", alter),
+        ApiKey.DESCRIBE_CLIENT_QUOTAS: where_kept(configs, "quotas", describe_client_quotas),
+    }
 
 
 async def alter_client_quotas(configs: EntityConfigs, resolves: IsHost, body: Body) -> Body:

@@ -40,8 +40,9 @@ async def describe_topic_partitions(active: ActiveController, context: RequestCo
     limit = max(1, min(MAX_PARTITIONS_PER_PAGE, body["response_partition_limit"]))
     view = View.of(active.cluster, context.listener)
     answer = page(active.cluster, asked_from(active.cluster, body), view, limit)
+    everything = authorized_operations(ResourceType.TOPIC)
     for topic in answer["topics"]:
-        topic["topic_authorized_operations"] = authorized_operations(ResourceType.TOPIC)
+        topic["topic_authorized_operations"] = everything
     return answer
 
 

@@ -6,8 +6,7 @@ that only waits for its deletion is not. Source: ZkMetadataCache.getPartitionMet
 Leaves out which topics a request means, and the fields that only one of the two responses has.
 """
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -41,7 +40,7 @@ class View:
 def described_partitions(cluster: Cluster, rows: IntArray, view: View) -> list[Body]:
     """Describe partitions: the fields that both responses share."""
     columns = cluster.columns
-    failed = _failed_dirs(cluster, rows)
+    failed = cluster.offline_replicas
     described = zip(
         rows.tolist(),
         columns.partition[rows].tolist(),
@@ -67,13 +66,6 @@ def described_partitions(cluster: Cluster, rows: IntArray, view: View) -> list[B
         }
         for row, partition, leader, leader_epoch, replicas, isr in described
     ]
-
-
-def _failed_dirs(cluster: Cluster, rows: IntArray) -> Mapping[int, AbstractSet[int]]:
-    """Name the brokers whose directory with a replica has failed, by row; mostly there are none."""
-    if not cluster.offline_replicas:
-        return {}
-    return {row: cluster.offline_at(row) for row in rows.tolist()}
 
 
 def leader_error(leader: int, view: View) -> ErrorCode:

@@ -50,9 +50,10 @@ async def metadata(active: ActiveController, context: RequestContext, body: Body
         raise RelayInstead("a topic is unknown and may be created: brokers know how")
     topics = asked_topics(active.cluster, context, body)
     if body["include_topic_authorized_operations"]:
+        everything = authorized_operations(ResourceType.TOPIC)
         for topic in topics:
             if topic["name"] is not None:
-                topic["topic_authorized_operations"] = authorized_operations(ResourceType.TOPIC)
+                topic["topic_authorized_operations"] = everything
     response = metadata_response(active, context, topics)
     if body["include_cluster_authorized_operations"]:
         response["cluster_authorized_operations"] = authorized_operations(ResourceType.CLUSTER)

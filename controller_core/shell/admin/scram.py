@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from controller_core.model.errors import Failure
+from controller_core.shell.admin.kept import where_kept
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, Outcome, error_fields
 from controller_core.shell.admin.scram_users import MECHANISM_OF, describe_user_scram_credentials, user_entity
 from controller_core.shell.configs.entities import Config, EntityConfigs
-from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
+from controller_core.shell.front.context import OwnHandler
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -40,17 +41,15 @@ def scram_handlers(
 ) -> Mapping[ApiKey, OwnHandler]:
     """Make the handlers; with nowhere to read and write they leave requests to a broker."""
 
-    async def alter(_: RequestContext, body: Body) -> Body:
-        if configs is None:
-            raise RelayInstead("SCRAM credentials are not kept here")
-        return await alter_user_scram_credentials(configs, is_controller, body)
+    async def alter(kept: EntityConfigs, body: Body) -> Body:
+        return await alter_user_scram_credentials(kept, is_controller, body)
 
-    async def describe(_: RequestContext, body: Body) -> Body:
-        if configs is None:
-            raise RelayInstead("SCRAM credentials are not kept here")
-        return await describe_user_scram_credentials(configs, body)
-
-    return {ApiKey.ALTER_USER_SCRAM_CREDENTIALS: alter, ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: describe}
+    return {
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: where_kept(configs, "SCRAM credentials", alter),
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: where_kept(
+            configs, "SCRAM credentials", describe_user_scram_credentials
+        ),
+    }
 
 
 async def alter_user_scram_credentials(

@@ -12,7 +12,7 @@ import numpy as np
 
 from controller_core.cluster.offline_replicas import offline_among
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray, keep_ids, pad
+from controller_core.model.columns import IntArray, keep_ids, pad, places_of
 from controller_core.model.ids import LEADER_DURING_DELETE, NOBODY, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
@@ -100,7 +100,7 @@ def _moves(cluster: Cluster, rows: IntArray) -> dict[str, IntArray]:
     """List what moves add and remove. Once the target stands alone, brokers are told of no move any more."""
     told = [
         (place, move)
-        for place in (np.flatnonzero(np.isin(rows, list(cluster.moves))).tolist() if cluster.moves else ())
+        for place in places_of(cluster.moves, rows)
         if (move := cluster.moves[int(rows[place])]).replicas == cluster.columns.replicas_of(int(rows[place]))
     ]
     if not told:
