@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafka_operator.decide.observed import Away, Failure
+from kafka_operator.decide.patience import LEAVING_PATIENCE_S
 from kafka_operator.decide.reassignment import (
     CHECK_PATIENCE_S,
     LOOK_EVERY_S,
@@ -14,7 +15,7 @@ from kafka_operator.decide.reassignment import (
     decide_reassignment,
     decide_reassignment_away,
 )
-from kafka_operator.decide.steps import LEAVING_PATIENCE_S, Claim, Done, Release, Retry, Submit, Wait, WriteStatus
+from kafka_operator.decide.steps import Claim, Done, Release, Retry, Submit, Wait, WriteStatus
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Partition, Progress, Reassignment, ReassignmentStatus, State
 from tests.kafka_operator.makers import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_operator.decide.observed import Away
+from kafka_operator.decide.patience import DELETION_PATIENCE_S
 from kafka_operator.decide.reassignment_deletion import (
     decide_reassignment_deletion,
     decide_reassignment_deletion_away,
 )
 from kafka_operator.decide.steps import Done, Release, Retry, Submit
-from kafka_operator.decide.topic_deletion import DELETION_PATIENCE_S
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
 from tests.kafka_operator.makers import assignments, kafka_topic, moving, raw_plan, reassignment, view
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_operator.decide.observed import Away, Failure
+from kafka_operator.decide.patience import DELETION_PATIENCE_S
 from kafka_operator.decide.steps import Apply, Done, DropTopic, Release, Retry, StopMoves
 from kafka_operator.decide.topic_deletion import (
-    DELETION_PATIENCE_S,
     decide_topic_deletion,
     decide_topic_deletion_away,
 )

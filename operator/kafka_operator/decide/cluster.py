@@ -11,8 +11,8 @@ from datetime import datetime
 
 from kafka_operator.decide.conditions import TRUE, UNKNOWN, announce, with_ready
 from kafka_operator.decide.observed import Away, ClusterSeen
+from kafka_operator.decide.patience import DELETION_PATIENCE_S
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Wait, WriteStatus
-from kafka_operator.decide.topic_deletion import DELETION_PATIENCE_S
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
 
 LOOK_EVERY_S = 10.0

@@ -18,10 +18,10 @@ from datetime import datetime
 from kafka_operator.decide.conditions import FALSE, UNKNOWN
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic, Moves
+from kafka_operator.decide.patience import let_go_or_retry
 from kafka_operator.decide.plan import MAX_LISTED, Plan, Trouble, check_plan, exact_plan
 from kafka_operator.decide.reassignment_status import ended, pending, running, written
 from kafka_operator.decide.steps import (
-    LEAVING_PATIENCE_S,
     RETRY_LATER_S,
     Claim,
     Done,
@@ -119,7 +119,7 @@ def decide_reassignment_away(reassignment: Reassignment, away: Away, now: dateti
     step = written(reassignment, wanted)
     if step is not None:
         return step
-    return Release() if reassignment.metadata.held and away.leaving and waited_s >= LEAVING_PATIENCE_S else Retry()
+    return let_go_or_retry(away, waited_s, held=reassignment.metadata.held)
 
 
 def find_places(plan: Plan, base: Plan, view: ReassignmentView) -> Places:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from kafka_operator.decide.observed import Away
+from kafka_operator.decide.patience import give_up_late
 from kafka_operator.decide.reassignment import ReassignmentView, find_places
 from kafka_operator.decide.steps import (
-    DELETION_RETRY_CAP_S,
-    LEAVING_PATIENCE_S,
-    RETRY_SOON_S,
     Announcement,
     Done,
     Release,
     Retry,
     Submit,
 )
-from kafka_operator.decide.topic_deletion import DELETION_PATIENCE_S
 from kafka_operator.resources.reassignment import Reassignment
 
 Step = Submit | Release | Retry | Done
@@ -32,7 +29,7 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
     if not moving:
         return Release(Announcement(False, "Cancelled", "Deleted before its end; what still moved was cancelled."))
     if view.submitted:
-        return _give_up_late(view.waited_s, "The controller does not end the moves.")
+        return give_up_late(view.waited_s, _moves_go_on("The controller does not end the moves."))
     return Submit({item.partition: None for item in moving})
 
 
@@ -44,10 +41,8 @@ def decide_reassignment_deletion_away(reassignment: Reassignment, away: Away, wa
     state = reassignment.status.state
     if reassignment.status.plan is None or (state is not None and state.ended):
         return Release()
-    return _give_up_late(waited_s, away.message, LEAVING_PATIENCE_S if away.leaving else DELETION_PATIENCE_S)
+    return give_up_late(waited_s, _moves_go_on(away.message), away)
 
 
-def _give_up_late(waited_s: float, why: str, patience_s: float = DELETION_PATIENCE_S) -> Step:
-    if waited_s < patience_s:
-        return Retry(RETRY_SOON_S, DELETION_RETRY_CAP_S)
-    return Release(Announcement(True, "MovesGoOn", f"What still moved could not be cancelled and goes on. {why}"))
+def _moves_go_on(why: str) -> Announcement:
+    return Announcement(True, "MovesGoOn", f"What still moved could not be cancelled and goes on. {why}")

@@ -23,11 +23,6 @@ DELETION_RETRY_CAP_S = 5.0
 """Longest delay between two tries of a deletion: somebody waits for it, and its patience is short."""
 
 
-LEAVING_PATIENCE_S = 12.0
-"""How long a cluster is waited for whose Cluster is gone or is leaving with it: enough for a second and third attempt to connect, each
-of 5 s, should the first one have met a broker that hangs; and a namespace's deletion has 60 s for everything."""
-
-
 @dataclass(frozen=True, slots=True)
 class Announcement:
     """A Kubernetes event about the resource."""

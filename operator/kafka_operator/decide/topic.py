@@ -17,8 +17,8 @@ from kafka_operator.decide.config import config_changes
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of, passes_by_itself, reason_of
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.ownership import conflict_message
+from kafka_operator.decide.patience import let_go_or_retry
 from kafka_operator.decide.steps import (
-    LEAVING_PATIENCE_S,
     RETRY_LATER_S,
     AlterConfig,
     Apply,
@@ -103,8 +103,7 @@ def decide_topic_away(topic: Topic, away: Away, now: datetime, waited_s: float) 
     written = _write(topic, _status(topic, UNKNOWN, away.reason, away.message, now))
     if written is not None:
         return written
-    # Nothing can be undone in a cluster that nobody knows; whoever deletes this then shall need no operator for it.
-    return Release() if topic.metadata.held and away.leaving and waited_s >= LEAVING_PATIENCE_S else Retry()
+    return let_go_or_retry(away, waited_s, held=topic.metadata.held)
 
 
 def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:

@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of
 from kafka_operator.decide.observed import Away
+from kafka_operator.decide.patience import give_up_late
 from kafka_operator.decide.steps import (
-    DELETION_RETRY_CAP_S,
-    LEAVING_PATIENCE_S,
-    RETRY_SOON_S,
     Announcement,
     Apply,
     Done,
@@ -25,12 +23,6 @@ from kafka_operator.decide.steps import (
 )
 from kafka_operator.decide.topic import TopicView
 from kafka_operator.resources.topic import Topic
-
-DELETION_PATIENCE_S = 30.0
-"""How long a deletion is tried: longer than a controller's failover (18 s by default), shorter than people's patience with kubectl.
-
-It is counted by the operator's own clock from its first try, since a clock that differs from the API server's must cost no topic.
-"""
 
 Step = Apply | Release | Retry | Done
 
@@ -49,7 +41,7 @@ def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
     if view.failure is not None:
         if view.failure.code == UNKNOWN_TOPIC_OR_PARTITION:
             return Release()
-        return _give_up_late(topic, view.waited_s, message_of(view.failure))
+        return give_up_late(view.waited_s, _kept(topic, message_of(view.failure)))
     if view.seen is None:
         return Release()
     if topic.status.topic_id is not None and topic.status.topic_id != view.seen.topic_id:
@@ -58,7 +50,7 @@ def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
         )
         return Release(_kept(topic, why))
     if view.applied:
-        return _give_up_late(topic, view.waited_s, "Kafka has accepted the deletion and does not finish it.")
+        return give_up_late(view.waited_s, _kept(topic, "Kafka has accepted the deletion and does not finish it."))
     stop = (StopMoves(topic.name, view.seen.moving),) if view.seen.moving else ()
     return Apply((*stop, DropTopic(topic.name)))
 
@@ -70,14 +62,7 @@ def decide_topic_deletion_away(topic: Topic, away: Away, waited_s: float) -> Ste
         return Done()
     if topic.retain:
         return Release()
-    patience_s = LEAVING_PATIENCE_S if away.leaving else DELETION_PATIENCE_S
-    return _give_up_late(topic, waited_s, away.message, patience_s)
-
-
-def _give_up_late(topic: Topic, waited_s: float, why: str, patience_s: float = DELETION_PATIENCE_S) -> Step:
-    if waited_s < patience_s:
-        return Retry(RETRY_SOON_S, DELETION_RETRY_CAP_S)
-    return Release(_kept(topic, why))
+    return give_up_late(waited_s, _kept(topic, away.message), away)
 
 
 def _kept(topic: Topic, why: str) -> Announcement:
