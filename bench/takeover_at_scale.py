@@ -4,8 +4,7 @@ What is timed is to notice, to take the place, to read everything, to decide and
 counts. At the largest size the resident memory of our process is read beside the limit that it is to keep.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
 from bench.harness import Better, Effort, Row, duration, promised, side_of
 from bench.large_layout import LargeLayout, large_layout
@@ -30,7 +29,10 @@ def measure(effort: Effort) -> Iterator[Row]:
         with large_layout(partitions) as stage:
             with stage.ours() as controller:
                 ours = _takeovers(stage, rounds)
-                memory = resident(controller.process.pid)
+                memory = {
+                    "rest": controller.process.resident_bytes,
+                    "highest": controller.process.highest_resident_bytes,
+                }
             with stage.native():
                 theirs = _takeovers(stage, rounds)
         what = f"/controller deleted to the last LeaderAndIsr, {partitions:,} partitions, RF 3, 10 brokers that are sockets"
@@ -44,17 +46,10 @@ def _takeovers(stage: LargeLayout, rounds: int) -> list[float]:
     return [stage.takeover() for _ in range(rounds + 1)][1:]
 
 
-def _memory_rows(partitions: int, memory: dict[str, float]) -> Iterator[Row]:
+def _memory_rows(partitions: int, memory: Mapping[str, int]) -> Iterator[Row]:
     limit = side_of([MEMORY_LIMIT_MB])
-    for name, words in (("VmRSS", "at rest"), ("VmHWM", "at its highest")):
+    for name, words in (("rest", "at rest"), ("highest", "at its highest")):
         what = f"resident memory of our controller with {partitions:,} partitions, RF 3, after take-overs, {words}"
-        figure = side_of([memory[name]])
-        row = Row(f"{NAME}.memory_{words.split()[-1]}", what, "the limit", "MB", Better.LOWER, figure, limit, 1)
+        figure = side_of([memory[name] / 1e6])
+        row = Row(f"{NAME}.memory_{name}", what, "the limit", "MB", Better.LOWER, figure, limit, 1)
         yield promised(row, "memory", 1.0)
-
-
-def resident(pid: int) -> dict[str, float]:
-    """Return VmRSS and VmHWM of a process in MB."""
-    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
-    fields = dict(line.split(":", 1) for line in lines)
-    return {name: int(fields[name].split()[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM")}

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import struct
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import RequestHeader, decode_request, decode_response, peek_header
+from lab.frames import SIZE, receive_frame, send_frame
 from lab.ports import free_port, release_port
 from lab.waiting import CONNECT_TIMEOUT_S, wait_until
 
 FROM_CONTROLLERS = frozenset({ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA})
 OUR_CLIENT_ID = "steward-controller"
 """How the client ids of our controller begin, that of its channels and that of its questions."""
-SIZE = struct.Struct(">i")
 HELD_TIMEOUT_S = 60.0
 """A broker's start on a busy machine, and then some."""
 
@@ -94,7 +93,7 @@ class Door:
 
     def _in(self, client: socket.socket, broker: socket.socket, asked: dict[int, tuple[RequestHeader, Seen]]) -> None:
         with _both(client, broker):
-            while (frame := _frame(client)) is not None:
+            while (frame := receive_frame(client)) is not None:
                 header = peek_header(frame)
                 if (header.client_id or "").startswith(OUR_CLIENT_ID) and not self._open.is_set():
                     self._held += 1
@@ -104,17 +103,17 @@ class Door:
                     seen = Seen(ApiKey(header.api_key), body["broker_epoch"])
                     asked[header.correlation_id] = (header, seen)
                     self.seen.append(seen)
-                broker.sendall(SIZE.pack(len(frame)) + frame)
+                send_frame(broker, frame)
 
     def _out(self, broker: socket.socket, client: socket.socket, asked: dict[int, tuple[RequestHeader, Seen]]) -> None:
         with _both(broker, client):
-            while (frame := _frame(broker)) is not None:
+            while (frame := receive_frame(broker)) is not None:
                 (correlation_id,) = SIZE.unpack_from(frame)
                 if (one := asked.pop(correlation_id, None)) is not None:
                     header, seen = one
                     _, answer = decode_response(seen.key, header.api_version, frame)
                     seen.error_code = answer["error_code"]
-                client.sendall(SIZE.pack(len(frame)) + frame)
+                send_frame(client, frame)
 
 
 @contextlib.contextmanager
@@ -128,19 +127,3 @@ def _both(one: socket.socket, other: socket.socket) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
-
-
-def _frame(source: socket.socket) -> bytes | None:
-    """Read one frame without its size; None at the connection's end."""
-    size = _exactly(source, SIZE.size)
-    return None if size is None else _exactly(source, SIZE.unpack(size)[0])
-
-
-def _exactly(source: socket.socket, count: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < count:
-        chunk = source.recv(count - len(data))
-        if not chunk:
-            return None
-        data += chunk
-    return bytes(data)

@@ -92,6 +92,14 @@ class Process:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
+    @property
+    def highest_resident_bytes(self) -> int:
+        """The most memory in use at any time so far (VmHWM), 0 when it does not run."""
+        if not self.running:
+            return 0
+        lines = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii").splitlines()
+        return int(dict(line.split(":", 1) for line in lines)["VmHWM"].split()[0]) * 1024
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process and all of its group; nothing happens when it does not run."""
         if self.running:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import struct
 
+from lab.frames import receive_frame, send_frame
 from lab.jute import CLOSE_SESSION, Reader
 from lab.missing import LabError
 
@@ -44,32 +45,15 @@ def _end(port: int, session_id: int) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
             head = struct.pack(">iqiqi", 0, 0, ASKED_TIMEOUT_MS, session_id, PASSWORD_BYTES)
-            _send(connection, head + password_of(session_id) + b"\0")
-            answer = Reader(_receive(connection))
+            send_frame(connection, head + password_of(session_id) + b"\0")
+            received = receive_frame(connection)
+            if received is None:
+                return False
+            answer = Reader(received)
             answer.int32()
             if answer.int32() == 0:  # the time-out that a session gets that is over
                 return True
-            _send(connection, struct.pack(">ii", 1, CLOSE_SESSION))
-            _receive(connection)
-    except (OSError, EOFError):
+            send_frame(connection, struct.pack(">ii", 1, CLOSE_SESSION))
+            return receive_frame(connection) is not None
+    except OSError:
         return False
-    return True
-
-
-def _send(connection: socket.socket, frame: bytes) -> None:
-    connection.sendall(struct.pack(">i", len(frame)) + frame)
-
-
-def _receive(connection: socket.socket) -> bytes:
-    (length,) = struct.unpack(">i", _exactly(connection, 4))
-    return _exactly(connection, length)
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        chunk = connection.recv(size - len(data))
-        if not chunk:
-            raise EOFError
-        data += chunk
-    return data

@@ -13,9 +13,8 @@ from lab.cluster import kafka_cluster
 from lab.folder import lab_folder
 from lab.kafka import INTERNAL
 from lab.steward import StewardController
-from tests.integration import faults
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
-from tests.integration.faults import wait_until_converged
+from tests.integration.faults import metadata_of, wait_until_converged
 
 
 @contextmanager
@@ -48,7 +47,7 @@ def create_on(held: Held, topic: str, *assignment: list[int], **config: str) -> 
 
 def told_by(held: Held, broker_id: int, topic: str) -> list[dict[str, Any]]:
     """Ask one broker, and nobody else, for the partitions of a topic, in order: as Metadata has them."""
-    answer = asyncio.run(faults._metadata(held.cluster.broker(broker_id).ports[INTERNAL]))
+    answer = asyncio.run(metadata_of(held.cluster.broker(broker_id).ports[INTERNAL]))
     assert answer is not None, f"broker {broker_id} does not answer"
     (found,) = [one for one in answer["topics"] if one["name"] == topic]
     return sorted(found["partitions"], key=lambda one: one["partition_index"])

@@ -134,11 +134,11 @@ def _known(answer: dict[str, Any]) -> Known:
 
 
 async def _ask(held: Held, brokers: list[int]) -> dict[int, dict[str, Any] | None]:
-    answers = await asyncio.gather(*(_metadata(held.cluster.broker(broker).ports[INTERNAL]) for broker in brokers))
+    answers = await asyncio.gather(*(metadata_of(held.cluster.broker(broker).ports[INTERNAL]) for broker in brokers))
     return dict(zip(brokers, answers, strict=True))
 
 
-async def _metadata(port: int) -> dict[str, Any] | None:
+async def metadata_of(port: int) -> dict[str, Any] | None:
     """Ask one broker, by a connection of its own, for all that it knows."""
     try:
         connection = await Connection.open(
