@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from e2e import clients as clients_module
 from e2e import release as release_module
-from e2e.clients import KafkaClients
+from e2e.clients import KafkaClients, Witness
 from e2e.evidence import evidence
 from e2e.faults import Faults
 from e2e.kind.programs import clients as programs
@@ -32,6 +33,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
+
+
+@contextmanager
+def unharmed(topic: str, clients: KafkaClients) -> Iterator[Witness]:
+    """Load a topic for the block, which must have seen nothing wrong in the end, and no partition under its min ISR of two."""
+    running = clients.witness(topic, min_isr=2)
+    yield running
+    report = running.stop()
+    assert report.wrong() == {}
+    assert report.under_min_isr == []
 
 
 @pytest.fixture(scope="session")

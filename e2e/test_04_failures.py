@@ -6,6 +6,7 @@ import pytest
 
 from e2e import release as chart
 from e2e.clients import KafkaClients, Witness
+from e2e.conftest import unharmed
 from e2e.faults import Faults
 from e2e.release import Release
 from e2e.resources import CLUSTERS, TOPICS, topic
@@ -28,11 +29,8 @@ def payments(release: Release) -> str:
 @pytest.fixture
 def witness(payments: str, clients: KafkaClients) -> Iterator[Witness]:
     """Load on the topic, from before the fault until the end of the test, where it must have seen nothing wrong."""
-    running = clients.witness(payments, min_isr=2)
-    yield running
-    report = running.stop()
-    assert report.wrong() == {}
-    assert report.under_min_isr == []
+    with unharmed(payments, clients) as running:
+        yield running
 
 
 def test_a_leaders_partitions_are_led_by_others_after_its_kill(

@@ -6,6 +6,7 @@ import pytest
 
 from e2e import release as chart
 from e2e.clients import KafkaClients, Witness
+from e2e.conftest import unharmed
 from e2e.release import Release
 from e2e.resources import CLUSTERS, TOPICS, topic
 from lab.waiting import wait_until
@@ -29,11 +30,8 @@ def parcels(release: Release) -> str:
 @pytest.fixture
 def witness(parcels: str, clients: KafkaClients) -> Iterator[Witness]:
     """Load on the topic, which must have seen nothing wrong at the end of the test, and no partition under its min ISR."""
-    running = clients.witness(parcels, min_isr=2)
-    yield running
-    report = running.stop()
-    assert report.wrong() == {}
-    assert report.under_min_isr == []
+    with unharmed(parcels, clients) as running:
+        yield running
 
 
 def test_a_rolling_restart_of_all_brokers_under_load_loses_nothing(
