@@ -17,7 +17,7 @@ from pathlib import Path
 from e2e import release as chart
 from e2e.clients import KafkaClients
 from e2e.faults import Faults
-from e2e.faults_plan import Fault, Kind, Target, draw_round
+from e2e.faults_plan import RESTARTING, Fault, Kind, Target, draw_round
 from e2e.kind.programs import clients as programs
 from e2e.kube import Kube, Resource
 from e2e.release import Release
@@ -34,7 +34,7 @@ CONVERGED_WITHIN_S = 30.0
 """After the last fault of a round has ended."""
 
 RESTART_S = 40.0
-"""What a killed container may take to run again: kubelet's back-off of 10 or 20 s, a session, and the start itself."""
+"""What a container that ended may take to run again: kubelet's back-off of 10 or 20 s, a session, and the start itself."""
 
 
 class Chaos:
@@ -62,8 +62,8 @@ class Chaos:
             for fault in faults:
                 time.sleep(fault.after_s)
                 self._strike(fault)
-            killed = any(fault.kind is Kind.KILL for fault in faults)
-            took = self._clients.wait_in_sync(TOPIC, timeout_s=CONVERGED_WITHIN_S + RESTART_S * killed)
+            restarting = any(fault.kind in RESTARTING for fault in faults)
+            took = self._clients.wait_in_sync(TOPIC, timeout_s=CONVERGED_WITHIN_S + RESTART_S * restarting)
             print(f"every replica in sync {took:.1f} s after the faults", flush=True)
         except LabError as error:
             raise LabError(f"{told}\n{error}") from error
@@ -84,6 +84,7 @@ class Chaos:
         begin, end = {
             Kind.PAUSE: (self._faults.pause, self._faults.resume),
             Kind.CUT: (self._faults.cut_off, self._faults.reconnect),
+            Kind.FILL: (self._faults.fill_disk, self._faults.free_disk),
         }[fault.kind]
         begin(pod)
         try:

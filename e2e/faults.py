@@ -18,6 +18,21 @@ NAME = "faults"
 
 READY_TIMEOUT_S = 90
 
+LARGEST_DISK_MIB = 1024
+"""A larger one is not filled: it would take the machine's memory."""
+
+FILLER = "filler"
+
+FILL = (
+    f'for volume in "$1"/*; do '
+    f'[ "$(stat --file-system --format=%T "$volume")" = tmpfs ] || {{ echo "$volume is no tmpfs" >&2; exit 1; }}; '
+    f'free=$(df --block-size=1M --output=avail "$volume" | tail -1); '
+    f'[ "$free" -le {LARGEST_DISK_MIB} ] || {{ echo "$volume has $free MiB free" >&2; exit 1; }}; '
+    f'dd if=/dev/zero of="$volume/{FILLER}" bs=64K 2>/dev/null || true; done'
+)
+
+FREE = f'rm --force "$1"/*/{FILLER}'
+
 SCRIPT = Path(__file__).parent / "pods" / "signals.py"
 
 
@@ -65,6 +80,18 @@ class Faults:
     def reconnect(self, pod: Resource) -> None:
         """Let it pass again."""
         self._firewall(pod, "--delete")
+
+    def fill_disk(self, pod: Resource) -> None:
+        """Leave no byte free on a pod's volume; only done where it lies in memory and is small, else a `LabError`."""
+        self._disk(pod, FILL)
+
+    def free_disk(self, pod: Resource) -> None:
+        """Take away what fills it."""
+        self._disk(pod, FREE)
+
+    def _disk(self, pod: Resource, script: str) -> None:
+        volumes = f"/var/lib/kubelet/pods/{pod['metadata']['uid']}/volumes/kubernetes.io~local-volume"
+        self.on_host(pod["spec"]["nodeName"], "sh", "-ec", script, "disk", volumes)
 
     def _firewall(self, pod: Resource, action: str) -> None:
         for direction in ("--source", "--destination"):

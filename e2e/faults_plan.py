@@ -17,6 +17,7 @@ class Kind(StrEnum):
     KILL = "kill -9"
     PAUSE = "freeze"
     CUT = "cut off"
+    FILL = "fill the disk of"
 
 
 class Target(StrEnum):
@@ -41,7 +42,11 @@ POSSIBLE: Sequence[tuple[Kind, Target]] = (
     (Kind.CUT, Target.BROKER),
     (Kind.CUT, Target.CONTROLLER),
     (Kind.CUT, Target.ZOOKEEPER),
+    (Kind.FILL, Target.BROKER),
 )
+
+RESTARTING = {Kind.KILL, Kind.FILL}
+"""Faults after which the kubelet starts a container again, in its own time."""
 
 LENGTHS_S = (1.0, 4.0, 9.0, 14.0)
 """Shorter than a session of 6 s, about one, and longer than two: who comes back finds its place kept, contested or taken."""

@@ -22,6 +22,9 @@ NAMESPACE = "kafka"
 
 CHART = ROOT / "charts" / "steward"
 
+PREVIOUS_CHART = ROOT / "e2e" / "previous" / "steward-0.1.0.tgz"
+"""The last chart that was released, as `helm package` makes it: upgrades begin with it. A release puts its own here."""
+
 OPERATOR = f"deployment/{NAME}-operator"
 
 CONTROLLER = f"statefulset/{NAME}-controller"
@@ -52,14 +55,14 @@ class Release:
         self.kube = kube
         self._helm = helm
 
-    def install(self, **values: Any) -> float:
+    def install(self, *, chart: Path = CHART, **values: Any) -> float:
         """Install or upgrade it, wait until every pod is ready, and return the seconds that it took."""
         started = time.monotonic()
-        self.upgrade(**values)
+        self.upgrade(chart=chart, **values)
         self.wait_ready()
         return time.monotonic() - started
 
-    def upgrade(self, **values: Any) -> None:
+    def upgrade(self, *, chart: Path = CHART, **values: Any) -> None:
         """Install or upgrade it with these values and wait for nothing.
 
         helm makes CRDs that are not there and never changes any: before an upgrade they are applied.
@@ -67,7 +70,7 @@ class Release:
         if self.kube.get("customresourcedefinition", CLUSTERS) is not None:
             self.kube.run("apply", "--server-side", "--force-conflicts", f"--filename={CHART / 'crds'}")
         options = ["--install", "--create-namespace", "--reset-values", "--values=-"]
-        self.run("upgrade", NAME, str(CHART), *options, stdin=json.dumps(_values(values)))
+        self.run("upgrade", NAME, str(chart), *options, stdin=json.dumps(_values(values)))
 
     def refusal(self, **values: Any) -> str:
         """Ask for an install with values that cannot work, and return helm's words; empty when it would be done."""

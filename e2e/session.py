@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 
@@ -37,15 +38,19 @@ def kubernetes(*, keep: bool) -> Iterator[Path]:
         yield _given(Path(given))
         return
     kubeconfig = cache_folder() / "e2e-kubeconfig"
-    with timed("tools and images of a cluster are there"):
+    with timed("an engine and an image to build on are there"):
         base = cluster.prepare()
     if cluster.exists(clients()) and not keep:
         cluster.delete(kubeconfig)  # left by a run that was killed
     try:
-        if not cluster.exists(clients()):
-            with timed("a cluster of three nodes in three racks is up"):
-                cluster.create(kubeconfig, own_image=base == BASE_IMAGE)
-        _images(base, cluster.NAME)
+        # Side by side: the one waits for its nodes, the other for package registries.
+        with ThreadPoolExecutor(1) as aside:
+            built = aside.submit(_build, base)
+            if not cluster.exists(clients()):
+                with timed("a cluster of three nodes in three racks is up"):
+                    cluster.create(kubeconfig, own_image=base == BASE_IMAGE)
+            built.result()
+        _load(cluster.NAME)
         yield kubeconfig
     finally:
         if not keep:
@@ -60,13 +65,17 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 def _given(kubeconfig: Path) -> Path:
     context = Kube(clients().kubectl, kubeconfig).run("config", "current-context").strip()
     if context.startswith(KIND_CONTEXT):
-        _images(cluster.prepare(), context.removeprefix(KIND_CONTEXT))
+        _build(cluster.prepare())
+        _load(context.removeprefix(KIND_CONTEXT))
     return kubeconfig
 
 
-def _images(base: str, name: str) -> None:
+def _build(base: str) -> None:
     with timed("the product's images are built"):
         build_images(base)
+
+
+def _load(name: str) -> None:
     with timed("the nodes have the images"):
         load_images(name)
 

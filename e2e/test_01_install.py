@@ -8,6 +8,9 @@ from e2e.resources import CLUSTERS
 READY_WITHIN_S = 120
 """On two cores and 8 GiB."""
 
+OPERATOR_MB, CONTROLLER_MB = 120, 100
+"""What a process may hold in memory at rest."""
+
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -55,3 +58,22 @@ def test_nothing_runs_as_root_or_restarts(release: Release) -> None:
     assert all(
         pod["spec"]["securityContext"]["runAsNonRoot"] for workload in chart.WORKLOADS for pod in release.pods(workload)
     )
+
+
+def test_operator_and_controllers_are_small_at_rest(release: Release) -> None:
+    """The main process of each pod, by what the kernel counts as resident."""
+    held = {
+        pod["metadata"]["name"]: _resident_mb(release, pod["metadata"]["name"])
+        for workload in (chart.OPERATOR, chart.CONTROLLER)
+        for pod in release.pods(workload)
+    }
+    print(f"resident: {', '.join(f'{name} {megabytes:.0f} MB' for name, megabytes in held.items())}")
+
+    bounds = {name: CONTROLLER_MB if "controller" in name else OPERATOR_MB for name in held}
+    assert {name: megabytes for name, megabytes in held.items() if megabytes >= bounds[name]} == {}
+
+
+def _resident_mb(release: Release, pod: str) -> float:
+    status = release.kube.execute(pod, "cat", "/proc/1/status")
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024 / 1e6

@@ -35,21 +35,22 @@ def can_pull() -> bool:
 
 
 def prepare() -> str:
-    """Make all that a cluster needs and that outlives it; returns the image to build the product's images on."""
+    """Make an engine and an image to build the product's images on, and return that image's name; both outlive a cluster."""
     if can_pull():
         return PULLED_BASE
     ensure_engine()
     install_tools()
     ensure_base_image()
-    ensure_node_image()
     return BASE_IMAGE
 
 
 def create(kubeconfig: Path, *, own_image: bool, name: str = NAME) -> Kube:
     """Make the cluster, write its kubeconfig and return it with all nodes ready.
 
-    `own_image` is for machines without a registry: nodes of the image that `prepare` made, and their network by us.
+    `own_image` is for machines without a registry: nodes of an image that is made here, and their network by us.
     """
+    if own_image:
+        ensure_node_image()
     programs = clients()
     configuration = kubeconfig.with_name(f"{name}.json")
     configuration.write_text(json.dumps(_configuration(own_image=own_image)), encoding="ascii")

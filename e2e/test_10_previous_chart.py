@@ -1,0 +1,49 @@
+"""From the last released chart to this one: what the old one declared goes on under the new one."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from e2e import release as chart
+from e2e.clients import KafkaClients
+from e2e.kube import Kube
+from e2e.release import Release
+from e2e.resources import CLUSTERS, TOPICS, topic
+
+NAME = "archive"
+
+SETTLED_WITHIN_S = 300
+
+SMALL: dict[str, Any] = {"brokers": {"replicas": 1}, "zookeeper": {"replicas": 1}, "controllers": {"replicas": 1}}
+"""One pod of each: what is looked at is the change of charts, not what a cluster bears."""
+
+
+@pytest.fixture(scope="module")
+def previous(kube: Kube, release: Release) -> Iterator[Release]:
+    """The last released chart with the images of this checkout, in a namespace that has nothing else."""
+    kube.attempt("create", "namespace", chart.NAMESPACE)
+    release.install(chart=chart.PREVIOUS_CHART, **SMALL)
+    yield release
+    release.uninstall()
+    kube.delete("namespace", chart.NAMESPACE, "--wait=false")
+
+
+def test_an_upgrade_from_the_previous_chart_keeps_topics_and_records(previous: Release, clients: KafkaClients) -> None:
+    """CRDs first, as the manual says; then `helm upgrade`. The only broker may be away for a while, its records may not."""
+    previous.kube.apply(topic(NAME, partitions=3, replication_factor=1, min_isr=1))
+    previous.kube.wait_condition(TOPICS, NAME, timeout_s=60)
+    witness = clients.witness(NAME, min_isr=1)
+    previous.install(**SMALL)
+    previous.kube.wait_condition(CLUSTERS, chart.CLUSTER, "Settled", timeout_s=SETTLED_WITHIN_S)
+    previous.wait_ready()
+    previous.kube.apply(topic(NAME, partitions=4, replication_factor=1, min_isr=1))
+    previous.kube.wait_condition(TOPICS, NAME, timeout_s=60)
+    report = witness.stop()
+
+    listed = json.loads(previous.run("list", "--output=json"))
+    current = yaml.safe_load((chart.CHART / "Chart.yaml").read_text("utf-8"))["version"]
+    assert [one["chart"] for one in listed] == [f"{chart.NAME}-{current}"]
+    assert report.wrong() == {}
