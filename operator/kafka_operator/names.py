@@ -21,6 +21,15 @@ FRAMEWORK_FINALIZER = f"{GROUP}/framework"
 MANAGED_CONFIG = f"{GROUP}/managed-config"
 """Annotation of a Topic: the settings' names that this Topic may have set, comma-separated, written before they are set."""
 
+ORIGIN = f"{GROUP}/origin"
+"""Annotation of a Topic: whether its Kafka topic was to be created or was found, written before either has an effect (topic_origin)."""
+
+ADOPT = f"{GROUP}/adopt"
+"""Annotation that a user sets on a Topic to have a Kafka topic that differs from it made as declared."""
+
+PAUSE = f"{GROUP}/pause-reconciliation"
+"""Annotation that a user sets, to "true", on any resource: nothing is done for it as long as it is there."""
+
 COMPONENT = "steward-operator"
 """Who reports the events, and who manages the fields that it writes."""
 
@@ -52,7 +61,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ClusterRef:
-    """The Cluster that a resource refers to, in the resource's own namespace."""
+    """The Cluster that a resource refers to, in the resource's own namespace where it names no other."""
 
     namespace: str
     name: str

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_operator.names import FINALIZER, GROUP, Key, Kind
+from kafka_operator.names import FINALIZER, GROUP, PAUSE, ClusterRef, Key, Kind
 
 READY = "Ready"
 
@@ -60,6 +60,13 @@ class Metadata:
     finalizers: tuple[str, ...]
     annotations: tuple[tuple[str, str], ...]
     """Ours alone, by name."""
+    owner: Key | None = None
+    """The resource of ours that made this one and looks after it (ownerReferences, controller)."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether its user wants nothing done for it."""
+        return self.annotation(PAUSE) == "true"
 
     @property
     def held(self) -> bool:
@@ -85,7 +92,22 @@ def read_metadata(kind: Kind, raw: RawObject) -> Metadata:
         deleted=None if deleted is None else read_time(deleted),
         finalizers=tuple(metadata.get("finalizers") or ()),
         annotations=tuple(sorted((k, v) for k, v in annotations.items() if k.startswith(f"{GROUP}/"))),
+        owner=_read_owner(metadata),
     )
+
+
+def read_cluster_ref(metadata: Metadata, spec: RawObject) -> ClusterRef:
+    """Read `spec.clusterRef`, which names a Cluster of the resource's own namespace unless it says another."""
+    ref = spec["clusterRef"]
+    return ClusterRef(ref.get("namespace", metadata.key.namespace), ref["name"])
+
+
+def _read_owner(metadata: RawObject) -> Key | None:
+    """Return the owner that is one of our kinds; an owner is always of the same namespace."""
+    for owner in metadata.get("ownerReferences") or ():
+        if owner.get("controller") and owner["apiVersion"].partition("/")[0] == GROUP and owner["kind"] in set(Kind):
+            return Key(Kind(owner["kind"]), metadata["namespace"], owner["name"])
+    return None
 
 
 def read_conditions(status: RawObject) -> tuple[Condition, ...]:
