@@ -35,7 +35,7 @@ check: $(READY) ## lint, format, types, layers
 
 test: $(READY) ## run all tests that this machine can run, and list the others (ARGS="-k name" for some)
 	$(RUN) -m lab.prepare
-	$(RUN) -m pytest $(ARGS)
+	$(RUN) -m lab.suites $(ARGS)
 
 .PHONY: e2e chaos
 e2e: $(READY) ## run the product in a kind cluster of three nodes, or in that of KUBECONFIG (ARGS="--keep -k name")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from e2e.command import run
@@ -24,9 +25,14 @@ LOAD_TIMEOUT_S = 600
 
 
 def build_images(base: str) -> None:
-    """Build both on the image `base`."""
-    for image, dockerfile in DOCKERFILES.items():
-        build(image, dockerfile, ROOT, arguments=[f"BASE={base}"])
+    """Build both on the image `base`, side by side: each waits for package registries most of the time."""
+    with ThreadPoolExecutor(len(DOCKERFILES)) as builders:
+        building = [
+            builders.submit(build, image, dockerfile, ROOT, arguments=[f"BASE={base}"])
+            for image, dockerfile in DOCKERFILES.items()
+        ]
+    for built in building:
+        built.result()
 
 
 def load_images(cluster: str) -> None:
