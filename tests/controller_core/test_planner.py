@@ -129,6 +129,26 @@ def test_the_figures_are_those_of_the_steps(request: PlanRequest) -> None:
     assert [leads[broker] for broker in plan.brokers.ids.tolist()] == plan.brokers.leads_after.tolist()
 
 
+@given(requests())
+def test_without_levelling_nothing_moves_that_need_not(request: PlanRequest) -> None:
+    """Drained, doubled in a rack, or of another factor: everything else keeps its replicas and their order."""
+    request = replace(request, level=False)
+    plan = plan_moves(request)
+    staying = request.brokers.keys() - request.drained
+    before = unpad_all(request.replicas)
+
+    for step in plan.steps():
+        row = before[step.row]
+        racks = [request.brokers[broker] for broker in row if broker in staying]
+        doubled = None not in racks and len(set(racks)) < len(racks)
+        assert (
+            not set(row) <= staying
+            or doubled
+            or (request.replication_factor is not None and step.reason == Reason.FACTOR)
+        )
+    assert copied_bytes(request, after(request, plan)) == plan.copied_bytes
+
+
 @given(requests(racks=False))
 def test_the_lower_bound_is_surplus_or_deficit_whichever_is_larger(request: PlanRequest) -> None:
     """Computed anew from its definition: surplus over the allowed mean, all of drained brokers, deficits (no racks)."""

@@ -15,7 +15,7 @@ from controller_core.cluster.planner.request import LoadArray, PlanRequest
 from controller_core.cluster.planner.result import BrokerFigures, Plan, Reason
 from controller_core.cluster.planner.shortfalls import shortfalls
 from controller_core.cluster.planner.table import Rows, Table, table_of
-from controller_core.cluster.planner.targets import Targets, lower_bound_bytes, targets_of
+from controller_core.cluster.planner.targets import Targets, forced_bytes, lower_bound_bytes, targets_of
 
 FEW_REPLICAS = 1_000
 """Up to here single moves, the best each, take milliseconds and are better than moves by the thousand."""
@@ -27,10 +27,10 @@ def plan_moves(request: PlanRequest) -> Plan:
     make_room(table, request.replication_factor or 0)
     factors = final_factors(table, request.replication_factor)
     targets = targets_of(table, factors)
-    bound = lower_bound_bytes(table, targets, factors)
+    bound = lower_bound_bytes(table, targets, factors) if request.level else forced_bytes(table, factors)
     before, held = table.replicas.copy(), table.held.copy()
     if table.stays.any():
-        move_all(table, targets, factors, request.replication_factor)
+        move_all(table, targets, factors, request.replication_factor, level=request.level)
     rows, copied, reasons = ordered(table, before, held, targets)
     kept = within_budget(copied, request.budget_bytes)
     table.replicas[rows[kept:]] = before[rows[kept:]]
@@ -38,6 +38,8 @@ def plan_moves(request: PlanRequest) -> Plan:
     moved = np.zeros(len(before), dtype=np.bool_)
     moved[rows[:kept]] = True
     even_leaders(table, moved)
+    if not request.level:
+        table.replicas[~moved] = before[~moved]
     reordered = np.flatnonzero(~moved & (table.replicas != before).any(axis=1))
     rows = np.concatenate([rows[:kept], reordered])
     return Plan(
@@ -60,7 +62,7 @@ def final_factors(table: Table, wanted: int | None) -> Rows:
     return np.minimum(asked, max(1, int(table.stays.sum())))
 
 
-def move_all(table: Table, targets: Targets, factors: Rows, wanted: int | None) -> None:
+def move_all(table: Table, targets: Targets, factors: Rows, wanted: int | None, *, level: bool) -> None:
     """Change the table into what it is to become; replicas are dropped only where a replication factor is wanted."""
     if wanted is not None:
         drop_replicas(table, targets, wanted)
@@ -72,6 +74,8 @@ def move_all(table: Table, targets: Targets, factors: Rows, wanted: int | None) 
         rows = np.flatnonzero(table.factors() < factors)
         must_place(table, targets, rows, table.factors()[rows], keep_racks=False)
     repair_racks(table, targets)
+    if not level:
+        return
     if table.replicas.size > FEW_REPLICAS:
         shed(table, targets)
         fill(table, targets)

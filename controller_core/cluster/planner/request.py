@@ -34,6 +34,7 @@ class PlanRequest:
     A broker found in `replicas` alone is treated as drained. Racks count when all brokers that stay have one.
     `loads`: bytes of one replica by partition; without it every replica counts one. `leaders`: present leaders, -1 for none.
     `replication_factor`: for all partitions; None leaves each as it is. `budget_bytes`: most bytes copied; None for no limit.
+    `level`: whether brokers and leaders are levelled as well; without it nothing moves but what drains, racks and factors need.
     """
 
     replicas: IntArray
@@ -43,6 +44,7 @@ class PlanRequest:
     drained: AbstractSet[int] = frozenset()
     replication_factor: int | None = None
     budget_bytes: int | None = None
+    level: bool = True
 
     def checked_loads(self) -> LoadArray:
         """Return the load of a replica of each partition after checking the whole request: ValueError says what is wrong."""

@@ -65,9 +65,21 @@ def lower_bound_bytes(table: Table, targets: Targets, factors: Rows) -> int:
     grown = int((table.load * (factors - table.factors())).sum())
     leaving = int(np.maximum(0, table.held - targets.upper).sum())
     lacking = int(np.maximum(0, targets.lower - table.held).sum())
+    return max(leaving + grown, lacking, _doubled_bytes(table, factors), 0)
+
+
+def forced_bytes(table: Table, factors: Rows) -> int:
+    """Return the fewest bytes where nothing is levelled: what drained brokers hold, what factors add, what doubles in a rack."""
+    grown = int((table.load * (factors - table.factors())).sum())
+    leaving = int(table.held[~table.stays].sum())
+    return max(leaving + grown, _doubled_bytes(table, factors), 0)
+
+
+def _doubled_bytes(table: Table, factors: Rows) -> int:
+    if not table.racks:
+        return 0
     needed = np.minimum(table.racks, factors)
-    doubled = int((table.load * np.maximum(0, needed - table.racks_of(table.replicas))).sum()) if table.racks else 0
-    return max(leaving + grown, lacking, doubled, 0)
+    return int((table.load * np.maximum(0, needed - table.racks_of(table.replicas))).sum())
 
 
 def level(
