@@ -25,6 +25,7 @@ from kafka_operator.kube.pods import PodClient
 from kafka_operator.kube.port import RefusedError, UnavailableError
 from kafka_operator.metrics import Metrics
 from kafka_operator.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
+from kafka_operator.resources.security import Security
 from kafka_operator.rights import MissingRightsError, needed_rights, require_rights
 from kafka_operator.settings import OperatorSettings
 from kafka_operator.watching import make_registry, watch
@@ -100,8 +101,8 @@ def _end_on_signals() -> None:
 
 
 def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics) -> Core:
-    def connect(bootstrap_servers: Sequence[str]) -> Admin:
-        return KafkaAdmin(bootstrap_servers, metrics)
+    def connect(bootstrap_servers: Sequence[str], security: Security) -> Admin:
+        return KafkaAdmin(bootstrap_servers, metrics, security)
 
     return build_core(
         kube,

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from kafka_operator.admin.port import ClusterUnreachableError, ControllerUnavailableError
+from kafka_operator.admin.port import ClusterUnreachableError, ControllerUnavailableError, NotLetInError
 from kafka_operator.decide.copies import Copies, Health
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.reassignment import Partition
+from kafka_operator.resources.security import Security
 from tests.kafka_operator.gate import Gate
 
 KNOWN_SETTINGS = {"retention.ms": "LONG", "cleanup.policy": "LIST", "min.insync.replicas": "INT"}
@@ -45,6 +46,8 @@ class FakeKafka:
         self.cluster_id = "fake-cluster"
         self.controller_id = 1
         self.reachable = True
+        self.security: Security | None = None
+        """As what the operator is let in; None: anyhow."""
         self.has_controller = True
         self.deletion_enabled = True
         self.visible_after_s = 0.0
@@ -259,6 +262,24 @@ class FakeKafka:
             elif move.ends_s <= _now_s():
                 self.topics[partition.topic].replicas[partition.index] = move.target
                 del self.moves[partition]
+
+
+class GuardedKafka:
+    """A connection as somebody; each of its calls is refused while that is not who the cluster lets in."""
+
+    def __init__(self, kafka: FakeKafka, security: Security) -> None:
+        self._kafka = kafka
+        self._security = security
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        call = getattr(self._kafka, name)
+
+        async def guarded(*arguments: Any, **named: Any) -> Any:
+            if name != "close" and self._kafka.security not in {None, self._security}:
+                raise NotLetInError("AuthenticationFailed", "Kafka refuses the login: invalid credentials.")
+            return await call(*arguments, **named)
+
+        return guarded
 
 
 def _now_s() -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -37,6 +37,8 @@ class FakeKube:
         self.watcher: Callable[[WatchEvent], None] | None = None
         self.ending: set[str] = set()
         """Namespaces that are being deleted."""
+        self.secrets: dict[tuple[str, str], dict[str, bytes]] = {}
+        """Values by key, by namespace and name."""
         self.failures: list[KubeError] = []
         """Raised by the operator's next calls instead of an answer."""
         self._version = 100
@@ -110,6 +112,16 @@ class FakeKube:
     async def get_object(self, key: Key) -> RawObject:
         return await self._call(f"get {key}", lambda: copy.deepcopy(self._held(key)))
 
+    async def create_object(self, key: Key, content: RawObject) -> None:
+        def effect() -> None:
+            if key in self.objects:
+                raise ConflictError(f"{key} exists")
+            named = {"namespace": key.namespace, "name": key.name}
+            self.apply({"kind": key.kind.value, "metadata": {**content["metadata"], **named}, "spec": content["spec"]})
+            self.writes.append(str(key))
+
+        await self._call(f"create {key}", effect)
+
     async def patch_object(self, key: Key, patch: Patch) -> RawObject:
         return await self._call(f"patch {key}", lambda: self._patch_metadata(key, patch))
 
@@ -118,6 +130,14 @@ class FakeKube:
 
     async def post_event(self, notice: Notice) -> None:
         await self._call(f"event {notice.key}", lambda: self.events.append(notice))
+
+    async def get_secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
+        def effect() -> Mapping[str, bytes]:
+            if (namespace, name) not in self.secrets:
+                raise NotFoundError(f"Secret {namespace}/{name}")
+            return dict(self.secrets[namespace, name])
+
+        return await self._call(f"get Secret {namespace}/{name}", effect)
 
     async def namespace_ends(self, name: str) -> bool:
         return await self._call(f"namespace {name}", lambda: name in self.ending)

@@ -17,6 +17,7 @@ from kafka_operator.admin.port import CallRefusedError, ClusterUnreachableError,
 from kafka_operator.decide.observed import Failure
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.reassignment import Partition
+from kafka_operator.resources.security import Security
 
 EMPTY = SimpleNamespace(topics=[])
 
@@ -27,8 +28,8 @@ class FakeConnection:
     opened: list[FakeConnection]
     answers: list[Any]
 
-    def __init__(self, bootstrap_servers: Sequence[str]) -> None:
-        del bootstrap_servers
+    def __init__(self, bootstrap_servers: Sequence[str], security: Security, context: object) -> None:
+        del bootstrap_servers, security, context
         if self.answers and self.answers[0] == "no broker":
             self.answers.pop(0)
             raise KafkaTimeoutError("Unable to bootstrap")

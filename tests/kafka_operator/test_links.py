@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,18 @@ from kafka_operator.admin.port import (
     CallRefusedError,
     ClusterUnreachableError,
     ControllerUnavailableError,
+    NotLetInError,
 )
+from kafka_operator.admin.tls import make_context
 from kafka_operator.decide.observed import ClusterSeen, Failure
 from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.credentials import MAX_AGE_S, Credentials
 from kafka_operator.engine.links import SHUT_CAP_S, AwayError, Links
+from kafka_operator.kube.port import KubeError, NotFoundError, RefusedError, UnavailableError
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import read_cluster
-from tests.kafka_operator.makers import cluster, raw_cluster
+from kafka_operator.resources.security import PLAINTEXT, Login, Security
+from tests.kafka_operator.makers import CREATED, DELETED, cluster, raw_cluster
 
 MAIN = ClusterRef("shop", "main")
 
@@ -26,8 +32,9 @@ MAIN = ClusterRef("shop", "main")
 class FakeAdmin:
     """Answers, or fails as told."""
 
-    def __init__(self, servers: Sequence[str]) -> None:
+    def __init__(self, servers: Sequence[str], security: Security = PLAINTEXT) -> None:
         self.servers = tuple(servers)
+        self.security = security
         self.calls = 0
         self.failure: AdminError | None = None
         self.closed = False
@@ -49,11 +56,32 @@ class Place:
         self.now_s = 0.0
         self.cache = Cache()
         self.admins: list[FakeAdmin] = []
-        self.links = Links(self.cache, self._connect, lambda: self.now_s, random.Random(1))  # type: ignore[arg-type]
+        self.secrets: dict[tuple[str, str], dict[str, bytes]] = {}
+        self.kube_failure: KubeError | None = None
+        self.asked = 0
+        credentials = Credentials(self, lambda: self.now_s)  # type: ignore[arg-type]
+        self.links = Links(self.cache, credentials, self._connect, lambda: self.now_s, random.Random(1))  # type: ignore[arg-type]
 
-    def _connect(self, servers: Sequence[str]) -> FakeAdmin:
-        self.admins.append(FakeAdmin(servers))
+    def _connect(self, servers: Sequence[str], security: Security) -> FakeAdmin:
+        make_context(security)
+        self.admins.append(FakeAdmin(servers, security))
         return self.admins[-1]
+
+    async def get_secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
+        self.asked += 1
+        if self.kube_failure is not None:
+            raise self.kube_failure
+        if (namespace, name) not in self.secrets:
+            raise NotFoundError(name)
+        return self.secrets[namespace, name]
+
+    def learn(self, version: str = "6", *, deleted: bool = False, **spec: Any) -> None:
+        """Have Cluster `main` say so."""
+        raw = raw_cluster(**spec)
+        raw["metadata"] |= {"uid": "uid-c", "resourceVersion": version, "creationTimestamp": CREATED}
+        if deleted:
+            raw["metadata"] |= {"deletionTimestamp": DELETED, "finalizers": ["foreign"]}
+        self.cache.learn(read_cluster(raw))
 
     async def look(self) -> ClusterSeen:
         return await self.links.use(MAIN, lambda admin: admin.describe_cluster())
@@ -138,3 +166,143 @@ async def test_a_changed_address_makes_a_new_connection_and_closes_the_old_one()
     assert ("new:9092",) == place.admins[1].servers
     await place.links.close()
     assert place.admins[1].closed
+
+
+SCRAM = {"type": "scram-sha-512", "secretRef": {"name": "user"}}
+USER = ("shop", "user")
+
+
+async def test_a_login_is_read_from_its_secret_and_rotated_with_no_restart() -> None:
+    """Features: SCRAM from Secrets; the connection is renewed when the Secret's content changes, and at no other time."""
+    place = Place()
+    place.learn(authentication=SCRAM)
+    place.secrets[USER] = {"username": b"steward\n", "password": b"first"}
+    await place.look()
+    place.now_s += MAX_AGE_S
+    await place.look()
+    assert [Security(login=Login("SCRAM-SHA-512", "steward", "first"))] == [admin.security for admin in place.admins]
+
+    place.secrets[USER] = {"username": b"steward", "password": b"second"}
+    await place.look()
+    assert 1 == len(place.admins)  # it is not looked at again at each call
+    place.now_s += MAX_AGE_S
+    await place.look()
+
+    assert Security(login=Login("SCRAM-SHA-512", "steward", "second")) == place.admins[1].security
+    assert [True, False] == [admin.closed for admin in place.admins]
+    assert 3 == place.asked
+
+
+async def test_a_cluster_without_secrets_asks_for_none() -> None:
+    """Least privilege: no right on Secrets is needed then."""
+    place = Place()
+    place.learn(tls={})
+    await place.look()
+
+    assert 0 == place.asked
+    assert [Security(tls=True)] == [admin.security for admin in place.admins]
+
+
+@pytest.mark.parametrize(
+    ("secret", "failure", "reason", "words"),
+    [
+        (None, None, "SecretNotFound", "Namespace shop has no Secret user, which Cluster main names."),
+        ({"username": b"u"}, None, "BadSecret", "Secret shop/user has no key password; it has username."),
+        ({"username": b"u", "password": b""}, None, "BadSecret", "Key password of Secret shop/user is empty."),
+        ({"username": b"u", "password": b"\xff\xfe"}, None, "BadSecret", "is no UTF-8 text."),
+        (None, RefusedError("forbidden"), "SecretNotAllowed", "The operator may not get Secret shop/user (RBAC)."),
+        (
+            None,
+            UnavailableError("timeout"),
+            "SecretNotRead",
+            "The Kubernetes API does not answer for Secret shop/user.",
+        ),
+    ],
+)
+async def test_what_is_wrong_with_a_secret_is_said(
+    secret: dict[str, bytes] | None, failure: KubeError | None, reason: str, words: str
+) -> None:
+    """Issue: a Secret without its key. What happened, to what, and what to do."""
+    place = Place()
+    place.learn(authentication=SCRAM)
+    if secret is not None:
+        place.secrets[USER] = secret
+    place.kube_failure = failure
+
+    with pytest.raises(AwayError) as caught:
+        await place.look()
+
+    assert reason == caught.value.away.reason
+    assert words in caught.value.away.message
+    assert [] == place.admins
+
+
+async def test_bad_pem_names_the_secret_and_the_key() -> None:
+    """The value is not quoted."""
+    place = Place()
+    place.learn(tls={"caSecretRef": {"name": "ca"}})
+    place.secrets["shop", "ca"] = {"ca.crt": b"hunter2"}
+
+    with pytest.raises(AwayError) as caught:
+        await place.look()
+
+    assert "BadSecret" == caught.value.away.reason
+    assert caught.value.away.message.startswith("Key ca.crt of Secret shop/ca: this is no certificate in PEM.")
+    assert "hunter2" not in caught.value.away.message
+
+
+async def test_while_kubernetes_is_silent_the_last_secret_is_used() -> None:
+    """Kafka is looked after though the API server be away for a moment."""
+    place = Place()
+    place.learn(authentication=SCRAM)
+    place.secrets[USER] = {"username": b"u", "password": b"p"}
+    await place.look()
+    place.kube_failure = UnavailableError("timeout")
+    place.now_s += MAX_AGE_S
+
+    await place.look()
+    assert 1 == len(place.admins)
+
+
+async def test_a_secret_that_goes_with_its_namespace_lets_the_topics_go() -> None:
+    """A namespace is deleted kind by kind: what was read last serves a Cluster that is being deleted, until it is gone."""
+    place = Place()
+    place.learn(authentication=SCRAM)
+    place.secrets[USER] = {"username": b"u", "password": b"p"}
+    await place.look()
+    place.secrets.clear()
+    place.now_s += MAX_AGE_S
+    assert ("SecretNotFound", True) == await place.reason()
+    place.learn("7", deleted=True, authentication=SCRAM)
+
+    await place.look()
+    assert 1 == len(place.admins)
+
+    other = Place()
+    other.learn(deleted=True, authentication=SCRAM)
+    with pytest.raises(AwayError) as caught:
+        await other.look()
+    assert caught.value.away.leaving
+
+
+async def test_a_refused_login_is_tried_seldom_and_with_the_secret_of_now() -> None:
+    """Wrong password: one attempt for all, and the right one is taken up at the next."""
+    place = Place()
+    place.learn(authentication=SCRAM)
+    place.secrets[USER] = {"username": b"u", "password": b"wrong"}
+    place.secrets[USER] = {"username": b"u", "password": b"wrong"}
+    await place.look()
+    place.admins[0].failure = NotLetInError("AuthenticationFailed", "Kafka refuses the login: by broker 1.")
+    assert ("AuthenticationFailed", True) == await place.reason()
+    place.admins[0].failure = NotLetInError("AuthenticationFailed", "Kafka refuses the login: by broker 2.")
+    for _ in range(10):
+        assert ("AuthenticationFailed", True) == await place.reason()
+    place.now_s += 1
+    with pytest.raises(AwayError) as caught:
+        await place.look()
+    assert "Kafka refuses the login: by broker 1." == caught.value.away.message
+    assert 3 == place.admins[0].calls
+
+    place.secrets[USER] = {"username": b"u", "password": b"right"}
+    await place.look()
+    assert "right" == (place.admins[1].security.login or Login("", "", "")).password

@@ -7,12 +7,13 @@ import contextlib
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from kafka_operator.admin.port import Admin
 from kafka_operator.engine.core import Core, build_core
 from kafka_operator.metrics import Metrics
-from tests.kafka_operator.fake_kafka import FakeKafka
+from kafka_operator.resources.security import Security
+from tests.kafka_operator.fake_kafka import FakeKafka, GuardedKafka
 from tests.kafka_operator.fake_kube import START, FakeKube, WatchEvent
 from tests.kafka_operator.fake_pods import FakePods
 from tests.kafka_operator.gate import Gate
@@ -37,6 +38,8 @@ class World:
         self.others: dict[str, FakeKafka] = {}
         """Further clusters by bootstrap server."""
         self.pods: FakePods | None = None
+        self.connected: list[Security] = []
+        """As what connections were made, in order."""
         self.metrics = Metrics()
         self.lose_watch_events = False
         self._core: Core | None = None
@@ -102,8 +105,10 @@ class World:
         """Return what users of both see."""
         return self.kube.state(), self.kafka.state()
 
-    def _connect(self, bootstrap_servers: Sequence[str]) -> Admin:
-        return self.others.get(bootstrap_servers[0], self.kafka)
+    def _connect(self, bootstrap_servers: Sequence[str], security: Security) -> Admin:
+        kafka = self.others.get(bootstrap_servers[0], self.kafka)
+        self.connected.append(security)
+        return kafka if kafka.security is None else cast("Admin", GuardedKafka(kafka, security))
 
     def _watched(self, event: WatchEvent) -> None:
         if self.lose_watch_events or self._core is None:

@@ -18,19 +18,23 @@ from kafka_operator.admin import requests
 from kafka_operator.admin.broker_roles import only_brokers
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
 from kafka_operator.admin.health import look_at_health, look_at_min_isr
+from kafka_operator.admin.let_in import why_not_let_in
 from kafka_operator.admin.port import (
     AdminError,
     CallRefusedError,
     ClusterUnreachableError,
     ControllerUnavailableError,
+    NotLetInError,
     Refusals,
 )
+from kafka_operator.admin.tls import make_context
 from kafka_operator.decide.copies import Health
 from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.reassignment import Partition
+from kafka_operator.resources.security import PLAINTEXT, Security
 
 ATTEMPTS = 2
 """One on the connection at hand, one on a new one; more is the engine's business, which backs off."""
@@ -47,8 +51,11 @@ T = TypeVar("T")
 class KafkaAdmin:
     """One cluster through kafka-python; opened at the first call."""
 
-    def __init__(self, bootstrap_servers: Sequence[str], metrics: Metrics) -> None:
+    def __init__(self, bootstrap_servers: Sequence[str], metrics: Metrics, security: Security = PLAINTEXT) -> None:
+        """BadCredentialsError when a part of `security` cannot be used."""
         self._bootstrap_servers = tuple(bootstrap_servers)
+        self._security = security
+        self._context = make_context(security)
         self._metrics = metrics
         self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="kafka-admin")
         self._lock = threading.Lock()
@@ -171,6 +178,9 @@ class KafkaAdmin:
                 raise
             except (KafkaError, OSError, RuntimeError) as error:
                 self._drop(connection)
+                refusal = why_not_let_in([error])
+                if refusal is not None:
+                    raise refusal from None
                 trouble = error
         raise ControllerUnavailableError(f"{type(trouble).__name__}: {trouble}") from trouble
 
@@ -183,7 +193,10 @@ class KafkaAdmin:
                 if self._failed_attempts != attempts_before:  # while this thread waited for its turn
                     raise ClusterUnreachableError("another call has just tried in vain")
                 try:
-                    self._connection = Connection(self._bootstrap_servers)
+                    self._connection = Connection(self._bootstrap_servers, self._security, self._context)
+                except NotLetInError:
+                    self._failed_attempts += 1
+                    raise
                 except (KafkaError, OSError) as error:
                     self._failed_attempts += 1
                     raise ClusterUnreachableError(f"{type(error).__name__}: {error}") from error

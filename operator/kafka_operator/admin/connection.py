@@ -1,20 +1,27 @@
 """One blocking connection to a cluster: kafka-python's client, opened without a leak, and requests routed to the controller.
 
-Everything here blocks and runs in a worker thread. What it leaves out: deciding whether to try again.
+Everything here blocks and runs in a worker thread. What it leaves out: deciding whether to try again, and TLS contexts (tls).
 """
 
 from __future__ import annotations
 
 import logging
+import ssl
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
 from kafka.net.compat import KafkaNetClient
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
 from kafka.protocol.metadata import MetadataRequest
 
+from kafka_operator.admin.let_in import why_not_let_in
 from kafka_operator.admin.port import ControllerUnavailableError
 from kafka_operator.names import COMPONENT
+from kafka_operator.resources.security import PLAINTEXT, Security
 
 BOOTSTRAP_TIMEOUT_MS = 5_000
 """How long some broker may take to answer at first: a broker that is alive does so in milliseconds."""
@@ -31,6 +38,12 @@ RECONNECT_BACKOFF_MAX_MS = 1_000
 METADATA_MAX_AGE_MS = 60_000
 """New brokers are learnt at the latest after this; a controller that is not known yet makes a new connection at once."""
 
+MAX_FAILURES = 32
+"""Failures to connect that are remembered: each of some brokers, a few times, while a first one is looked for."""
+
+LAST_WORDS_S = 0.05
+"""How long after a broker's last words its connection is closed: what they were is handled in well under a millisecond."""
+
 NOT_CONTROLLER = 41
 
 NO_CONTROLLER = -1
@@ -42,9 +55,11 @@ logging.getLogger("kafka").setLevel(logging.CRITICAL)
 class Connection:
     """An open client; `close` ends its thread and sockets."""
 
-    def __init__(self, bootstrap_servers: Sequence[str]) -> None:
-        """Open it; kafka.errors.KafkaError when no broker answers in time."""
-        self._client = _open(bootstrap_servers)
+    def __init__(
+        self, bootstrap_servers: Sequence[str], security: Security = PLAINTEXT, context: ssl.SSLContext | None = None
+    ) -> None:
+        """Open it; kafka.errors.KafkaError when no broker answers in time, NotLetInError when none of them lets us in."""
+        self._client = _open(bootstrap_servers, security, context)
         self._controller_id: int | None = None
 
     @property
@@ -82,13 +97,45 @@ class Connection:
         return controller_id
 
 
-def _open(bootstrap_servers: Sequence[str]) -> Any:
+class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # the client publishes no types
+    """Remembers why connections failed: while it looks for a first broker, the client tells nobody.
+
+    It also hears a broker out that answers and closes: the client itself drops an answer that comes with the end of the stream, which
+    is how a refused login may arrive.
+    """
+
+    def __init__(self, net: Any, **configs: Any) -> None:
+        super().__init__(net, **configs)
+        self.failures: deque[BaseException] = deque(maxlen=MAX_FAILURES)
+
+    async def _connect(self, node: Any, conn: Any, *arguments: Any, **named: Any) -> None:
+        conn.init_future.add_errback(self.failures.append)
+        await super()._connect(node, conn, *arguments, **named)
+
+    async def _build_transport(self, *arguments: Any, **named: Any) -> Any:
+        transport = await super()._build_transport(*arguments, **named)
+        receive = transport._sock_recv  # noqa: SLF001
+
+        def receive_data_first() -> tuple[bytes, Exception | None]:
+            data, error = receive()
+            if data and error is not None:
+                self._net.call_later(LAST_WORDS_S, lambda: transport.abort(error))
+                return data, None
+            return data, error
+
+        transport._sock_recv = receive_data_first  # noqa: SLF001
+        return transport
+
+
+def _open(bootstrap_servers: Sequence[str], security: Security, context: ssl.SSLContext | None) -> Any:
     """Return a client that has found the cluster; when it finds none, end the thread that its constructor left running."""
-    opened: list[Any] = []
+    opened: list[tuple[Any, _Manager]] = []
 
     def remember(**configs: Any) -> Any:
-        opened.append(KafkaNetClient(**configs))
-        return opened[-1]
+        net = NetworkSelector(**configs)
+        manager = _Manager(net, **configs)
+        opened.append((KafkaNetClient(net, manager), manager))
+        return opened[-1][0]
 
     try:
         return KafkaAdminClient(
@@ -99,8 +146,29 @@ def _open(bootstrap_servers: Sequence[str]) -> Any:
             reconnect_backoff_max_ms=RECONNECT_BACKOFF_MAX_MS,
             metadata_max_age_ms=METADATA_MAX_AGE_MS,
             kafka_client=remember,
+            security_protocol=security.protocol,
+            ssl_context=context,
+            **_login(security),
         )
-    except BaseException:
-        for client in opened:
+    except BaseException as error:
+        failures = [failure for _, manager in opened for failure in manager.failures]
+        for client, _ in opened:
             client.close()
+        refusal = why_not_let_in([error, *failures]) if isinstance(error, KafkaError) else None
+        if refusal is not None:
+            raise refusal from None
         raise
+
+
+def _login(security: Security) -> dict[str, str]:
+    login = security.login
+    if login is None:
+        return {}
+    username = login.username
+    if login.mechanism.startswith("SCRAM"):  # RFC 5802's saslname, which the client leaves to us
+        username = username.replace("=", "=3D").replace(",", "=2C")
+    return {
+        "sasl_mechanism": login.mechanism,
+        "sasl_plain_username": username,
+        "sasl_plain_password": login.password,
+    }

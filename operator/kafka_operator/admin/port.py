@@ -37,6 +37,24 @@ class CallRefusedError(AdminError):
         self.failure = failure
 
 
+class NotLetInError(AdminError):
+    """The cluster is there and a connection cannot be made: TLS fails, or the login is refused. Trying again soon helps nothing."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        """`reason` and `message` are those of the Ready condition."""
+        super().__init__(f"{reason}: {message}")
+        self.reason = reason
+        self.message = message
+
+
+class BadCredentialsError(Exception):
+    """PEM that cannot be used; `part` is "ca", "certificate" or "key", and the message quotes nothing of it."""
+
+    def __init__(self, part: str, message: str) -> None:
+        super().__init__(message)
+        self.part = part
+
+
 class Admin(Protocol):
     """One cluster, over its Admin protocol; every call may raise AdminError."""
 

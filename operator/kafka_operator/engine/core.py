@@ -10,6 +10,7 @@ from datetime import datetime
 from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.clusters import ClusterReconciler
+from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.fleets import Fleets
 from kafka_operator.engine.front import Front
 from kafka_operator.engine.links import Connect, Links
@@ -65,7 +66,7 @@ def build_core(
     """Join the parts; without `pods` no pod is looked after, with `drain` nodes are looked at as well."""
     cache = Cache()
     retries = Retries(clock, rng)
-    links = Links(cache, connect, clock, rng)
+    links = Links(cache, Credentials(kube, clock), connect, clock, rng)
     writer = Writer(kube, cache, Announcer(kube, clock))
 
     def wake(key: Key) -> None:

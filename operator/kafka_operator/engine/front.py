@@ -61,7 +61,5 @@ class Front:
         if isinstance(resource, Topic):
             if before is None:  # it came or went: another Topic of the same Kafka topic may lose or win it
                 yield from (key for key in self._cache.named(resource.name) if key != resource.key)
-        elif isinstance(resource, Cluster):
-            same = isinstance(before, Cluster) and before.bootstrap_servers == resource.bootstrap_servers
-            if not same:
-                yield from (dependent.key for dependent in self._cache.dependents(resource.ref))
+        elif isinstance(resource, Cluster) and not (isinstance(before, Cluster) and before.leads_where(resource)):
+            yield from (dependent.key for dependent in self._cache.dependents(resource.ref))

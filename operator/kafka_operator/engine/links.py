@@ -1,6 +1,7 @@
-"""Connections to Kafka clusters, one for each Cluster, opened at first use and renewed when its address changes.
+"""Connections to Kafka clusters, one for each Cluster, opened at first use and renewed when its address or its Secrets change.
 
-When no broker answers, a link stays shut for a while: a thousand Topics of a dead cluster cost one attempt, not a thousand.
+When no broker answers or none lets us in, a link stays shut for a while: a thousand Topics of a dead cluster cost one attempt, not a
+thousand.
 """
 
 from __future__ import annotations
@@ -14,15 +15,21 @@ from typing import TypeVar
 from kafka_operator.admin.port import (
     Admin,
     AdminError,
+    BadCredentialsError,
     CallRefusedError,
     ClusterUnreachableError,
     ControllerUnavailableError,
+    NotLetInError,
 )
 from kafka_operator.decide.kafka_errors import message_of, reason_of
 from kafka_operator.decide.observed import Away
+from kafka_operator.decide.security import bad_part
 from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.retries import JITTER
 from kafka_operator.names import ClusterRef
+from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.security import Security
 
 SHUT_FIRST_S = 0.5
 """How long a link stays shut after the first failure."""
@@ -32,8 +39,12 @@ SHUT_CAP_S = 5.0
 
 UNREACHABLE = "ClusterUnreachable"
 
+GONE_FOR_GOOD = {UNREACHABLE, "AuthenticationFailed", "TlsFailed"}
+"""Reasons for which a cluster is not expected back when its Cluster is being deleted."""
+
 T = TypeVar("T")
-Connect = Callable[[Sequence[str]], Admin]
+Connect = Callable[[Sequence[str], Security], Admin]
+"""Makes a connection, which is opened at its first call; BadCredentialsError when a part of the Security cannot be used."""
 
 log = logging.getLogger(__name__)
 
@@ -50,28 +61,35 @@ class Link:
     """One connection, and whether it is worth trying."""
 
     def __init__(
-        self, ref: ClusterRef, bootstrap_servers: Sequence[str], admin: Admin, clock: Callable[[], float]
+        self,
+        ref: ClusterRef,
+        bootstrap_servers: Sequence[str],
+        security: Security,
+        admin: Admin,
+        clock: Callable[[], float],
     ) -> None:
         self.ref = ref
         self.bootstrap_servers = tuple(bootstrap_servers)
+        self.security = security
         self._admin = admin
         self._clock = clock
         self._failures = 0
         self._shut_until_s = 0.0
+        self._away = self._unreachable()
+
+    def leads_to(self, bootstrap_servers: Sequence[str], security: Security) -> bool:
+        """Tell whether this is the connection by that address, as that user."""
+        return self.bootstrap_servers == tuple(bootstrap_servers) and self.security == security
 
     async def use(self, call: Callable[[Admin], Awaitable[T]], rng: random.Random) -> T:
         """Make a call; AwayError when the cluster cannot be used."""
         if self._clock() < self._shut_until_s:
-            raise AwayError(self._unreachable())
+            raise AwayError(self._away)
         try:
             answer = await call(self._admin)
-        except ClusterUnreachableError as error:
-            delay_s = min(SHUT_CAP_S, SHUT_FIRST_S * 2.0 ** min(self._failures, 10))
-            self._shut_until_s = self._clock() + delay_s * rng.uniform(1 - JITTER, 1 + JITTER)
-            if self._failures == 0:
-                log.warning("cluster does not answer", extra={"cluster": str(self.ref), "error": str(error)})
-            self._failures += 1
-            raise AwayError(self._unreachable()) from error
+        except (ClusterUnreachableError, NotLetInError) as error:
+            self._shut(error, rng)
+            raise AwayError(self._away) from error
         except AdminError as error:
             log.info("admin call failed", extra={"cluster": str(self.ref), "error": str(error)})
             raise AwayError(_away(error)) from error
@@ -84,6 +102,16 @@ class Link:
         """Close the connection."""
         await self._admin.close()
 
+    def _shut(self, error: ClusterUnreachableError | NotLetInError, rng: random.Random) -> None:
+        """Let nobody through for a while; the words of the first failure of its kind stay, so that they change no status."""
+        delay_s = min(SHUT_CAP_S, SHUT_FIRST_S * 2.0 ** min(self._failures, 10))
+        self._shut_until_s = self._clock() + delay_s * rng.uniform(1 - JITTER, 1 + JITTER)
+        away = Away(error.reason, error.message) if isinstance(error, NotLetInError) else self._unreachable()
+        if self._failures == 0 or away.reason != self._away.reason:
+            log.warning("cluster does not answer", extra={"cluster": str(self.ref), "error": str(error)})
+            self._away = away
+        self._failures += 1
+
     def _unreachable(self) -> Away:
         servers = ", ".join(self.bootstrap_servers)
         return Away(UNREACHABLE, f"No broker of Cluster {self.ref.name} answers at {servers}.")
@@ -92,8 +120,16 @@ class Link:
 class Links:
     """The connections of all Clusters."""
 
-    def __init__(self, cache: Cache, connect: Connect, clock: Callable[[], float], rng: random.Random) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        credentials: Credentials,
+        connect: Connect,
+        clock: Callable[[], float],
+        rng: random.Random,
+    ) -> None:
         self._cache = cache
+        self._credentials = credentials
         self._connect = connect
         self._clock = clock
         self._rng = rng
@@ -105,21 +141,38 @@ class Links:
         if cluster is None:
             message = f"Namespace {ref.namespace} has no Cluster {ref.name}."
             raise AwayError(Away("ClusterNotFound", message, leaving=True))
-        link = self._links.get(ref)
-        if link is None or link.bootstrap_servers != cluster.bootstrap_servers:
-            old, admin = link, self._connect(cluster.bootstrap_servers)
-            link = self._links[ref] = Link(ref, cluster.bootstrap_servers, admin, self._clock)
-            if old is not None:  # after the new one is in its place: another lane may come by meanwhile
-                await old.close()
+        security = await self._credentials.of(cluster)
+        if isinstance(security, Away):
+            raise AwayError(security)
+        link = await self._link(cluster, security)
         try:
             return await link.use(call, self._rng)
         except AwayError as error:
-            if cluster.metadata.deleted is None or error.away.reason != UNREACHABLE:
+            if isinstance(error.__cause__, NotLetInError):
+                self._credentials.doubt(ref)
+            if cluster.metadata.deleted is None or error.away.reason not in GONE_FOR_GOOD:
                 raise
             raise AwayError(replace(error.away, leaving=True)) from error
 
+    async def _link(self, cluster: Cluster, security: Security) -> Link:
+        """Return the connection that there is, or a new one where the Cluster says so by now."""
+        ref, servers = cluster.ref, cluster.bootstrap_servers
+        old = self._links.get(ref)
+        if old is not None and old.leads_to(servers, security):
+            return old
+        try:
+            admin = self._connect(servers, security)
+        except BadCredentialsError as error:
+            raise AwayError(bad_part(cluster, error.part, str(error))) from error
+        link = self._links[ref] = Link(ref, servers, security, admin, self._clock)
+        if old is not None:  # after the new one is in its place: another lane may come by meanwhile
+            log.info("connection renewed", extra={"cluster": str(ref)})
+            await old.close()
+        return link
+
     async def drop(self, ref: ClusterRef) -> None:
         """Close the connection of a Cluster that is gone."""
+        self._credentials.forget(ref)
         link = self._links.pop(ref, None)
         if link is not None:
             await link.close()

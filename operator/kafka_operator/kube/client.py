@@ -8,7 +8,9 @@ else is the engine's business, which backs off.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -73,6 +75,19 @@ class KubeClient:
         """Return an object."""
         return await self.call(f"get_{key.kind.value.lower()}", "GET", _path(key))
 
+    async def create_object(self, key: Key, content: RawObject) -> None:
+        """Create an object from its metadata and spec."""
+        named = {"namespace": key.namespace, "name": key.name}
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": key.kind.value,
+            "metadata": {**content["metadata"], **named},
+            "spec": content["spec"],
+        }
+        await self.call(
+            f"create_{key.kind.value.lower()}", "POST", _managed(_collection(key.kind, key.namespace)), body
+        )
+
     async def patch_object(self, key: Key, patch: Patch) -> RawObject:
         """Merge a patch into an object, its status excepted."""
         return await self.call(f"patch_{key.kind.value.lower()}", "PATCH", _managed(_path(key)), patch)
@@ -86,6 +101,12 @@ class KubeClient:
     async def post_event(self, notice: Notice) -> None:
         """Record an event."""
         await self.call("post_event", "POST", f"/api/v1/namespaces/{notice.key.namespace}/events", event_body(notice))
+
+    async def get_secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
+        """Return the values of a Secret by key."""
+        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets/{quote(name, safe='')}"
+        found = await self.call("get_secret", "GET", path)
+        return {key: base64.b64decode(value) for key, value in (found.get("data") or {}).items()}
 
     async def namespace_ends(self, name: str) -> bool:
         """Tell whether a namespace is being deleted, or is gone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,6 +61,10 @@ class Kube(Protocol):
         """Return an object."""
         ...
 
+    async def create_object(self, key: Key, content: RawObject) -> None:
+        """Create an object of this name from its metadata and spec; ConflictError when there is one."""
+        ...
+
     async def patch_object(self, key: Key, patch: Patch) -> RawObject:
         """Merge a patch into an object, its status excepted, and return it."""
         ...
@@ -70,6 +75,10 @@ class Kube(Protocol):
 
     async def post_event(self, notice: Notice) -> None:
         """Record an event."""
+        ...
+
+    async def get_secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
+        """Return the values of a Secret by key."""
         ...
 
     async def namespace_ends(self, name: str) -> bool:

@@ -7,6 +7,13 @@ from typing import Any
 
 from kafka_operator.names import ClusterRef, Key, Kind
 from kafka_operator.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
+from kafka_operator.resources.security import (
+    Authentication,
+    SecretKey,
+    Tls,
+    read_authentication,
+    read_tls,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,25 @@ class Cluster:
     brokers: PodGroup | None = None
     """The pods of brokers that the operator looks after, None when they run elsewhere."""
     controllers: PodGroup | None = None
+    tls: Tls | None = None
+    authentication: Authentication | None = None
+
+    def leads_where(self, other: Cluster) -> bool:
+        """Tell whether another state of it is reached in the same way."""
+        return (self.bootstrap_servers, self.tls, self.authentication) == (
+            other.bootstrap_servers,
+            other.tls,
+            other.authentication,
+        )
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """Return the Secrets of its namespace that say how to reach it, ascending."""
+        places: list[object] = [] if self.tls is None else [self.tls.ca]
+        if self.authentication is not None:
+            given = self.authentication
+            places += [given.user, given.password, given.certificate, given.private_key]
+        return tuple(sorted({place.secret for place in places if isinstance(place, SecretKey)}))
 
     @property
     def key(self) -> Key:
@@ -89,6 +115,8 @@ def read_cluster(raw: RawObject) -> Cluster:
         status=_read_status(raw.get("status") or {}),
         brokers=_read_group(spec.get("brokers")),
         controllers=_read_group(spec.get("controllers")),
+        tls=read_tls(spec.get("tls")),
+        authentication=read_authentication(spec.get("authentication")),
     )
 
 

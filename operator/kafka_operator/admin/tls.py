@@ -1,0 +1,71 @@
+"""TLS contexts out of PEM in memory: whoever is asked is verified, the name by which it was reached included.
+
+OpenSSL takes authorities from memory and a client's certificate from files alone, so these are written where only we can read them,
+and removed before anything is sent. Its words quote no key; what it says of PEM is said in ours all the same.
+"""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from pathlib import Path
+
+from kafka_operator.admin.port import BadCredentialsError
+from kafka_operator.resources.security import ClientCertificate, Security
+
+MAX_PEM_LENGTH = 512 * 1024
+"""Characters: twice the bundle of all public authorities, and half of what a Secret can hold."""
+
+
+def make_context(security: Security) -> ssl.SSLContext | None:
+    """Return the context of a connection, None without TLS; BadCredentialsError when a part of it cannot be used."""
+    if not security.tls:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # which verifies certificates and names
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if security.ca is None:
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    else:
+        _trust(context, security.ca)
+    if security.certificate is not None:
+        _show(context, security.certificate)
+    return context
+
+
+def _trust(context: ssl.SSLContext, ca: str) -> None:
+    if len(ca) > MAX_PEM_LENGTH:
+        raise BadCredentialsError("ca", f"these are more than {MAX_PEM_LENGTH} characters.")
+    try:
+        context.load_verify_locations(cadata=ca)
+    except (ssl.SSLError, ValueError):
+        words = "this is no certificate in PEM. Authorities are written -----BEGIN CERTIFICATE-----, one after another."
+        raise BadCredentialsError("ca", words) from None
+
+
+def _show(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
+    for part, text in (("certificate", certificate.chain), ("key", certificate.private_key)):
+        if len(text) > MAX_PEM_LENGTH:
+            raise BadCredentialsError(part, f"these are more than {MAX_PEM_LENGTH} characters.")
+    if "ENCRYPTED" in certificate.private_key:
+        words = "the key has a passphrase. Keep it without one: the Secret itself is what guards it."
+        raise BadCredentialsError("key", words)
+    if "PRIVATE KEY-----" not in certificate.private_key:
+        raise BadCredentialsError("key", "this is no private key in PEM.")
+    if "-----BEGIN CERTIFICATE-----" not in certificate.chain:
+        raise BadCredentialsError("certificate", "this is no certificate in PEM.")
+    with tempfile.TemporaryDirectory(prefix="steward-") as folder:  # of mode 0700
+        chain, key = Path(folder, "chain"), Path(folder, "key")
+        for path, text in ((chain, certificate.chain), (key, certificate.private_key)):
+            path.touch(mode=0o600)
+            path.write_text(text, encoding="utf-8")
+        try:
+            context.load_cert_chain(chain, key, password=_no_passphrase)
+        except (ssl.SSLError, ValueError) as error:
+            mismatch = getattr(error, "reason", "") == "KEY_VALUES_MISMATCH"
+            words = "the key is not that of the certificate." if mismatch else "certificate or key are no valid PEM."
+            raise BadCredentialsError("key" if mismatch else "certificate", words) from None
+
+
+def _no_passphrase() -> str:
+    """Stand where OpenSSL would ask the terminal."""
+    return ""

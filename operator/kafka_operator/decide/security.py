@@ -1,0 +1,108 @@
+"""What a Cluster's Secrets come to: all that a connection needs, or the one thing that is missing, in words for the Ready condition.
+
+The words name the Secret and the key, never a value. Leaves out whether a certificate can be used (the connection finds out).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafka_operator.decide.observed import Away
+from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.security import (
+    MECHANISMS,
+    MTLS,
+    Authentication,
+    ClientCertificate,
+    Login,
+    SecretKey,
+    Security,
+)
+
+BAD_SECRET = "BadSecret"  # noqa: S105  (a reason)
+NOT_FOUND, NOT_ALLOWED, NOT_READ = "SecretNotFound", "SecretNotAllowed", "SecretNotRead"
+
+Secrets = Mapping[str, Mapping[str, bytes]]
+
+
+class _BadSecretError(Exception):
+    """A key that is not there, or is no text; the message says it."""
+
+
+def read_security(cluster: Cluster, secrets: Secrets) -> Security | Away:
+    """Return what the Secrets hold; `secrets` has all that the Cluster names."""
+    namespace = cluster.key.namespace
+
+    def text(place: SecretKey) -> str:
+        try:
+            found = secrets[place.secret][place.key].decode()
+        except KeyError:
+            there = ", ".join(sorted(secrets[place.secret])) or "none at all"
+            words = f"Secret {namespace}/{place.secret} has no key {place.key}; it has {there}."
+            raise _BadSecretError(words) from None
+        except UnicodeDecodeError:  # its own words quote the value
+            words = f"Key {place.key} of Secret {namespace}/{place.secret} is no UTF-8 text."
+            raise _BadSecretError(words) from None
+        if not found.strip():
+            raise _BadSecretError(f"Key {place.key} of Secret {namespace}/{place.secret} is empty.")
+        return found
+
+    try:
+        ca = None if cluster.tls is None or cluster.tls.ca is None else text(cluster.tls.ca)
+        certificate, login = None, None
+        authentication = cluster.authentication
+        if authentication is not None and authentication.type == MTLS:
+            assert authentication.certificate is not None, cluster.key
+            assert authentication.private_key is not None, cluster.key
+            certificate = ClientCertificate(text(authentication.certificate), text(authentication.private_key))
+        elif authentication is not None:
+            assert authentication.password is not None, cluster.key
+            assert authentication.user is not None, cluster.key
+            user = authentication.user
+            login = Login(
+                MECHANISMS[authentication.type],
+                user if isinstance(user, str) else _line(text(user)),
+                _line(text(authentication.password)),
+            )
+    except _BadSecretError as error:
+        return Away(BAD_SECRET, str(error))
+    return Security(tls=cluster.tls is not None, ca=ca, certificate=certificate, login=login)
+
+
+def secret_not_found(cluster: Cluster, name: str) -> Away:
+    """Return the words for a Secret that is not there."""
+    message = (
+        f"Namespace {cluster.key.namespace} has no Secret {name}, which Cluster {cluster.key.name} names. Create it: it is "
+        "looked for every few seconds."
+    )
+    return Away(NOT_FOUND, message, leaving=cluster.metadata.deleted is not None)
+
+
+def secret_not_allowed(cluster: Cluster, name: str) -> Away:
+    """Return the words for a Secret that the operator may not get."""
+    message = (
+        f"The operator may not get Secret {cluster.key.namespace}/{name} (RBAC). Name it in operator.secrets of the operator's "
+        "chart, or grant the operator's account the verb get on it."
+    )
+    return Away(NOT_ALLOWED, message, leaving=cluster.metadata.deleted is not None)
+
+
+def secret_not_read(cluster: Cluster, name: str) -> Away:
+    """Return the words for a Secret that the API server did not give; that passes by itself."""
+    message = f"The Kubernetes API does not answer for Secret {cluster.key.namespace}/{name}."
+    return Away(NOT_READ, message, definite=False)
+
+
+def bad_part(cluster: Cluster, part: str, words: str) -> Away:
+    """Return the words for PEM that cannot be used: the authorities (`ca`), the `certificate`, or its `key`."""
+    authentication = cluster.authentication or Authentication("")
+    ca = None if cluster.tls is None else cluster.tls.ca
+    places = {"ca": ca, "certificate": authentication.certificate, "key": authentication.private_key}
+    place = places[part]
+    where = "" if place is None else f"Key {place.key} of Secret {cluster.key.namespace}/{place.secret}: "
+    return Away(BAD_SECRET, f"{where}{words}")
+
+
+def _line(text: str) -> str:
+    """Drop the line's end that editors and `echo` leave behind; spaces may belong to a password."""
+    return text.rstrip("\r\n")

@@ -1,0 +1,85 @@
+"""What Clusters' Secrets hold, looked at again every few seconds, so that a rotated one is used with no restart.
+
+Each Secret that a Cluster names is got by its name; none is listed or watched, so that the right to get those is all it takes. Nothing of
+what they hold is logged. While the API server does not answer, and for a Cluster that is being deleted (its namespace may have lost the
+Secret first), what was read last goes on to be used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafka_operator.decide.observed import Away
+from kafka_operator.decide.security import read_security, secret_not_allowed, secret_not_found, secret_not_read
+from kafka_operator.kube.port import Kube, KubeError, NotFoundError, RefusedError
+from kafka_operator.names import ClusterRef
+from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.security import Security
+
+MAX_AGE_S = 5.0
+"""How old what was read may be when it is used: half the pause between two looks at a Cluster, so that each of them asks anew. That is
+one small request each 10 s for each Secret."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """What was read for one Cluster; `wanted` is what its spec said then."""
+
+    wanted: object
+    read_s: float
+    found: Security | Away
+    last_good: Security | None
+
+
+class Credentials:
+    """Reads Secrets."""
+
+    def __init__(self, kube: Kube, clock: Callable[[], float]) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._held: dict[ClusterRef, _Held] = {}
+        self._locks: dict[ClusterRef, asyncio.Lock] = {}
+
+    async def of(self, cluster: Cluster) -> Security | Away:
+        """Return what a Cluster's connection needs, or why that is not there."""
+        if not cluster.secret_names:
+            return Security(tls=cluster.tls is not None)
+        async with self._locks.setdefault(cluster.ref, asyncio.Lock()):
+            held = self._held.get(cluster.ref)
+            wanted = (cluster.tls, cluster.authentication)
+            if held is not None and held.wanted != wanted:
+                held = None
+            leaving = cluster.metadata.deleted is not None
+            if held is not None and (held.last_good if leaving else self._clock() - held.read_s < MAX_AGE_S):
+                return held.last_good if leaving and held.last_good is not None else held.found
+            last_good = None if held is None else held.last_good
+            found = await self._read(cluster, last_good)
+            good = found if isinstance(found, Security) else last_good
+            self._held[cluster.ref] = _Held(wanted, self._clock(), found, good)
+            return found
+
+    def doubt(self, ref: ClusterRef) -> None:
+        """Have a Cluster's Secrets read again at the next call: what they held was refused."""
+        held = self._held.get(ref)
+        if held is not None:
+            held.read_s = self._clock() - MAX_AGE_S
+
+    def forget(self, ref: ClusterRef) -> None:
+        """Drop what was read for a Cluster that is gone."""
+        self._held.pop(ref, None)
+        self._locks.pop(ref, None)
+
+    async def _read(self, cluster: Cluster, last_good: Security | None) -> Security | Away:
+        secrets = {}
+        for name in cluster.secret_names:
+            try:
+                secrets[name] = await self._kube.get_secret(cluster.key.namespace, name)
+            except NotFoundError:
+                return secret_not_found(cluster, name)
+            except RefusedError:
+                return secret_not_allowed(cluster, name)
+            except KubeError:
+                return last_good or secret_not_read(cluster, name)
+        return read_security(cluster, secrets)

@@ -1,0 +1,108 @@
+"""How a cluster is spoken to: TLS, a login, a client certificate.
+
+Two sides of it: what a Cluster says (names of Secrets and of keys in them), and what was read there. The values are never shown: they
+are left out of every `repr`, and nothing here turns them into words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+CA_KEY = "ca.crt"
+USERNAME_KEY, PASSWORD_KEY = "username", "password"
+"""The keys of a Secret of type kubernetes.io/basic-auth."""
+
+CERTIFICATE_KEY, PRIVATE_KEY_KEY = "tls.crt", "tls.key"
+"""The keys of a Secret of type kubernetes.io/tls, which cert-manager and `kubectl create secret tls` write."""
+
+MTLS = "mtls"
+MECHANISMS = {"plain": "PLAIN", "scram-sha-256": "SCRAM-SHA-256", "scram-sha-512": "SCRAM-SHA-512"}
+"""Types of authentication that are SASL, and Kafka's names of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKey:
+    """One key of a Secret in the Cluster's namespace."""
+
+    secret: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """TLS; without `ca` the authorities of the operator's own machine are trusted."""
+
+    ca: SecretKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Authentication:
+    """As whom the operator comes: by SASL (user and password) or by a certificate (certificate and key)."""
+
+    type: str
+    user: SecretKey | str | None = None
+    """A name as it is, or where it is kept."""
+    password: SecretKey | None = None
+    certificate: SecretKey | None = None
+    private_key: SecretKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A user and its password, for a SASL mechanism as Kafka names it."""
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """A certificate with its chain, and its key, both PEM."""
+
+    chain: str = field(repr=False)
+    private_key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """All that a connection needs; `ca` is PEM."""
+
+    tls: bool = False
+    ca: str | None = field(default=None, repr=False)
+    certificate: ClientCertificate | None = None
+    login: Login | None = None
+
+    @property
+    def protocol(self) -> str:
+        """Return Kafka's security.protocol."""
+        transport = "SSL" if self.tls else "PLAINTEXT"
+        return transport if self.login is None else f"SASL_{transport}"
+
+
+PLAINTEXT = Security()
+
+
+def read_tls(raw: Any) -> Tls | None:
+    """Read `spec.tls`."""
+    if raw is None:
+        return None
+    ca = raw.get("caSecretRef")
+    return Tls(None if ca is None else SecretKey(ca["name"], ca.get("key", CA_KEY)))
+
+
+def read_authentication(raw: Any) -> Authentication | None:
+    """Read `spec.authentication`."""
+    if raw is None:
+        return None
+    secret = raw["secretRef"]
+
+    def at(field_name: str, default: str) -> SecretKey:
+        return SecretKey(secret["name"], secret.get(field_name, default))
+
+    if raw["type"] == MTLS:
+        certificate, private_key = at("certificateKey", CERTIFICATE_KEY), at("privateKeyKey", PRIVATE_KEY_KEY)
+        return Authentication(MTLS, certificate=certificate, private_key=private_key)
+    user = raw.get("username") or at("usernameKey", USERNAME_KEY)
+    return Authentication(raw["type"], user=user, password=at("passwordKey", PASSWORD_KEY))
