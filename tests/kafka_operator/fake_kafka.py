@@ -20,6 +20,7 @@ from tests.kafka_operator.gate import Gate
 KNOWN_SETTINGS = {"retention.ms": "LONG", "cleanup.policy": "LIST", "min.insync.replicas": "INT"}
 
 T = TypeVar("T")
+ActionT = TypeVar("ActionT", CreateTopic, GrowTopic, AlterConfig)
 
 
 @dataclass
@@ -77,14 +78,18 @@ class FakeKafka:
             return {}
         return await self._call("describe_configs", lambda: {n: self._config(n, keys) for n, keys in wanted.items()})
 
-    async def create_topics(self, topics: Sequence[CreateTopic]) -> Mapping[str, Failure]:
-        return await self._change("create_topics", lambda: _refused({t.name: self._create(t) for t in topics}))
+    async def create_topics(
+        self, topics: Sequence[CreateTopic], *, validate_only: bool = False
+    ) -> Mapping[str, Failure]:
+        return await self._topic_calls("create_topics", topics, self._check_create, self._create, validate_only)
 
-    async def grow_topics(self, topics: Sequence[GrowTopic]) -> Mapping[str, Failure]:
-        return await self._change("grow_topics", lambda: _refused({t.name: self._grow(t) for t in topics}))
+    async def grow_topics(self, topics: Sequence[GrowTopic], *, validate_only: bool = False) -> Mapping[str, Failure]:
+        return await self._topic_calls("grow_topics", topics, self._check_grow, self._grow, validate_only)
 
-    async def alter_configs(self, topics: Sequence[AlterConfig]) -> Mapping[str, Failure]:
-        return await self._change("alter_configs", lambda: _refused({t.name: self._alter(t) for t in topics}))
+    async def alter_configs(
+        self, topics: Sequence[AlterConfig], *, validate_only: bool = False
+    ) -> Mapping[str, Failure]:
+        return await self._topic_calls("alter_configs", topics, self._check_alter, self._alter, validate_only)
 
     async def delete_topics(self, names: Sequence[str]) -> Mapping[str, Failure]:
         return await self._change("delete_topics", lambda: _refused({name: self._delete(name) for name in names}))
@@ -138,6 +143,26 @@ class FakeKafka:
             "moves": {str(partition): move.target for partition, move in sorted(self.moves.items())},
         }
 
+    async def _topic_calls(
+        self,
+        name: str,
+        topics: Sequence[ActionT],
+        check: Callable[[ActionT], Failure | None],
+        act: Callable[[ActionT], None],
+        validate_only: bool,
+    ) -> Mapping[str, Failure]:
+        def effect() -> Mapping[str, Failure]:
+            refused = {}
+            for topic in topics:
+                failure = check(topic)
+                if failure is not None:
+                    refused[topic.name] = failure
+                elif not validate_only:
+                    act(topic)
+            return refused
+
+        return await self._change(f"validate_{name}" if validate_only else name, effect)
+
     async def _call(self, name: str, effect: Callable[[], T]) -> T:
         await asyncio.sleep(0.001)  # others get their turn, as over a network
         if not self.reachable:
@@ -172,43 +197,44 @@ class FakeKafka:
         config = self.topics[name].config
         return {key: ConfigValue(config[key], KNOWN_SETTINGS[key]) for key in keys if key in config}
 
-    def _create(self, topic: CreateTopic) -> Failure | None:
+    def _check_create(self, topic: CreateTopic) -> Failure | None:
         if topic.name in self.topics:
             return Failure(36, "TOPIC_ALREADY_EXISTS", f"Topic '{topic.name}' already exists.")
         alive = len(self.broker_ids)
         if topic.replication_factor > alive:
             words = f"Replication factor: {topic.replication_factor} larger than available brokers: {alive}."
             return Failure(38, "INVALID_REPLICATION_FACTOR", words)
-        refused = self._refused_settings(dict(topic.config))
-        if refused is not None:
-            return refused
+        return self._refused_settings(dict(topic.config))
+
+    def _create(self, topic: CreateTopic) -> None:
         ring = itertools.cycle(self.broker_ids)
         replicas = [tuple(itertools.islice(ring, topic.replication_factor)) for _ in range(topic.partitions)]
         self.add(topic.name, replicas)
         self.topics[topic.name].config = dict(topic.config)
         self.topics[topic.name].visible_s = _now_s() + self.visible_after_s
-        return None
 
-    def _grow(self, topic: GrowTopic) -> Failure | None:
+    def _check_grow(self, topic: GrowTopic) -> Failure | None:
         held = self.topics.get(topic.name)
         if held is None:
             return Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no such topic")
         if topic.partitions <= len(held.replicas):
             return Failure(37, "INVALID_PARTITIONS", f"Topic already has {len(held.replicas)} partitions.")
-        held.replicas += [held.replicas[0]] * (topic.partitions - len(held.replicas))
         return None
 
-    def _alter(self, topic: AlterConfig) -> Failure | None:
-        held = self.topics.get(topic.name)
-        if held is None:
+    def _grow(self, topic: GrowTopic) -> None:
+        held = self.topics[topic.name]
+        held.replicas += [held.replicas[0]] * (topic.partitions - len(held.replicas))
+
+    def _check_alter(self, topic: AlterConfig) -> Failure | None:
+        if topic.name not in self.topics:
             return Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no such topic")
-        refused = self._refused_settings(dict(topic.set))
-        if refused is not None:
-            return refused
+        return self._refused_settings(dict(topic.set))
+
+    def _alter(self, topic: AlterConfig) -> None:
+        held = self.topics[topic.name]
         held.config.update(topic.set)
         for key in topic.reset:
             held.config.pop(key, None)
-        return None
 
     def _delete(self, name: str) -> Failure | None:
         if not self.deletion_enabled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from kafka_operator.decide.observed import ConfigValue, KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.reassignment import ReassignmentView
 from kafka_operator.decide.topic import TopicView
-from kafka_operator.names import API_VERSION, FINALIZER, MANAGED_CONFIG, Kind
+from kafka_operator.names import API_VERSION, FINALIZER, MANAGED_CONFIG, ORIGIN, Kind
 from kafka_operator.resources.cluster import Cluster, read_cluster
 from kafka_operator.resources.metadata import Condition
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment, read_reassignment
@@ -19,6 +20,10 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CREATED = "2026-01-01T11:00:00Z"
 DELETED = "2026-01-01T11:59:59Z"
 TOPIC_ID = "11111111-1111-1111-1111-111111111111"
+OURS = f"adopted/{TOPIC_ID}"
+"""The note that says that the topic of that id is this Topic's own, whatever it looks like."""
+TO_CREATE = "created/1/-"
+"""The note that says that a Topic of generation 1 is about to create its first Kafka topic."""
 
 Raw = dict[str, Any]
 
@@ -61,22 +66,29 @@ def topic(
     *,
     held: bool = True,
     managed: str | None = None,
+    origin: str = OURS,
+    annotations: Mapping[str, str] | None = None,
+    finalizers: Sequence[str] = (),
+    namespace: str = "shop",
     deleted: bool = False,
     generation: int = 1,
     uid: str = "uid-1",
     created: str = CREATED,
     **spec: Any,
 ) -> Topic:
-    """A Topic as read back; by default it holds our finalizer and notes the settings that it names."""
-    keys = ",".join(sorted(spec.get("config", {}))) if managed is None else managed
+    """A Topic as read back; by default it holds our finalizer, and notes the settings that it names and that the topic is its own."""
+    named = [key for key, value in spec.get("config", {}).items() if value is not None]
+    keys = ",".join(sorted(named)) if managed is None else managed
+    notes = ({MANAGED_CONFIG: keys} if keys else {}) | ({ORIGIN: origin} if origin else {})
     raw = raw_topic(name, **spec)
     raw["metadata"] |= {
         "uid": uid,
         "resourceVersion": "7",
         "generation": generation,
         "creationTimestamp": created,
-        "finalizers": [FINALIZER] if held else [],
-        "annotations": {MANAGED_CONFIG: keys} if keys and held else {},
+        "namespace": namespace,
+        "finalizers": [*([FINALIZER] if held else []), *finalizers],
+        "annotations": (notes if held else {}) | dict(annotations or {}),
     }
     if deleted:
         raw["metadata"]["deletionTimestamp"] = DELETED

@@ -26,7 +26,7 @@ from kafka_operator.decide.topic import (
 )
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.topic import Topic, TopicStatus
-from tests.kafka_operator.makers import NOW, kafka_topic, ready, topic, topic_view
+from tests.kafka_operator.makers import NOW, OURS, TO_CREATE, kafka_topic, ready, topic, topic_view
 
 OTHER = Key(Kind.TOPIC, "shop", "older")
 
@@ -46,26 +46,27 @@ def settled(declared: Topic, step: object) -> Topic:
 
 def test_nothing_is_done_in_kafka_before_the_finalizer_is_on() -> None:
     """O4: a topic that exists is always held, so that its deletion is never missed."""
-    assert Claim() == decide_topic(topic(held=False), topic_view())
+    assert Claim(origin=TO_CREATE) == decide_topic(topic(held=False), topic_view())
+    assert Claim(origin=OURS) == decide_topic(topic(held=False), topic_view(kafka_topic()))
 
 
 def test_settings_are_noted_before_they_are_set() -> None:
     """A setting that a crash or a changed spec leaves behind is known by its name, so that it can be reset."""
     step = decide_topic(topic(config={"a": "1"}, managed="b"), topic_view())
 
-    assert Claim(frozenset({"a", "b"})) == step
+    assert Claim(frozenset({"a", "b"}), TO_CREATE) == step
 
 
 def test_a_missing_topic_is_created_as_declared() -> None:
     """The create carries everything: partitions, copies, settings."""
-    step = decide_topic(topic(config={"retention.ms": "5"}), topic_view())
+    step = decide_topic(topic(config={"retention.ms": "5"}, origin=TO_CREATE), topic_view())
 
     assert Apply((CreateTopic("orders", 6, 3, (("retention.ms", "5"),)),)) == step
 
 
 def test_the_kafka_name_is_topic_name_where_there_is_one() -> None:
     """Names that Kubernetes does not allow, such as Order_Lines, are written in spec.topicName."""
-    step = decide_topic(topic(topicName="Order_Lines"), topic_view())
+    step = decide_topic(topic(topicName="Order_Lines", origin=TO_CREATE), topic_view())
 
     assert Apply((CreateTopic("Order_Lines", 6, 3, ()),)) == step
 
@@ -133,14 +134,6 @@ def test_more_partitions_than_declared_are_told_and_never_taken_away() -> None:
     assert "Set spec.partitions to 9." in status.conditions[0].message
 
 
-def test_another_replication_factor_is_told_with_the_way_to_change_it() -> None:
-    """A Reassignment changes it."""
-    status = written(decide_topic(topic(replicationFactor=2), topic_view(kafka_topic())))
-
-    assert ("False", "NotSupported") == ready(status.conditions)
-    assert "Reassignment" in status.conditions[0].message
-
-
 def test_settings_are_mended_though_the_replication_factor_differs() -> None:
     """One trouble does not hide what can be done."""
     declared = topic(replicationFactor=2, config={"retention.ms": "2"})
@@ -152,13 +145,13 @@ def test_settings_are_mended_though_the_replication_factor_differs() -> None:
 
 def test_a_topic_that_is_being_created_by_kafka_is_waited_for() -> None:
     """Metadata may lag behind the answer to CreateTopics."""
-    assert Retry() == decide_topic(topic(), topic_view(None, applied=True))
+    assert Retry() == decide_topic(topic(origin=TO_CREATE), topic_view(None, applied=True))
     assert Retry() == decide_topic(topic(), topic_view(kafka_topic(leader=-1)))
 
 
 def test_what_kafka_never_shows_is_told_after_a_while() -> None:
     """A wait that a person would notice has a reason."""
-    step = decide_topic(topic(), topic_view(None, applied=True, waited_s=PATIENCE_S))
+    step = decide_topic(topic(origin=TO_CREATE), topic_view(None, applied=True, waited_s=PATIENCE_S))
 
     assert ("False", "Progressing") == ready(written(step).conditions)
 
@@ -243,7 +236,7 @@ def test_a_controllers_failover_is_waited_for_in_silence() -> None:
 
 def test_events_tell_new_troubles_and_their_end_and_no_first_success() -> None:
     """A thousand new Topics are no thousand pieces of news."""
-    declared = topic()
+    declared = topic(origin=TO_CREATE)
     success = decide_topic(declared, topic_view(kafka_topic()))
     trouble = decide_topic(declared, topic_view(failure=Failure(40, "INVALID_CONFIG", "Unknown")))
     assert isinstance(success, WriteStatus)

@@ -13,7 +13,7 @@ from kafka_operator.decide.topic_deletion import (
 )
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.topic import TopicStatus
-from tests.kafka_operator.makers import TOPIC_ID, kafka_topic, topic, topic_view
+from tests.kafka_operator.makers import TO_CREATE, TOPIC_ID, kafka_topic, topic, topic_view
 
 AWAY = Away("ClusterUnreachable", "No broker answers.")
 
@@ -46,7 +46,9 @@ def test_the_loser_of_a_conflict_goes_and_the_kafka_topic_stays() -> None:
 
 def test_a_topic_of_another_id_is_kept() -> None:
     """O4: somebody deleted ours and created another of the same name."""
-    ours = replace(topic(deleted=True), status=TopicStatus(topic_id="22222222-2222-2222-2222-222222222222"))
+    ours = replace(
+        topic(deleted=True, origin=TO_CREATE), status=TopicStatus(topic_id="22222222-2222-2222-2222-222222222222")
+    )
 
     step = decide_topic_deletion(ours, topic_view(kafka_topic()))
 

@@ -13,39 +13,48 @@ from kafka_operator.decide.steps import (
     AlterConfig,
     Apply,
     Claim,
+    CreateReassignment,
     CreateTopic,
     Done,
     DropTopic,
     GrowTopic,
+    Release,
     Retry,
     TopicAction,
     WriteStatus,
 )
 from kafka_operator.decide.topic import TopicView, decide_topic, wanted_actions
 from kafka_operator.decide.topic_deletion import decide_topic_deletion
-from kafka_operator.names import MANAGED_CONFIG
+from kafka_operator.decide.topic_drift import find_drift
+from kafka_operator.names import ADOPT, FINALIZER, MANAGED_CONFIG, ORIGIN
 from kafka_operator.resources.metadata import Metadata
 from kafka_operator.resources.topic import Topic, TopicStatus, read_topic
-from tests.kafka_operator.makers import NOW, TOPIC_ID, topic
+from tests.kafka_operator.makers import NOW, OURS, TO_CREATE, TOPIC_ID, ready, topic
 
 KEYS = st.sampled_from(["retention.ms", "cleanup.policy", "segment.ms", "max.message.bytes"])
 CONFIGS = st.dictionaries(KEYS, st.sampled_from(["1", "2", "x"]), max_size=4)
-MAX_STEPS = 8
+OTHER_ID = "22222222-2222-2222-2222-222222222222"
+MAX_STEPS = 9
 
 
 @st.composite
 def declared(draw: st.DrawFn) -> Topic:
-    """Any Topic, held or not, that may have set any settings before."""
+    """Any Topic, held or not, of either policy, that may have set any settings before and knows its Kafka topic or does not."""
+    config = draw(CONFIGS)
     made = topic(
         held=draw(st.booleans()),
         managed=",".join(sorted(draw(st.sets(KEYS)))),
+        origin=draw(st.sampled_from(["", OURS, TO_CREATE])),
+        annotations=draw(st.sampled_from([{}, {}, {ADOPT: "true"}])),
         generation=draw(st.integers(1, 5)),
         partitions=draw(st.integers(1, 6)),
         replicationFactor=draw(st.integers(1, 4)),
-        config=draw(CONFIGS),
+        config=config,
+        unmanagedConfig=sorted(draw(st.sets(KEYS)) - config.keys()),
+        policy=draw(st.sampled_from(["Enforce", "Enforce", "Observe"])),
     )
     assert isinstance(made, Topic)
-    return made
+    return replace(made, status=TopicStatus(topic_id=draw(st.sampled_from([None, TOPIC_ID, OTHER_ID]))))
 
 
 @st.composite
@@ -90,12 +99,28 @@ def carry_out(action: TopicAction, seen: KafkaTopic | None) -> KafkaTopic | None
 def claimed(before: Topic, claim: Claim) -> Topic:
     """Do what the API server does with a claim."""
     names = ",".join(sorted(claim.managed_config))
+    notes = dict(before.metadata.annotations) | {MANAGED_CONFIG: names}
+    if claim.origin is not None:
+        notes[ORIGIN] = claim.origin
     metadata: Metadata = replace(
         before.metadata,
-        finalizers=("steward.dev/operator",),
-        annotations=((MANAGED_CONFIG, names),) if names else (),
+        finalizers=(FINALIZER,),
+        annotations=tuple(sorted((name, text) for name, text in notes.items() if text)),
     )
     return replace(before, metadata=metadata)
+
+
+def moved(step: CreateReassignment, seen: KafkaTopic) -> KafkaTopic:
+    """Do what the Reassignment does."""
+    factor = step.spec["goal"]["replicationFactor"]
+    return replace(
+        seen, partitions=tuple(replace(item, replicas=tuple(range(1, factor + 1))) for item in seen.partitions)
+    )
+
+
+def pends(present: Topic) -> bool:
+    """Whether it waits for its user's consent."""
+    return ready(present.status.conditions) == ("False", "AdoptionPending")
 
 
 def converge(before: Topic, seen: KafkaTopic | None) -> tuple[Topic, KafkaTopic | None]:
@@ -107,11 +132,16 @@ def converge(before: Topic, seen: KafkaTopic | None) -> tuple[Topic, KafkaTopic 
             return present, seen
         if isinstance(step, Claim):
             present = claimed(present, step)
+        elif isinstance(step, Release):
+            present = replace(present, metadata=replace(present.metadata, finalizers=()))
+        elif isinstance(step, CreateReassignment):
+            assert seen is not None
+            seen = moved(step, seen)
         elif isinstance(step, Apply):
             for action in step.actions:
                 seen = carry_out(action, seen)
         else:
-            assert isinstance(step, WriteStatus)
+            assert isinstance(step, WriteStatus), step
             present = replace(present, status=step.status)
     raise AssertionError(f"no end after {MAX_STEPS} steps")
 
@@ -124,7 +154,7 @@ def test_every_topic_converges_and_then_nothing_is_done(before: Topic, seen: Kaf
     again, unchanged = converge(present, settled)
 
     assert (present, settled) == (again, unchanged)
-    assert () == wanted_actions(present, settled)
+    assert present.observes or pends(present) or () == wanted_actions(present, settled)
 
 
 @given(declared(), shown())
@@ -132,9 +162,32 @@ def test_what_can_be_mended_is_as_declared_in_the_end(before: Topic, seen: Kafka
     """Partitions at least as many; settings of the spec set, those that were ours and are not in it gone."""
     present, settled = converge(before, seen)
 
+    if present.observes or pends(present):
+        return
     assert settled is not None
     assert len(settled.partitions) >= present.partitions
     assert ((), ()) == config_changes(dict(present.config), before.managed_config, settled.config)
+
+
+@given(declared(), shown())
+def test_what_only_observes_or_was_not_agreed_to_is_left_as_it_is(before: Topic, seen: KafkaTopic | None) -> None:
+    """Neither has any effect on Kafka; each lists in what the topic differs, until there is nothing to list."""
+    present, settled = converge(before, seen)
+
+    if present.observes or pends(present):
+        assert seen == settled
+        assert find_drift(present, seen) == present.status.drift
+
+
+@given(declared(), shown())
+def test_what_is_left_alone_is_never_touched(before: Topic, seen: KafkaTopic | None) -> None:
+    """Neither set nor reset, whatever this Topic has set before, and no difference to tell of."""
+    _, settled = converge(before, seen)
+
+    if seen is not None and settled is not None:
+        for name in before.unmanaged:
+            assert seen.config.get(name) == settled.config.get(name)
+            assert all(item.field != f"config.{name}" for item in find_drift(before, seen))
 
 
 @given(declared(), shown())
@@ -173,7 +226,7 @@ def test_the_generation_is_observed_only_when_no_action_is_left(before: Topic, s
     step = decide_topic(before, TopicView(now=NOW, seen=seen))
 
     if isinstance(step, WriteStatus):
-        assert () == wanted_actions(before, seen)
+        assert before.observes or ready(step.status.conditions)[0] != "True" or () == wanted_actions(before, seen)
         assert before.metadata.generation == step.status.observed_generation
 
 

@@ -92,22 +92,28 @@ class KafkaAdmin:
             await self._controller_call("describe_configs", request, lambda r: _codes(r.results))
         )
 
-    async def create_topics(self, topics: Sequence[CreateTopic]) -> Refusals:
-        """Create topics."""
-        request = requests.create_topics_request(topics, OPERATION_TIMEOUT_MS)
-        response = await self._controller_call("create_topics", request, lambda r: _codes(r.topics))
+    async def create_topics(self, topics: Sequence[CreateTopic], *, validate_only: bool = False) -> Refusals:
+        """Create topics, or only ask whether they could be."""
+        request = requests.create_topics_request(topics, OPERATION_TIMEOUT_MS, validate_only=validate_only)
+        response = await self._controller_call(
+            _named("create_topics", validate_only), request, lambda r: _codes(r.topics)
+        )
         return requests.refused_topics(response.topics)
 
-    async def grow_topics(self, topics: Sequence[GrowTopic]) -> Refusals:
-        """Add partitions."""
-        request = requests.create_partitions_request(topics, OPERATION_TIMEOUT_MS)
-        response = await self._controller_call("create_partitions", request, lambda r: _codes(r.results))
+    async def grow_topics(self, topics: Sequence[GrowTopic], *, validate_only: bool = False) -> Refusals:
+        """Add partitions, or only ask."""
+        request = requests.create_partitions_request(topics, OPERATION_TIMEOUT_MS, validate_only=validate_only)
+        response = await self._controller_call(
+            _named("create_partitions", validate_only), request, lambda r: _codes(r.results)
+        )
         return requests.refused_topics(response.results)
 
-    async def alter_configs(self, topics: Sequence[AlterConfig]) -> Refusals:
-        """Set and reset settings of topics."""
-        request = requests.alter_configs_request(topics)
-        response = await self._controller_call("alter_configs", request, lambda r: _codes(r.responses))
+    async def alter_configs(self, topics: Sequence[AlterConfig], *, validate_only: bool = False) -> Refusals:
+        """Set and reset settings of topics, or only ask."""
+        request = requests.alter_configs_request(topics, validate_only=validate_only)
+        response = await self._controller_call(
+            _named("alter_configs", validate_only), request, lambda r: _codes(r.responses)
+        )
         return requests.refused_topics(response.responses, "resource_name")
 
     async def delete_topics(self, names: Sequence[str]) -> Refusals:
@@ -216,6 +222,11 @@ class KafkaAdmin:
                 return
             self._connection = None
         connection.close()
+
+
+def _named(call: str, validate_only: bool) -> str:  # one of two names
+    """Return what the metrics call a call that may be a question only."""
+    return f"validate_{call}" if validate_only else call
 
 
 def _codes(results: Iterable[Any]) -> Iterable[int]:

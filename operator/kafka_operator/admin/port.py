@@ -72,16 +72,16 @@ class Admin(Protocol):
         """Return, for each topic, those of the wanted settings that are set on the topic itself."""
         ...
 
-    async def create_topics(self, topics: Sequence[CreateTopic]) -> Refusals:
-        """Create topics."""
+    async def create_topics(self, topics: Sequence[CreateTopic], *, validate_only: bool = False) -> Refusals:
+        """Create topics, or only ask whether they could be."""
         ...
 
-    async def grow_topics(self, topics: Sequence[GrowTopic]) -> Refusals:
-        """Add partitions."""
+    async def grow_topics(self, topics: Sequence[GrowTopic], *, validate_only: bool = False) -> Refusals:
+        """Add partitions, or only ask."""
         ...
 
-    async def alter_configs(self, topics: Sequence[AlterConfig]) -> Refusals:
-        """Set and reset settings of topics."""
+    async def alter_configs(self, topics: Sequence[AlterConfig], *, validate_only: bool = False) -> Refusals:
+        """Set and reset settings of topics, or only ask."""
         ...
 
     async def delete_topics(self, names: Sequence[str]) -> Refusals:

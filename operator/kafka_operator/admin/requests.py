@@ -93,7 +93,7 @@ def _topic_id(topic: Any) -> str | None:
     return str(topic_id) if isinstance(topic_id, uuid.UUID) and topic_id.int else None
 
 
-def create_topics_request(topics: Sequence[CreateTopic], timeout_ms: int) -> Any:
+def create_topics_request(topics: Sequence[CreateTopic], timeout_ms: int, *, validate_only: bool = False) -> Any:
     """Create topics, the brokers chosen by the controller."""
     item = CreateTopicsRequest.CreatableTopic
     return CreateTopicsRequest(
@@ -108,17 +108,17 @@ def create_topics_request(topics: Sequence[CreateTopic], timeout_ms: int) -> Any
             for topic in topics
         ],
         timeout_ms=timeout_ms,
-        validate_only=False,
+        validate_only=validate_only,
     )
 
 
-def create_partitions_request(topics: Sequence[GrowTopic], timeout_ms: int) -> Any:
+def create_partitions_request(topics: Sequence[GrowTopic], timeout_ms: int, *, validate_only: bool = False) -> Any:
     """Add partitions, the brokers chosen by the controller."""
     item = CreatePartitionsRequest.CreatePartitionsTopic
     return CreatePartitionsRequest(
         topics=[item(name=topic.name, count=topic.partitions) for topic in topics],
         timeout_ms=timeout_ms,
-        validate_only=False,
+        validate_only=validate_only,
     )
 
 
@@ -128,13 +128,13 @@ def delete_topics_request(names: Sequence[str], timeout_ms: int) -> Any:
     return DeleteTopicsRequest(topics=[item(name=name) for name in names], timeout_ms=timeout_ms)
 
 
-def alter_configs_request(topics: Sequence[AlterConfig]) -> Any:
+def alter_configs_request(topics: Sequence[AlterConfig], *, validate_only: bool = False) -> Any:
     """Set and reset single settings."""
     resources = []
     for topic in topics:
         changes = [(name, SET, value) for name, value in topic.set] + [(name, DELETE, None) for name in topic.reset]
         resources.append((int(ConfigResourceType.TOPIC), topic.name, changes))
-    return IncrementalAlterConfigsRequest(resources=resources, validate_only=False)
+    return IncrementalAlterConfigsRequest(resources=resources, validate_only=validate_only)
 
 
 def describe_configs_request(wanted: Mapping[str, frozenset[str]]) -> Any:

@@ -9,6 +9,9 @@ from kafka_operator.resources.metadata import READY, Condition, write_time
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 
+UNDER_WAY = frozenset({"ReplicationChanging", "Deleting"})
+"""Reasons of a Ready that is False for no trouble: what was asked for takes its time."""
+
 
 def ready_of(conditions: tuple[Condition, ...]) -> Condition | None:
     """Return the Ready condition."""
@@ -40,6 +43,11 @@ def with_condition(
     return tuple(wanted if condition.type == condition_type else condition for condition in conditions)
 
 
+def without_condition(conditions: tuple[Condition, ...], condition_type: str) -> tuple[Condition, ...]:
+    """Return the conditions without one of them."""
+    return tuple(condition for condition in conditions if condition.type != condition_type)
+
+
 def _condition(
     conditions: tuple[Condition, ...],
     condition_type: str,
@@ -68,7 +76,7 @@ def announce(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> Ann
     if new is None or (old is not None and old.status == new.status and old.reason == new.reason):
         return None
     if new.status != TRUE:
-        return Announcement(warning=True, reason=new.reason, message=new.message)
+        return Announcement(warning=new.reason not in UNDER_WAY, reason=new.reason, message=new.message)
     if old is None:
         return None
     return Announcement(warning=False, reason=new.reason, message=new.message)

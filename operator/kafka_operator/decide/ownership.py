@@ -17,6 +17,11 @@ def winner(claims: Iterable[Topic]) -> Topic:
     return min(claims, key=_seniority)
 
 
+def by_seniority(topics: Iterable[Topic]) -> list[Topic]:
+    """Return Topics in the order in which they are served where not all can be."""
+    return sorted(topics, key=_seniority)
+
+
 def _seniority(topic: Topic) -> tuple[datetime, str]:
     return topic.metadata.created, topic.metadata.uid
 

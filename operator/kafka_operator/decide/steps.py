@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kafka_operator.resources.reassignment import Partition
 
@@ -34,9 +34,13 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Put our finalizer on the resource and note the settings that it may set, before either has an effect on Kafka."""
+    """Put our finalizer on the resource and note the settings that it may set, before either has an effect on Kafka.
+
+    `origin` says where its Kafka topic comes from (topic_origin); None leaves that note as it is.
+    """
 
     managed_config: frozenset[str] = frozenset()
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +125,28 @@ TopicAction = CreateTopic | GrowTopic | AlterConfig | StopMoves | DropTopic
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Have Kafka carry out these, in any order; moves are stopped before topics are dropped."""
+    """Have Kafka carry out these, in any order; moves are stopped before topics are dropped.
+
+    `news` is told when all of it has been taken.
+    """
 
     actions: tuple[TopicAction, ...]
+    news: Announcement | None = None
+
+    @property
+    def checked_first(self) -> bool:
+        """Whether the brokers are asked before (validate_only): for a new topic, and where one of two effects might be refused."""
+        return any(isinstance(action, CreateTopic) for action in self.actions) or (
+            len([action for action in self.actions if isinstance(action, GrowTopic | AlterConfig)]) > 1
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CreateReassignment:
+    """Create a Reassignment of this name, in the resource's own namespace, owned by the resource; `spec` is in the API's form."""
+
+    name: str
+    spec: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,20 @@
 """What to do for one Topic.
 
-    claim (finalizer, settings' names) ─► create, grow, alter ─► look again ─► status
+    may it? ─► whose is what is there? ─► claim (finalizer, settings' names, origin) ─► create, grow, alter ─► look again ─► status
     deletion: drop ─► look again ─► release
 
 The status is written after the effects, from what is then seen, so `observedGeneration` never promises what has not happened (O6).
-What is left out: a changed replication factor (a Reassignment does it), drift that is only reported, values left alone.
+A Topic that only observes has no effect on Kafka, and so needs no finalizer. Leaves out what a namespace may do (tenancy), whose a
+topic is (topic_origin, ownership), and how the replication factor is changed (topic_replication).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, announce, with_ready
+from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of
 from kafka_operator.decide.config import config_changes
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of, passes_by_itself, reason_of
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
@@ -21,17 +23,34 @@ from kafka_operator.decide.patience import let_go_or_retry
 from kafka_operator.decide.steps import (
     RETRY_LATER_S,
     AlterConfig,
+    Announcement,
     Apply,
     Claim,
+    CreateReassignment,
     CreateTopic,
     Done,
     GrowTopic,
     Release,
     Retry,
     TopicAction,
+    Wait,
     WriteStatus,
 )
+from kafka_operator.decide.tenancy import Refusal
+from kafka_operator.decide.topic_drift import find_drift, told
+from kafka_operator.decide.topic_origin import (
+    adoption_message,
+    adoption_of,
+    creates,
+    creation_of,
+    is_adopted,
+    is_ours,
+    may_adopt,
+)
+from kafka_operator.decide.topic_replication import LOOK_EVERY_S, decide_replication, is_repeated
+from kafka_operator.decide.topic_status import Verdict, judged, with_ready_alone
 from kafka_operator.names import Key
+from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic, TopicStatus
 
 PATIENCE_S = 5.0
@@ -43,7 +62,9 @@ FAILOVER_PATIENCE_S = 25.0
 FAILOVER_RETRY_CAP_S = 1.0
 """Longest delay between two tries meanwhile: what waits should go on soon after the new controller is there."""
 
-Step = Claim | Apply | WriteStatus[TopicStatus] | Release | Retry | Done
+AS_DECLARED = Verdict(TRUE, "AsDeclared", "The Kafka topic is as declared.")
+
+Step = Claim | Apply | CreateReassignment | WriteStatus[TopicStatus] | Release | Retry | Wait | Done
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +76,39 @@ class TopicView:
 
     now: datetime
     waited_s: float = 0.0
+    refusal: Refusal | None = None
+    """Why its namespace may not have it on this Cluster."""
     owner: Key | None = None
     """The older Topic that owns the same Kafka topic, if there is one."""
     seen: KafkaTopic | None = None
     applied: bool = False
     failure: Failure | None = None
+    reassignments: Mapping[str, Reassignment] = field(default_factory=dict)
+    """Those of its namespace, by name."""
 
 
 def decide_topic(topic: Topic, view: TopicView) -> Step:
     """Return the next step for a Topic that is not being deleted, on a cluster that answers."""
     assert topic.metadata.deleted is None, topic.key
+    if view.refusal is not None:
+        return refused(topic, view.refusal, view.now)
     if view.owner is not None:
-        message = conflict_message(topic.name, view.owner)
-        return _judged(topic, view, FALSE, "Conflict", message) or Done()
-    wanted = frozenset(dict(topic.config))
-    if not topic.metadata.held or not wanted <= topic.managed_config:
-        return Claim(wanted | topic.managed_config)
+        verdict = Verdict(FALSE, "Conflict", conflict_message(topic.name, view.owner))
+        return judged(topic, verdict, view.now) or Done()
     if view.failure is not None:
         return _after_failure(topic, view, view.failure)
-    actions = wanted_actions(topic, view.seen)
-    if actions and not view.applied:
-        return Apply(actions)
-    if actions:
-        return _not_visible(topic, view)
-    assert view.seen is not None, topic.key
-    return _as_seen(topic, view, view.seen)
+    if topic.observes:
+        return _observe(topic, view)
+    if view.seen is None:
+        return _create(topic, view)
+    if not is_ours(topic, view.seen):
+        return _adopt(topic, view, view.seen)
+    return _enforce(topic, view, view.seen)
+
+
+def refused(topic: Topic, refusal: Refusal, now: datetime) -> Step:
+    """Return the next step for a Topic that its namespace may not have: it is told, and nothing is done."""
+    return judged(topic, Verdict(FALSE, refusal.reason, refusal.message), now) or Done()
 
 
 def wanted_actions(topic: Topic, seen: KafkaTopic | None) -> tuple[TopicAction, ...]:
@@ -100,92 +129,129 @@ def decide_topic_away(topic: Topic, away: Away, now: datetime, waited_s: float) 
     assert topic.metadata.deleted is None, topic.key
     if not away.definite and waited_s < FAILOVER_PATIENCE_S:
         return Retry(cap_s=FAILOVER_RETRY_CAP_S)
-    written = _write(topic, _status(topic, UNKNOWN, away.reason, away.message, now))
-    if written is not None:
-        return written
-    return let_go_or_retry(away, waited_s, held=topic.metadata.held)
+    written = with_ready_alone(topic, UNKNOWN, away.reason, away.message, now)
+    return written or let_go_or_retry(away, waited_s, held=topic.metadata.held)
+
+
+def _observe(topic: Topic, view: TopicView) -> Step:
+    """Show in what the Kafka topic differs, and change nothing."""
+    drift = find_drift(topic, view.seen)
+    dark = None if drift or view.seen is None else _without_leader(topic, view, view.seen)
+    if dark is not None:
+        return dark
+    verdict = AS_DECLARED
+    if drift:
+        message = f"The Kafka topic differs: {told(drift)}. Nothing is changed (policy Observe)."
+        verdict = Verdict(FALSE, "Drifted", message, drift)
+    written = judged(topic, verdict, view.now, shown=view.seen)
+    return written or (Release() if topic.metadata.held else Done())
+
+
+def _create(topic: Topic, view: TopicView) -> Step:
+    wanted = frozenset(dict(topic.config))
+    if not topic.metadata.held or not wanted <= topic.noted_config or not creates(topic):
+        return Claim(wanted | topic.managed_config, creation_of(topic))
+    if view.applied:
+        return _not_visible(topic, view)
+    message = f"The Kafka topic {topic.name} was gone, with its records; it is created anew."
+    news = Announcement(True, "TopicRecreated", message) if _was_as_declared(topic) else None
+    return Apply(wanted_actions(topic, None), news)
+
+
+def _adopt(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
+    """Take over a topic that is there already; one that differs only when its user has seen in what."""
+    drift = find_drift(topic, seen)
+    if may_adopt(topic, seen, drift):
+        return Claim(frozenset(dict(topic.config)) | topic.managed_config, adoption_of(seen))
+    if creates(topic) and view.waited_s < PATIENCE_S:  # our own creation may be shown piece by piece
+        return Retry()
+    verdict = Verdict(FALSE, "AdoptionPending", adoption_message(topic, seen, drift), drift)
+    return judged(topic, verdict, view.now) or Done()
+
+
+def _enforce(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
+    wanted = frozenset(dict(topic.config))
+    if not topic.metadata.held or not wanted <= topic.noted_config:
+        return Claim(wanted | topic.managed_config)
+    actions = wanted_actions(topic, seen)
+    if not actions:
+        return _as_seen(topic, view, seen)
+    if view.applied:
+        return _not_visible(topic, view)
+    news: Announcement | None = None
+    if _was_as_declared(topic) and not view.waited_s:
+        message = (
+            f"The Kafka topic had been changed by somebody else, and is as declared again: {_mended(topic, seen)}."
+        )
+        news = Announcement(False, "DriftMended", message)
+    return Apply(actions, news)
 
 
 def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
-    """Judge a topic that needs no further action."""
-    trouble = _unsupported(topic, seen)
-    if trouble is not None:
-        return _judged(topic, view, FALSE, "NotSupported", trouble) or Done()
-    if seen.leaderless:
-        if view.waited_s < PATIENCE_S:
-            return Retry()
-        listed = ", ".join(map(str, seen.leaderless))
-        message = f"Partitions without a leader: {listed}. No replica of them that is in sync is alive."
-        return _judged(topic, view, FALSE, "NoLeader", message) or Retry(RETRY_LATER_S)
-    written = _judged(topic, view, TRUE, "AsDeclared", "The Kafka topic is as declared.")
+    """Judge a topic that needs no call to the brokers."""
+    if len(seen.partitions) > topic.partitions:
+        verdict = Verdict(FALSE, "NotSupported", _too_many(topic, seen), find_drift(topic, seen))
+        return judged(topic, verdict, view.now, shown=seen) or Done()
+    change = decide_replication(topic, seen, view.reassignments)
+    if isinstance(change, CreateReassignment):
+        return Retry() if is_repeated(change, topic) and view.waited_s < PATIENCE_S else change
+    if change is not None:
+        return judged(topic, change, view.now, shown=seen) or Wait(LOOK_EVERY_S)
+    dark = _without_leader(topic, view, seen)
+    if dark is not None:
+        return dark
+    written = judged(topic, AS_DECLARED, view.now, shown=seen, news=_adopted(topic, seen))
     if written is not None:
         return written
     wanted = frozenset(dict(topic.config))
-    return Claim(wanted) if topic.managed_config != wanted else Done()
+    return Claim(wanted) if topic.noted_config != wanted else Done()
 
 
-def _unsupported(topic: Topic, seen: KafkaTopic) -> str | None:
-    """Return the words for a difference that a Topic cannot mend."""
-    if len(seen.partitions) > topic.partitions:
-        return (
-            f"The Kafka topic has {len(seen.partitions)} partitions and spec.partitions says {topic.partitions}: partitions can "
-            f"never be taken away. Set spec.partitions to {len(seen.partitions)}."
-        )
-    if seen.replication_factor != topic.replication_factor:
-        return (
-            f"The Kafka topic has {seen.replication_factor} replicas of each partition and spec.replicationFactor says "
-            f"{topic.replication_factor}: a Topic does not change the replication factor of a topic that exists. Name the new "
-            "replicas in a Reassignment and set spec.replicationFactor to their number."
-        )
-    return None
+def _without_leader(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step | None:
+    if not seen.leaderless:
+        return None
+    if view.waited_s < PATIENCE_S:
+        return Retry()
+    listed = ", ".join(map(str, seen.leaderless))
+    message = f"Partitions without a leader: {listed}. No replica of them that is in sync is alive."
+    return judged(topic, Verdict(FALSE, "NoLeader", message), view.now, shown=seen) or Retry(RETRY_LATER_S)
 
 
 def _after_failure(topic: Topic, view: TopicView, failure: Failure) -> Step:
     passing = passes_by_itself(failure) or failure.code == UNKNOWN_TOPIC_OR_PARTITION  # it went while we looked
     if passing and view.waited_s < PATIENCE_S:
         return Retry()
-    written = _judged(topic, view, FALSE, reason_of(failure), message_of(failure))
-    return written or Retry(RETRY_LATER_S)
+    verdict = Verdict(FALSE, reason_of(failure), message_of(failure))
+    shown = view.seen if view.seen is not None and (topic.observes or is_ours(topic, view.seen)) else None
+    return judged(topic, verdict, view.now, shown=shown) or Retry(RETRY_LATER_S)
 
 
 def _not_visible(topic: Topic, view: TopicView) -> Step:
     """Kafka took the change and does not show it yet."""
     if view.waited_s < PATIENCE_S:
         return Retry()
-    message = "Kafka has accepted the change and does not show it yet."
-    return _judged(topic, view, FALSE, "Progressing", message) or Retry()
+    verdict = Verdict(FALSE, "Progressing", "Kafka has accepted the change and does not show it yet.")
+    return judged(topic, verdict, view.now) or Retry()
 
 
-def _judged(topic: Topic, view: TopicView, status: str, reason: str, message: str) -> Step | None:
-    """Return the write of a status for this generation, with what was seen; None when it is written already."""
-    wanted = replace(
-        _status(topic, status, reason, message, view.now),
-        observed_generation=topic.metadata.generation,
-        topic_name=topic.name,
-    )
-    if view.owner is None and view.seen is not None:
-        wanted = replace(
-            wanted,
-            topic_id=view.seen.topic_id,
-            partitions=len(view.seen.partitions),
-            replication_factor=view.seen.replication_factor,
-        )
-    return _write(topic, wanted)
+def _was_as_declared(topic: Topic) -> bool:
+    """Tell whether this very spec had taken effect, so that what differs now was changed by somebody else."""
+    ready = ready_of(topic.status.conditions)
+    return ready is not None and ready.status == TRUE and topic.status.observed_generation == topic.metadata.generation
 
 
-def _status(topic: Topic, status: str, reason: str, message: str, now: datetime) -> TopicStatus:
-    conditions = with_ready(
-        topic.status.conditions,
-        status=status,
-        reason=reason,
-        message=message,
-        generation=topic.metadata.generation,
-        now=now,
-    )
-    return replace(topic.status, conditions=conditions)
+def _mended(topic: Topic, seen: KafkaTopic) -> str:
+    return told([item for item in find_drift(topic, seen) if item.field != "replicationFactor"])
 
 
-def _write(topic: Topic, status: TopicStatus) -> WriteStatus[TopicStatus] | None:
-    if status == topic.status:
+def _adopted(topic: Topic, seen: KafkaTopic) -> Announcement | None:
+    if topic.status.topic_id == seen.topic_id or not is_adopted(topic, seen):
         return None
-    return WriteStatus(status, announce(topic.status.conditions, status.conditions))
+    return Announcement(False, "Adopted", f"The Kafka topic {topic.name} was there before; this Topic manages it now.")
+
+
+def _too_many(topic: Topic, seen: KafkaTopic) -> str:
+    return (
+        f"The Kafka topic has {len(seen.partitions)} partitions and spec.partitions says {topic.partitions}: partitions can "
+        f"never be taken away. Set spec.partitions to {len(seen.partitions)}."
+    )

@@ -1,6 +1,7 @@
 """What to do for a Topic that is being deleted.
 
-The Kafka topic goes only if this Topic holds it, owns it and it is the one that was seen before (O4); and the resource goes in
+The Kafka topic goes only if this Topic holds it, owns it and it is the one that was seen before (O4), and not before everybody else
+who holds the resource has let go: a foreign finalizer is somebody's wish to do something first. Beyond that the resource goes in
 bounded time whatever Kafka does, so that a namespace is never wedged: then the Kafka topic is kept, and an event says so.
 
 A controller lets a topic's moves end before it deletes it, and cancels none of a topic that waits for its deletion. So the moves are
@@ -9,8 +10,9 @@ cancelled first: the copies are made for nothing, and the Reassignment that want
 
 from __future__ import annotations
 
+from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of
-from kafka_operator.decide.observed import Away
+from kafka_operator.decide.observed import Away, KafkaTopic
 from kafka_operator.decide.patience import give_up_late
 from kafka_operator.decide.steps import (
     Announcement,
@@ -20,11 +22,21 @@ from kafka_operator.decide.steps import (
     Release,
     Retry,
     StopMoves,
+    WriteStatus,
 )
+from kafka_operator.decide.tenancy import QUOTA_EXCEEDED
 from kafka_operator.decide.topic import TopicView
-from kafka_operator.resources.topic import Topic
+from kafka_operator.decide.topic_origin import is_ours
+from kafka_operator.decide.topic_status import with_ready_alone
+from kafka_operator.names import FINALIZER
+from kafka_operator.resources.topic import DeletionPolicy, Topic, TopicStatus
 
-Step = Apply | Release | Retry | Done
+PROTECTED = (
+    "Its deletionPolicy is Protect; the deletion was let through because its namespace is deleted as well, or because the chart's "
+    "ValidatingAdmissionPolicy is not installed."
+)
+
+Step = Apply | Release | WriteStatus[TopicStatus] | Retry | Done
 
 
 def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
@@ -34,35 +46,59 @@ def decide_topic_deletion(topic: Topic, view: TopicView) -> Step:
         return Done()
     if view.owner is not None:
         return Release()
-    if topic.retain:
-        return Release(
-            Announcement(False, "TopicRetained", f"The Kafka topic {topic.name} stays (deletionPolicy Retain).")
-        )
-    if view.failure is not None:
-        if view.failure.code == UNKNOWN_TOPIC_OR_PARTITION:
-            return Release()
-        return give_up_late(view.waited_s, _kept(topic, message_of(view.failure)))
-    if view.seen is None:
+    kept = _why_kept(topic, view)
+    if kept is not None:
+        return Release(kept)
+    if _is_gone(view):
         return Release()
-    if topic.status.topic_id is not None and topic.status.topic_id != view.seen.topic_id:
-        why = (
-            f"It has another id ({view.seen.topic_id}) than the one that this Topic managed ({topic.status.topic_id})."
-        )
-        return Release(_kept(topic, why))
-    if view.applied:
-        return give_up_late(view.waited_s, _kept(topic, "Kafka has accepted the deletion and does not finish it."))
-    stop = (StopMoves(topic.name, view.seen.moving),) if view.seen.moving else ()
-    return Apply((*stop, DropTopic(topic.name)))
+    others = [name for name in topic.metadata.finalizers if name != FINALIZER]
+    if others:
+        message = f"The Kafka topic {topic.name} is deleted when the others have let go: {', '.join(others)}."
+        return with_ready_alone(topic, FALSE, "Deleting", message, view.now) or Done()
+    if view.failure is not None:
+        return give_up_late(view.waited_s, _kept(topic, message_of(view.failure)))
+    assert view.seen is not None, topic.key
+    return _drop(topic, view, view.seen)
 
 
-def decide_topic_deletion_away(topic: Topic, away: Away, waited_s: float) -> Step:
+def decide_topic_deletion_away(topic: Topic, away: Away, waited_s: float) -> Release | Retry | Done:
     """Return the next step for a Topic that is being deleted while its cluster cannot be looked at."""
     assert topic.metadata.deleted is not None, topic.key
     if not topic.metadata.held:
         return Done()
-    if topic.retain:
+    if topic.retain or topic.metadata.paused:
         return Release()
     return give_up_late(waited_s, _kept(topic, away.message), away)
+
+
+def _is_gone(view: TopicView) -> bool:
+    if view.failure is None:
+        return view.seen is None
+    return view.failure.code == UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _drop(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
+    if not is_ours(topic, seen):
+        why = f"It has another id ({seen.topic_id}) than the one that this Topic managed ({topic.status.topic_id})."
+        return Release(_kept(topic, why))
+    if view.applied:
+        return give_up_late(view.waited_s, _kept(topic, "Kafka has accepted the deletion and does not finish it."))
+    stop = (StopMoves(topic.name, seen.moving),) if seen.moving else ()
+    return Apply((*stop, DropTopic(topic.name)))
+
+
+def _why_kept(topic: Topic, view: TopicView) -> Announcement | None:
+    """Return the event for a Kafka topic that is to stay, None for one that is to go."""
+    if topic.deletion_policy is DeletionPolicy.PROTECT:
+        return Announcement(True, "TopicRetained", f"The Kafka topic {topic.name} stays. {PROTECTED}")
+    if topic.retain:
+        why = "policy Observe" if topic.observes else "deletionPolicy Retain"
+        return Announcement(False, "TopicRetained", f"The Kafka topic {topic.name} stays ({why}).")
+    if topic.metadata.paused:
+        return _kept(topic, "It is deleted while its reconciliation is paused.")
+    if view.refusal is not None and view.refusal.reason != QUOTA_EXCEEDED:
+        return _kept(topic, view.refusal.message)
+    return None
 
 
 def _kept(topic: Topic, why: str) -> Announcement:

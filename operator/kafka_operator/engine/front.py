@@ -6,12 +6,15 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+from kafka_operator.decide.conditions import ready_of
+from kafka_operator.decide.tenancy import QUOTA_EXCEEDED
 from kafka_operator.engine.cache import Cache, Resource, read_resource
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.watch_lag import WatchLag
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic
 
 DELETED = "DELETED"
@@ -59,7 +62,22 @@ class Front:
     def _concerned(self, before: Resource | None, resource: Resource) -> Iterator[Key]:
         """Return the others whose decision may come out differently now."""
         if isinstance(resource, Topic):
-            if before is None:  # it came or went: another Topic of the same Kafka topic may lose or win it
-                yield from (key for key in self._cache.named(resource.name) if key != resource.key)
-        elif isinstance(resource, Cluster) and not (isinstance(before, Cluster) and before.leads_where(resource)):
+            yield from self._concerned_by_topic(before, resource)
+        elif isinstance(resource, Reassignment):
+            if resource.metadata.owner is not None:  # the Topic whose replication factor it changes
+                yield resource.metadata.owner
+        elif not (isinstance(before, Cluster) and before.serves_as(resource)):
             yield from (dependent.key for dependent in self._cache.dependents(resource.ref))
+
+    def _concerned_by_topic(self, before: Resource | None, topic: Topic) -> Iterator[Key]:
+        """Return those that may lose or win the Kafka topic now, and those that may find room where this one leaves some."""
+        if isinstance(before, Topic) and before.metadata.generation == topic.metadata.generation:
+            return
+        if before is None or (isinstance(before, Topic) and before.policy is not topic.policy):
+            yield from (key for key in self._cache.named(topic.name) if key != topic.key)
+        cluster = self._cache.cluster(topic.cluster)
+        if cluster is not None and cluster.has_quotas:
+            for other in self._cache.dependents(topic.cluster):
+                ready = ready_of(other.status.conditions)
+                if other.key != topic.key and ready is not None and ready.reason == QUOTA_EXCEEDED:
+                    yield other.key

@@ -7,33 +7,26 @@ was changed there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kafka_operator.admin.port import Refusals
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.ownership import winner
-from kafka_operator.decide.steps import (
-    AlterConfig,
-    Apply,
-    CreateTopic,
-    Done,
-    DropTopic,
-    GrowTopic,
-    Retry,
-    StopMoves,
-    TopicAction,
-)
-from kafka_operator.decide.topic import Step, TopicView, decide_topic, decide_topic_away
+from kafka_operator.decide.pause import decide_pause
+from kafka_operator.decide.steps import Apply, Done, Retry, Wait
+from kafka_operator.decide.tenancy import Refusal, quota_refusals, refusal_of_topic
+from kafka_operator.decide.topic import Step, TopicView, decide_topic, decide_topic_away, refused
 from kafka_operator.decide.topic_deletion import decide_topic_deletion, decide_topic_deletion_away
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.engine.retries import Retries
+from kafka_operator.engine.topic_effects import TopicEffects
 from kafka_operator.engine.topic_look import look_at_topics
 from kafka_operator.engine.writer import Outcome, Writer
-from kafka_operator.names import ClusterRef, Key
-from kafka_operator.resources.reassignment import Partition
+from kafka_operator.names import ClusterRef, Key, Kind
+from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.topic import Topic
 
 MAX_ROUNDS = 8
@@ -45,6 +38,9 @@ class Try:
     """What is known of one batch while it is worked on."""
 
     ref: ClusterRef
+    refusals: Mapping[Key, Refusal]
+    reassignments: Mapping[str, Mapping[str, Reassignment]]
+    """By namespace and name."""
     seen: Mapping[str, KafkaTopic] | None = None
     """None: look before the next decision."""
     away: Away | None = None
@@ -67,25 +63,51 @@ class TopicReconciler:
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Try once for each Topic of a batch; all of them refer to one Cluster."""
-        attempt = Try(ref)
+        attempt = Try(ref, self._refusals(ref, keys), self._reassignments())
         outcomes: dict[Key, Outcome] = {}
         pending = list(keys)
         for _ in range(MAX_ROUNDS):
             topics = [topic for key in pending if (topic := self._cache.topic(key)) is not None]
             await self._look(attempt, topics)
             steps = [(topic, self._decide(topic, attempt)) for topic in topics]
-            outcomes.update({topic.key: step for topic, step in steps if isinstance(step, Done | Retry)})
+            outcomes.update({topic.key: step for topic, step in steps if isinstance(step, Done | Retry | Wait)})
             outcomes.update(await self._carry_out(attempt, steps))
             pending = [topic.key for topic in topics if topic.key not in outcomes]
             if not pending:
                 break
         return {key: outcomes.get(key, Retry() if key in pending else Done()) for key in keys}
 
+    def _refusals(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Refusal]:
+        """Return why Topics of other namespaces may not be on the Cluster."""
+        cluster = self._cache.cluster(ref)
+        topics = [topic for key in keys if (topic := self._cache.topic(key)) is not None]
+        if cluster is None or all(topic.key.namespace == ref.namespace for topic in topics):
+            return {}
+        refusals: dict[Key, Refusal] = {}
+        if cluster.has_quotas:
+            all_topics = (item for item in self._cache.dependents(ref) if isinstance(item, Topic))
+            refusals |= quota_refusals(cluster, all_topics)
+        for topic in topics:
+            refusal = refusal_of_topic(cluster, topic.key.namespace, topic.name)
+            if refusal is not None:
+                refusals[topic.key] = refusal
+        return refusals
+
+    def _reassignments(self) -> Mapping[str, Mapping[str, Reassignment]]:
+        """Return all Reassignments by namespace and name."""
+        found: dict[str, dict[str, Reassignment]] = defaultdict(dict)
+        for key in self._cache.keys(Kind.REASSIGNMENT):
+            item = self._cache.reassignment(key)
+            if item is not None:
+                found[key.namespace][key.name] = item
+        return found
+
     async def _look(self, attempt: Try, topics: Sequence[Topic]) -> None:
-        if attempt.seen is not None or attempt.away is not None or not topics:
+        wanted = [topic for topic in topics if topic.key not in attempt.refusals or topic.metadata.deleted is not None]
+        if attempt.seen is not None or attempt.away is not None or not wanted:
             return
         try:
-            looked = await self._links.use(attempt.ref, lambda admin: look_at_topics(admin, topics))
+            looked = await self._links.use(attempt.ref, lambda admin: look_at_topics(admin, wanted))
         except AwayError as error:
             attempt.away = error.away
             return
@@ -93,70 +115,58 @@ class TopicReconciler:
         attempt.failures = {**looked.failures, **attempt.failures}
 
     def _decide(self, topic: Topic, attempt: Try) -> Step:
+        paused = decide_pause(topic.metadata, topic.status, self._now())
+        if paused is not None:
+            return paused
         waited_s = self._retries.waited_s(topic.key)
+        refusal = attempt.refusals.get(topic.key)
         deleted = topic.metadata.deleted is not None
+        if refusal is not None and not deleted:
+            return refused(topic, refusal, self._now())
         if attempt.away is not None:
             if deleted:
                 return decide_topic_deletion_away(topic, attempt.away, waited_s)
             return decide_topic_away(topic, attempt.away, self._now(), waited_s)
         assert attempt.seen is not None, attempt.ref
-        owner = winner(self._cache.claims(topic) or [topic])
+        owner = winner([claim for claim in self._cache.claims(topic) if self._may_own(claim)] or [topic])
         view = TopicView(
             now=self._now(),
             waited_s=waited_s,
+            refusal=refusal,
             owner=None if owner.key == topic.key else owner.key,
             seen=attempt.seen.get(topic.name),
             applied=topic.key in attempt.applied,
             failure=attempt.failures.get(topic.name),
+            reassignments=attempt.reassignments.get(topic.key.namespace, {}),
         )
         return decide_topic_deletion(topic, view) if deleted else decide_topic(topic, view)
 
+    def _may_own(self, claim: Topic) -> bool:
+        """Tell whether a Topic competes for its Kafka topic: one that only observes does not, nor one that may not name it."""
+        cluster = self._cache.cluster(claim.cluster)
+        refusal = None if cluster is None else refusal_of_topic(cluster, claim.key.namespace, claim.name)
+        return not claim.observes and refusal is None
+
     async def _carry_out(self, attempt: Try, steps: Sequence[tuple[Topic, Step]]) -> Mapping[Key, Outcome]:
         """Carry out one step of each Topic; return the outcomes of those whose try ends with it."""
-        writes = [(topic, step) for topic, step in steps if not isinstance(step, Apply | Done | Retry)]
+        writes = [(topic, step) for topic, step in steps if not isinstance(step, Apply | Done | Retry | Wait)]
         results = await asyncio.gather(*(self._writer.carry_out(topic, step) for topic, step in writes))
         outcomes = {
             topic.key: outcome for (topic, _), outcome in zip(writes, results, strict=True) if outcome is not None
         }
         applies = [(topic, step) for topic, step in steps if isinstance(step, Apply)]
         if applies:
-            attempt.applied.update(topic.key for topic, _ in applies)
-            await self._apply(attempt, [action for _, step in applies for action in step.actions])
-            attempt.seen = None
+            await self._apply(attempt, applies)
         return outcomes
 
-    async def _apply(self, attempt: Try, actions: Sequence[TopicAction]) -> None:
-        """Make one Admin call for each sort of action."""
-        creates = [action for action in actions if isinstance(action, CreateTopic)]
-        grows = [action for action in actions if isinstance(action, GrowTopic)]
-        alters = [action for action in actions if isinstance(action, AlterConfig)]
-        drops = [action.name for action in actions if isinstance(action, DropTopic)]
-        if creates:
-            await self._call(attempt, lambda: self._links.use(attempt.ref, lambda admin: admin.create_topics(creates)))
-        if grows:
-            await self._call(attempt, lambda: self._links.use(attempt.ref, lambda admin: admin.grow_topics(grows)))
-        if alters:
-            await self._call(attempt, lambda: self._links.use(attempt.ref, lambda admin: admin.alter_configs(alters)))
-        stops = [action for action in actions if isinstance(action, StopMoves)]
-        if stops:
-            await self._stop_moves(attempt, stops)
-        if drops:
-            await self._call(attempt, lambda: self._links.use(attempt.ref, lambda admin: admin.delete_topics(drops)))
-
-    async def _stop_moves(self, attempt: Try, stops: Sequence[StopMoves]) -> None:
-        """Cancel moves; one that cannot be cancelled only makes the deletion wait for its end."""
-        targets = {Partition(stop.name, index): None for stop in stops for index in stop.partitions}
-
-        async def stop() -> Refusals:
-            await self._links.use(attempt.ref, lambda admin: admin.alter_reassignments(targets))
-            return {}
-
-        await self._call(attempt, stop)
-
-    async def _call(self, attempt: Try, call: Callable[[], Awaitable[Refusals]]) -> None:
-        if attempt.away is not None:
+    async def _apply(self, attempt: Try, applies: Sequence[tuple[Topic, Apply]]) -> None:
+        effects = await TopicEffects(self._links, attempt.ref).carry_out(applies)
+        attempt.applied.update(topic.key for topic, _ in applies)
+        attempt.failures.update(effects.failures)
+        attempt.away = effects.away
+        attempt.seen = None
+        if effects.away is not None:
             return
-        try:
-            attempt.failures.update(await call())
-        except AwayError as error:
-            attempt.away = error.away
+        for topic, step in applies:
+            if step.news is not None and topic.name not in effects.failures:
+                await self._writer.tell(topic, step.news)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_operator.names import ClusterRef, Key, Kind
+from kafka_operator.resources.allowed import AllowedNamespaces, read_allowed
 from kafka_operator.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
 from kafka_operator.resources.security import (
     Authentication,
@@ -76,6 +77,8 @@ class Cluster:
     controllers: PodGroup | None = None
     tls: Tls | None = None
     authentication: Authentication | None = None
+    allowed_namespaces: tuple[AllowedNamespaces, ...] = ()
+    """The other namespaces that may refer to it, in the order in which the rules are tried."""
 
     def leads_where(self, other: Cluster) -> bool:
         """Tell whether another state of it is reached in the same way."""
@@ -85,6 +88,10 @@ class Cluster:
             other.authentication,
         )
 
+    def serves_as(self, other: Cluster) -> bool:
+        """Tell whether another state of it is reached in the same way and allows the same."""
+        return self.leads_where(other) and self.allowed_namespaces == other.allowed_namespaces
+
     @property
     def secret_names(self) -> tuple[str, ...]:
         """Return the Secrets of its namespace that say how to reach it, ascending."""
@@ -93,6 +100,11 @@ class Cluster:
             given = self.authentication
             places += [given.user, given.password, given.certificate, given.private_key]
         return tuple(sorted({place.secret for place in places if isinstance(place, SecretKey)}))
+
+    @property
+    def has_quotas(self) -> bool:
+        """Whether the topics of any other namespace are counted."""
+        return any(rule.max_topics is not None or rule.max_partitions is not None for rule in self.allowed_namespaces)
 
     @property
     def key(self) -> Key:
@@ -117,6 +129,7 @@ def read_cluster(raw: RawObject) -> Cluster:
         controllers=_read_group(spec.get("controllers")),
         tls=read_tls(spec.get("tls")),
         authentication=read_authentication(spec.get("authentication")),
+        allowed_namespaces=read_allowed(spec.get("allowedNamespaces") or ()),
     )
 
 

@@ -1,0 +1,51 @@
+"""Resources whose user has put the annotation steward.dev/pause-reconciliation on them: nothing is done, and what was said stays.
+
+One rule for every kind. Ready keeps the value that it had, so that who waits for it is not misled; a condition of its own tells of the
+pause. A resource that is deleted meanwhile goes, without an effect on Kafka: the kinds' own decisions on deletion see to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from kafka_operator.decide.conditions import TRUE, with_condition, without_condition
+from kafka_operator.decide.steps import Announcement, Done, WriteStatus
+from kafka_operator.names import PAUSE
+from kafka_operator.resources.cluster import ClusterStatus
+from kafka_operator.resources.metadata import Metadata
+from kafka_operator.resources.reassignment import ReassignmentStatus
+from kafka_operator.resources.topic import TopicStatus
+
+StatusT = TypeVar("StatusT", TopicStatus, ReassignmentStatus, ClusterStatus)
+
+PAUSED = "ReconciliationPaused"
+
+MESSAGE = f"The annotation {PAUSE} is true: nothing is done until it is taken off."
+
+
+def decide_pause(metadata: Metadata, status: StatusT, now: datetime) -> WriteStatus[StatusT] | Done | None:
+    """Return the step of a resource that is paused, or was until now; None when it is to be decided on as usual."""
+    if metadata.deleted is not None:
+        return None
+    conditions = status.conditions
+    told = any(condition.type == PAUSED for condition in conditions)
+    if metadata.paused:
+        if told:
+            return Done()
+        conditions = with_condition(
+            conditions,
+            PAUSED,
+            status=TRUE,
+            reason="Annotated",
+            message=MESSAGE,
+            generation=metadata.generation,
+            now=now,
+        )
+        news = Announcement(False, PAUSED, MESSAGE)
+        return WriteStatus(replace(status, conditions=conditions), news)
+    if told:
+        news = Announcement(False, "ReconciliationResumed", f"The annotation {PAUSE} is gone: it goes on.")
+        return WriteStatus(replace(status, conditions=without_condition(conditions, PAUSED)), news)
+    return None

@@ -1,0 +1,85 @@
+"""Whether a Kafka topic that is there is this Topic's own: created by it, adopted by it, or somebody else's so far.
+
+    annotation steward.dev/origin     created/<generation>/<topic id before>     written before the topic is created
+                                      adopted/<topic id>                         written before the topic is first changed
+
+Until the status has the topic's id, the annotation alone tells after a crash that what is there came by our own hand. A topic that is
+found is adopted when it is as declared; else nothing is touched until the annotation steward.dev/adopt allows it. Leaves out names
+and quotas of namespaces (tenancy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kafka_operator.decide.observed import KafkaTopic
+from kafka_operator.decide.topic_drift import digest_of, find_drift, told
+from kafka_operator.names import ADOPT, ORIGIN
+from kafka_operator.resources.topic import Drift, Topic
+
+CREATED, ADOPTED = "created", "adopted"
+
+NO_ID = "-"
+"""Stands for a topic without an id: none yet, or a cluster older than Kafka 2.8."""
+
+ANY_DIFFERENCE = "true"
+"""The consent to whatever differs at the moment when it is read."""
+
+
+def creation_of(topic: Topic) -> str:
+    """Return the annotation that says that this Topic is about to create its Kafka topic."""
+    return f"{CREATED}/{topic.metadata.generation}/{topic.status.topic_id or NO_ID}"
+
+
+def adoption_of(seen: KafkaTopic) -> str:
+    """Return the annotation that says that this Topic takes over the Kafka topic that is there."""
+    return f"{ADOPTED}/{seen.topic_id or NO_ID}"
+
+
+def creates(topic: Topic) -> bool:
+    """Tell whether the creation of the next Kafka topic has been announced, after the last one that the status tells of."""
+    kind, _, rest = (topic.metadata.annotation(ORIGIN) or "").partition("/")
+    return kind == CREATED and rest.partition("/")[2] == (topic.status.topic_id or NO_ID)
+
+
+def is_adopted(topic: Topic, seen: KafkaTopic) -> bool:
+    """Tell whether the Kafka topic that is there was found and taken over, rather than created."""
+    return topic.metadata.annotation(ORIGIN) == adoption_of(seen)
+
+
+def is_ours(topic: Topic, seen: KafkaTopic) -> bool:
+    """Tell whether the Kafka topic that is there may be changed and deleted by this Topic.
+
+    One that was announced as created, and differs though the spec is still the same, was created by somebody else in that moment.
+    """
+    if seen.topic_id is not None and seen.topic_id == topic.status.topic_id:
+        return True
+    if (
+        seen.topic_id is None and topic.status.partitions is not None
+    ):  # only what is ours, or is observed, is shown there
+        return True
+    if is_adopted(topic, seen):
+        return True
+    return creates(topic) and (_edited_since(topic) or not find_drift(topic, seen))
+
+
+def may_adopt(topic: Topic, seen: KafkaTopic, drift: Sequence[Drift]) -> bool:
+    """Tell whether a topic that is not ours may be taken over: it is as declared, or its user has agreed to make it so."""
+    return not drift or topic.metadata.annotation(ADOPT) in {ANY_DIFFERENCE, digest_of(drift, seen)}
+
+
+def adoption_message(topic: Topic, seen: KafkaTopic, drift: Sequence[Drift]) -> str:
+    """Return what a person has to know, and to do, before a topic that differs is taken over."""
+    digest, consent = digest_of(drift, seen), topic.metadata.annotation(ADOPT)
+    stale = "" if consent is None else f"The annotation {ADOPT} is {consent}, which names other differences. "
+    return (
+        f"The Kafka topic {topic.name} exists and differs: {told(drift)}. Nothing is changed. {stale}"
+        f"To have it made as declared, annotate this Topic with {ADOPT}={digest} "
+        f"(or {ADOPT}={ANY_DIFFERENCE} for whatever differs then); or change its spec."
+    )
+
+
+def _edited_since(topic: Topic) -> bool:
+    """Tell whether the spec is another than the one of which the creation was announced."""
+    announced = (topic.metadata.annotation(ORIGIN) or "").split("/")[1:2]
+    return announced != [str(topic.metadata.generation)]

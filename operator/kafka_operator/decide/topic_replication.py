@@ -1,0 +1,126 @@
+"""A changed replication factor: one Reassignment at a time carries it out, and the Topic shows how far it is.
+
+    factor differs ─► create the Reassignment ─► it runs: mirrored ─► it completed: the factor is looked at again
+                                                 it ended otherwise: told, and tried again when the Topic is edited or it is deleted
+
+The Reassignment's name follows from the Topic's generation, so that a process killed after it was created finds it by that name. What
+it moves where, how fast and in which order is its own affair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from kafka_operator.decide.conditions import FALSE, ready_of
+from kafka_operator.decide.observed import KafkaTopic
+from kafka_operator.decide.steps import CreateReassignment
+from kafka_operator.decide.topic_drift import find_drift, has_factor
+from kafka_operator.decide.topic_status import Verdict
+from kafka_operator.resources.reassignment import Reassignment, State
+from kafka_operator.resources.topic import ReplicationChange, Topic
+
+LOOK_EVERY_S = 2.0
+"""How often a change that is under way is mirrored: people watch it, and its Reassignment tells more, each second."""
+
+PERCENT_STEP = 5
+"""Progress is mirrored in steps, so that a change costs the Topic at most some twenty writes, however long it takes."""
+
+MAX_NAME_LENGTH = 200
+"""Of the Topic's name within its Reassignment's: with the rest it stays below the 253 characters of an object's name."""
+
+CHANGING, FAILED, WAITING = "ReplicationChanging", "ReplicationChangeFailed", "ReassignmentInProgress"
+
+
+def decide_replication(
+    topic: Topic, seen: KafkaTopic, reassignments: Mapping[str, Reassignment]
+) -> Verdict | CreateReassignment | None:
+    """Return what to say, or what to create, about the replication factor; None when it is as declared and nothing goes on.
+
+    `reassignments` are those of the Topic's namespace by name.
+    """
+    own = [item for item in reassignments.values() if item.metadata.owner == topic.key]
+    running = min((item for item in own if not _ended(item)), key=lambda item: item.key, default=None)
+    if running is not None:
+        message = f"Reassignment {running.key.name} changes the replication factor."
+        return _verdict(topic, seen, CHANGING, message, running)
+    if has_factor(seen, topic.replication_factor):
+        return None
+    name, last = _next_name(topic, reassignments)
+    if last is not None and last.status.state is not State.COMPLETED:
+        message = (
+            f"Reassignment {last.key.name} was to change the replication factor and ended as {last.status.state}: "
+            f"{_words(last)} Delete it, or edit this Topic, to have it tried again."
+        )
+        return _verdict(topic, seen, FAILED, message, last)
+    if seen.moving:
+        message = "The replication factor is changed when partitions of the topic that are being moved have arrived."
+        return Verdict(FALSE, WAITING, message, find_drift(topic, seen))
+    return CreateReassignment(name, _spec(topic))
+
+
+def is_repeated(step: CreateReassignment, topic: Topic) -> bool:
+    """Tell whether an earlier one for the same generation has completed, so that what is seen may only lag behind it."""
+    return step.name != _name(topic, 0)
+
+
+def _spec(topic: Topic) -> dict[str, Any]:
+    ref = {"name": topic.cluster.name}
+    if topic.cluster.namespace != topic.key.namespace:
+        ref["namespace"] = topic.cluster.namespace
+    spec: dict[str, Any] = {
+        "clusterRef": ref,
+        "goal": {"replicationFactor": topic.replication_factor, "topics": [topic.name]},
+        "approval": "Automatic",
+    }
+    if topic.throttle is not None:
+        spec["throttle"] = dict(topic.throttle)
+    return spec
+
+
+def _next_name(topic: Topic, reassignments: Mapping[str, Reassignment]) -> tuple[str, Reassignment | None]:
+    """Return a name that is free, and the last own Reassignment of this generation; names may be taken by others."""
+    last: Reassignment | None = None
+    for number in range(len(reassignments) + 1):
+        name = _name(topic, number)
+        found = reassignments.get(name)
+        if found is None:
+            return name, last
+        if found.metadata.owner == topic.key:
+            last = found
+    raise AssertionError(f"more names taken than there are Reassignments: {topic.key}")
+
+
+def _name(topic: Topic, number: int) -> str:
+    stem = topic.key.name
+    if len(stem) > MAX_NAME_LENGTH:
+        stem = f"{stem[:MAX_NAME_LENGTH]}-{hashlib.sha256(stem.encode()).hexdigest()[:8]}"
+    name = f"{stem}-rf{topic.replication_factor}-{topic.metadata.generation}"
+    return f"{name}-{number}" if number else name
+
+
+def _verdict(topic: Topic, seen: KafkaTopic, reason: str, message: str, item: Reassignment) -> Verdict:
+    progress = item.status.progress
+    percent = 0 if progress is None else progress.percent // PERCENT_STEP * PERCENT_STEP
+    change = ReplicationChange(
+        target_replication_factor=topic.replication_factor,
+        state=(item.status.state or State.PENDING).value,
+        message=_words(item),
+        percent=percent,
+        reassignment=item.key.name,
+    )
+    drift = find_drift(topic, seen)
+    return Verdict(FALSE, reason, message, drift, change)
+
+
+def _words(item: Reassignment) -> str:
+    """Return what the Reassignment says; while it runs only that, since its own words change with each partition."""
+    ready = ready_of(item.status.conditions)
+    if not _ended(item) or ready is None:
+        return "It is under way."
+    return ready.message
+
+
+def _ended(item: Reassignment) -> bool:
+    return item.status.state is not None and item.status.state.ended

@@ -1,0 +1,103 @@
+"""The status that a Topic shows, and the event that a change of it is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from kafka_operator.decide.conditions import FALSE, TRUE, announce, with_condition, with_ready, without_condition
+from kafka_operator.decide.observed import KafkaTopic
+from kafka_operator.decide.steps import Announcement, WriteStatus
+from kafka_operator.decide.topic_drift import told
+from kafka_operator.resources.metadata import Condition
+from kafka_operator.resources.topic import Drift, ReplicationChange, Topic, TopicStatus
+
+DRIFTED = "Drifted"
+"""The condition that is True as long as differences are listed; a Topic that only observes has it always."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What Ready says, with the differences and the change that go with it."""
+
+    status: str
+    reason: str
+    message: str
+    drift: tuple[Drift, ...] = ()
+    change: ReplicationChange | None = None
+
+
+def judged(
+    topic: Topic,
+    verdict: Verdict,
+    now: datetime,
+    *,
+    shown: KafkaTopic | None = None,
+    news: Announcement | None = None,
+) -> WriteStatus[TopicStatus] | None:
+    """Return the write of a status for this generation; None when it is written already.
+
+    `shown` is the Kafka topic where it is this Topic's own, or observed. `news` is told instead of the change of Ready.
+    """
+    conditions = with_ready(
+        topic.status.conditions,
+        status=verdict.status,
+        reason=verdict.reason,
+        message=verdict.message,
+        generation=topic.metadata.generation,
+        now=now,
+    )
+    status = replace(
+        topic.status,
+        observed_generation=topic.metadata.generation,
+        topic_name=topic.name,
+        drift=verdict.drift,
+        replication_change=verdict.change,
+        conditions=_with_drift(topic, conditions, verdict.drift, now),
+    )
+    if shown is not None:
+        status = replace(
+            status,
+            topic_id=shown.topic_id,
+            partitions=len(shown.partitions),
+            replication_factor=shown.replication_factor,
+        )
+    return written(topic, status, news)
+
+
+def with_ready_alone(
+    topic: Topic, status: str, reason: str, message: str, now: datetime
+) -> WriteStatus[TopicStatus] | None:
+    """Return the write of another Ready; all else, the observed generation too, stays as it was."""
+    conditions = with_ready(
+        topic.status.conditions,
+        status=status,
+        reason=reason,
+        message=message,
+        generation=topic.metadata.generation,
+        now=now,
+    )
+    return written(topic, replace(topic.status, conditions=conditions))
+
+
+def written(topic: Topic, status: TopicStatus, news: Announcement | None = None) -> WriteStatus[TopicStatus] | None:
+    """Return the write of a status that differs from the present one, with its event."""
+    if status == topic.status:
+        return None
+    return WriteStatus(status, news or announce(topic.status.conditions, status.conditions))
+
+
+def _with_drift(
+    topic: Topic, conditions: tuple[Condition, ...], drift: tuple[Drift, ...], now: datetime
+) -> tuple[Condition, ...]:
+    if not drift and not topic.observes:
+        return without_condition(conditions, DRIFTED)
+    return with_condition(
+        conditions,
+        DRIFTED,
+        status=TRUE if drift else FALSE,
+        reason="Differs" if drift else "AsDeclared",
+        message=f"The Kafka topic differs: {told(drift)}." if drift else "The Kafka topic is as declared.",
+        generation=topic.metadata.generation,
+        now=now,
+    )
