@@ -3,7 +3,8 @@
     rule of RBAC       (verb, resource of an API group) in a namespace, or in all of them
     asked by           SelfSubjectAccessReview, which every authenticated user may create
 
-An operator that finds out by a refused request in the middle of a roll is worse than one that does not start.
+An operator that finds out by a refused request in the middle of a roll is worse than one that does not start. Left out is the right to
+get Secrets: which ones, only Clusters say; one that may not be got is told in the condition of the Cluster that names it.
 """
 
 from __future__ import annotations

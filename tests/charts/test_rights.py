@@ -73,6 +73,30 @@ def _granted(resources: list[Resource], account: str) -> set[tuple[str, str, str
     return granted
 
 
+@pytest.mark.parametrize(
+    ("secrets", "rule"),
+    [
+        ([], None),
+        (["kafka-user", "kafka-ca"], {"resourceNames": ["kafka-user", "kafka-ca"], "verbs": ["get"]}),
+        (["*"], {"verbs": ["get"]}),
+    ],
+)
+def test_the_operator_may_get_the_secrets_that_are_named_and_no_others(
+    chart: Chart, secrets: list[str], rule: dict[str, Any] | None
+) -> None:
+    """None by default; never may they be listed or watched."""
+    resources = chart.render({"operator": {"secrets": secrets, "namespaces": ["orders"]}})
+
+    found = [
+        {key: rule[key] for key in ("resourceNames", "verbs") if key in rule}
+        for item in resources
+        if item["kind"] in {"Role", "ClusterRole"}
+        for rule in item["rules"]
+        if "secrets" in rule["resources"]
+    ]
+    assert ([] if rule is None else [rule, rule]) == found
+
+
 def test_nothing_is_granted_by_a_wildcard(rendered: list[Resource]) -> None:
     """Nor to anybody but the operator, the brokers' search for the rack and the uninstall."""
     for item in rendered:

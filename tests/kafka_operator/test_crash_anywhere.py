@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from kafka_operator.names import Key, Kind
+from kafka_operator.resources.security import Login, Security
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.virtual_time import run_virtually
@@ -107,6 +108,21 @@ async def whole_namespace(world: World) -> None:
         world.kube.delete(key)
 
 
+async def rotated_login(world: World) -> None:
+    """A Cluster's Secret comes late, its password changes in Kafka and then in the Secret, and a Topic changes meanwhile."""
+    authentication = {"type": "scram-sha-512", "username": "steward", "secretRef": {"name": "user"}}
+    world.kafka.security = Security(login=Login("SCRAM-SHA-512", "steward", "old"))
+    world.kube.apply(raw_cluster(authentication=authentication))
+    world.kube.apply(raw_topic())
+    await world.run(1)
+    world.kube.secrets["shop", "user"] = {"password": b"old"}
+    await world.run(40)
+    world.kafka.security = Security(login=Login("SCRAM-SHA-512", "steward", "new"))
+    world.kube.apply(raw_topic(partitions=8))
+    await world.run(1)
+    world.kube.secrets["shop", "user"] = {"password": b"new"}
+
+
 STORIES: tuple[Story, ...] = (
     create,
     change,
@@ -119,6 +135,7 @@ STORIES: tuple[Story, ...] = (
     cancel,
     delete_running,
     whole_namespace,
+    rotated_login,
 )
 
 

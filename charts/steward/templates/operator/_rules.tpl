@@ -3,6 +3,13 @@
 - {apiGroups: [steward.dev], resources: [clusters, topics, reassignments], verbs: [get, list, watch, patch]}
 - {apiGroups: [steward.dev], resources: [clusters/status, topics/status, reassignments/status], verbs: [patch]}
 - {apiGroups: [""], resources: [events], verbs: [create]}
+{{- with .Values.operator.secrets }}
+{{- if has "*" . }}
+- {apiGroups: [""], resources: [secrets], verbs: [get]}
+{{- else }}
+- {apiGroups: [""], resources: [secrets], resourceNames: {{ toJson . }}, verbs: [get]}
+{{- end }}
+{{- end }}
 - {apiGroups: [apps], resources: [statefulsets], verbs: [get]}
 - {apiGroups: [apps], resources: [statefulsets/scale], verbs: [patch]}
 - {apiGroups: [""], resources: [pods], verbs: [list, delete]}
