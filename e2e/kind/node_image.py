@@ -20,10 +20,15 @@ from lab.missing import LabError
 
 IMAGES_FOLDER = Path(__file__).parent / "images"
 
-NODE_PACKAGES = (
-    "ca-certificates,conntrack,containerd,containernetworking-plugins,dbus,ebtables,ethtool,hostname,iproute2,iptables,jq,kmod,mount,"
-    "nftables,procps,runc,socat,systemd,systemd-sysv,util-linux"
+UNREAD = (
+    "./usr/share/doc/*",
+    "./usr/share/locale/*",
+    "./usr/share/man/*",
+    "./var/cache/apt/archives/*.deb",
+    "./var/cache/apt/*.bin",
+    "./var/lib/apt/lists/*",
 )
+"""What no container reads: a quarter of Debian's smallest system, which every node would hold a copy of."""
 
 TRUSTED = Path("/etc/ssl/certs/ca-certificates.crt")
 """Where Debian keeps the authorities that are trusted."""
@@ -44,7 +49,25 @@ IMPORT = (
 
 def ensure_debian_image() -> None:
     """Make the image of Debian's smallest system, if it is not there."""
-    _debootstrap(DEBIAN_IMAGE, "ca-certificates")
+    if image_exists(DEBIAN_IMAGE):
+        return
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name) / "root"
+        run(
+            "debootstrap",
+            "--variant=minbase",
+            "--include=ca-certificates",
+            DEBIAN,
+            root,
+            timeout_s=BUILD_TIMEOUT_S,
+        )
+        left_out = [f"--exclude={pattern}" for pattern in UNREAD]
+        with subprocess.Popen(["tar", "-C", root, *left_out, "-c", "."], stdout=subprocess.PIPE) as archive:
+            done = subprocess.run(
+                ["docker", "import", "-", DEBIAN_IMAGE], stdin=archive.stdout, capture_output=True, check=False
+            )
+        if archive.returncode or done.returncode:
+            raise LabError(f"docker import of {DEBIAN_IMAGE} failed: {done.stderr.decode(errors='replace')}")
 
 
 def ensure_base_image() -> None:
@@ -74,7 +97,6 @@ def ensure_node_image() -> None:
     if image_exists(NODE_IMAGE):
         return
     ensure_debian_image()
-    _debootstrap("local/node-base", NODE_PACKAGES)
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         archive = _control_plane_images(work)
@@ -101,20 +123,6 @@ def build(image: str, dockerfile: Path, context: Path, *, arguments: Sequence[st
     )
 
 
-def _debootstrap(image: str, packages: str) -> None:
-    if image_exists(image):
-        return
-    with tempfile.TemporaryDirectory() as name:
-        root = Path(name) / "root"
-        run("debootstrap", "--variant=minbase", f"--include={packages}", DEBIAN, root, timeout_s=BUILD_TIMEOUT_S)
-        with subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE) as archive:
-            done = subprocess.run(
-                ["docker", "import", "-", image], stdin=archive.stdout, capture_output=True, check=False
-            )
-        if archive.returncode or done.returncode:
-            raise LabError(f"docker import of {image} failed: {done.stderr.decode(errors='replace')}")
-
-
 def _control_plane_images(work: Path) -> Path:
     """Make what kubeadm starts as pods, under the names that it asks for; returns the archive with all of them."""
     programs = programs_folder()
@@ -122,12 +130,9 @@ def _control_plane_images(work: Path) -> Path:
     context.mkdir()
     for program in ("kube", "etcd", "coredns", "pause"):
         shutil.copy2(programs / program, context / program)
-    build(
-        "local/control-plane-base",
-        IMAGES_FOLDER / "control-plane-base.Dockerfile",
-        IMAGES_FOLDER,
-        arguments=[f"BASE={DEBIAN_IMAGE}"],
-    )
+    bases = {"control-plane-base": [f"BASE={DEBIAN_IMAGE}"], "node-base": []}
+    for base, arguments in bases.items():
+        build(f"local/{base}", IMAGES_FOLDER / f"{base}.Dockerfile", IMAGES_FOLDER, arguments=arguments)
     build("local/control-plane", IMAGES_FOLDER / "control-plane.Dockerfile", context)
     _small_image("local/coredns", context, 'FROM local/control-plane\nENTRYPOINT ["/coredns"]\n')
     _small_image(PAUSE_IMAGE, context, 'FROM scratch\nCOPY pause /pause\nENTRYPOINT ["/pause"]\n')

@@ -2,4 +2,4 @@ ARG BASE
 FROM $BASE
 RUN apt-get update --quiet \
  && apt-get install --yes --no-install-recommends iptables conntrack kmod \
- && rm -rf /var/lib/apt/lists/*
+ && apt-get clean && rm -rf /var/lib/apt/lists/*
