@@ -60,6 +60,7 @@ def _in_namespace(namespace: str | None, *, pods: bool) -> list[Right]:
     rights = [Right(verb, GROUP, kind.plural, namespace=namespace) for kind in Kind for verb in verbs]
     rights += [Right("patch", GROUP, kind.plural, "status", namespace) for kind in Kind]
     rights.append(Right("create", "", "events", namespace=namespace))
+    rights += [Right(verb, "", "configmaps", namespace=namespace) for verb in ("get", "create")]  # plans
     if pods:
         rights.append(Right("get", "apps", "statefulsets", namespace=namespace))
         rights.append(Right("patch", "apps", "statefulsets", "scale", namespace))

@@ -140,7 +140,7 @@ def test_a_cancelled_move_returns_to_what_was(held: Held, user: User, by: str) -
         if by == "deletion":
             user.delete("reassignments", "away")
         else:
-            user.apply(plan_text("away", plan, cancel=True))
+            user.apply(plan_text("away", plan, action="Cancel"))
             user.wait_for("reassignments", "away", "False", "Cancelled")
         # A cancel is accepted before the brokers that are left have dropped what they had got (ADR 4).
         wait_until(

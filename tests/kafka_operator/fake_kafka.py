@@ -15,9 +15,16 @@ from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, Ka
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Security
+from tests.kafka_operator.fake_brokers import FakeBrokers
 from tests.kafka_operator.gate import Gate
 
-KNOWN_SETTINGS = {"retention.ms": "LONG", "cleanup.policy": "LIST", "min.insync.replicas": "INT"}
+KNOWN_SETTINGS = {
+    "retention.ms": "LONG",
+    "cleanup.policy": "LIST",
+    "min.insync.replicas": "INT",
+    "leader.replication.throttled.replicas": "LIST",
+    "follower.replication.throttled.replicas": "LIST",
+}
 
 T = TypeVar("T")
 ActionT = TypeVar("ActionT", CreateTopic, GrowTopic, AlterConfig)
@@ -36,12 +43,14 @@ class HeldMove:
     base: tuple[int, ...]
     target: tuple[int, ...]
     ends_s: float
+    began_s: float = 0.0
 
 
-class FakeKafka:
+class FakeKafka(FakeBrokers):
     """One cluster: set its attributes to make it behave badly; `gate` counts and kills."""
 
     def __init__(self, gate: Gate, broker_ids: Sequence[int] = (1, 2, 3, 4)) -> None:
+        super().__init__()
         self.gate = gate
         self.broker_ids = tuple(broker_ids)
         self.cluster_id = "fake-cluster"
@@ -267,7 +276,7 @@ class FakeKafka:
         if set(target) == set(base):
             held.replicas[partition.index] = target
         else:
-            self.moves[partition] = HeldMove(base, target, _now_s() + self.move_s * (1 + partition.index))
+            self.moves[partition] = HeldMove(base, target, _now_s() + self.move_s * (1 + partition.index), _now_s())
         return None
 
     def _listed_moves(self) -> dict[Partition, Move]:

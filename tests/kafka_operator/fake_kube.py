@@ -39,6 +39,8 @@ class FakeKube:
         """Namespaces that are being deleted."""
         self.secrets: dict[tuple[str, str], dict[str, bytes]] = {}
         """Values by key, by namespace and name."""
+        self.config_maps: dict[tuple[str, str], dict[str, Any]] = {}
+        """By namespace and name."""
         self.failures: list[KubeError] = []
         """Raised by the operator's next calls instead of an answer."""
         self._version = 100
@@ -139,6 +141,23 @@ class FakeKube:
 
         return await self._call(f"get Secret {namespace}/{name}", effect)
 
+    async def get_config_map(self, namespace: str, name: str) -> RawObject:
+        def effect() -> RawObject:
+            if (namespace, name) not in self.config_maps:
+                raise NotFoundError(f"ConfigMap {namespace}/{name}")
+            return copy.deepcopy(self.config_maps[namespace, name])
+
+        return await self._call(f"get ConfigMap {namespace}/{name}", effect)
+
+    async def create_config_map(self, namespace: str, content: RawObject) -> None:
+        def effect() -> None:
+            name = content["metadata"]["name"]
+            if (namespace, name) in self.config_maps:
+                raise ConflictError(f"ConfigMap {namespace}/{name}")
+            self.config_maps[namespace, name] = copy.deepcopy(dict(content))
+
+        await self._call(f"create ConfigMap {namespace}/{content['metadata']['name']}", effect)
+
     async def namespace_ends(self, name: str) -> bool:
         return await self._call(f"namespace {name}", lambda: name in self.ending)
 
@@ -184,11 +203,7 @@ class FakeKube:
 
     def _patch_status(self, key: Key, patch: Patch) -> RawObject:
         held = self._checked(key, patch)
-        status = held.setdefault("status", {})
-        for name, value in patch["status"].items():
-            status.pop(name, None)
-            if value is not None:
-                status[name] = copy.deepcopy(value)
+        held["status"] = _merged(held.get("status", {}), patch["status"])
         self._keep(key, held, "MODIFIED")
         return copy.deepcopy(held)
 
@@ -207,6 +222,19 @@ class FakeKube:
     def _tell(self, event: str, key: Key, held: dict[str, Any]) -> None:
         if self.watcher is not None:
             self.watcher(WatchEvent(event, key.kind, copy.deepcopy(held)))
+
+
+def _merged(present: Any, patch: Any) -> Any:
+    """Merge a patch (RFC 7386): objects member by member, None takes away, all else replaces."""
+    if not isinstance(patch, dict):
+        return copy.deepcopy(patch)
+    merged = dict(present) if isinstance(present, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = _merged(merged.get(name), value)
+    return merged
 
 
 def _now() -> datetime:

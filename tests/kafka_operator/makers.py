@@ -7,9 +7,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_operator.decide.layout import Layout, Sizes
 from kafka_operator.decide.observed import ConfigValue, KafkaPartition, KafkaTopic, Move
-from kafka_operator.decide.reassignment import ReassignmentView
+from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.reassignment import decide_reassignment
+from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion
+from kafka_operator.decide.reassignment_steps import MakePlan
+from kafka_operator.decide.reassignment_view import ReassignmentView
+from kafka_operator.decide.reassignment_view import Step as MoveStep
 from kafka_operator.decide.topic import TopicView
+from kafka_operator.decide.wanted import Material, wanted_of
 from kafka_operator.names import API_VERSION, FINALIZER, MANAGED_CONFIG, ORIGIN, Kind
 from kafka_operator.resources.cluster import Cluster, read_cluster
 from kafka_operator.resources.metadata import Condition
@@ -161,6 +168,19 @@ def view(*topics: KafkaTopic, **fields: Any) -> ReassignmentView:
     """What a decision on a Reassignment sees, now: brokers 1 to 4 by default."""
     fields.setdefault("broker_ids", (1, 2, 3, 4))
     return ReassignmentView(now=NOW, topics={item.name: item for item in topics}, **fields)
+
+
+def decide(item: Reassignment, seen: ReassignmentView, *, sizes: Sizes | None = None) -> MoveStep:
+    """Decide on a Reassignment as the engine does: plan and base as its status has them, and its plan made when it is asked for."""
+    status = item.status
+    if status.plan is not None and status.base is not None:
+        seen = replace(seen, recorded=Recorded(status.plan, status.base))
+    decided = decide_reassignment_deletion if item.metadata.deleted is not None else decide_reassignment
+    step = decided(item, seen)
+    if isinstance(step, MakePlan):
+        layout = Layout(seen.topics, dict.fromkeys(seen.broker_ids))
+        step = decided(item, replace(seen, wanted=wanted_of(item, Material(layout, sizes))))
+    return step
 
 
 def moving(topic_name: str, index: int, base: tuple[int, ...], target: tuple[int, ...]) -> dict[Partition, Move]:

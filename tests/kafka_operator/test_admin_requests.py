@@ -44,8 +44,8 @@ def answer(**fields: Any) -> Any:
 def test_topics_are_read_and_missing_ones_left_out() -> None:
     """UNKNOWN_TOPIC_OR_PARTITION is no failure but an absence."""
     partitions = [
-        answer(partition_index=1, leader_id=-1, replica_nodes=[2, 3]),
-        answer(partition_index=0, leader_id=1, replica_nodes=[1, 2]),
+        answer(partition_index=1, leader_id=-1, replica_nodes=[2, 3], isr_nodes=[2]),
+        answer(partition_index=0, leader_id=1, replica_nodes=[1, 2], isr_nodes=[1, 2]),
     ]
     topic_id = uuid.UUID(int=5)
     found = requests.topics_of(

@@ -87,7 +87,7 @@ async def cancel(world: World) -> None:
     world.kafka.add("orders", [(1, 2, 3)] * 2)
     world.kube.apply(raw_reassignment(plan=PLAN))
     await world.run(4)
-    world.kube.apply(raw_reassignment(plan=PLAN, cancel=True))
+    world.kube.apply(raw_reassignment(plan=PLAN, action="Cancel"))
 
 
 async def delete_running(world: World) -> None:

@@ -120,13 +120,74 @@ def test_a_plan_cannot_be_edited(namespace: Namespace) -> None:
     assert "topics cannot be changed" in namespace.apply(compact)
 
 
-def test_cancel_can_be_said_and_not_taken_back(namespace: Namespace) -> None:
-    """A cancelled plan does not come back to life."""
+def test_an_action_goes_forward_and_is_not_taken_back(namespace: Namespace) -> None:
+    """A cancelled plan does not come back to life; what was rolled back stays so."""
     plan = raw_plan(p0=[2, 3])
     namespace.take(raw_reassignment("cancelled", plan=plan))
-    namespace.take(raw_reassignment("cancelled", plan=plan, cancel=True))
+    namespace.take(raw_reassignment("cancelled", plan=plan, action="Cancel"))
+    for action in ("Execute", None):
+        spec = {"plan": plan} | ({"action": action} if action else {})
+        assert "cannot be taken back" in namespace.apply(raw_reassignment("cancelled", **spec))
 
-    assert "cancel cannot be taken back" in namespace.apply(raw_reassignment("cancelled", plan=plan, cancel=False))
+    namespace.take(raw_reassignment("cancelled", plan=plan, action="Rollback"))
+
+    assert "cannot be taken back" in namespace.apply(raw_reassignment("cancelled", plan=plan, action="Cancel"))
+    assert "Unsupported value" in namespace.apply(raw_reassignment("odd", plan=plan, action="Pause"))
+
+
+BAD_GOALS = [
+    ({}, "A goal says at least one of"),
+    ({"topics": ["a"]}, "A goal says at least one of"),
+    ({"addBrokers": [1, 2], "removeBrokers": [2]}, "cannot be added and removed"),
+    ({"rebalance": False}, "Unsupported value"),
+    ({"replicationFactor": 0}, "greater than or equal to 1"),
+    ({"removeBrokers": [1, 1]}, "Duplicate value"),
+]
+
+
+@pytest.mark.parametrize(("goal", "words"), BAD_GOALS, ids=lambda value: str(value)[:40])
+def test_a_goal_that_contradicts_itself_is_refused_at_apply(
+    namespace: Namespace, goal: dict[str, Any], words: str
+) -> None:
+    """Issue: contradictory goals."""
+    assert words in namespace.apply(raw_reassignment("bad-goal", goal=goal))
+
+
+DIGEST = f"sha256:{'0' * 64}"
+BAD_SPECS = [
+    ({"plan": raw_plan(p0=[1]), "goal": {"racks": True}}, "A reassignment says either plan"),
+    ({"planFrom": {"configMaps": ["a"], "digest": "md5:1"}}, "should match"),
+    ({"planFrom": {"configMaps": [], "digest": DIGEST}}, "should have at least 1 items"),
+    ({"plan": raw_plan(p0=[1]), "throttle": {}}, "either bytesPerSecond or adaptive"),
+    (
+        {"plan": raw_plan(p0=[1]), "throttle": {"adaptive": {"minBytesPerSecond": 5, "maxBytesPerSecond": 5}}},
+        "must be lower than",
+    ),
+    ({"plan": raw_plan(p0=[1]), "concurrency": {"perBroker": 0}}, "greater than or equal to 1"),
+    ({"plan": raw_plan(p0=[1]), "approvedDigest": "yes"}, "should match"),
+]
+
+
+@pytest.mark.parametrize(("spec", "words"), BAD_SPECS, ids=lambda value: str(value)[:40])
+def test_other_terms_of_a_reassignment_are_checked_at_apply(
+    namespace: Namespace, spec: dict[str, Any], words: str
+) -> None:
+    """One way to say a plan, a digest that is one, a throttle and limits that can be."""
+    assert words in namespace.apply(raw_reassignment("bad-terms", **spec))
+
+
+def test_a_goal_and_where_a_plan_is_cannot_be_edited_and_the_rest_can(namespace: Namespace) -> None:
+    """A job is what it was when somebody looked at it; how fast it goes may change on the way."""
+    named = {"planFrom": {"configMaps": ["a", "b"], "digest": DIGEST}}
+    namespace.take(raw_reassignment("named", **named))
+    namespace.take(raw_reassignment("named", **named, throttle={"bytesPerSecond": 5}, concurrency={"cluster": 3}))
+    namespace.take(raw_reassignment("named", **named, approval="Required", approvedDigest=DIGEST))
+    other = {"planFrom": {"configMaps": ["b", "a"], "digest": DIGEST}}
+    assert "planFrom cannot be changed" in namespace.apply(raw_reassignment("named", **other))
+
+    namespace.take(raw_reassignment("goal", goal={"racks": True}))
+
+    assert "goal cannot be changed" in namespace.apply(raw_reassignment("goal", goal={"rebalance": True}))
 
 
 def test_a_plan_of_the_largest_size_is_taken(namespace: Namespace, tmp_path: Path) -> None:

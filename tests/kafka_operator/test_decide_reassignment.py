@@ -8,19 +8,16 @@ import pytest
 
 from kafka_operator.decide.observed import Away, Failure
 from kafka_operator.decide.patience import LEAVING_PATIENCE_S
-from kafka_operator.decide.reassignment import (
-    CHECK_PATIENCE_S,
-    LOOK_EVERY_S,
-    STRAY_PATIENCE_S,
-    decide_reassignment,
-    decide_reassignment_away,
-)
+from kafka_operator.decide.reassignment import decide_reassignment_away
+from kafka_operator.decide.reassignment_view import CHECK_PATIENCE_S, LOOK_EVERY_S, STRAY_PATIENCE_S
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Submit, Wait, WriteStatus
 from kafka_operator.names import Key, Kind
-from kafka_operator.resources.reassignment import Partition, Progress, Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.reassignment_records import Progress
 from tests.kafka_operator.makers import (
     NOW,
     assignments,
+    decide,
     kafka_topic,
     moving,
     raw_plan,
@@ -46,10 +43,13 @@ def fresh(**fields: object) -> Reassignment:
 
 
 def at(state: State, **fields: object) -> Reassignment:
-    """One whose plan and base are recorded."""
+    """One whose plan and base are recorded; once it runs, the controller has taken all of it."""
+    handed = 0 if state is State.PENDING else 2
     recorded = ReassignmentStatus(
         observed_generation=1,
         state=state,
+        handed_over=handed,
+        handing_over=2,
         plan=assignments(p0=TARGET, p1=TARGET),
         base=assignments(p0=BASE, p1=BASE),
         progress=Progress(0, 2),
@@ -66,48 +66,54 @@ def written(step: object) -> ReassignmentStatus:
 
 def test_a_good_plan_is_claimed_then_recorded_with_its_base_then_handed_over_once() -> None:
     """The base is written down before anything moves; Running follows what the controller shows (O9)."""
-    assert Claim() == decide_reassignment(fresh(held=False), view(AT_BASE))
+    assert Claim() == decide(fresh(held=False), view(AT_BASE))
 
-    recorded = written(decide_reassignment(fresh(), view(AT_BASE)))
+    recorded = written(decide(fresh(), view(AT_BASE)))
     assert State.PENDING is recorded.state
     assert assignments(p0=BASE, p1=BASE) == recorded.base
     assert assignments(p0=TARGET, p1=TARGET) == recorded.plan
 
-    handed = decide_reassignment(at(State.PENDING), view(AT_BASE))
+    recorded = replace(recorded, plan=assignments(p0=TARGET, p1=TARGET), base=assignments(p0=BASE, p1=BASE))
+    told = written(decide(replace(fresh(), status=recorded), view(AT_BASE)))
+    assert (0, 2) == (told.handed_over, told.handing_over)
+
+    handed = decide(replace(fresh(), status=told), view(AT_BASE))
     assert Submit({P0: TARGET, P1: TARGET}) == handed
 
-    running = written(decide_reassignment(at(State.PENDING), view(AT_BASE, moves=BOTH_MOVE)))
+    running = written(decide(at(State.PENDING), view(AT_BASE, moves=BOTH_MOVE)))
     assert (State.RUNNING, Progress(0, 2)) == (running.state, running.progress)
 
 
 def test_only_what_is_still_at_its_base_is_handed_over() -> None:
     """Killed between the call and the status: what moves or has arrived is not handed over again."""
-    step = decide_reassignment(at(State.PENDING), view(AT_BASE, moves=FIRST_MOVES))
+    seen = view(AT_BASE, moves=FIRST_MOVES)
+    told = written(decide(at(State.PENDING), seen))
 
-    assert Submit({P1: TARGET}) == step
+    assert (0, 2) == (told.handed_over, told.handing_over)
+    assert Submit({P1: TARGET}) == decide(replace(at(State.PENDING), status=told), seen)
 
 
 def test_progress_is_written_when_it_changes_and_looked_at_each_second() -> None:
     """Progress in kubectl get; no write when nothing changed."""
     seen = view(ONE_ARRIVED, moves=moving("orders", 1, BASE, TARGET))
 
-    status = written(decide_reassignment(at(State.RUNNING), seen))
+    status = written(decide(at(State.RUNNING), seen))
 
     assert status.progress is not None
     assert (1, 2, 50) == (status.progress.done, status.progress.total, status.progress.percent)
     assert ("False", "Running") == ready(status.conditions)
-    assert Wait(LOOK_EVERY_S) == decide_reassignment(replace(at(State.RUNNING), status=status), seen)
+    assert Wait(LOOK_EVERY_S) == decide(replace(at(State.RUNNING), status=status), seen)
 
 
 def test_it_is_ready_when_every_partition_has_exactly_the_target() -> None:
     """Completed, let go of since nothing of it can be undone any more, and nothing is done or written ever after."""
-    status = written(decide_reassignment(at(State.RUNNING), view(ALL_ARRIVED)))
+    status = written(decide(at(State.RUNNING), view(ALL_ARRIVED)))
 
     assert State.COMPLETED is status.state
     assert ("True", "Completed") == ready(status.conditions)
     assert status.completion_time is not None
-    assert Release() == decide_reassignment(replace(at(State.RUNNING), status=status), view(AT_BASE))
-    assert Done() == decide_reassignment(replace(at(State.RUNNING, held=False), status=status), view(AT_BASE))
+    assert Release() == decide(replace(at(State.RUNNING), status=status), view(AT_BASE))
+    assert Done() == decide(replace(at(State.RUNNING, held=False), status=status), view(AT_BASE))
 
 
 def test_a_running_one_that_was_let_go_of_is_held_again() -> None:
@@ -117,14 +123,14 @@ def test_a_running_one_that_was_let_go_of_is_held_again() -> None:
 
     assert isinstance(decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, 0), Retry)
     assert Release() == decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, LEAVING_PATIENCE_S)
-    assert Claim() == decide_reassignment(at(State.RUNNING, held=False), view(ALL_ARRIVED))
+    assert Claim() == decide(at(State.RUNNING, held=False), view(ALL_ARRIVED))
 
 
 def test_a_partition_that_still_moves_has_not_arrived() -> None:
     """The union of old and new holds until the controller says that it is over."""
     seen = view(ALL_ARRIVED, moves=FIRST_MOVES)
 
-    status = written(decide_reassignment(at(State.RUNNING), seen))
+    status = written(decide(at(State.RUNNING), seen))
 
     assert Progress(1, 2) == status.progress
 
@@ -133,14 +139,14 @@ def test_the_order_of_replicas_counts() -> None:
     """Exactly the target: the first replica is the preferred leader."""
     reordered = kafka_topic(partitions=2, replicas=(3, 2, 4))
 
-    assert isinstance(decide_reassignment(at(State.RUNNING), view(reordered)), Retry)
+    assert isinstance(decide(at(State.RUNNING), view(reordered)), Retry)
 
 
 def test_a_plan_that_is_fulfilled_already_completes_without_a_call() -> None:
     """O2."""
-    recorded = written(decide_reassignment(fresh(), view(ALL_ARRIVED)))
+    recorded = written(decide(fresh(), view(ALL_ARRIVED)))
 
-    done = written(decide_reassignment(replace(fresh(), status=recorded), view(ALL_ARRIVED)))
+    done = written(decide(replace(fresh(), status=recorded), view(ALL_ARRIVED)))
 
     assert State.COMPLETED is done.state
 
@@ -149,11 +155,11 @@ def test_a_trouble_that_may_pass_is_told_and_waited_for_and_then_final() -> None
     """A Topic that was applied in the same breath is still being created."""
     missing = view(kafka_topic("other"))
 
-    status = written(decide_reassignment(fresh(), missing))
+    status = written(decide(fresh(), missing))
     assert (State.PENDING, ("False", "UnknownTopic")) == (status.state, ready(status.conditions))
     waiting = replace(fresh(), status=status)
-    assert isinstance(decide_reassignment(waiting, missing), Retry)
-    final = written(decide_reassignment(waiting, replace(missing, waited_s=CHECK_PATIENCE_S)))
+    assert isinstance(decide(waiting, missing), Retry)
+    final = written(decide(waiting, replace(missing, waited_s=CHECK_PATIENCE_S)))
     assert (State.FAILED, ("False", "UnknownTopic")) == (final.state, ready(final.conditions))
     assert "Nothing was moved." in final.conditions[0].message
 
@@ -162,7 +168,7 @@ def test_an_overlap_is_final_at_once() -> None:
     """It would surprise if it began by itself when the other ends."""
     other = Key(Kind.REASSIGNMENT, "shop", "other")
 
-    status = written(decide_reassignment(fresh(), view(AT_BASE, rivals={P1: other})))
+    status = written(decide(fresh(), view(AT_BASE, rivals={P1: other})))
 
     assert (State.FAILED, ("False", "Overlap")) == (status.state, ready(status.conditions))
 
@@ -172,10 +178,10 @@ def test_a_refused_part_takes_the_rest_back() -> None:
     refused = {P1: Failure(39, "INVALID_REPLICA_ASSIGNMENT", "Broker 4 is not alive.")}
     pending = at(State.PENDING)
 
-    step = decide_reassignment(pending, view(AT_BASE, moves=FIRST_MOVES, submitted=True, failures=refused))
+    step = decide(pending, view(AT_BASE, moves=FIRST_MOVES, submitted=True, failures=refused))
     assert Submit({P0: None}) == step
 
-    status = written(decide_reassignment(pending, view(AT_BASE, submitted=True, failures=refused)))
+    status = written(decide(pending, view(AT_BASE, submitted=True, failures=refused)))
     assert (State.FAILED, ("False", "InvalidReplicaAssignment")) == (status.state, ready(status.conditions))
     assert "Broker 4 is not alive." in status.conditions[0].message
 
@@ -184,9 +190,10 @@ def test_a_passing_refusal_is_tried_again() -> None:
     """The controller was replaced while it answered."""
     passing = {P1: Failure(41, "NOT_CONTROLLER", "I am not the controller.")}
 
-    step = decide_reassignment(at(State.PENDING), view(AT_BASE, submitted=True, failures=passing))
+    seen = view(AT_BASE, submitted=True, failures=passing)
+    told = written(decide(at(State.PENDING), seen))
 
-    assert isinstance(step, Retry)
+    assert isinstance(decide(replace(at(State.PENDING), status=told), seen), Retry)
 
 
 @pytest.mark.parametrize(
@@ -203,36 +210,38 @@ def test_what_somebody_else_did_is_told_and_not_undone(seen: object) -> None:
     """O9: a plan is applied once. It is believed only after a while, since metadata lags."""
     assert isinstance(seen, type(view()))
 
-    assert isinstance(decide_reassignment(at(State.RUNNING), seen), Retry)
-    status = written(decide_reassignment(at(State.RUNNING), replace(seen, waited_s=STRAY_PATIENCE_S)))
+    assert isinstance(decide(at(State.RUNNING), seen), Retry)
+    status = written(decide(at(State.RUNNING), replace(seen, waited_s=STRAY_PATIENCE_S)))
 
     assert (State.FAILED, ("False", "Interrupted")) == (status.state, ready(status.conditions))
 
 
 def test_cancel_stops_what_moves_and_leaves_what_arrived() -> None:
     """spec.cancel: null targets for those still moving."""
-    cancelled = at(State.RUNNING, cancel=True)
+    cancelled = at(State.RUNNING, action="Cancel")
     seen = view(ONE_ARRIVED, moves=moving("orders", 1, BASE, TARGET))
 
-    assert Submit({P1: None}) == decide_reassignment(cancelled, seen)
-    assert isinstance(decide_reassignment(cancelled, replace(seen, submitted=True)), Retry)
-    status = written(decide_reassignment(cancelled, view(ONE_ARRIVED)))
+    assert Submit({P1: None}) == decide(cancelled, seen)
+    assert isinstance(decide(cancelled, replace(seen, submitted=True)), Retry)
+    status = written(decide(cancelled, view(ONE_ARRIVED)))
     assert (State.CANCELLED, ("False", "Cancelled")) == (status.state, ready(status.conditions))
     assert "1 of 2 partitions" in status.conditions[0].message
 
 
 def test_cancel_before_the_start_moves_nothing() -> None:
     """Also where the plan has a trouble."""
-    status = written(decide_reassignment(fresh(cancel=True), view()))
+    status = written(decide(fresh(action="Cancel"), view()))
 
     assert State.CANCELLED is status.state
 
 
 def test_cancel_after_the_end_changes_nothing_but_the_observed_generation() -> None:
     """An end is never left; and clients that wait for the generation do not wait for ever."""
-    done = replace(at(State.COMPLETED, cancel=True), status=replace(at(State.COMPLETED).status, observed_generation=0))
+    done = replace(
+        at(State.COMPLETED, action="Cancel"), status=replace(at(State.COMPLETED).status, observed_generation=0)
+    )
 
-    status = written(decide_reassignment(done, view(AT_BASE)))
+    status = written(decide(done, view(AT_BASE)))
 
     assert (State.COMPLETED, 1) == (status.state, status.observed_generation)
 
@@ -250,11 +259,11 @@ def test_an_unreachable_cluster_is_told_and_the_state_stays() -> None:
 
 def test_events_tell_the_start_and_the_end() -> None:
     """Not each step of the progress."""
-    started = decide_reassignment(at(State.PENDING), view(AT_BASE, moves=BOTH_MOVE))
+    started = decide(at(State.PENDING), view(AT_BASE, moves=BOTH_MOVE))
     assert isinstance(started, WriteStatus)
     running = replace(at(State.RUNNING), status=written(started))
-    further = decide_reassignment(running, view(ONE_ARRIVED, moves=moving("orders", 1, BASE, TARGET)))
-    ended = decide_reassignment(running, view(ALL_ARRIVED))
+    further = decide(running, view(ONE_ARRIVED, moves=moving("orders", 1, BASE, TARGET)))
+    ended = decide(running, view(ALL_ARRIVED))
 
     assert started.announcement is not None
     assert (False, "Running") == (started.announcement.warning, started.announcement.reason)

@@ -6,13 +6,10 @@ from dataclasses import replace
 
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.patience import DELETION_PATIENCE_S
-from kafka_operator.decide.reassignment_deletion import (
-    decide_reassignment_deletion,
-    decide_reassignment_deletion_away,
-)
+from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion_away
 from kafka_operator.decide.steps import Done, Release, Retry, Submit
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
-from tests.kafka_operator.makers import assignments, kafka_topic, moving, raw_plan, reassignment, view
+from tests.kafka_operator.makers import assignments, decide, kafka_topic, moving, raw_plan, reassignment, view
 
 P0 = Partition("orders", 0)
 SEEN = kafka_topic(partitions=1, replicas=(1, 2))
@@ -30,9 +27,9 @@ def test_what_moves_is_cancelled_before_it_goes() -> None:
     """A Reassignment deleted while it runs: cancels, then goes."""
     running = deleted(State.RUNNING)
 
-    assert Submit({P0: None}) == decide_reassignment_deletion(running, view(SEEN, moves=MOVES))
-    assert isinstance(decide_reassignment_deletion(running, view(SEEN, moves=MOVES, submitted=True)), Retry)
-    gone = decide_reassignment_deletion(running, view(SEEN))
+    assert Submit({P0: None}) == decide(running, view(SEEN, moves=MOVES))
+    assert isinstance(decide(running, view(SEEN, moves=MOVES, submitted=True)), Retry)
+    gone = decide(running, view(SEEN))
     assert isinstance(gone, Release)
     assert gone.announcement is not None
     assert "Cancelled" == gone.announcement.reason
@@ -42,20 +39,20 @@ def test_the_moves_of_others_are_left_alone() -> None:
     """Somebody else gave the partition another target meanwhile."""
     others = moving("orders", 0, (1, 2), (1, 4))
 
-    assert isinstance(decide_reassignment_deletion(deleted(State.RUNNING), view(SEEN, moves=others)), Release)
+    assert isinstance(decide(deleted(State.RUNNING), view(SEEN, moves=others)), Release)
 
 
 def test_one_that_ended_goes_at_once() -> None:
     """Even while its cluster is away, and though its partitions move again for another."""
     for state in (State.COMPLETED, State.FAILED, State.CANCELLED):
-        assert Release() == decide_reassignment_deletion(deleted(state), view(SEEN, moves=MOVES))
+        assert Release() == decide(deleted(state), view(SEEN, moves=MOVES))
         assert Release() == decide_reassignment_deletion_away(deleted(state), AWAY, 0)
 
 
 def test_one_that_never_began_goes_at_once() -> None:
     """Nothing was recorded, so nothing was handed over."""
-    assert Release() == decide_reassignment_deletion(reassignment(deleted=True, plan=raw_plan(p0=[2])), view())
-    assert Done() == decide_reassignment_deletion(deleted(State.PENDING, held=False), view())
+    assert Release() == decide(reassignment(deleted=True, plan=raw_plan(p0=[2])), view())
+    assert Done() == decide(deleted(State.PENDING, held=False), view())
 
 
 def test_deletion_never_wedges_a_namespace() -> None:

@@ -29,6 +29,7 @@ metadata: {{name: steward-operator-tests}}
 rules:
   - {{apiGroups: [steward.dev], resources: ["*"], verbs: [get, list, watch, patch]}}
   - {{apiGroups: [""], resources: [events], verbs: [create]}}
+  - {{apiGroups: [""], resources: [configmaps], verbs: [get, create]}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -215,7 +216,7 @@ def test_a_reassignment_moves_and_shows_how_far_it_is(shop: Namespace, kafka: St
 def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled(
     shop: Namespace, kafka: Stock, operator: StewardOperator
 ) -> None:
-    """Kill -9 on the way; a second plan for the same partition; spec.cancel."""
+    """Kill -9 on the way; a second plan for the same partition; action Cancel."""
     kafka.create("e2e-slow", [[1, 2], [1, 2]])
     kafka.fill("e2e-slow", 400)
     kafka.throttle(3, "e2e-slow", 1000)
@@ -230,7 +231,7 @@ def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancel
         assert "Failed" == shop.status("Reassignment", "other")["state"]
         assert ("False", "Running") == shop.ready("Reassignment", "move")[:2]
 
-        shop.take(raw_reassignment(plan=plan, cancel=True))
+        shop.take(raw_reassignment(plan=plan, action="Cancel"))
         shop.until("Reassignment", "move", "False", "Cancelled")
 
         def as_left() -> bool:

@@ -165,7 +165,7 @@ async def test_cancel_returns_what_still_moves() -> None:
         world.kube.apply(raw_reassignment(plan=PLAN))
         await world.until(lambda: status(world).get("progress", {}).get("partitions") == "1/3")
 
-        world.kube.apply(raw_reassignment(plan=PLAN, cancel=True))
+        world.kube.apply(raw_reassignment(plan=PLAN, action="Cancel"))
         await world.until(lambda: status(world)["state"] == "Cancelled", seconds=5)
 
         assert [(2, 3, 4), (1, 2, 3), (1, 2, 3)] == world.kafka.topics["orders"].replicas

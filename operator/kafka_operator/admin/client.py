@@ -16,6 +16,7 @@ from kafka.errors import KafkaError
 
 from kafka_operator.admin import requests
 from kafka_operator.admin.broker_roles import only_brokers
+from kafka_operator.admin.brokers import change_broker_configs, look_at_broker_configs, look_at_logs
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
 from kafka_operator.admin.health import look_at_health, look_at_min_isr
 from kafka_operator.admin.let_in import why_not_let_in
@@ -30,7 +31,9 @@ from kafka_operator.admin.port import (
 from kafka_operator.admin.tls import make_context
 from kafka_operator.decide.copies import Health
 from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
+from kafka_operator.decide.layout import BrokerSizes, Layout
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
+from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.reassignment import Partition
@@ -151,6 +154,36 @@ class KafkaAdmin:
     async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
         """Return min.insync.replicas as it applies to each topic; one that does not tell is missing."""
         return await self._call("describe_min_isr", lambda connection: look_at_min_isr(connection, topics))
+
+    async def describe_layout(self, names: Sequence[str] | None) -> Layout:
+        """Return topics and racks as the controller sees them; a controller that is no broker is left out."""
+
+        def work(connection: Connection) -> Layout:
+            response = connection.to_controller(requests.metadata_request(names), lambda _: ())
+            brokers = only_brokers(connection, response, self._controllers_alone)
+            return requests.layout_of(response, brokers)
+
+        return await self._call("describe_layout", work)
+
+    async def describe_log_dirs(
+        self, broker_ids: Collection[int], partitions: Collection[Partition] | None
+    ) -> BrokerSizes:
+        """Return the bytes of logs, each broker asked by itself."""
+        return await self._call(
+            "describe_log_dirs", lambda connection: look_at_logs(connection, broker_ids, partitions)
+        )
+
+    async def describe_broker_configs(
+        self, broker_ids: Collection[int], names: Sequence[str]
+    ) -> Mapping[int, Mapping[str, str] | Failure]:
+        """Return what is set on brokers alone, each broker asked by itself."""
+        return await self._call(
+            "describe_broker_configs", lambda connection: look_at_broker_configs(connection, broker_ids, names)
+        )
+
+    async def alter_broker_configs(self, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
+        """Change settings of brokers, each by itself."""
+        return await self._call("alter_broker_configs", lambda connection: change_broker_configs(connection, changes))
 
     async def close(self) -> None:
         """Close the connection; calls that are under way fail."""

@@ -9,7 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from kafka_operator.decide.copies import Health
+from kafka_operator.decide.layout import BrokerSizes, Layout
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
+from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.reassignment import Partition
 
@@ -104,6 +106,26 @@ class Admin(Protocol):
 
     async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
         """Return min.insync.replicas as it applies to each topic; one that does not tell is missing."""
+        ...
+
+    async def describe_layout(self, names: Sequence[str] | None) -> Layout:
+        """Return these topics, or (None) all of them, as far as they exist, and the racks of all brokers."""
+        ...
+
+    async def describe_log_dirs(
+        self, broker_ids: Collection[int], partitions: Collection[Partition] | None
+    ) -> BrokerSizes:
+        """Return the bytes of the logs of these partitions, or (None) of all, from each of the brokers."""
+        ...
+
+    async def describe_broker_configs(
+        self, broker_ids: Collection[int], names: Sequence[str]
+    ) -> Mapping[int, Mapping[str, str] | Failure]:
+        """Return, for each broker, those of the settings that are set on it alone."""
+        ...
+
+    async def alter_broker_configs(self, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
+        """Set and reset settings of brokers; return the brokers that refused or did not answer."""
         ...
 
     async def close(self) -> None:

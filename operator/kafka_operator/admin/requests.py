@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafka import errors
@@ -24,6 +24,7 @@ from kafka.protocol.admin import (
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_operator.decide.layout import Layout
 from kafka_operator.decide.observed import ConfigValue, Failure, KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.reassignment import Partition
@@ -58,11 +59,11 @@ def failure_of(code: int, message: str | None = None) -> Failure | None:
     return Failure(code, name, message or error.description or name)
 
 
-def metadata_request(names: Sequence[str]) -> Any:
-    """Ask for topics by name; none of them is created by asking."""
+def metadata_request(names: Sequence[str] | None) -> Any:
+    """Ask for topics by name, or (None) for all; none of them is created by asking."""
     topic = MetadataRequest.MetadataRequestTopic
     return MetadataRequest(
-        topics=[topic(name=name) for name in names],
+        topics=None if names is None else [topic(name=name) for name in names],
         allow_auto_topic_creation=False,
         include_cluster_authorized_operations=False,
         include_topic_authorized_operations=False,
@@ -81,11 +82,18 @@ def topics_of(response: Any) -> dict[str, KafkaTopic | Failure]:
             name=topic.name,
             topic_id=_topic_id(topic),
             partitions=tuple(
-                KafkaPartition(item.partition_index, item.leader_id, tuple(item.replica_nodes))
+                KafkaPartition(item.partition_index, item.leader_id, tuple(item.replica_nodes), tuple(item.isr_nodes))
                 for item in sorted(topic.partitions, key=lambda item: int(item.partition_index))
             ),
         )
     return found
+
+
+def layout_of(response: Any, broker_ids: Collection[int]) -> Layout:
+    """Read a Metadata answer: topics, and the racks of these of its brokers."""
+    topics = {name: topic for name, topic in topics_of(response).items() if isinstance(topic, KafkaTopic)}
+    racks = {int(broker.node_id): broker.rack for broker in response.brokers if int(broker.node_id) in broker_ids}
+    return Layout(topics, racks)
 
 
 def _topic_id(topic: Any) -> str | None:

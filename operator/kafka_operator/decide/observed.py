@@ -30,11 +30,15 @@ class ConfigValue:
 
 @dataclass(frozen=True, slots=True)
 class KafkaPartition:
-    """One partition: its leader (-1 for none) and its replicas in order; while it moves, those that it moves to."""
+    """One partition: its leader (-1 for none) and its replicas in order; while it moves, those that it moves to.
+
+    `isr` are those in sync, as far as that was asked.
+    """
 
     index: int
     leader: int
     replicas: tuple[int, ...]
+    isr: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

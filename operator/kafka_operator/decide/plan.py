@@ -52,14 +52,23 @@ def exact_plan(reassignment: Reassignment, topics: Topics) -> Plan | Trouble:
 
 
 def check_plan(
-    plan: Plan, *, topics: Topics, broker_ids: Iterable[int], moves: Moves, rivals: Mapping[Partition, Key]
+    plan: Plan,
+    *,
+    topics: Topics,
+    broker_ids: Iterable[int],
+    moves: Moves,
+    rivals: Mapping[Partition, Key],
+    made_for: str | None = None,
+    cluster_id: str = "",
 ) -> Trouble | None:
     """Return the first trouble with a plan, or None when all of it can be handed to the controller.
 
-    `moves` are those that go on in the cluster, `rivals` the partitions of other Reassignments that have begun.
+    `moves` are those that go on in the cluster, `rivals` the partitions of other Reassignments that have begun; `made_for` is the
+    cluster that the plan itself names.
     """
     return (
-        _repeated_partition(plan)
+        _another_cluster(made_for, cluster_id)
+        or _repeated_partition(plan)
         or _repeated_replica(plan)
         or _unknown_names(plan, topics)
         or _unknown_brokers(plan, frozenset(broker_ids))
@@ -67,11 +76,18 @@ def check_plan(
     )
 
 
+def _another_cluster(made_for: str | None, cluster_id: str) -> Trouble | None:
+    if made_for is None or made_for == cluster_id:
+        return None
+    message = f'The plan was made for the cluster {made_for} ("clusterId"), and this one is {cluster_id}.'
+    return Trouble("AnotherCluster", f"{message} Refer to the other Cluster, or make a plan for this one.")
+
+
 def _repeated_partition(plan: Plan) -> Trouble | None:
     counts = Counter(item.partition for item in plan)
     repeated = [str(partition) for partition, count in counts.items() if count > 1]
     if repeated:
-        return Trouble("DuplicatePartition", f"The plan names a partition twice: {_listed(repeated)}.")
+        return Trouble("DuplicatePartition", f"The plan names a partition twice: {listed(repeated)}.")
     return None
 
 
@@ -80,7 +96,7 @@ def _repeated_replica(plan: Plan) -> Trouble | None:
         f"{item.partition} {list(item.replicas)}" for item in plan if len(set(item.replicas)) < len(item.replicas)
     ]
     if repeated:
-        return Trouble("DuplicateReplica", f"The plan names a broker twice for one partition: {_listed(repeated)}.")
+        return Trouble("DuplicateReplica", f"The plan names a broker twice for one partition: {listed(repeated)}.")
     return None
 
 
@@ -91,19 +107,19 @@ def _unknown_names(plan: Plan, topics: Topics) -> Trouble | None:
     known = {Partition(topic.name, partition.index) for topic in topics.values() for partition in topic.partitions}
     unknown = [str(item.partition) for item in plan if item.partition not in known]
     if unknown:
-        return Trouble("UnknownPartition", f"The cluster has no such partition: {_listed(unknown)}.", may_pass=True)
+        return Trouble("UnknownPartition", f"The cluster has no such partition: {listed(unknown)}.", may_pass=True)
     return None
 
 
 def _unknown_topics(names: Sequence[str]) -> Trouble:
-    return Trouble("UnknownTopic", f"The cluster has no such topic: {_listed(names)}.", may_pass=True)
+    return Trouble("UnknownTopic", f"The cluster has no such topic: {listed(names)}.", may_pass=True)
 
 
 def _unknown_brokers(plan: Plan, broker_ids: frozenset[int]) -> Trouble | None:
     unknown = sorted({broker for item in plan for broker in item.replicas} - broker_ids)
     if unknown:
         alive = ", ".join(map(str, sorted(broker_ids)))
-        message = f"No such broker is alive: {_listed([str(broker) for broker in unknown])}. Alive are {alive}."
+        message = f"No such broker is alive: {listed([str(broker) for broker in unknown])}. Alive are {alive}."
         return Trouble("UnknownBroker", message, may_pass=True)
     return None
 
@@ -112,14 +128,15 @@ def _overlap(plan: Plan, moves: Moves, rivals: Mapping[Partition, Key]) -> Troub
     claimed = [item.partition for item in plan if item.partition in rivals]
     if claimed:
         other = rivals[claimed[0]]
-        message = f"Reassignment {other.name} moves the same partitions: {_listed([str(name) for name in claimed])}."
+        message = f"Reassignment {other.name} moves the same partitions: {listed([str(name) for name in claimed])}."
         return Trouble("Overlap", message)
     moving = [str(item.partition) for item in plan if item.partition in moves]
     if moving:
-        return Trouble("Overlap", f"Another reassignment already moves these partitions: {_listed(moving)}.")
+        return Trouble("Overlap", f"Another reassignment already moves these partitions: {listed(moving)}.")
     return None
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MAX_LISTED])
+def listed(names: Sequence[object]) -> str:
+    """Return the first few names, and how many more there are."""
+    shown = ", ".join(map(str, names[:MAX_LISTED]))
     return shown if len(names) <= MAX_LISTED else f"{shown} and {len(names) - MAX_LISTED} more"

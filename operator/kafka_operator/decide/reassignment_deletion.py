@@ -1,20 +1,19 @@
-"""What to do for a Reassignment that is being deleted: what still moves for it is cancelled, then it goes, in bounded time."""
+"""What to do for a Reassignment that is being deleted: what still moves for it is cancelled, its throttle goes, then it goes itself.
+
+All of it in bounded time: a namespace is never wedged, and an event tells what was left behind.
+"""
 
 from __future__ import annotations
 
+from kafka_operator.decide.ending import taken_away, taken_back
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.patience import give_up_late
-from kafka_operator.decide.reassignment import ReassignmentView, find_places
-from kafka_operator.decide.steps import (
-    Announcement,
-    Done,
-    Release,
-    Retry,
-    Submit,
-)
-from kafka_operator.resources.reassignment import Reassignment
-
-Step = Submit | Release | Retry | Done
+from kafka_operator.decide.places import find_places, find_places_back
+from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.reassignment import ways
+from kafka_operator.decide.reassignment_view import ReassignmentView, Step
+from kafka_operator.decide.steps import Announcement, Done, Release
+from kafka_operator.resources.reassignment import Assignment, Reassignment
 
 
 def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentView) -> Step:
@@ -22,15 +21,18 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
     assert reassignment.metadata.deleted is not None, reassignment.key
     if not reassignment.metadata.held:
         return Done()
-    status = reassignment.status
-    if status.plan is None or status.base is None or (status.state is not None and status.state.ended):
-        return Release()
-    moving = find_places(status.plan, status.base, view).moving
-    if not moving:
-        return Release(Announcement(False, "Cancelled", "Deleted before its end; what still moved was cancelled."))
-    if view.submitted:
-        return give_up_late(view.waited_s, _moves_go_on("The controller does not end the moves."))
-    return Submit({item.partition: None for item in moving})
+    begun = reassignment.status.begun
+    moving = _moving(reassignment, view) if begun else ()
+    if moving:
+        if view.submitted:
+            return give_up_late(view.waited_s, _moves_go_on("The controller does not end the moves."))
+        return taken_back(moving)
+    step, left, words = taken_away(reassignment, view)
+    if step is not None:
+        return step
+    if left is not None:
+        return give_up_late(view.waited_s, Announcement(True, "ThrottleLeft", words))
+    return Release(CANCELLED if begun else None)
 
 
 def decide_reassignment_deletion_away(reassignment: Reassignment, away: Away, waited_s: float) -> Step:
@@ -38,10 +40,21 @@ def decide_reassignment_deletion_away(reassignment: Reassignment, away: Away, wa
     assert reassignment.metadata.deleted is not None, reassignment.key
     if not reassignment.metadata.held:
         return Done()
-    state = reassignment.status.state
-    if reassignment.status.plan is None or (state is not None and state.ended):
+    if not reassignment.status.begun and reassignment.status.throttle is None:
         return Release()
     return give_up_late(waited_s, _moves_go_on(away.message), away)
+
+
+CANCELLED = Announcement(False, "Cancelled", "Deleted before its end; what still moved was cancelled.")
+
+
+def _moving(reassignment: Reassignment, view: ReassignmentView) -> tuple[Assignment, ...]:
+    """Return what moves on the way that it is on; nothing where plan and base are gone."""
+    if not isinstance(view.recorded, Recorded):
+        return ()
+    status, way = reassignment.status, ways(reassignment.status, view.recorded)
+    find = find_places_back if status.rollback else find_places
+    return find(way, status, view.topics, view.moves).moving
 
 
 def _moves_go_on(why: str) -> Announcement:

@@ -5,26 +5,40 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, ready_of, with_ready
+from kafka_operator.decide.conditions import FALSE, TRUE, ready_of, with_condition, with_ready
 from kafka_operator.decide.steps import Announcement, WriteStatus
 from kafka_operator.resources.metadata import write_time
-from kafka_operator.resources.reassignment import Progress, Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.reassignment_records import Progress
 
 QUIET = "Pending"
 """The reason that is a step on the way and no news."""
 
+THROTTLE_TOO_LOW, THROTTLE_LEFT, STUCK = "ThrottleTooLow", "ThrottleLeft", "Stuck"
+"""Conditions that are there only once they were True."""
+
+AT_WORK = {State.RUNNING, State.ROLLING_BACK, State.PROPOSED}
+GOOD_ENDS = {State.COMPLETED, State.ROLLED_BACK}
+
 
 def pending(reassignment: Reassignment, ready: str, reason: str, message: str, now: datetime) -> ReassignmentStatus:
     """Return the status of one that the controller has not taken."""
-    return replace(_judged(reassignment, ready, reason, message, now), state=State.PENDING)
+    return replace(judged(reassignment, ready, reason, message, now), state=State.PENDING)
+
+
+def proposed(reassignment: Reassignment, reason: str, message: str, now: datetime) -> ReassignmentStatus:
+    """Return the status of one that waits for approval."""
+    return replace(judged(reassignment, FALSE, reason, message, now), state=State.PROPOSED)
 
 
 def running(reassignment: Reassignment, progress: Progress, now: datetime) -> ReassignmentStatus:
-    """Return the status of one that moves."""
-    message = f"{progress.done} of {progress.total} partitions have arrived."
+    """Return the status of one that moves, there or back."""
+    back = reassignment.status.rollback
+    reason, where = ("RollingBack", "are back") if back else ("Running", "have arrived")
+    message = f"{progress.done} of {progress.total} partitions {where}."
     return replace(
-        _judged(reassignment, FALSE, "Running", message, now),
-        state=State.RUNNING,
+        judged(reassignment, FALSE, reason, message, now),
+        state=State.ROLLING_BACK if back else State.RUNNING,
         progress=progress,
         start_time=reassignment.status.start_time or write_time(now),
     )
@@ -41,13 +55,36 @@ def ended(
 ) -> ReassignmentStatus:
     """Return the status of one that is over."""
     assert state.ended, state
-    ready = TRUE if state is State.COMPLETED else FALSE
+    ready = TRUE if state in GOOD_ENDS else FALSE
     return replace(
-        _judged(reassignment, ready, reason, message, now),
+        judged(reassignment, ready, reason, message, now),
         state=state,
-        progress=progress,
+        progress=None if progress is None else replace(progress, eta_s=None),
         completion_time=write_time(now),
     )
+
+
+def flagged(
+    status: ReassignmentStatus, name: str, trouble: tuple[str, str] | None, generation: int, now: datetime
+) -> ReassignmentStatus:
+    """Return a status with one of the rarer conditions: True with a reason and a message, False once it is over."""
+    present = next((item for item in status.conditions if item.type == name), None)
+    if trouble is None:
+        if present is None or present.status == FALSE:
+            return status
+        trouble, value = ("Over", "It is over."), FALSE
+    else:
+        value = TRUE
+    conditions = with_condition(
+        status.conditions,
+        name,
+        status=value,
+        reason=trouble[0],
+        message=trouble[1],
+        generation=generation,
+        now=now,
+    )
+    return replace(status, conditions=conditions)
 
 
 def written(reassignment: Reassignment, status: ReassignmentStatus) -> WriteStatus[ReassignmentStatus] | None:
@@ -57,7 +94,8 @@ def written(reassignment: Reassignment, status: ReassignmentStatus) -> WriteStat
     return WriteStatus(status, _announcement(reassignment.status, status))
 
 
-def _judged(reassignment: Reassignment, ready: str, reason: str, message: str, now: datetime) -> ReassignmentStatus:
+def judged(reassignment: Reassignment, ready: str, reason: str, message: str, now: datetime) -> ReassignmentStatus:
+    """Return the present status with Ready as said."""
     generation = reassignment.metadata.generation
     conditions = with_ready(
         reassignment.status.conditions, status=ready, reason=reason, message=message, generation=generation, now=now
@@ -66,6 +104,14 @@ def _judged(reassignment: Reassignment, ready: str, reason: str, message: str, n
 
 
 def _announcement(before: ReassignmentStatus, after: ReassignmentStatus) -> Announcement | None:
+    for name in (THROTTLE_LEFT, STUCK):
+        old, new = _true(before, name), _true(after, name)
+        if new is not None and (old is None or old[0] != new[0]) and before.state == after.state:
+            return Announcement(warning=True, reason=new[0], message=new[1])
+    return _of_ready(before, after)
+
+
+def _of_ready(before: ReassignmentStatus, after: ReassignmentStatus) -> Announcement | None:
     old, new = ready_of(before.conditions), ready_of(after.conditions)
     if (
         new is None
@@ -73,6 +119,14 @@ def _announcement(before: ReassignmentStatus, after: ReassignmentStatus) -> Anno
         or (old is not None and old.reason == new.reason and before.state == after.state)
     ):
         return None
-    expected = new.status == FALSE and after.state in {State.RUNNING, State.CANCELLED}
+    expected = new.status == FALSE and (
+        (after.state in AT_WORK and new.reason in {"Running", "RollingBack", "ApprovalRequired"})
+        or after.state is State.CANCELLED
+    )
     calm = new.status == TRUE or expected
     return Announcement(warning=not calm, reason=new.reason, message=new.message)
+
+
+def _true(status: ReassignmentStatus, name: str) -> tuple[str, str] | None:
+    found = next((item for item in status.conditions if item.type == name and item.status == TRUE), None)
+    return None if found is None else (found.reason, found.message)

@@ -15,7 +15,9 @@ from kafka_operator.engine.fleets import Fleets
 from kafka_operator.engine.front import Front
 from kafka_operator.engine.links import Connect, Links
 from kafka_operator.engine.loop import LINGER_S, Lane, Loop, Reconciler
+from kafka_operator.engine.meters import Meters
 from kafka_operator.engine.parting import Parting
+from kafka_operator.engine.plan_store import PlanStore
 from kafka_operator.engine.queue import CAPACITY
 from kafka_operator.engine.reassignments import ReassignmentReconciler
 from kafka_operator.engine.resync import Resync
@@ -77,7 +79,7 @@ def build_core(
     reconcilers: dict[Kind, Reconciler] = {
         Kind.CLUSTER: clusters,
         Kind.TOPIC: TopicReconciler(cache, links, writer, retries, now),
-        Kind.REASSIGNMENT: ReassignmentReconciler(cache, links, writer, retries, now),
+        Kind.REASSIGNMENT: ReassignmentReconciler(cache, links, writer, retries, now, PlanStore(kube), Meters(clock)),
     }
 
     def lane_of(key: Key) -> Lane | None:

@@ -5,143 +5,262 @@ The order makes two plans that overlap and come together end the same way each t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar
 
 from kafka_operator.admin.port import Admin
-from kafka_operator.decide.observed import Away, Failure, KafkaTopic, Moves
-from kafka_operator.decide.reassignment import ReassignmentView, Step, decide_reassignment, decide_reassignment_away
+from kafka_operator.decide.move_meter import Measured
+from kafka_operator.decide.observed import Away
+from kafka_operator.decide.pause import decide_pause
+from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.reassignment import decide_reassignment, decide_reassignment_away
 from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion, decide_reassignment_deletion_away
-from kafka_operator.decide.steps import Done, Retry, Submit, Wait
+from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle, MakePlan, StorePlan, ThrottleStands
+from kafka_operator.decide.reassignment_view import ReassignmentView, Step
+from kafka_operator.decide.steps import RETRY_SOON_S, Done, Retry, Submit, Wait
+from kafka_operator.decide.tenancy import refusal_of_topic, refusal_of_whole_cluster
+from kafka_operator.decide.throttle import ThrottleSeen
+from kafka_operator.decide.wanted import Wanted, wanted_of
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.meters import Meters
+from kafka_operator.engine.plan_store import PlanStore
+from kafka_operator.engine.reassignment_look import (
+    ClusterLook,
+    alter_throttle,
+    look_at_cluster,
+    look_at_material,
+    look_at_throttle,
+)
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.writer import Outcome, Writer
+from kafka_operator.kube.port import KubeError
 from kafka_operator.names import ClusterRef, Key
-from kafka_operator.resources.reassignment import Partition, Reassignment
+from kafka_operator.resources.reassignment import Partition, Reassignment, State
 
-MAX_ROUNDS = 10
-"""Steps in one try: the longest way (claim, record, submit, take back, end) needs five; conflicts add to it."""
+MAX_ROUNDS = 30
+"""Steps in one try: the longest way (plan, claim, store, record, look, write, throttle, look, submit, look) needs fourteen."""
+
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterLook:
-    """Brokers, moves and topics, in this order: a move that is not listed has ended, so the topics show where."""
+@dataclass
+class Batch:
+    """What is known of a cluster while a batch is worked on; whoever changes something there looks again for all."""
 
-    broker_ids: tuple[int, ...]
-    moves: Moves
-    topics: Mapping[str, KafkaTopic]
+    ref: ClusterRef
+    topics: frozenset[str]
+    look: ClusterLook | Away = field(default_factory=ClusterLook)
 
 
 class ReassignmentReconciler:
     """Carries out Reassignments."""
 
     def __init__(
-        self, cache: Cache, links: Links, writer: Writer, retries: Retries, now: Callable[[], datetime]
+        self,
+        cache: Cache,
+        links: Links,
+        writer: Writer,
+        retries: Retries,
+        now: Callable[[], datetime],
+        plans: PlanStore,
+        meters: Meters,
     ) -> None:
         self._cache = cache
         self._links = links
         self._writer = writer
         self._retries = retries
         self._now = now
+        self._plans = plans
+        self._meters = meters
+        self._in_force: dict[Key, Hashable] = {}
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Try once for each Reassignment of a batch; all of them refer to one Cluster."""
         found = [item for key in keys if (item := self._cache.reassignment(key)) is not None]
         outcomes: dict[Key, Outcome] = {key: Done() for key in keys}
+        for key in outcomes.keys() - {item.key for item in found}:
+            self._forget(key)
         unfinished = [item for item in found if not _rests(item)]
-        look = await self._look(ref, unfinished) if unfinished else ClusterLook((), {}, {})
+        try:
+            recorded = {item.key: await self._plans.load(item) for item in unfinished if item.status.recorded}
+        except KubeError:
+            return {key: Retry(RETRY_SOON_S) for key in keys}
+        batch = Batch(ref, _topics(recorded.values()))
+        if unfinished:
+            batch.look = await self._look(batch)
         for item in sorted(found, key=lambda item: (item.metadata.created, item.metadata.uid)):
-            outcomes[item.key] = await self._reconcile(ref, item.key, look)
+            try:
+                outcomes[item.key] = await self._reconcile(batch, item.key)
+            except KubeError:  # a plan could not be read or kept
+                outcomes[item.key] = Retry(RETRY_SOON_S)
         return outcomes
 
-    async def _reconcile(self, ref: ClusterRef, key: Key, look: ClusterLook | Away) -> Outcome:
-        submitted = False
-        failures: Mapping[Partition, Failure] = {}
+    async def _reconcile(self, batch: Batch, key: Key) -> Outcome:
+        view = ReassignmentView(now=self._now(), waited_s=self._retries.waited_s(key))
         for _ in range(MAX_ROUNDS):
             item = self._cache.reassignment(key)
             if item is None:
+                self._forget(key)
                 return Done()
-            step = self._decide(item, look, submitted=submitted, failures=failures)
+            view = await self._seen(batch, item, view)
+            step = self._decide(batch, item, view)
             if isinstance(step, Done | Retry | Wait):
                 return step
-            if isinstance(step, Submit):
-                refused = await self._submit(ref, step)
-                if isinstance(refused, Away):
-                    look = refused
-                    continue
-                failures = failures or refused
-                submitted = True
-                look = await self._look(ref, [item])
+            if isinstance(step, MakePlan | StorePlan | LookAtThrottle | AlterThrottle | ThrottleStands | Submit):
+                view = await self._carry_out(batch, item, step, view)
                 continue
             outcome = await self._writer.carry_out(item, step)
             if outcome is not None:
                 return outcome
         return Retry()
 
-    def _decide(
-        self,
-        item: Reassignment,
-        look: ClusterLook | Away,
-        *,
-        submitted: bool,
-        failures: Mapping[Partition, Failure],
-    ) -> Step:
-        waited_s = self._retries.waited_s(item.key)
+    def _decide(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> Step:
+        paused = decide_pause(item.metadata, item.status, view.now)
+        if paused is not None:
+            return paused
         deleted = item.metadata.deleted is not None
-        if isinstance(look, Away):
+        if isinstance(batch.look, Away):
             if deleted:
-                return decide_reassignment_deletion_away(item, look, waited_s)
-            return decide_reassignment_away(item, look, self._now(), waited_s)
-        view = ReassignmentView(
-            now=self._now(),
-            waited_s=waited_s,
+                return decide_reassignment_deletion_away(item, batch.look, view.waited_s)
+            return decide_reassignment_away(item, batch.look, view.now, view.waited_s)
+        return decide_reassignment_deletion(item, view) if deleted else decide_reassignment(item, view)
+
+    async def _seen(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> ReassignmentView:
+        """Return the view with what is known now, of the cluster and of other Reassignments."""
+        if isinstance(batch.look, Away):
+            return view
+        look = batch.look
+        rests = _rests(item)
+        recorded = await self._plans.load(item) if item.status.recorded and not rests else None
+        view = replace(
+            view,
+            cluster_id=look.cluster_id,
             broker_ids=look.broker_ids,
             topics=look.topics,
             moves=look.moves,
-            rivals=self._rivals(item),
-            submitted=submitted,
-            failures=failures,
+            recorded=recorded,
+            rivals={} if rests or (item.status.begun and not _goes_back(item)) else await self._rivals(item),
+            in_force=self._in_force.get(item.key),
+            other_throttles=tuple(other.status.throttle for other in self._others(item) if other.status.throttle),
         )
-        return decide_reassignment_deletion(item, view) if deleted else decide_reassignment(item, view)
+        if view.measured is None and isinstance(recorded, Recorded) and item.metadata.deleted is None:
+            view = replace(view, measured=await self._measured(batch, item, view))
+        return view
 
-    async def _look(self, ref: ClusterRef, items: Sequence[Reassignment]) -> ClusterLook | Away:
-        names = sorted({name for item in items for name in item.topic_names})
-        fresh = any(item.status.plan is None for item in items)
+    async def _carry_out(
+        self,
+        batch: Batch,
+        item: Reassignment,
+        step: MakePlan | StorePlan | LookAtThrottle | AlterThrottle | ThrottleStands | Submit,
+        view: ReassignmentView,
+    ) -> ReassignmentView:
+        """Carry out a step; return the view with what came of it."""
+        if isinstance(step, MakePlan):
+            return replace(view, wanted=await self._make_plan(batch, item))
+        if isinstance(step, StorePlan):
+            stored = await self._plans.keep(item, step)
+            return replace(view, stored={**view.stored, step.digest: stored})
+        if isinstance(step, ThrottleStands):
+            self._in_force[item.key] = step.seen_as
+            return view
+        if isinstance(step, LookAtThrottle):
+            seen = await self._use(batch, lambda admin: look_at_throttle(admin, step, view.throttle))
+            return view if seen is None else replace(view, throttle=seen)
+        if isinstance(step, AlterThrottle):
+            self._in_force.pop(item.key, None)
+            refused = await self._use(batch, lambda admin: alter_throttle(admin, step))
+            return replace(view, altered=True, unaltered=refused or {}, throttle=ThrottleSeen())
+        failures = await self._use(batch, lambda admin: admin.alter_reassignments(step.targets))
+        if failures is not None:
+            batch.look = await self._look(batch)
+        return replace(view, submitted=True, failures=view.failures or failures or {})
 
-        async def look(admin: Admin) -> ClusterLook:
-            broker_ids = (await admin.describe_cluster()).broker_ids if fresh else ()
-            moves = await admin.list_reassignments()
-            answers = await admin.describe_topics(names)
-            topics = {name: topic for name, topic in answers.items() if isinstance(topic, KafkaTopic)}
-            return ClusterLook(broker_ids, moves, topics)
+    async def _make_plan(self, batch: Batch, item: Reassignment) -> Wanted | Trouble | None:
+        """Make the plan, and see its topics from now on; a Cluster of another namespace lets some plans be made alone."""
+        cluster = self._cache.cluster(item.cluster)
+        assert cluster is not None, item.key
+        if item.goal is not None and not item.goal.topics:
+            refusal = refusal_of_whole_cluster(cluster, item.key.namespace)
+            if refusal is not None:
+                return Trouble(refusal.reason, refusal.message, may_pass=True)
+        document = None if item.plan_from is None else await self._plans.read(item.key.namespace, item.plan_from)
+        material = await self._use(batch, lambda admin: look_at_material(admin, item, document))
+        if material is None or isinstance(batch.look, Away):
+            return None
+        wanted = wanted_of(item, material)
+        for name in sorted(_named(item, wanted)):
+            refusal = refusal_of_topic(cluster, item.key.namespace, name)
+            if refusal is not None:
+                return Trouble(refusal.reason, refusal.message, may_pass=True)
+        batch.look = replace(batch.look, topics={**batch.look.topics, **material.layout.topics})
+        batch.topics |= _named(item, wanted)
+        return wanted
 
+    async def _measured(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> Measured | None:
+        if not self._meters.due(item):
+            return None
+        return await self._use(batch, lambda admin: self._meters.measure(admin, item, view))
+
+    async def _look(self, batch: Batch) -> ClusterLook | Away:
         try:
-            return await self._links.use(ref, look)
+            return await self._links.use(batch.ref, lambda admin: look_at_cluster(admin, batch.topics))
         except AwayError as error:
             return error.away
 
-    async def _submit(self, ref: ClusterRef, step: Submit) -> Mapping[Partition, Failure] | Away:
+    async def _use(self, batch: Batch, call: Callable[[Admin], Awaitable[T]]) -> T | None:
+        """Make a call; where the cluster is away, note that and return None."""
         try:
-            return await self._links.use(ref, lambda admin: admin.alter_reassignments(step.targets))
+            return await self._links.use(batch.ref, call)
         except AwayError as error:
-            return error.away
+            batch.look = error.away
+            return None
 
-    def _rivals(self, item: Reassignment) -> Mapping[Partition, Key]:
-        """Return the partitions of other Reassignments that have begun and not ended, on the same Kafka cluster."""
-        return {
-            assignment.partition: other.key
+    def _others(self, item: Reassignment) -> list[Reassignment]:
+        """Return the other Reassignments of the same Kafka cluster."""
+        return [
+            other
             for ref in self._cache.same_cluster(item.cluster)
             for other in self._cache.dependents(ref)
-            if isinstance(other, Reassignment) and other.key != item.key and not _ended(other)
-            for assignment in other.status.plan or ()
-        }
+            if isinstance(other, Reassignment) and other.key != item.key
+        ]
 
+    async def _rivals(self, item: Reassignment) -> Mapping[Partition, Key]:
+        """Return the partitions of other Reassignments that have begun and not ended."""
+        rivals: dict[Partition, Key] = {}
+        for other in self._others(item):
+            recorded = await self._plans.load(other) if other.status.begun else None
+            if isinstance(recorded, Recorded):
+                rivals |= dict.fromkeys((entry.partition for entry in recorded.plan), other.key)
+        return rivals
 
-def _ended(item: Reassignment) -> bool:
-    return item.status.state is not None and item.status.state.ended
+    def _forget(self, key: Key) -> None:
+        self._in_force.pop(key, None)
+        self._meters.forget(key)
 
 
 def _rests(item: Reassignment) -> bool:
-    return _ended(item) or (item.metadata.deleted is not None and not item.metadata.held)
+    if item.metadata.deleted is not None:
+        return not item.metadata.held
+    return item.rests
+
+
+def _goes_back(item: Reassignment) -> bool:
+    return item.status.state is State.ROLLING_BACK
+
+
+def _topics(plans: Iterable[Recorded | Trouble]) -> frozenset[str]:
+    return frozenset(
+        entry.partition.topic for recorded in plans if isinstance(recorded, Recorded) for entry in recorded.plan
+    )
+
+
+def _named(item: Reassignment, wanted: Wanted | Trouble) -> frozenset[str]:
+    """Return the topics that a Reassignment names, and those of its plan."""
+    goal = () if item.goal is None else item.goal.topics
+    plan = () if isinstance(wanted, Trouble) else wanted.plan
+    moved = (entry.partition.topic for entry in plan)
+    return frozenset(moved) | frozenset(goal) | frozenset(entry.topic for entry in item.topics)

@@ -108,6 +108,18 @@ class KubeClient:
         found = await self.call("get_secret", "GET", path)
         return {key: base64.b64decode(value) for key, value in (found.get("data") or {}).items()}
 
+    async def get_config_map(self, namespace: str, name: str) -> RawObject:
+        """Return a ConfigMap."""
+        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps/{quote(name, safe='')}"
+        return await self.call("get_config_map", "GET", path)
+
+    async def create_config_map(self, namespace: str, content: RawObject) -> None:
+        """Create a ConfigMap."""
+        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps"
+        await self.call(
+            "create_config_map", "POST", _managed(path), {"apiVersion": "v1", "kind": "ConfigMap", **content}
+        )
+
     async def namespace_ends(self, name: str) -> bool:
         """Tell whether a namespace is being deleted, or is gone."""
         try:

@@ -81,6 +81,14 @@ class Kube(Protocol):
         """Return the values of a Secret by key."""
         ...
 
+    async def get_config_map(self, namespace: str, name: str) -> RawObject:
+        """Return a ConfigMap."""
+        ...
+
+    async def create_config_map(self, namespace: str, content: RawObject) -> None:
+        """Create a ConfigMap from its metadata and data; ConflictError when there is one of its name."""
+        ...
+
     async def namespace_ends(self, name: str) -> bool:
         """Tell whether a namespace is being deleted, or is gone."""
         ...

@@ -9,24 +9,47 @@ from typing import Any
 
 from kafka_operator.names import ClusterRef, Key, Kind
 from kafka_operator.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
+from kafka_operator.resources.reassignment_records import (
+    Progress,
+    Proposal,
+    Stored,
+    read_progress,
+    read_proposal,
+    read_stored,
+)
+from kafka_operator.resources.reassignment_terms import (
+    Action,
+    Approval,
+    Concurrency,
+    Goal,
+    PlanFrom,
+    read_concurrency,
+    read_goal,
+    read_plan_from,
+)
+from kafka_operator.resources.throttle import ThrottleRecord, ThrottleSpec, read_throttle, read_throttle_record
 
 
 class State(StrEnum):
     """How far a Reassignment is.
 
-    Pending until it is checked and the controller has taken it, then Running, then one of the three ends, which are never left.
+    Proposed while it waits for approval, Pending until it is checked and the controller has taken the first moves, then Running,
+    then one of three ends. An end is left by a rollback alone, which has an end of its own.
     """
 
+    PROPOSED = "Proposed"
     PENDING = "Pending"
     RUNNING = "Running"
     COMPLETED = "Completed"
     FAILED = "Failed"
     CANCELLED = "Cancelled"
+    ROLLING_BACK = "RollingBack"
+    ROLLED_BACK = "RolledBack"
 
     @property
     def ended(self) -> bool:
-        """Whether nothing follows any more."""
-        return self in {State.COMPLETED, State.FAILED, State.CANCELLED}
+        """Whether nothing follows by itself any more."""
+        return self in {State.COMPLETED, State.FAILED, State.CANCELLED, State.ROLLED_BACK}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,48 +88,59 @@ class TopicMove:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """Partitions that have arrived, of all that the plan names."""
-
-    done: int
-    total: int
-
-    @property
-    def percent(self) -> int:
-        """Return the share in percent, rounded down."""
-        return 100 * self.done // self.total if self.total else 100
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the API's form."""
-        return {
-            "partitionsDone": self.done,
-            "partitionsTotal": self.total,
-            "percent": self.percent,
-            "partitions": f"{self.done}/{self.total}",
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class ReassignmentStatus:
-    """What is written to `status`; None where nothing is known."""
+    """What is written to `status`; None where nothing is known.
+
+    A small plan and its base are in `plan` and `base`; large ones are in ConfigMaps that `stored` names. `handed_over` of the plan's
+    partitions, from its beginning, were seen to be on their way; up to `handing_over` may have been given to the controller.
+    """
 
     observed_generation: int | None = None
     state: State | None = None
+    digest: str | None = None
+    """Of plan and base: what `spec.approvedDigest` has to name."""
+    plan_digest: str | None = None
+    """Of the plan alone, as `spec.planFrom.digest` names it."""
     plan: tuple[Assignment, ...] | None = None
     base: tuple[Assignment, ...] | None = None
+    stored: Stored | None = None
+    proposal: Proposal | None = None
+    rollback: bool = False
+    """Whether the way back has begun; the two numbers below then count on it."""
+    handed_over: int = 0
+    handing_over: int = 0
     progress: Progress | None = None
+    throttle: ThrottleRecord | None = None
     start_time: str | None = None
     completion_time: str | None = None
     conditions: tuple[Condition, ...] = ()
+
+    @property
+    def recorded(self) -> bool:
+        """Whether plan and base are written down, wherever that is."""
+        return self.stored is not None or (self.plan is not None and self.base is not None)
+
+    @property
+    def begun(self) -> bool:
+        """Whether its partitions are its own: from the record of plan and base to the end, approval excepted."""
+        return self.recorded and self.state is not None and not self.state.ended and self.state is not State.PROPOSED
 
     def to_patch(self) -> Patch:
         """Return the whole status as a merge patch: what is not known is taken away."""
         return {
             "observedGeneration": self.observed_generation,
             "state": None if self.state is None else self.state.value,
+            "digest": self.digest,
+            "planDigest": self.plan_digest,
             "plan": _write_assignments(self.plan),
             "base": _write_assignments(self.base),
+            "stored": None if self.stored is None else self.stored.to_json(),
+            "proposal": None if self.proposal is None else self.proposal.to_json(),
+            "rollback": self.rollback or None,
+            "handedOver": self.handed_over or None,
+            "handingOver": self.handing_over or None,
             "progress": None if self.progress is None else self.progress.to_json(),
+            "throttle": None if self.throttle is None else self.throttle.to_json(),
             "startTime": self.start_time,
             "completionTime": self.completion_time,
             "conditions": [condition.to_json() for condition in self.conditions],
@@ -115,13 +149,19 @@ class ReassignmentStatus:
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """A Reassignment as its user wrote it, with what we wrote to it; exactly one of `plan` and `topics` is not empty."""
+    """A Reassignment as its user wrote it, with what we wrote to it; it says one of `plan`, `plan_from`, `topics` and `goal`."""
 
     metadata: Metadata
     cluster: ClusterRef
     plan: tuple[Assignment, ...]
     topics: tuple[TopicMove, ...]
-    cancel: bool
+    plan_from: PlanFrom | None
+    goal: Goal | None
+    approval: Approval
+    approved_digest: str | None
+    throttle: ThrottleSpec | None
+    concurrency: Concurrency
+    action: Action
     status: ReassignmentStatus
 
     @property
@@ -130,33 +170,52 @@ class Reassignment:
         return self.metadata.key
 
     @property
-    def topic_names(self) -> frozenset[str]:
-        """Return the topics that it names."""
-        return frozenset(item.partition.topic for item in self.plan) | frozenset(item.topic for item in self.topics)
+    def rests(self) -> bool:
+        """Whether nothing is left to do for it: it ended, its throttle is gone, and no way back is asked for."""
+        state = self.status.state
+        if state is None or not state.ended or self.status.throttle is not None:
+            return False
+        return self.action is not Action.ROLLBACK or self.status.rollback or state is State.ROLLED_BACK
 
 
 def read_reassignment(raw: RawObject) -> Reassignment:
     """Read a Reassignment from JSON; KeyError or ValueError when it does not follow the schema."""
     metadata = read_metadata(Kind.REASSIGNMENT, raw)
     spec = raw["spec"]
+    goal, ref = read_goal(spec.get("goal")), spec["clusterRef"]
+    approval = spec.get("approval") or (Approval.AUTOMATIC if goal is None else Approval.REQUIRED)
     return Reassignment(
         metadata=metadata,
-        cluster=ClusterRef(metadata.key.namespace, spec["clusterRef"]["name"]),
+        cluster=ClusterRef(ref.get("namespace", metadata.key.namespace), ref["name"]),
         plan=_read_assignments(spec.get("plan") or ()),
         topics=tuple(TopicMove(item["name"], tuple(item["brokers"])) for item in spec.get("topics") or ()),
-        cancel=bool(spec.get("cancel", False)),
+        plan_from=read_plan_from(spec.get("planFrom")),
+        goal=goal,
+        approval=Approval(approval),
+        approved_digest=spec.get("approvedDigest"),
+        throttle=read_throttle(spec.get("throttle")),
+        concurrency=read_concurrency(spec.get("concurrency")),
+        action=Action(spec.get("action", Action.EXECUTE)),
         status=_read_status(raw.get("status") or {}),
     )
 
 
 def _read_status(status: RawObject) -> ReassignmentStatus:
-    state, progress = status.get("state"), status.get("progress")
+    state = status.get("state")
     return ReassignmentStatus(
         observed_generation=status.get("observedGeneration"),
         state=None if state is None else State(state),
+        digest=status.get("digest"),
+        plan_digest=status.get("planDigest"),
         plan=None if status.get("plan") is None else _read_assignments(status["plan"]),
         base=None if status.get("base") is None else _read_assignments(status["base"]),
-        progress=None if progress is None else Progress(progress["partitionsDone"], progress["partitionsTotal"]),
+        stored=read_stored(status.get("stored")),
+        proposal=read_proposal(status.get("proposal")),
+        rollback=bool(status.get("rollback", False)),
+        handed_over=int(status.get("handedOver", 0)),
+        handing_over=int(status.get("handingOver", 0)),
+        progress=read_progress(status.get("progress")),
+        throttle=read_throttle_record(status.get("throttle")),
         start_time=status.get("startTime"),
         completion_time=status.get("completionTime"),
         conditions=read_conditions(status),

@@ -3,6 +3,7 @@
 - {apiGroups: [steward.dev], resources: [clusters, topics, reassignments], verbs: [get, list, watch, patch]}
 - {apiGroups: [steward.dev], resources: [clusters/status, topics/status, reassignments/status], verbs: [patch]}
 - {apiGroups: [""], resources: [events], verbs: [create]}
+- {apiGroups: [""], resources: [configmaps], verbs: [get, create]}
 {{- with .Values.operator.secrets }}
 {{- if has "*" . }}
 - {apiGroups: [""], resources: [secrets], verbs: [get]}

@@ -1,0 +1,180 @@
+"""A Reassignment before anything moves: its plan made, checked, written down with its base, and approved.
+
+    made ─► checked ─► claimed ─► recorded: Pending ──────────────► handed over
+                                     │  approval Required               ▲
+                                     └► Proposed ─ approvedDigest ──────┘
+                                           ▲ │ the base drifted
+                                           └─┘
+
+What is approved is a digest of plan and base together. When a partition of the plan is found elsewhere than the base says, what was
+approved is no more: a new proposal is made, and approval is asked for again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kafka_operator.decide.conditions import FALSE
+from kafka_operator.decide.places import Places
+from kafka_operator.decide.plan import Trouble, check_plan
+from kafka_operator.decide.plan_document import digest_of
+from kafka_operator.decide.plan_packing import INLINE_PARTITIONS, Recorded
+from kafka_operator.decide.reassignment_status import ended, pending, proposed, written
+from kafka_operator.decide.reassignment_steps import MakePlan, StorePlan
+from kafka_operator.decide.reassignment_view import (
+    CHECK_PATIENCE_S,
+    PROPOSAL_LOOK_EVERY_S,
+    ReassignmentView,
+    Step,
+)
+from kafka_operator.decide.steps import RETRY_LATER_S, Claim, Done, Retry, Wait
+from kafka_operator.decide.wanted import Wanted, replicas_by_partition
+from kafka_operator.resources.reassignment import Assignment, Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.reassignment_records import Progress, Stored, written_bytes
+from kafka_operator.resources.reassignment_terms import Action, Approval
+
+
+def decide_beginning(reassignment: Reassignment, view: ReassignmentView) -> Step:
+    """Return the next step for one of which nothing is recorded."""
+    if reassignment.action is not Action.EXECUTE:
+        return _never_begun(reassignment, view)
+    if view.wanted is None:
+        return MakePlan()
+    trouble = _trouble(view.wanted, view)
+    if trouble is not None:
+        return _troubled(reassignment, trouble, view)
+    assert isinstance(view.wanted, Wanted), reassignment.key
+    if not reassignment.metadata.held:
+        return Claim()
+    return _record(reassignment, view, view.wanted, drifted=False)
+
+
+def decide_proposed(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
+    """Return the next step for one that waits for approval."""
+    if reassignment.action is not Action.EXECUTE:
+        return _never_begun(reassignment, view)
+    if has_drifted(places):
+        return propose_again(reassignment, view)
+    status = reassignment.status
+    if reassignment.approval is Approval.REQUIRED and reassignment.approved_digest != status.digest:
+        ready = proposed(reassignment, *_asked(reassignment), view.now)
+        return written(reassignment, ready) or Wait(PROPOSAL_LOOK_EVERY_S)
+    assert isinstance(view.recorded, Recorded), reassignment.key
+    trouble = _trouble(Wanted(view.recorded.plan), view)
+    if trouble is not None:
+        told = proposed(reassignment, trouble.reason, f"{trouble.message} It is approved and waits.", view.now)
+        return written(reassignment, told) or Retry(RETRY_LATER_S)
+    return written(reassignment, pending(reassignment, FALSE, *CHECKED, view.now)) or Retry()
+
+
+def has_drifted(places: Places) -> bool:
+    """Tell whether a partition of a plan that has not begun is elsewhere than its base says."""
+    at_base = len(places.later) + len(places.due)
+    at_both = sum(places.base[item.partition] == item.replicas for item in places.arrived)
+    return at_base + at_both < places.total
+
+
+def propose_again(reassignment: Reassignment, view: ReassignmentView) -> Step:
+    """Make a new proposal for one whose base has drifted, where that can be made now."""
+    if view.wanted is None:
+        return MakePlan()
+    trouble = _trouble(view.wanted, view)
+    if trouble is not None:
+        message = f"The cluster has changed since the proposal, and no new one can be made: {trouble.message}"
+        told = replace(proposed(reassignment, "BaseDrifted", message, view.now), digest=None)
+        return written(reassignment, told) or Retry(RETRY_LATER_S)
+    assert isinstance(view.wanted, Wanted), reassignment.key
+    return _record(reassignment, view, view.wanted, drifted=True)
+
+
+def _record(reassignment: Reassignment, view: ReassignmentView, wanted: Wanted, *, drifted: bool) -> Step:
+    """Write plan and base down, before anything moves."""
+    present = replicas_by_partition(view.topics.values())
+    recorded = Recorded(wanted.plan, tuple(Assignment(item.partition, present[item.partition]) for item in wanted.plan))
+    digest = digest_of(recorded.plan, base=recorded.base, cluster_id=wanted.cluster_id)
+    stored = view.stored.get(digest)
+    if stored is None and len(recorded.plan) > INLINE_PARTITIONS:
+        return StorePlan(recorded, digest)
+    status = replace(
+        _kept(reassignment.status, recorded, stored),
+        digest=digest,
+        plan_digest=digest_of(recorded.plan, cluster_id=wanted.cluster_id),
+        proposal=wanted.proposal,
+        progress=Progress(0, len(recorded.plan), None if wanted.bytes_to_move is None else 0, wanted.bytes_to_move),
+    )
+    return written(reassignment, _first(replace(reassignment, status=status), view, drifted=drifted)) or Retry()
+
+
+def _kept(status: ReassignmentStatus, recorded: Recorded, stored: Stored | None) -> ReassignmentStatus:
+    if stored is not None:
+        return replace(status, plan=None, base=None, stored=stored)
+    return replace(status, plan=recorded.plan, base=recorded.base, stored=None)
+
+
+def _first(reassignment: Reassignment, view: ReassignmentView, *, drifted: bool) -> ReassignmentStatus:
+    """Return the first status with a plan: Proposed where somebody has to approve, else Pending."""
+    if reassignment.approval is Approval.AUTOMATIC or (
+        not drifted and reassignment.approved_digest == reassignment.status.digest
+    ):
+        return pending(reassignment, FALSE, *CHECKED, view.now)
+    reason, message = _asked(reassignment)
+    if drifted:
+        reason = "BaseDrifted"
+        message = f"Partitions of the plan are elsewhere than they were, so there is a new proposal. {message}"
+    return proposed(reassignment, reason, message, view.now)
+
+
+CHECKED = ("Pending", "The plan was checked and can be carried out; nothing has moved yet.")
+
+
+def _asked(reassignment: Reassignment) -> tuple[str, str]:
+    """Return the words that ask for approval."""
+    status, proposal = reassignment.status, reassignment.status.proposal
+    what = "The plan"
+    if proposal is not None:
+        what = (
+            f"{proposal.partitions} partitions change and {written_bytes(proposal.bytes_to_move)} are copied; the plan"
+        )
+    told = f"{what} waits for approval: set spec.approvedDigest to {status.digest}."
+    if reassignment.approved_digest not in {None, status.digest}:
+        return "ApprovalDiffers", f"spec.approvedDigest names another proposal, {reassignment.approved_digest}. {told}"
+    present = next((item.reason for item in status.conditions if item.type == "Ready"), "")
+    return ("BaseDrifted" if present == "BaseDrifted" else "ApprovalRequired"), told
+
+
+def _trouble(wanted: Wanted | Trouble, view: ReassignmentView) -> Trouble | None:
+    if isinstance(wanted, Trouble):
+        return wanted
+    return check_plan(
+        wanted.plan,
+        topics=view.topics,
+        broker_ids=view.broker_ids,
+        moves=view.moves,
+        rivals=view.rivals,
+        made_for=wanted.cluster_id,
+        cluster_id=view.cluster_id,
+    )
+
+
+def _troubled(reassignment: Reassignment, trouble: Trouble, view: ReassignmentView) -> Step:
+    if not trouble.may_pass or view.waited_s >= CHECK_PATIENCE_S:
+        message = f"{trouble.message} Nothing was moved. Create another Reassignment to try again."
+        status = ended(reassignment, State.FAILED, reason=trouble.reason, message=message, progress=None, now=view.now)
+        return written(reassignment, status) or Done()
+    message = f"{trouble.message} Nothing is moved."
+    status = pending(reassignment, FALSE, trouble.reason, message, view.now)
+    return written(reassignment, status) or Retry(RETRY_LATER_S / 2, RETRY_LATER_S)
+
+
+def _never_begun(reassignment: Reassignment, view: ReassignmentView) -> Step:
+    """End one that is cancelled, or to be rolled back, before anything moved."""
+    back = reassignment.action is Action.ROLLBACK
+    status = ended(
+        reassignment,
+        State.ROLLED_BACK if back else State.CANCELLED,
+        reason="RolledBack" if back else "Cancelled",
+        message="Nothing had moved, so nothing moves back." if back else "Cancelled before anything moved.",
+        progress=reassignment.status.progress,
+        now=view.now,
+    )
+    return written(reassignment, status) or Done()

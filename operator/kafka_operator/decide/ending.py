@@ -1,0 +1,124 @@
+"""How a Reassignment ends: its moves stopped where they shall not go on, its throttle taken away, then the status says so.
+
+A throttle that a broker keeps (it is away, or refuses) stays recorded after the end, and is tried again until it is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
+from kafka_operator.decide.kafka_errors import message_of
+from kafka_operator.decide.observed import Failure
+from kafka_operator.decide.places import Places
+from kafka_operator.decide.plan import listed
+from kafka_operator.decide.reassignment_status import THROTTLE_LEFT, ended, flagged, written
+from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle, ThrottleStands
+from kafka_operator.decide.reassignment_view import ReassignmentView, Step
+from kafka_operator.decide.steps import RETRY_LATER_S, Done, Retry, Submit
+from kafka_operator.decide.throttle import NOTHING, Wish, changes, settled, unseen
+from kafka_operator.resources.reassignment import Assignment, Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.reassignment_records import Progress
+from kafka_operator.resources.throttle import ThrottleRecord
+
+
+def finish(
+    reassignment: Reassignment,
+    view: ReassignmentView,
+    state: State,
+    *,
+    reason: str,
+    message: str,
+    progress: Progress | None,
+) -> Step:
+    """Take the throttle away, then write the end."""
+    step, left, words = taken_away(reassignment, view)
+    if step is not None:
+        return step
+    if progress is not None and progress.bytes_total is None and reassignment.status.progress is not None:
+        before = reassignment.status.progress
+        progress = replace(progress, bytes_moved=before.bytes_moved, bytes_total=before.bytes_total)
+    if progress is not None and progress.done == progress.total and progress.bytes_total is not None:
+        progress = replace(progress, bytes_moved=progress.bytes_total)
+    status = ended(reassignment, state, reason=reason, message=message, progress=progress, now=view.now)
+    return written(reassignment, _with_left(reassignment, status, left, words, view)) or Done()
+
+
+def clean_up(reassignment: Reassignment, view: ReassignmentView) -> Step:
+    """Try again to take away what was left at the end."""
+    step, left, words = taken_away(reassignment, view)
+    if step is not None:
+        return step
+    status = replace(reassignment.status, observed_generation=reassignment.metadata.generation)
+    return written(reassignment, _with_left(reassignment, status, left, words, view)) or Retry(RETRY_LATER_S)
+
+
+def taken_away(reassignment: Reassignment, view: ReassignmentView) -> tuple[Step | None, ThrottleRecord | None, str]:
+    """Return the next step towards no throttle; None when there is none, with what could not be taken away, and why."""
+    record = reassignment.status.throttle
+    if record is None:
+        return None, None, ""
+    step = throttle_step(reassignment, view, NOTHING, look_in_any_case=True)
+    if step is not None and not isinstance(step, ThrottleStands):
+        return step, record, ""
+    _, left = changes(record, NOTHING, view.throttle, view.other_throttles, view.unaltered)
+    return None, settled(record, NOTHING, left), _why(left, view)
+
+
+def throttle_step(
+    reassignment: Reassignment, view: ReassignmentView, wish: Wish, *, look_in_any_case: bool = False
+) -> AlterThrottle | LookAtThrottle | ThrottleStands | Retry | None:
+    """Return the next step towards exactly this throttle, which is recorded; None when Kafka was seen with it."""
+    record = reassignment.status.throttle
+    if record is None:
+        return None
+    seen_as = as_seen(record, wish, view)
+    if seen_as == view.in_force and not look_in_any_case:
+        return None
+    look = unseen(record, wish, view.throttle)
+    if look is not None:
+        return look
+    change, _ = changes(record, wish, view.throttle, view.other_throttles, view.unaltered)
+    if change is None:
+        return ThrottleStands(seen_as)
+    return Retry() if view.altered else change
+
+
+def as_seen(record: ThrottleRecord, wish: Wish, view: ReassignmentView) -> Hashable:
+    """Return what stands for a throttle as it should be; another Reassignment's rate plays a part in it."""
+    topics = tuple(sorted(wish.topics.items()))
+    others = tuple(
+        sorted((other.rates, tuple(item.broker_id for item in other.brokers)) for other in view.other_throttles)
+    )
+    return (record, wish.rate, wish.brokers, topics, others)
+
+
+def stop(places: Places, view: ReassignmentView) -> Step | None:
+    """Cancel what moves; None when nothing does."""
+    if not places.moving:
+        return None
+    return Retry() if view.submitted and not view.failures else taken_back(places.moving)
+
+
+def taken_back(items: Iterable[Assignment]) -> Submit:
+    """Cancel moves."""
+    return Submit({item.partition: None for item in items})
+
+
+def _with_left(
+    reassignment: Reassignment,
+    status: ReassignmentStatus,
+    left: ThrottleRecord | None,
+    words: str,
+    view: ReassignmentView,
+) -> ReassignmentStatus:
+    trouble = None if left is None else (THROTTLE_LEFT, words)
+    shown = replace(status, throttle=left)
+    return flagged(shown, THROTTLE_LEFT, trouble, reassignment.metadata.generation, view.now)
+
+
+def _why(left: Iterable[object], view: ReassignmentView) -> str:
+    names = sorted(map(str, left))
+    failures = [*view.unaltered.values(), *view.throttle.brokers.values(), *view.throttle.topics.values()]
+    words = next((message_of(item) for item in failures if isinstance(item, Failure)), "")
+    return f"The throttle could not be taken away from {listed(names)}, and is tried again: {words}"

@@ -1,0 +1,256 @@
+"""A Reassignment on its way, there or back: moves handed over as others end, under a throttle, watched until all have arrived.
+
+Each round is: what may have been handed over and what may be throttled is written down, then the throttle is set, then moves are
+handed over. A crash between any two leaves a status that says what may be there, and a cluster that says what is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kafka_operator.decide.conditions import FALSE
+from kafka_operator.decide.ending import finish, stop, throttle_step
+from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
+from kafka_operator.decide.move_meter import STUCK_AFTER_S, seconds_left
+from kafka_operator.decide.observed import NO_LEADER, Failure
+from kafka_operator.decide.places import Places
+from kafka_operator.decide.plan import MAX_LISTED, listed
+from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.reassignment_status import STUCK, THROTTLE_TOO_LOW, flagged, judged, running, written
+from kafka_operator.decide.reassignment_steps import LookAtThrottle
+from kafka_operator.decide.reassignment_view import STRAY_PATIENCE_S, ReassignmentView, Step, look_again_s
+from kafka_operator.decide.steps import RETRY_LATER_S, Retry, Submit, Wait
+from kafka_operator.decide.throttle import NOTHING, Wish, recorded, unseen, wish_for
+from kafka_operator.decide.throttle_rate import Need, need_of, rate_of, too_low
+from kafka_operator.decide.waves import hand_over_up_to
+from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.reassignment_records import Progress
+from kafka_operator.resources.throttle import ThrottleRecord
+
+
+def decide_way(reassignment: Reassignment, view: ReassignmentView, way: Recorded, places: Places) -> Step:
+    """Return the next step towards `way.plan`, which is not reached yet."""
+    astray = places.lost + places.stray
+    if view.failures and not any(passes_by_itself(failure) for failure in view.failures.values()):
+        return refused(reassignment, view, places)
+    if astray and not places.moving:
+        if view.waited_s < STRAY_PATIENCE_S:
+            return Retry(cap_s=RETRY_LATER_S)
+        return _fail(reassignment, view, places, "Interrupted", _interrupted(astray))
+    if not reassignment.status.handing_over:
+        held_up = _held_up_by_throttle(reassignment, view, way, places)
+        if held_up is not None:
+            return held_up
+    return _advance(reassignment, view, way, places)
+
+
+def _advance(reassignment: Reassignment, view: ReassignmentView, way: Recorded, places: Places) -> Step:
+    status = reassignment.status
+    end = status.handing_over
+    if not (places.lost or places.stray or places.due):
+        end = hand_over_up_to(places, way.plan, end, view.moves, reassignment.concurrency)
+    beginning = _between(way.plan, status.handing_over, end, places.later)
+    wish = _wish(reassignment, view, way, places, beginning)
+    record = _record(status.throttle, wish, view)
+    if isinstance(record, LookAtThrottle):
+        return record
+    untold = _untold(wish, view)
+    if untold is not None:
+        return _wait_for_throttle(reassignment, view, untold)
+    shown = _shown(reassignment, view, places)
+    handed_over = status.handed_over if places.due else status.handing_over
+    shown = replace(shown, handed_over=handed_over, handing_over=end, throttle=record)
+    write = written(reassignment, shown)
+    if write is not None:
+        return write
+    step = throttle_step(reassignment, view, wish)
+    if step is not None:
+        return step
+    if places.due:
+        return Retry() if view.submitted else Submit({item.partition: item.replicas for item in places.due})
+    return Wait(look_again_s(places.total))
+
+
+def refused(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Step:
+    """Take the rest back when the controller refused a part."""
+    partition, failure = min(view.failures.items())
+    message = (
+        f"The controller refused partition {partition}: {message_of(failure)} What still moved was taken back; "
+        f"{len(places.arrived)} of {places.total} partitions had arrived."
+    )
+    return stop(places, view) or _fail(reassignment, view, places, reason_of(failure), message)
+
+
+def progress_of(reassignment: Reassignment, view: ReassignmentView, places: Places) -> Progress:
+    """Return how far it is; bytes are those of the last look at sizes."""
+    before, now = reassignment.status.progress, places.progress
+    total = None if before is None else before.bytes_total
+    if total is None or before is None:
+        return now
+    if view.measured is None:
+        return replace(now, bytes_moved=before.bytes_moved, bytes_total=total, eta_s=before.eta_s)
+    moved = min(view.measured.copied, total)
+    return replace(now, bytes_moved=moved, bytes_total=total, eta_s=seconds_left(total, view.measured))
+
+
+def _shown(reassignment: Reassignment, view: ReassignmentView, places: Places) -> ReassignmentStatus:
+    """Return the status that tells how far it is; before the first move it stays what it is."""
+    status, generation = reassignment.status, reassignment.metadata.generation
+    begun = bool(places.moving or places.arrived or status.handed_over or status.rollback)
+    if not begun and status.state is State.PENDING:
+        shown = judged(reassignment, FALSE, "Pending", "The plan is being handed to the controller.", view.now)
+    else:
+        shown = running(reassignment, progress_of(reassignment, view, places), view.now)
+    shown = flagged(shown, THROTTLE_TOO_LOW, None, generation, view.now)
+    if view.measured is None:
+        return shown
+    return flagged(shown, STUCK, _stuck(reassignment, view, places), generation, view.now)
+
+
+def _between(
+    order: tuple[Assignment, ...], start: int, end: int, later: tuple[Assignment, ...]
+) -> tuple[Assignment, ...]:
+    if start == end:
+        return ()
+    waiting = {item.partition for item in later}
+    return tuple(item for item in order[start:end] if item.partition in waiting)
+
+
+def _wish(
+    reassignment: Reassignment,
+    view: ReassignmentView,
+    way: Recorded,
+    places: Places,
+    beginning: tuple[Assignment, ...],
+) -> Wish:
+    spec = reassignment.throttle
+    if spec is None:
+        return NOTHING
+    need = _need(reassignment, view, way, places)
+    rate = rate_of(spec, reassignment.status.throttle, view.measured, need)
+    return wish_for((*places.moving, *places.due, *beginning), places, rate, view.broker_ids)
+
+
+def _record(
+    present: ThrottleRecord | None, wish: Wish, view: ReassignmentView
+) -> ThrottleRecord | LookAtThrottle | None:
+    """Return the record that covers a wish, or what has to be looked at for it."""
+    if not wish.brokers and not wish.topics:
+        return present
+    if present is not None and _covers(present, wish):
+        return present
+    look = unseen(present, wish, view.throttle)
+    return look or recorded(present, wish, view.throttle, view.other_throttles)
+
+
+def _covers(present: ThrottleRecord, wish: Wish) -> bool:
+    topics = {item.topic: item for item in present.topics}
+    return (
+        present.bytes_per_second == wish.rate
+        and wish.brokers <= {item.broker_id for item in present.brokers}
+        and all(
+            name in topics and leader <= topics[name].leader and follower <= topics[name].follower
+            for name, (leader, follower) in wish.topics.items()
+        )
+    )
+
+
+def _untold(wish: Wish, view: ReassignmentView) -> tuple[object, Failure] | None:
+    """Return a broker or topic that has to be throttled and does not let itself be."""
+    wanted: set[object] = {*wish.brokers, *wish.topics}
+    seen = (*view.throttle.brokers.items(), *view.throttle.topics.items(), *view.unaltered.items())
+    failures = ((name, found) for name, found in seen if isinstance(found, Failure))
+    return next((pair for pair in failures if pair[0] in wanted), None)
+
+
+def _wait_for_throttle(reassignment: Reassignment, view: ReassignmentView, untold: tuple[object, Failure]) -> Step:
+    name, failure = untold
+    what = f"broker {name}" if isinstance(name, int) else f"topic {name}"
+    message = f"The throttle cannot be set on {what}: {message_of(failure)} No further move begins before that."
+    told = judged(reassignment, FALSE, "ThrottleNotSet", message, view.now)
+    return written(reassignment, told) or Retry(RETRY_LATER_S)
+
+
+def _need(reassignment: Reassignment, view: ReassignmentView, way: Recorded, places: Places) -> Need | None:
+    if view.measured is None or view.measured.growth is None:
+        return None
+    del way
+    items = (*places.moving, *places.due, *places.later)
+    return need_of(items, places, view.measured.growth, reassignment.concurrency)
+
+
+def _held_up_by_throttle(
+    reassignment: Reassignment, view: ReassignmentView, way: Recorded, places: Places
+) -> Step | None:
+    """Return the wait of one that has not begun, as long as its throttle would not suffice or that is not known yet."""
+    spec = reassignment.throttle
+    if spec is None:
+        return None
+    if view.measured is None or view.measured.growth is None:
+        return Wait(look_again_s(places.total))
+    words = too_low(spec, _need(reassignment, view, way, places))
+    if words is None:
+        return None
+    status = judged(reassignment, FALSE, THROTTLE_TOO_LOW, words, view.now)
+    shown = flagged(status, THROTTLE_TOO_LOW, ("BelowTraffic", words), reassignment.metadata.generation, view.now)
+    same = _already_told(reassignment)
+    return (None if same else written(reassignment, shown)) or Wait(look_again_s(places.total))
+
+
+def _already_told(reassignment: Reassignment) -> bool:
+    """Tell whether it was said: figures that change with each look are not worth a write each."""
+    conditions = {item.type: item for item in reassignment.status.conditions}
+    ready, told = conditions.get("Ready"), conditions.get(THROTTLE_TOO_LOW)
+    return (
+        ready is not None
+        and told is not None
+        and (ready.reason, told.status) == (THROTTLE_TOO_LOW, "True")
+        and ready.observed_generation == reassignment.metadata.generation
+    )
+
+
+def _stuck(reassignment: Reassignment, view: ReassignmentView, places: Places) -> tuple[str, str] | None:
+    """Return reason and words for moves that stand still, with the likely cause of the first of them."""
+    stuck = () if view.measured is None else view.measured.stuck
+    if not stuck:
+        return None
+    targets = {item.partition: item.replicas for item in places.moving}
+    reason, cause = _cause(reassignment, view, places, stuck[0], targets.get(stuck[0], ()))
+    names = listed([str(name) for name in stuck])
+    return reason, f"No byte has been copied for {STUCK_AFTER_S:.0f} s for {names}. Likely cause: {cause}"
+
+
+def _cause(
+    reassignment: Reassignment, view: ReassignmentView, places: Places, name: Partition, target: tuple[int, ...]
+) -> tuple[str, str]:
+    known = places.present.get(name)
+    before = () if known is None else known.replicas
+    dead = sorted(set(target) - set(before) - set(view.broker_ids))
+    if dead:
+        return "BrokerDead", f"broker {listed(dead)}, where {name} moves to, is not alive. Start it, or cancel."
+    if known is None or known.leader == NO_LEADER:
+        return (
+            "NoLeader",
+            f"{name} has no leader, since no replica in sync is alive. Start one of brokers {listed(before)}.",
+        )
+    record = reassignment.status.throttle
+    if record is not None:
+        rate = record.bytes_per_second
+        return "Throttled", f"the throttle of {rate} bytes a second is used up by other moves or by traffic. Raise it."
+    return (
+        "NoProgress",
+        f"broker {known.leader} leads {name} and sends nothing; the logs of the new replicas' brokers tell why.",
+    )
+
+
+def _fail(reassignment: Reassignment, view: ReassignmentView, places: Places, reason: str, message: str) -> Step:
+    progress = progress_of(reassignment, view, places)
+    return finish(reassignment, view, State.FAILED, reason=reason, message=message, progress=progress)
+
+
+def _interrupted(items: tuple[Assignment, ...]) -> str:
+    names = ", ".join(str(item.partition) for item in items[:MAX_LISTED])
+    return (
+        f"Partitions of the plan neither move nor have arrived ({len(items)}: {names}): they were cancelled, moved elsewhere or "
+        "deleted by somebody else. Nothing is tried again."
+    )

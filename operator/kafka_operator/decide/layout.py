@@ -1,0 +1,38 @@
+"""Where everything is in a cluster, and how large it is: what a plan is made from and measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kafka_operator.decide.observed import Failure, KafkaTopic
+from kafka_operator.resources.reassignment import Partition
+
+Sizes = Mapping[Partition, Mapping[int, int]]
+"""Partition -> broker -> bytes of its log there."""
+
+BrokerSizes = Mapping[int, Mapping[Partition, int] | Failure]
+"""Broker -> partition -> bytes, or why the broker did not tell (DescribeLogDirs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Topics by name, and the rack of each broker that is alive, None where it has none."""
+
+    topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
+    racks: Mapping[int, str | None] = field(default_factory=dict)
+
+
+def sizes_of(found: BrokerSizes) -> Sizes:
+    """Turn brokers' answers about; those that did not tell are left out."""
+    sizes: dict[Partition, dict[int, int]] = {}
+    for broker_id, logs in found.items():
+        if not isinstance(logs, Failure):
+            for partition, size in logs.items():
+                sizes.setdefault(partition, {})[broker_id] = size
+    return sizes
+
+
+def size_of(partition: Partition, sizes: Sizes) -> int:
+    """Return the size of a partition: that of its largest replica, since those that catch up are smaller."""
+    return max(sizes.get(partition, {}).values(), default=0)

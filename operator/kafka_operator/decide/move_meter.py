@@ -1,0 +1,145 @@
+"""What two looks at the sizes of logs tell: bytes copied, speed, what stands still, how fast partitions grow, who falls behind.
+
+The operator remembers looks in memory alone: after a restart the second look tells again. Leaves out who looks and when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kafka_operator.decide.layout import Sizes, size_of
+from kafka_operator.decide.observed import NO_LEADER, KafkaPartition
+from kafka_operator.decide.places import Places
+from kafka_operator.resources.reassignment import Assignment, Partition
+
+MEASURE_EVERY_S = 5.0
+"""Between two looks at sizes: each asks every broker concerned, and a shorter time measures its own noise."""
+
+STUCK_AFTER_S = 120.0
+"""How long a move may copy nothing before it is named: a broker that restarts is back sooner, and a follower that has fallen behind
+retries every second."""
+
+SPEED_KEPT = 0.7
+"""Weight of the speed of before in the next: the speed of one look jumps with each segment and each wave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Since when a partition's copies have had these bytes."""
+
+    copied: int
+    since_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is kept from look to look; times are those of the monotonic clock."""
+
+    taken_s: float
+    sizes: Sizes
+    copied: int = 0
+    speed: float | None = None
+    lag: int = 0
+    stands: Mapping[Partition, Stand] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a look tells: bytes copied so far, bytes per second (None at the first look), partitions that stand still.
+
+    `growth` is by how many bytes per second partitions' logs grow, empty at the first look; `lag` by how many bytes replicas that
+    do not move are behind their leaders, and `lag_before` the same at the look before; `fallen` are partitions out of sync.
+    """
+
+    copied: int
+    speed: float | None = None
+    stuck: tuple[Partition, ...] = ()
+    growth: Mapping[Partition, float] | None = None
+    lag: int = 0
+    lag_before: int = 0
+    fallen: int = 0
+
+
+def measure(
+    places: Places, sizes: Sizes, before: Memory | None, now_s: float, alive: Collection[int]
+) -> tuple[Measured, Memory]:
+    """Return what a look tells beside the one before, and what to keep of both; dead brokers fall behind for reasons of their own."""
+    known = sizes if before is None else {**before.sizes, **sizes}
+    arrived = sum(size_of(item.partition, known) * copies_added(item, places) for item in places.arrived)
+    by_partition = {item.partition: copied_of(item, places, known) for item in places.moving}
+    copied = arrived + sum(by_partition.values())
+    stands = _stands(by_partition, before, now_s)
+    stuck = tuple(sorted(name for name, stand in stands.items() if now_s - stand.since_s >= STUCK_AFTER_S))
+    lag = sum(_lag(item, places, sizes) for item in places.moving)
+    speed = None if before is None else _speed(before, copied, now_s)
+    measured = Measured(
+        copied=copied,
+        speed=speed,
+        stuck=stuck,
+        growth=None if before is None else growth(before, sizes, now_s),
+        lag=lag,
+        lag_before=lag if before is None else before.lag,
+        fallen=sum(_fallen(item, alive) for item in places.present.values()),
+    )
+    return measured, Memory(now_s, known, copied, speed, lag, stands)
+
+
+def copied_of(item: Assignment, places: Places, sizes: Sizes) -> int:
+    """Return the bytes that the added replicas of a moving partition have."""
+    held = sizes.get(item.partition, {})
+    return sum(held.get(broker, 0) for broker in _added(item, places))
+
+
+def copies_added(item: Assignment, places: Places) -> int:
+    """Return the number of replicas that a partition's move adds, or has added."""
+    return len(_added(item, places))
+
+
+def growth(before: Memory, sizes: Sizes, now_s: float) -> Mapping[Partition, float]:
+    """Return by how many bytes per second each partition's log has grown; one that shrank (retention) has not grown."""
+    passed_s = max(now_s - before.taken_s, 1e-3)
+    return {
+        partition: max(0, size_of(partition, sizes) - size_of(partition, before.sizes)) / passed_s
+        for partition in sizes
+        if partition in before.sizes
+    }
+
+
+def seconds_left(total: int | None, measured: Measured) -> int | None:
+    """Return how long the rest takes at this speed, None where that cannot be said."""
+    if total is None or not measured.speed or measured.speed < 1:
+        return None
+    return int(max(0, total - measured.copied) / measured.speed) + 1
+
+
+def _added(item: Assignment, places: Places) -> Collection[int]:
+    base = places.base.get(item.partition)
+    return set(item.replicas) - set(base or ())
+
+
+def _stands(copied: Mapping[Partition, int], before: Memory | None, now_s: float) -> Mapping[Partition, Stand]:
+    old: Mapping[Partition, Stand] = {} if before is None else before.stands
+    return {
+        name: old[name] if name in old and old[name].copied == count else Stand(count, now_s)
+        for name, count in copied.items()
+    }
+
+
+def _speed(before: Memory, copied: int, now_s: float) -> float:
+    present = max(0, copied - before.copied) / max(now_s - before.taken_s, 1e-3)
+    return present if before.speed is None else SPEED_KEPT * before.speed + (1 - SPEED_KEPT) * present
+
+
+def _lag(item: Assignment, places: Places, sizes: Sizes) -> int:
+    """Return by how many bytes the replicas that stay are behind the leader, together."""
+    known, held = places.present.get(item.partition), sizes.get(item.partition, {})
+    if known is None or known.leader == NO_LEADER or known.leader not in held:
+        return 0
+    followers: Iterable[int] = (broker for broker in known.replicas if broker != known.leader and broker in held)
+    return sum(max(0, held[known.leader] - held[broker]) for broker in followers)
+
+
+def _fallen(partition: KafkaPartition, alive: Collection[int]) -> bool:
+    """Tell whether a replica on a broker that is alive, and is not being added, is out of sync."""
+    return bool(partition.isr) and any(broker not in partition.isr for broker in partition.replicas if broker in alive)

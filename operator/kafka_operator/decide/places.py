@@ -1,0 +1,152 @@
+"""Where the partitions of a plan are, as the cluster shows it now: all that is known of how far it is.
+
+A plan has a way there (base to plan) and a way back (plan to base). `handed_over` and `handing_over` count along its order: what is
+before the first was seen on its way, what is before the second may have been given to the controller, the rest was not. So after any
+crash it is plain what is still to be handed over, and what somebody else took back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka_operator.decide.observed import NO_LEADER, KafkaPartition, KafkaTopic, Moves
+from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.resources.reassignment import Assignment, Partition, ReassignmentStatus
+from kafka_operator.resources.reassignment_records import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The partitions of a plan by where they are; each group is in the plan's order."""
+
+    arrived: tuple[Assignment, ...] = ()
+    moving: tuple[Assignment, ...] = ()
+    due: tuple[Assignment, ...] = ()
+    """Before `handing_over`, and not on their way: to be handed over, perhaps again."""
+    later: tuple[Assignment, ...] = ()
+    """After `handing_over`."""
+    lost: tuple[Assignment, ...] = ()
+    """Seen on their way before, and taken back by somebody else."""
+    stray: tuple[Assignment, ...] = ()
+    """At neither end, or on the way to somewhere else."""
+    gone: tuple[Assignment, ...] = ()
+    """Of topics or partitions that do not exist any more."""
+    present: Mapping[Partition, KafkaPartition] = field(default_factory=dict)
+    """Every partition as it is, without the replicas that are being added to it."""
+    base: Mapping[Partition, tuple[int, ...]] = field(default_factory=dict)
+    """The replicas that each partition comes from."""
+
+    @property
+    def total(self) -> int:
+        """Return the number of all partitions."""
+        groups = (self.arrived, self.moving, self.due, self.later, self.lost, self.stray, self.gone)
+        return sum(map(len, groups))
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to move."""
+        return len(self.arrived) == self.total
+
+    @property
+    def astray(self) -> tuple[Assignment, ...]:
+        """Return those that will not arrive by themselves."""
+        return (*self.lost, *self.stray, *self.gone)
+
+    @property
+    def progress(self) -> Progress:
+        """Return how many have arrived."""
+        return Progress(len(self.arrived), self.total)
+
+    def brokers_of(self, item: Assignment) -> frozenset[int]:
+        """Return the brokers that a move keeps busy: those that get the replica, and the leader that sends it."""
+        known = self.present.get(item.partition)
+        if known is None:
+            return frozenset(item.replicas)
+        return busy_brokers(item.replicas, known)
+
+
+def busy_brokers(target: tuple[int, ...], present: KafkaPartition) -> frozenset[int]:
+    """Return the brokers that a move to this target keeps busy; none where nothing is copied.
+
+    >>> sorted(busy_brokers((2, 3), KafkaPartition(0, 1, (1, 2))))
+    [1, 3]
+    >>> sorted(busy_brokers((2, 1), KafkaPartition(0, 1, (1, 2))))
+    []
+    """
+    adding = frozenset(target) - frozenset(present.replicas)
+    return adding | {present.leader} if adding and present.leader != NO_LEADER else adding
+
+
+def find_places(way: Recorded, status: ReassignmentStatus, topics: Mapping[str, KafkaTopic], moves: Moves) -> Places:
+    """Sort the partitions of a way there: `way.plan` is the target, `way.base` where each comes from."""
+    present = {Partition(topic.name, item.index): item for topic in topics.values() for item in topic.partitions}
+    found: dict[str, list[Assignment]] = {name: [] for name in GROUPS}
+    for number, (item, before) in enumerate(zip(way.plan, way.base, strict=True)):
+        known, move = present.get(item.partition), moves.get(item.partition)
+        if known is None:
+            group = "gone"
+        elif move is not None:
+            group = "moving" if move.target == item.replicas else "stray"
+        elif known.replicas == item.replicas:
+            group = "arrived"
+        elif known.replicas != before.replicas:
+            group = "stray"
+        else:
+            group = _waiting(number, status)
+        found[group].append(item)
+    return _places(found, way, present, moves)
+
+
+def find_places_back(
+    way: Recorded, status: ReassignmentStatus, topics: Mapping[str, KafkaTopic], moves: Moves
+) -> Places:
+    """Sort the partitions of a way back, `way.plan` being the base: wherever a partition is, it goes back.
+
+    One that still moves elsewhere is a stray until that move is cancelled.
+    """
+    present = {Partition(topic.name, item.index): item for topic in topics.values() for item in topic.partitions}
+    found: dict[str, list[Assignment]] = {name: [] for name in GROUPS}
+    for number, item in enumerate(way.plan):
+        known, move = present.get(item.partition), moves.get(item.partition)
+        if known is None:
+            group = "gone"
+        elif move is not None:
+            group = "moving" if move.target == item.replicas else "stray"
+        else:
+            group = "arrived" if known.replicas == item.replicas else _waiting(number, status)
+        found[group].append(item)
+    return _places(found, way, present, moves)
+
+
+GROUPS = ("arrived", "moving", "due", "later", "lost", "stray", "gone")
+
+
+def _places(
+    found: Mapping[str, Sequence[Assignment]],
+    way: Recorded,
+    present: Mapping[Partition, KafkaPartition],
+    moves: Moves,
+) -> Places:
+    return Places(
+        **{name: tuple(items) for name, items in found.items()},
+        present=_before_moves(present, moves),
+        base={item.partition: item.replicas for item in way.base},
+    )
+
+
+def _waiting(number: int, status: ReassignmentStatus) -> str:
+    if number < status.handed_over:
+        return "lost"
+    return "due" if number < status.handing_over else "later"
+
+
+def _before_moves(present: Mapping[Partition, KafkaPartition], moves: Moves) -> Mapping[Partition, KafkaPartition]:
+    """Show what moves with the replicas that are not being added: Metadata shows the union."""
+    shown = dict(present)
+    for partition, move in moves.items():
+        known = present.get(partition)
+        if known is not None:
+            replicas = tuple(broker for broker in known.replicas if broker not in move.adding)
+            shown[partition] = KafkaPartition(known.index, known.leader, replicas, known.isr)
+    return shown

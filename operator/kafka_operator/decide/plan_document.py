@@ -1,0 +1,208 @@
+"""A plan as a document: Kafka's own reassignment JSON, read within limits, and the digest that stands for it.
+
+    {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2, 3, 4]}, ...], "clusterId": "..."}
+
+`clusterId` is ours and may be left out; a plan that names another cluster than it is applied to is refused. `log_dirs` may be there
+as Kafka's tool writes them, all "any".
+
+The digest is SHA-256 over the canonical form: the document above with its partitions in order of topic and number, of each partition
+`topic`, `partition` and `replicas` alone, keys in alphabetical order, no space between tokens, UTF-8; in jq's words
+`jq -cjS '{version, partitions: [.partitions[] | {topic, partition, replicas}] | sort_by(.topic, .partition)}' plan.json | sha256sum`.
+So it is the same however a file is laid out. A proposal's digest covers the replicas of before as well, under `base`: the same plan
+from elsewhere is another thing to approve.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.reassignment import Assignment, Partition
+
+MAX_DOCUMENT_BYTES = 128 * 2**20
+"""All documents of a plan, unpacked: 500,000 partitions with long names take half of it."""
+
+MAX_PARTITIONS = 500_000
+"""Partitions of a plan: more than the largest known clusters have."""
+
+MAX_REPLICAS = 100
+"""Replicas of a partition: as many as the planner takes."""
+
+MAX_ID = 2**31 - 1
+"""Broker ids and partition numbers are Kafka's int32."""
+
+TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+"""org.apache.kafka.common.internals.Topic."""
+
+VERSION = 1
+GZIP_WINDOW = 16 + zlib.MAX_WBITS
+"""Has zlib expect gzip's header."""
+
+
+class DocumentError(ValueError):
+    """A document that is no plan; the message says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A plan in the order in which it was written, and the cluster that it was made for, if it says so."""
+
+    plan: tuple[Assignment, ...]
+    cluster_id: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """Return the plan's digest."""
+        return digest_of(self.plan, cluster_id=self.cluster_id)
+
+
+def read_document(data: bytes) -> Document:
+    """Read one document; DocumentError when it is none."""
+    return join_documents([("the document", data)])
+
+
+def read_config_maps(raws: Sequence[RawObject]) -> Document:
+    """Read the plan that ConfigMaps hold together, each key a document, in order of name; DocumentError when they hold none."""
+    named = [item for raw in raws for item in _documents(raw)]
+    if not named:
+        names = ", ".join(raw["metadata"]["name"] for raw in raws)
+        raise DocumentError(
+            f"ConfigMap {names} has no plan: none of its keys in data ends with .json, none in binaryData with .json.gz."
+        )
+    return join_documents(named)
+
+
+def join_documents(named: Iterable[tuple[str, bytes]]) -> Document:
+    """Read documents (name, bytes) and join them in their order; DocumentError names the one that is wrong."""
+    plan: list[Assignment] = []
+    cluster_ids: set[str] = set()
+    budget = MAX_DOCUMENT_BYTES
+    for name, data in named:
+        budget -= len(data)
+        if budget < 0:
+            raise DocumentError(f"The plan is larger than {MAX_DOCUMENT_BYTES} bytes.")
+        document = _parsed(name, data)
+        plan.extend(_assignments(name, document))
+        if len(plan) > MAX_PARTITIONS:
+            raise DocumentError(f"The plan has more than {MAX_PARTITIONS} partitions.")
+        cluster_id = document.get("clusterId")
+        if isinstance(cluster_id, str):
+            cluster_ids.add(cluster_id)
+    if len(cluster_ids) > 1:
+        raise DocumentError(f"The plan's parts name different clusters: {', '.join(sorted(cluster_ids))}.")
+    return Document(tuple(plan), next(iter(cluster_ids), None))
+
+
+def digest_of(
+    plan: Iterable[Assignment], *, base: Iterable[Assignment] | None = None, cluster_id: str | None = None
+) -> str:
+    """Return the digest of a plan, or of a plan and its base.
+
+    >>> digest_of([Assignment(Partition("a", 0), (1, 2))])
+    'sha256:bf474e69cf2a53ebceed922da506365ee19ed71c4ad93ab0f425787bbb18233b'
+    """
+    return f"sha256:{hashlib.sha256(written_document(plan, base=base, cluster_id=cluster_id)).hexdigest()}"
+
+
+def written_document(
+    plan: Iterable[Assignment], *, base: Iterable[Assignment] | None = None, cluster_id: str | None = None
+) -> bytes:
+    """Return the canonical form."""
+    document: dict[str, Any] = {"partitions": _entries(plan), "version": VERSION}
+    if base is not None:
+        document["base"] = _entries(base)
+    if cluster_id is not None:
+        document["clusterId"] = cluster_id
+    return json.dumps(document, separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode()
+
+
+def unpacked(name: str, data: bytes) -> bytes:
+    """Unpack gzip within the limit; DocumentError when it is none, or is larger."""
+    engine = zlib.decompressobj(GZIP_WINDOW)
+    try:
+        text = engine.decompress(data, MAX_DOCUMENT_BYTES)
+    except zlib.error as error:
+        raise DocumentError(f"{name} is not gzip: {error}.") from error
+    if engine.unconsumed_tail:
+        raise DocumentError(f"{name} unpacks to more than {MAX_DOCUMENT_BYTES} bytes.")
+    if not engine.eof:
+        raise DocumentError(f"{name} is cut off: it has no end as gzip.")
+    return text
+
+
+def _documents(raw: RawObject) -> Iterator[tuple[str, bytes]]:
+    config_map = raw["metadata"]["name"]
+    for key, text in sorted((raw.get("data") or {}).items()):
+        if key.endswith(".json"):
+            yield f"{key} of ConfigMap {config_map}", text.encode()
+    for key, text in sorted((raw.get("binaryData") or {}).items()):
+        if key.endswith(".json.gz"):
+            name = f"{key} of ConfigMap {config_map}"
+            try:
+                packed = base64.b64decode(text, validate=True)
+            except binascii.Error as error:
+                raise DocumentError(f"{name} is not base64: {error}.") from error
+            yield name, unpacked(name, packed)
+
+
+def _entries(assignments: Iterable[Assignment]) -> list[dict[str, Any]]:
+    return [
+        item.to_json() for item in sorted(assignments, key=lambda item: (item.partition.topic, item.partition.index))
+    ]
+
+
+def _parsed(name: str, data: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"{name} is not JSON: {error}.") from error
+    if not isinstance(document, dict) or not isinstance(document.get("partitions"), list):
+        raise DocumentError(f'{name} has no list "partitions".')
+    if document.get("version", VERSION) != VERSION:
+        raise DocumentError(
+            f'{name} has "version" {document["version"]!r}, and version {VERSION} is the one that is known.'
+        )
+    if not isinstance(document.get("clusterId", ""), str):
+        raise DocumentError(f'{name} has a "clusterId" that is no text.')
+    if not document["partitions"]:
+        raise DocumentError(f"{name} names no partition.")
+    return document
+
+
+def _assignments(name: str, document: dict[str, Any]) -> Iterator[Assignment]:
+    for place, entry in enumerate(document["partitions"]):
+        trouble = _trouble(entry)
+        if trouble is not None:
+            raise DocumentError(f'"partitions"[{place}] in {name} {trouble}.')
+        yield Assignment(Partition(entry["topic"], entry["partition"]), tuple(entry["replicas"]))
+
+
+def _trouble(entry: Any) -> str | None:
+    """Return what is wrong with an entry."""
+    if not isinstance(entry, dict):
+        return "is no object"
+    topic, index, replicas = entry.get("topic"), entry.get("partition"), entry.get("replicas")
+    if not isinstance(topic, str) or TOPIC_NAME.fullmatch(topic) is None:
+        return f'has no "topic" that is a topic\'s name, but {str(topic)[:50]!r}'
+    if not _is_id(index):
+        return f'has no "partition" that is a number from 0, but {str(index)[:50]!r}'
+    if not isinstance(replicas, list) or not 0 < len(replicas) <= MAX_REPLICAS or not all(map(_is_id, replicas)):
+        return f'has no "replicas" that are 1 to {MAX_REPLICAS} broker ids'
+    log_dirs = entry.get("log_dirs")
+    if log_dirs is not None and (not isinstance(log_dirs, list) or any(item != "any" for item in log_dirs)):
+        return (
+            'has "log_dirs" other than "any": which disk of a broker a replica is on is not for a Reassignment to say'
+        )
+    return None
+
+
+def _is_id(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= MAX_ID

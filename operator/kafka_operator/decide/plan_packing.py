@@ -1,0 +1,88 @@
+"""A large plan and its base in ConfigMaps: cut into parts that fit, gzipped, in Kafka's own form, and read back.
+
+An object of Kubernetes holds 1 MiB, and a plan of a hundred thousand partitions is 8 MiB twice. Each part has `plan.json.gz` and
+`base.json.gz`, which anybody can unpack and give to kafka-reassign-partitions.sh. Leaves out names and writes.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_operator.decide.plan_document import VERSION, Document, DocumentError, digest_of, join_documents, unpacked
+from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.reassignment import Assignment
+
+INLINE_PARTITIONS = 500
+"""Plans up to here are shown in the status itself: some 80 kB with their base, and about what a person still reads."""
+
+MAX_PART_BYTES = 700_000
+"""Of one part, packed: 930 kB in base64, within the 1 MiB of an object with room for its metadata."""
+
+PART_PARTITIONS = 50_000
+"""Partitions of a part before it is packed; real plans of that size take a third of a part. One that does not fit is halved."""
+
+COMPRESSION = 6
+PLAN_KEY, BASE_KEY = "plan.json.gz", "base.json.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A plan and the replicas that its partitions had before, in the same order: that in which they are handed over.
+
+    `cluster_id` is the cluster that the plan was made for, if it said so.
+    """
+
+    plan: tuple[Assignment, ...]
+    base: tuple[Assignment, ...]
+    cluster_id: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of plan and base together."""
+        return digest_of(self.plan, base=self.base, cluster_id=self.cluster_id)
+
+
+def packed(recorded: Recorded) -> Iterator[dict[str, str]]:
+    """Yield the `binaryData` of each part, in order; the same plan gives the same bytes."""
+    for start in range(0, len(recorded.plan), PART_PARTITIONS):
+        part = slice(start, start + PART_PARTITIONS)
+        yield from _packed(recorded.plan[part], recorded.base[part], recorded.cluster_id)
+
+
+def unpack(raws: Sequence[RawObject]) -> Recorded:
+    """Read parts back, in their order; DocumentError when one of them was changed beyond reading."""
+    document = _joined(raws, PLAN_KEY)
+    return Recorded(document.plan, _joined(raws, BASE_KEY).plan, document.cluster_id)
+
+
+def _packed(plan: Sequence[Assignment], base: Sequence[Assignment], cluster_id: str | None) -> Iterator[dict[str, str]]:
+    parts = {PLAN_KEY: _gzipped(plan, cluster_id), BASE_KEY: _gzipped(base, cluster_id)}
+    if sum(map(len, parts.values())) > MAX_PART_BYTES and len(plan) > 1:
+        half = len(plan) // 2
+        yield from _packed(plan[:half], base[:half], cluster_id)
+        yield from _packed(plan[half:], base[half:], cluster_id)
+        return
+    yield {key: base64.b64encode(data).decode() for key, data in parts.items()}
+
+
+def _gzipped(assignments: Sequence[Assignment], cluster_id: str | None) -> bytes:
+    document: dict[str, Any] = {"version": VERSION, "partitions": [item.to_json() for item in assignments]}
+    if cluster_id is not None:
+        document["clusterId"] = cluster_id
+    return gzip.compress(json.dumps(document, separators=(",", ":")).encode(), COMPRESSION, mtime=0)
+
+
+def _joined(raws: Sequence[RawObject], key: str) -> Document:
+    named = []
+    for raw in raws:
+        name = f"{key} of ConfigMap {raw['metadata']['name']}"
+        text = (raw.get("binaryData") or {}).get(key)
+        if text is None:
+            raise DocumentError(f"{name} is gone.")
+        named.append((name, unpacked(name, base64.b64decode(text))))
+    return join_documents(named)

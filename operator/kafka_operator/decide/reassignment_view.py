@@ -1,0 +1,83 @@
+"""What a decision on a Reassignment looks at, the steps that it can come to, and how long it waits for what."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kafka_operator.decide.move_meter import Measured
+from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
+from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle, MakePlan, StorePlan, ThrottleStands
+from kafka_operator.decide.steps import Claim, Done, Release, Retry, Submit, Wait, WriteStatus
+from kafka_operator.decide.throttle import ThrottleSeen
+from kafka_operator.decide.wanted import Wanted
+from kafka_operator.names import Key
+from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
+from kafka_operator.resources.reassignment_records import Stored
+from kafka_operator.resources.throttle import ThrottleRecord
+
+LOOK_EVERY_S = 1.0
+"""How often a move is looked at, and at most how often its progress is written: people watch it, etcd stores it."""
+
+PARTITIONS_LOOKED_AT_EACH_S = 5_000
+"""A look at a larger plan is made the less often the larger it is: Metadata of 100,000 partitions takes 2 s to read."""
+
+PROPOSAL_LOOK_EVERY_S = 30.0
+"""How often a proposal's base is looked at while it waits for a person; approval itself is seen at once."""
+
+CHECK_PATIENCE_S = 30.0
+"""How long a plan waits for a topic or broker that is not there: as long as one takes that was applied or started with it."""
+
+STRAY_PATIENCE_S = 10.0
+"""How long a partition may be neither on its way nor at its end before that is believed: brokers' metadata lag behind."""
+
+Write = WriteStatus[ReassignmentStatus]
+Look = MakePlan | LookAtThrottle | ThrottleStands
+Effect = StorePlan | AlterThrottle | Submit
+Step = Claim | Look | Effect | Write | Release | Retry | Wait | Done
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignmentView:
+    """What a decision on a Reassignment looks at.
+
+    `waited_s` is for how long it has been tried in vain; `submitted`, `failures`, `altered` and `unaltered` tell of this very try.
+    """
+
+    now: datetime
+    waited_s: float = 0.0
+    cluster_id: str = ""
+    broker_ids: tuple[int, ...] = ()
+    topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
+    moves: Moves = field(default_factory=dict)
+    rivals: Mapping[Partition, Key] = field(default_factory=dict)
+    wanted: Wanted | Trouble | None = None
+    """The plan as the spec asks for it now; None as long as nobody asked for it to be made."""
+    recorded: Recorded | Trouble | None = None
+    """Plan and base as the status says."""
+    stored: Mapping[str, Stored] = field(default_factory=dict)
+    """What was put into ConfigMaps in this try, by digest."""
+    submitted: bool = False
+    failures: Mapping[Partition, Failure] = field(default_factory=dict)
+    throttle: ThrottleSeen = field(default_factory=ThrottleSeen)
+    in_force: Hashable = None
+    """The throttle that Kafka was last seen with."""
+    altered: bool = False
+    unaltered: Mapping[object, Failure] = field(default_factory=dict)
+    """Brokers and topics that refused a change of their throttle."""
+    other_throttles: tuple[ThrottleRecord, ...] = ()
+    """What other Reassignments have recorded on the same cluster."""
+    measured: Measured | None = None
+    """A look at sizes, where one was due."""
+
+
+def look_again_s(partitions: int) -> float:
+    """Return when to look at a plan of this size again.
+
+    >>> [look_again_s(10), look_again_s(100_000)]
+    [1.0, 20.0]
+    """
+    return max(LOOK_EVERY_S, partitions / PARTITIONS_LOOKED_AT_EACH_S)

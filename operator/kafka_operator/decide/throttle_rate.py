@@ -1,0 +1,96 @@
+"""How fast a throttle should be: whether it suffices for what is written, and where an adaptive one goes next.
+
+A moving partition's new replica has to take what is written to it meanwhile, and the rest on top. So a broker's throttle has to be
+above what all partitions together are written that move to it, or from it, at once; else the move never ends.
+
+An adaptive one is raised while brokers keep up and the moves use what they have, and halved as soon as replicas that do not move fall
+out of sync or behind: those carry the traffic of the moment.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kafka_operator.decide.move_meter import Measured
+from kafka_operator.decide.observed import NO_LEADER
+from kafka_operator.decide.places import Places
+from kafka_operator.resources.reassignment import Assignment, Partition
+from kafka_operator.resources.reassignment_records import written_bytes
+from kafka_operator.resources.reassignment_terms import Concurrency
+from kafka_operator.resources.throttle import ThrottleRecord, ThrottleSpec
+
+HEADROOM = 1.25
+"""How far above the traffic a throttle has to be: with less than a fifth of it left for the move, its end is out of sight."""
+
+RAISE, LOWER = 1.5, 0.5
+"""Raised by half at each look, so that it has grown tenfold in half a minute; halved at once, since traffic suffers meanwhile."""
+
+USED = 0.5
+"""Share of the throttle that the moves use before it is worth raising: below it something else holds them up."""
+
+LAG_ALLOWED_S = 2.0
+"""Replicas that do not move may be behind by what the throttle lets through in this time, before they count as held up by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The bytes per second that a broker has to send or receive for moves that go on at once, at the traffic of the moment."""
+
+    broker_id: int
+    bytes_per_second: float
+
+
+def need_of(
+    items: Iterable[Assignment], places: Places, growth: Mapping[Partition, float], concurrency: Concurrency
+) -> Need | None:
+    """Return the largest need of any broker when the busiest of these moves go on at once; None where nothing grows."""
+    sent: dict[int, list[float]] = defaultdict(list)
+    received: dict[int, list[float]] = defaultdict(list)
+    for item in items:
+        known, rate = places.present.get(item.partition), growth.get(item.partition, 0.0)
+        adding = set(item.replicas) - set(known.replicas if known is not None else ())
+        if known is None or not adding or rate <= 0:
+            continue
+        if known.leader != NO_LEADER:
+            sent[known.leader].append(rate * len(adding))
+        for broker in adding:
+            received[broker].append(rate)
+    sums = [
+        Need(broker, sum(sorted(rates, reverse=True)[: concurrency.per_broker]))
+        for side in (sent, received)
+        for broker, rates in side.items()
+    ]
+    return max(sums, key=lambda need: (need.bytes_per_second, -need.broker_id), default=None)
+
+
+def too_low(spec: ThrottleSpec, need: Need | None) -> str | None:
+    """Return in words why a move would never end with this throttle, None where it does."""
+    if need is None or spec.max_bytes_per_second >= need.bytes_per_second * HEADROOM:
+        return None
+    least = int(need.bytes_per_second * HEADROOM) + 1
+    return (
+        f"Partitions that would move at once are written {int(need.bytes_per_second)} bytes a second on broker "
+        f"{need.broker_id}, and the throttle lets {spec.max_bytes_per_second} through: the move would hardly ever end. Set at "
+        f"least {least} bytes a second ({written_bytes(least)}), lower concurrency.perBroker, or wait for less traffic."
+    )
+
+
+def rate_of(spec: ThrottleSpec, record: ThrottleRecord | None, measured: Measured | None, need: Need | None) -> int:
+    """Return the rate that shall be in force; `record` has the one that is, `measured` is a new look or None."""
+    least = spec.min_bytes_per_second
+    if need is not None:
+        least = max(least, int(need.bytes_per_second * HEADROOM) + 1)
+    least = min(least, spec.max_bytes_per_second)
+    if record is None:
+        return least
+    present = min(max(record.bytes_per_second, spec.min_bytes_per_second), spec.max_bytes_per_second)
+    if not spec.adaptive or measured is None or measured.speed is None:
+        return present
+    behind = measured.lag > max(measured.lag_before, present * LAG_ALLOWED_S)
+    if measured.fallen or behind:
+        return max(spec.min_bytes_per_second, int(present * LOWER))
+    if measured.speed >= present * USED:
+        return min(spec.max_bytes_per_second, int(present * RAISE) + 1)
+    return present

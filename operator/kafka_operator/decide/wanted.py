@@ -1,0 +1,117 @@
+"""The exact plan that a Reassignment asks for, whichever way it says so, with what it does to brokers.
+
+    plan        as written              planFrom    as the ConfigMaps say, if their digest is the one that was named
+    topics      spread over brokers     goal        what the planner finds
+
+Leaves out whether the cluster can carry it out (`plan.check_plan`) and whether anybody approves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from kafka_operator.decide.goals import Found, plan_for_goal
+from kafka_operator.decide.layout import Layout, Sizes, size_of
+from kafka_operator.decide.observed import KafkaTopic
+from kafka_operator.decide.plan import Plan, Topics, Trouble, exact_plan
+from kafka_operator.decide.plan_document import Document
+from kafka_operator.resources.reassignment import Partition, Reassignment
+from kafka_operator.resources.reassignment_records import BrokerFigures, Proposal
+from kafka_operator.resources.reassignment_terms import Approval
+
+CREATE_ANOTHER = "Create another Reassignment with the digest of the plan that you mean."
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A plan, the cluster it was made for if it says so, what it does; bytes are None where brokers do not tell sizes."""
+
+    plan: Plan
+    cluster_id: str | None = None
+    proposal: Proposal | None = None
+    bytes_to_move: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a plan is made from: the cluster, sizes (None where unknown), and what ConfigMaps hold, if the plan is there."""
+
+    layout: Layout = field(default_factory=Layout)
+    sizes: Sizes | None = None
+    document: Document | Trouble | None = None
+
+
+def wanted_of(reassignment: Reassignment, material: Material) -> Wanted | Trouble:
+    """Return the plan, or why there is none."""
+    found = _found(reassignment, material)
+    if isinstance(found, Trouble):
+        return found
+    topics, sizes = material.layout.topics, material.sizes
+    to_move = None if sizes is None else bytes_to_copy(found.plan, topics, sizes)
+    cluster_id = material.document.cluster_id if isinstance(material.document, Document) else None
+    wanted = Wanted(found.plan, cluster_id, None, to_move)
+    if reassignment.goal is None and reassignment.approval is Approval.AUTOMATIC:
+        return wanted
+    least = to_move or 0
+    proposal = Proposal(
+        partitions=len(found.plan),
+        bytes_to_move=least,
+        lower_bound_bytes=least if found.lower_bound is None else min(found.lower_bound, least),
+        brokers=figures(found.plan, topics, sizes or {}),
+        unreached=found.unreached,
+    )
+    return replace(wanted, proposal=proposal)
+
+
+def bytes_to_copy(plan: Plan, topics: Topics, sizes: Sizes) -> int:
+    """Return the bytes of all replicas that the plan puts where none is."""
+    present = replicas_by_partition(topics.values())
+    return sum(
+        size_of(item.partition, sizes) * len(set(item.replicas) - set(present.get(item.partition, ()))) for item in plan
+    )
+
+
+def figures(plan: Plan, topics: Topics, sizes: Sizes) -> tuple[BrokerFigures, ...]:
+    """Return each broker that holds anything of these topics, before and after."""
+    target = {item.partition: item.replicas for item in plan}
+    counts: dict[int, list[int]] = {}
+    for partition, before in replicas_by_partition(topics.values()).items():
+        size = size_of(partition, sizes)
+        for after, replicas in enumerate((before, target.get(partition, before))):
+            for place, broker in enumerate(replicas):
+                held = counts.setdefault(broker, [0] * 6)
+                held[after] += 1
+                held[2 + after] += place == 0
+                held[4 + after] += size
+    return tuple(
+        BrokerFigures(broker, (held[0], held[1]), (held[2], held[3]), (held[4], held[5]))
+        for broker, held in sorted(counts.items())
+    )
+
+
+def replicas_by_partition(topics: Iterable[KafkaTopic]) -> Mapping[Partition, tuple[int, ...]]:
+    """Return where each partition is."""
+    return {Partition(topic.name, item.index): item.replicas for topic in topics for item in topic.partitions}
+
+
+def _found(reassignment: Reassignment, material: Material) -> Found | Trouble:
+    if reassignment.goal is not None:
+        return plan_for_goal(reassignment.goal, material.layout, material.sizes)
+    if reassignment.plan_from is not None:
+        plan = _from_config_maps(reassignment.plan_from.digest, material.document)
+    else:
+        plan = exact_plan(reassignment, material.layout.topics)
+    return plan if isinstance(plan, Trouble) else Found(plan)
+
+
+def _from_config_maps(digest: str, document: Document | Trouble | None) -> Plan | Trouble:
+    assert document is not None, digest
+    if isinstance(document, Trouble):
+        return document
+    if document.digest != digest:
+        message = (
+            f"The plan in the ConfigMaps has the digest {document.digest}, and spec.planFrom.digest says {digest}."
+        )
+        return Trouble("DigestDiffers", f"{message} {CREATE_ANOTHER}", may_pass=True)
+    return document.plan

@@ -1,0 +1,61 @@
+"""How many of a plan's moves go on at once: the next ones begin as soon as others have ended.
+
+Moves begin in the plan's order, and one that has to wait holds up those behind it, so that one number says how far it is. A limit
+counts every move that goes on in the cluster, whoever began it. A move that copies nothing (another order, fewer replicas) keeps no
+broker busy and is counted nowhere; a call hands over a bounded number of those too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from kafka_operator.decide.observed import NO_LEADER, Move, Moves
+from kafka_operator.decide.places import Places
+from kafka_operator.resources.reassignment import Assignment, Partition
+from kafka_operator.resources.reassignment_terms import Concurrency
+
+MAX_HANDED_OVER = 5_000
+"""Partitions that are handed over in one go: a call of some 300 kB, and about as many as a controller writes in seconds."""
+
+
+def hand_over_up_to(
+    places: Places, order: Sequence[Assignment], handing_over: int, moves: Moves, concurrency: Concurrency
+) -> int:
+    """Return the number of the plan's partitions, from its beginning, that may have been handed over after the next call."""
+    busy, going_on = _going_on(places, moves)
+    for item in places.due:
+        brokers = places.brokers_of(item)
+        busy.update(brokers)
+        going_on += bool(brokers)
+    waiting = {item.partition for item in places.later}
+    end, begun = handing_over, 0
+    while end < len(order) and begun < MAX_HANDED_OVER:
+        item = order[end]
+        if item.partition in waiting:
+            brokers = places.brokers_of(item)
+            if brokers and (
+                going_on >= concurrency.cluster or any(busy[broker] >= concurrency.per_broker for broker in brokers)
+            ):
+                break
+            busy.update(brokers)
+            going_on += bool(brokers)
+            begun += 1
+        end += 1
+    return end
+
+
+def _going_on(places: Places, moves: Moves) -> tuple[Counter[int], int]:
+    """Return how many moves each broker takes part in, and how many there are."""
+    busy: Counter[int] = Counter()
+    copying = [(partition, move) for partition, move in moves.items() if move.adding]
+    for partition, move in copying:
+        busy.update(brokers_of_move(places, partition, move))
+    return busy, len(copying)
+
+
+def brokers_of_move(places: Places, partition: Partition, move: Move) -> Iterable[int]:
+    """Return the brokers that a move that goes on keeps busy; of a partition that is not ours the leader is not known."""
+    known = places.present.get(partition)
+    leader = [] if known is None or known.leader in {NO_LEADER, *move.adding} else [known.leader]
+    return [*move.adding, *leader]

@@ -1,0 +1,71 @@
+"""Looks at the sizes of logs for Reassignments that move, every few seconds, and what is remembered of them between looks.
+
+The first look of a process is at the whole plan, later ones at what is on its way; before a throttled plan begins it is the whole plan
+twice, since how fast it grows says whether the throttle suffices. Memory alone: after a restart the figures are back with the second look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_operator.admin.port import Admin
+from kafka_operator.decide.move_meter import MEASURE_EVERY_S, Measured, Memory, measure
+from kafka_operator.decide.places import Places, find_places, find_places_back
+from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.reassignment import ways
+from kafka_operator.decide.reassignment_view import ReassignmentView
+from kafka_operator.engine.reassignment_look import look_at_sizes
+from kafka_operator.names import Key
+from kafka_operator.resources.reassignment import Partition, Reassignment, State
+from kafka_operator.resources.reassignment_terms import Action
+
+
+class Meters:
+    """What is remembered of each Reassignment's looks; the clock is given."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._memories: dict[Key, tuple[bool, Memory]] = {}
+
+    def due(self, item: Reassignment) -> bool:
+        """Tell whether sizes are to be looked at."""
+        status = item.status
+        if status.state not in {State.PENDING, State.RUNNING, State.ROLLING_BACK} or item.action is Action.CANCEL:
+            return False
+        if not status.handing_over and item.throttle is None:
+            return False
+        memory = self._memory(item)
+        return memory is None or self._clock() - memory.taken_s >= MEASURE_EVERY_S
+
+    async def measure(self, admin: Admin, item: Reassignment, view: ReassignmentView) -> Measured:
+        """Look at sizes, and tell what has come since the last look."""
+        assert isinstance(view.recorded, Recorded), item.key
+        way = ways(item.status, view.recorded)
+        find = find_places_back if item.status.rollback else find_places
+        places = find(way, item.status, view.topics, view.moves)
+        before = self._memory(item)
+        wanted = _asked_for(item, places, way, whole=before is None)
+        brokers = _brokers(way) & set(view.broker_ids)
+        sizes = await look_at_sizes(admin, brokers, wanted) if wanted else {}
+        measured, memory = measure(places, sizes, before, self._clock(), view.broker_ids)
+        self._memories[item.key] = (item.status.rollback, memory)
+        return measured
+
+    def forget(self, key: Key) -> None:
+        """Drop what is remembered."""
+        self._memories.pop(key, None)
+
+    def _memory(self, item: Reassignment) -> Memory | None:
+        """Return the memory of the way that it is on: the way back begins anew."""
+        back, memory = self._memories.get(item.key, (False, None))
+        return memory if back == item.status.rollback else None
+
+
+def _asked_for(item: Reassignment, places: Places, way: Recorded, *, whole: bool) -> list[Partition]:
+    if whole or not item.status.handing_over:
+        return [entry.partition for entry in way.plan]
+    return [entry.partition for entry in (*places.moving, *places.due)]
+
+
+def _brokers(way: Recorded) -> set[int]:
+    return {broker for entries in (way.plan, way.base) for entry in entries for broker in entry.replicas}

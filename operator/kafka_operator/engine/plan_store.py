@@ -1,0 +1,134 @@
+"""Plans in ConfigMaps: those that users name are read, and large plans with their base are kept in ConfigMaps of the operator's own.
+
+Those of its own carry the digest in their name, cannot be changed, and are owned by the Reassignment, so that they go with it. What is
+read back is believed only if its digest is the one in the status. Plans stay in memory, the ones used last, within a bound.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan_document import Document, DocumentError, read_config_maps
+from kafka_operator.decide.plan_packing import Recorded, packed, unpack
+from kafka_operator.decide.reassignment_steps import StorePlan
+from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError
+from kafka_operator.names import API_VERSION, COMPONENT, Kind
+from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.reassignment import Reassignment
+from kafka_operator.resources.reassignment_records import Stored
+from kafka_operator.resources.reassignment_terms import PlanFrom
+
+MAX_KEPT_PARTITIONS = 500_000
+"""Partitions of plans in memory: some 300 MB at the very most. A plan that is larger by itself is kept alone."""
+
+MAX_NAME_LENGTH = 200
+"""Of the Reassignment's name in a ConfigMap's: with digest and number it stays below the 253 characters of an object's name."""
+
+DIGEST_CHARACTERS = 16
+
+
+class PlanStore:
+    """Reads and keeps plans; calls may raise KubeError where the API server does not answer."""
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
+        self._kept: dict[str, Recorded] = {}
+
+    async def read(self, namespace: str, plan_from: PlanFrom) -> Document | Trouble:
+        """Return the plan that a user's ConfigMaps hold."""
+        raws: list[RawObject] = []
+        for name in plan_from.config_maps:
+            try:
+                raws.append(await self._kube.get_config_map(namespace, name))
+            except NotFoundError:
+                message = f"Namespace {namespace} has no ConfigMap {name}, which spec.planFrom names. Create it."
+                return Trouble("ConfigMapNotFound", message, may_pass=True)
+            except RefusedError as error:
+                return Trouble(
+                    "ConfigMapNotReadable", f"The operator may not read ConfigMap {name}: {error}.", may_pass=True
+                )
+        try:
+            return read_config_maps(raws)
+        except DocumentError as error:
+            return Trouble("InvalidPlan", f"{error} Mend the plan, and name its digest in spec.planFrom.digest.")
+
+    async def keep(self, item: Reassignment, step: StorePlan) -> Stored:
+        """Put plan and base into ConfigMaps; those that are there already were put there by a process that died."""
+        names = []
+        for number, data in enumerate(packed(step.recorded)):
+            name = _name(item, step.digest, number)
+            with contextlib.suppress(
+                ConflictError
+            ):  # its name has the digest, which it is compared with when it is read
+                await self._kube.create_config_map(item.key.namespace, _config_map(item, name, data))
+            names.append(name)
+        self._remember(step.digest, step.recorded)
+        return Stored(tuple(names), len(step.recorded.plan))
+
+    async def load(self, item: Reassignment) -> Recorded | Trouble:
+        """Return plan and base as the status has them."""
+        status = item.status
+        if status.stored is None:
+            assert status.plan is not None, item.key
+            assert status.base is not None, item.key
+            return Recorded(status.plan, status.base)
+        digest = status.digest or ""
+        if digest in self._kept:
+            self._remember(digest, self._kept.pop(digest))
+            return self._kept[digest]
+        raws: list[RawObject] = []
+        for name in status.stored.config_maps:
+            try:
+                raws.append(await self._kube.get_config_map(item.key.namespace, name))
+            except NotFoundError:
+                return _lost(f"ConfigMap {name}, which keeps plan and base, is gone.")
+        return self._loaded(digest, raws)
+
+    def _loaded(self, digest: str, raws: Sequence[RawObject]) -> Recorded | Trouble:
+        try:
+            recorded = unpack(raws)
+        except DocumentError as error:
+            return _lost(str(error))
+        if recorded.digest != digest:
+            return _lost(f"The ConfigMaps that keep plan and base have the digest {recorded.digest}, not {digest}.")
+        self._remember(digest, recorded)
+        return recorded
+
+    def _remember(self, digest: str, recorded: Recorded) -> None:
+        self._kept[digest] = recorded  # at the end: the order is that of last use
+        while len(self._kept) > 1 and sum(len(item.plan) for item in self._kept.values()) > MAX_KEPT_PARTITIONS:
+            del self._kept[next(iter(self._kept))]
+
+
+def _name(item: Reassignment, digest: str, number: int) -> str:
+    short = digest.partition(":")[2][:DIGEST_CHARACTERS]
+    return f"{item.key.name[:MAX_NAME_LENGTH].rstrip('-.')}-plan-{short}-{number}"
+
+
+def _config_map(item: Reassignment, name: str, data: dict[str, str]) -> RawObject:
+    owner = {
+        "apiVersion": API_VERSION,
+        "kind": Kind.REASSIGNMENT.value,
+        "name": item.key.name,
+        "uid": item.metadata.uid,
+    }
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": item.key.namespace,
+            "labels": {"app.kubernetes.io/managed-by": COMPONENT},
+            "ownerReferences": [owner],
+        },
+        "immutable": True,
+        "binaryData": data,
+    }
+
+
+def _lost(what: str) -> Trouble:
+    message = (
+        f"{what} Nothing can be gone on with or taken back. Restore it, or delete this Reassignment; moves that go on are seen with "
+        "kafka-reassign-partitions.sh --list."
+    )
+    return Trouble("PlanLost", message)

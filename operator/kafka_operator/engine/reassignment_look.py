@@ -1,0 +1,95 @@
+"""Looks at a cluster for Reassignments: how things stand, what a plan is made from, sizes, throttles. Nothing is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka_operator.admin.port import Admin
+from kafka_operator.decide.layout import Layout, Sizes, sizes_of
+from kafka_operator.decide.observed import Failure, KafkaTopic, Moves
+from kafka_operator.decide.plan import Trouble
+from kafka_operator.decide.plan_document import Document
+from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle
+from kafka_operator.decide.throttle import LISTS, RATES, ThrottleSeen, Values
+from kafka_operator.decide.wanted import Material
+from kafka_operator.resources.reassignment import Partition, Reassignment
+
+MAX_NAMED_PARTITIONS = 2_000
+"""Partitions that DescribeLogDirs is asked for by name; beyond, all are asked for, which costs less than their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLook:
+    """Brokers, moves and topics, in this order: a move that is not listed has ended, so the topics show where."""
+
+    cluster_id: str = ""
+    broker_ids: tuple[int, ...] = ()
+    moves: Moves = field(default_factory=dict)
+    topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
+
+
+async def look_at_cluster(admin: Admin, topics: Collection[str]) -> ClusterLook:
+    """See how things stand."""
+    seen = await admin.describe_cluster()
+    moves = await admin.list_reassignments()
+    answers = await admin.describe_topics(sorted(topics))
+    found = {name: topic for name, topic in answers.items() if isinstance(topic, KafkaTopic)}
+    return ClusterLook(seen.cluster_id, seen.broker_ids, moves, found)
+
+
+async def look_at_material(admin: Admin, item: Reassignment, document: Document | Trouble | None) -> Material:
+    """See what a plan is made from; sizes are None where no broker tells them."""
+    if isinstance(document, Trouble):
+        return Material(document=document)
+    layout = await admin.describe_layout(_topics_of(item, document))
+    return Material(layout, await _sizes(admin, layout), document)
+
+
+async def look_at_sizes(admin: Admin, brokers: Collection[int], partitions: Collection[Partition]) -> Sizes:
+    """Ask brokers for sizes of logs; those that do not tell are left out."""
+    named = partitions if len(partitions) <= MAX_NAMED_PARTITIONS else None
+    return sizes_of(await admin.describe_log_dirs(sorted(brokers), named))
+
+
+async def look_at_throttle(admin: Admin, step: LookAtThrottle, before: ThrottleSeen) -> ThrottleSeen:
+    """See throttles of brokers and topics, beside those seen before."""
+    brokers = dict(before.brokers)
+    if step.broker_ids:
+        brokers |= await admin.describe_broker_configs(step.broker_ids, RATES)
+    topics: dict[str, Values | Failure] = dict(before.topics)
+    if step.topics:
+        answers = await admin.describe_configs({name: frozenset(LISTS) for name in step.topics})
+        for name in step.topics:
+            answer = answers.get(name, {})
+            topics[name] = (
+                answer
+                if isinstance(answer, Failure)
+                else {key: found.value for key, found in answer.items() if found.value is not None}
+            )
+    return ThrottleSeen(brokers, topics)
+
+
+async def alter_throttle(admin: Admin, step: AlterThrottle) -> Mapping[object, Failure]:
+    """Change throttles, those of brokers first when they are set; return the brokers and topics that refused."""
+    refused: dict[object, Failure] = {}
+    if step.brokers:
+        refused.update((await admin.alter_broker_configs(step.brokers)).items())
+    if step.topics:
+        refused.update((await admin.alter_configs(step.topics)).items())
+    return refused
+
+
+def _topics_of(item: Reassignment, document: Document | None) -> Sequence[str] | None:
+    """Return the topics that a plan is about; None for all of them."""
+    if item.goal is not None:
+        return sorted(item.goal.topics) or None
+    plan = item.plan if document is None else document.plan
+    return sorted({entry.partition.topic for entry in plan} | {entry.topic for entry in item.topics})
+
+
+async def _sizes(admin: Admin, layout: Layout) -> Sizes | None:
+    partitions = [Partition(topic.name, held.index) for topic in layout.topics.values() for held in topic.partitions]
+    if not partitions:
+        return {}
+    return await look_at_sizes(admin, layout.racks.keys(), partitions) or None

@@ -1,0 +1,88 @@
+"""What a Reassignment's spec can say beside an exact plan: where a plan is, a goal, approval, concurrency, what to do.
+
+Leaves out the throttle (`throttle.py`), which Topics have too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from kafka_operator.resources.metadata import RawObject
+
+DEFAULT_MOVES_PER_BROKER = 10
+"""Moves that a broker takes part in at once: what Cruise Control takes by default. More share one disk and one network card, so that
+each takes longer and a move that stands still is found later."""
+
+DEFAULT_MOVES = 200
+"""Moves at once in the whole cluster: what twenty brokers do at ten each. It bounds what a cancel has to undo, and the lists of
+throttled replicas that the status holds."""
+
+
+class Action(StrEnum):
+    """What shall be done; it goes forward only, from Execute to Cancel to Rollback."""
+
+    EXECUTE = "Execute"
+    CANCEL = "Cancel"
+    ROLLBACK = "Rollback"
+
+
+class Approval(StrEnum):
+    """Whether a plan waits until somebody has approved its digest."""
+
+    AUTOMATIC = "Automatic"
+    REQUIRED = "Required"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFrom:
+    """ConfigMaps that hold a plan together, in this order, and its digest."""
+
+    config_maps: tuple[str, ...]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What shall become of the cluster, for all topics or (not empty) for those named."""
+
+    add_brokers: tuple[int, ...] = ()
+    remove_brokers: tuple[int, ...] = ()
+    rebalance: bool = False
+    racks: bool = False
+    replication_factor: int | None = None
+    topics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """Moves at once: those that one broker takes part in, and all of them."""
+
+    per_broker: int = DEFAULT_MOVES_PER_BROKER
+    cluster: int = DEFAULT_MOVES
+
+
+def read_plan_from(raw: RawObject | None) -> PlanFrom | None:
+    """Read `spec.planFrom`."""
+    return None if raw is None else PlanFrom(tuple(raw["configMaps"]), raw["digest"])
+
+
+def read_goal(raw: RawObject | None) -> Goal | None:
+    """Read `spec.goal`."""
+    if raw is None:
+        return None
+    return Goal(
+        add_brokers=tuple(raw.get("addBrokers") or ()),
+        remove_brokers=tuple(raw.get("removeBrokers") or ()),
+        rebalance=bool(raw.get("rebalance", False)),
+        racks=bool(raw.get("racks", False)),
+        replication_factor=raw.get("replicationFactor"),
+        topics=tuple(raw.get("topics") or ()),
+    )
+
+
+def read_concurrency(raw: RawObject | None) -> Concurrency:
+    """Read `spec.concurrency`."""
+    given: dict[str, Any] = dict(raw or {})
+    return Concurrency(int(given.get("perBroker", DEFAULT_MOVES_PER_BROKER)), int(given.get("cluster", DEFAULT_MOVES)))

@@ -1,0 +1,140 @@
+"""How fast replicas may be copied, as a spec says it, and what was set in Kafka for its sake, as a status records it.
+
+A record is written before anything of it is set, so that whoever comes later, after any crash, knows what to take away and what was
+there before. Leaves out what to set when.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_operator.resources.metadata import RawObject
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleSpec:
+    """Bytes per second that each broker may send and receive for moves; a fixed one has equal ends."""
+
+    min_bytes_per_second: int
+    max_bytes_per_second: int
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether it is looked for between two ends."""
+        return self.min_bytes_per_second < self.max_bytes_per_second
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the API's form."""
+        if not self.adaptive:
+            return {"bytesPerSecond": self.max_bytes_per_second}
+        ends = {
+            "minBytesPerSecond": self.min_bytes_per_second,
+            "maxBytesPerSecond": self.max_bytes_per_second,
+        }
+        return {"adaptive": ends}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerThrottle:
+    """A broker whose rates may be ours, and the rates that somebody else had set on it, None for none."""
+
+    broker_id: int
+    leader_before: str | None = None
+    follower_before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicThrottle:
+    """A topic whose lists of throttled replicas may hold ours ("0:1", partition and broker), and the lists of before."""
+
+    topic: str
+    leader: frozenset[str] = field(default_factory=frozenset)
+    follower: frozenset[str] = field(default_factory=frozenset)
+    leader_before: str | None = None
+    follower_before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleRecord:
+    """All that may be set in Kafka for one Reassignment; `rates` are those that a broker may have from us, the one in force last."""
+
+    rates: tuple[int, ...]
+    brokers: tuple[BrokerThrottle, ...] = ()
+    topics: tuple[TopicThrottle, ...] = ()
+
+    @property
+    def bytes_per_second(self) -> int:
+        """Return the rate in force."""
+        return self.rates[-1]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the API's form."""
+        return {
+            "bytesPerSecond": self.bytes_per_second,
+            "rates": list(self.rates),
+            "brokers": [
+                {"id": item.broker_id} | _known(leaderBefore=item.leader_before, followerBefore=item.follower_before)
+                for item in self.brokers
+            ],
+            "topics": [
+                {"name": item.topic, "leader": _joined(item.leader), "follower": _joined(item.follower)}
+                | _known(leaderBefore=item.leader_before, followerBefore=item.follower_before)
+                for item in self.topics
+            ],
+        }
+
+
+def read_throttle(raw: RawObject | None) -> ThrottleSpec | None:
+    """Read `spec.throttle`."""
+    if raw is None:
+        return None
+    adaptive = raw.get("adaptive")
+    if adaptive is None:
+        return ThrottleSpec(int(raw["bytesPerSecond"]), int(raw["bytesPerSecond"]))
+    return ThrottleSpec(int(adaptive["minBytesPerSecond"]), int(adaptive["maxBytesPerSecond"]))
+
+
+def read_throttle_record(raw: RawObject | None) -> ThrottleRecord | None:
+    """Read `status.throttle`."""
+    if raw is None:
+        return None
+    return ThrottleRecord(
+        rates=tuple(int(rate) for rate in raw["rates"]),
+        brokers=tuple(
+            BrokerThrottle(int(item["id"]), item.get("leaderBefore"), item.get("followerBefore"))
+            for item in raw.get("brokers") or ()
+        ),
+        topics=tuple(_read_topic(item) for item in raw.get("topics") or ()),
+    )
+
+
+def entries_of(text: str | None) -> tuple[str, ...]:
+    """Return the entries of a list of throttled replicas, in their order.
+
+    >>> entries_of("0:1, 0:2")
+    ('0:1', '0:2')
+    """
+    return tuple(entry.strip() for entry in (text or "").split(",") if entry.strip())
+
+
+def _read_topic(item: RawObject) -> TopicThrottle:
+    return TopicThrottle(
+        topic=item["name"],
+        leader=frozenset(entries_of(item.get("leader"))),
+        follower=frozenset(entries_of(item.get("follower"))),
+        leader_before=item.get("leaderBefore"),
+        follower_before=item.get("followerBefore"),
+    )
+
+
+def _joined(entries: frozenset[str]) -> str:
+    return ",".join(sorted(entries, key=_numbers))
+
+
+def _numbers(entry: str) -> list[int]:
+    return [int(part) for part in entry.split(":")]
+
+
+def _known(**values: str | None) -> dict[str, str]:
+    return {name: value for name, value in values.items() if value is not None}

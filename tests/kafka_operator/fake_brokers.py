@@ -1,0 +1,126 @@
+"""The part of a Kafka cluster in memory that each broker answers for itself: its logs' sizes, and its own settings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafka_operator.decide.layout import BrokerSizes, Layout
+from kafka_operator.decide.observed import Failure, KafkaTopic
+from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.resources.reassignment import Partition
+
+T = TypeVar("T")
+
+BROKER_SETTINGS = {"leader.replication.throttled.rate", "follower.replication.throttled.rate"}
+
+
+class FakeBrokers:
+    """Logs and settings by broker; a part of FakeKafka."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[Partition, int] = {}
+        """Bytes of a whole replica; 0 where it is not said."""
+        self.growth: dict[Partition, float] = {}
+        """Bytes that a partition's log grows by each second."""
+        self.broker_configs: dict[int, dict[str, str]] = {}
+        self.racks: dict[int, str] = {}
+        self.silent: set[int] = set()
+        """Brokers that are alive and do not answer for themselves."""
+        self.still: set[Partition] = set()
+        """Partitions whose moves copy nothing."""
+
+    if TYPE_CHECKING:  # what FakeKafka has
+        topics: dict[str, Any]
+        moves: dict[Partition, Any]
+        broker_ids: tuple[int, ...]
+
+        async def _change(self, name: str, effect: Callable[[], T]) -> T: ...
+        def shown(self, name: str) -> KafkaTopic: ...
+        def _visible(self, name: str) -> bool: ...
+        def _settle(self) -> None: ...
+
+    async def describe_layout(self, names: Sequence[str] | None) -> Layout:
+        def effect() -> Layout:
+            wanted = sorted(self.topics) if names is None else names
+            topics = {name: self.shown(name) for name in wanted if self._visible(name)}
+            return Layout(topics, {broker: self.racks.get(broker) for broker in self.broker_ids})
+
+        return await self._change("describe_layout", effect)
+
+    async def describe_log_dirs(
+        self, broker_ids: Collection[int], partitions: Collection[Partition] | None
+    ) -> BrokerSizes:
+        return await self._change(
+            "describe_log_dirs", lambda: {broker: self._logs(broker, partitions) for broker in broker_ids}
+        )
+
+    async def describe_broker_configs(
+        self, broker_ids: Collection[int], names: Sequence[str]
+    ) -> Mapping[int, Mapping[str, str] | Failure]:
+        def effect() -> Mapping[int, Mapping[str, str] | Failure]:
+            return {broker: self._own_config(broker, names) for broker in broker_ids}
+
+        return await self._change("describe_broker_configs", effect)
+
+    async def alter_broker_configs(self, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
+        def effect() -> Mapping[int, Failure]:
+            answers = {change.broker_id: self._alter_broker(change) for change in changes}
+            return {broker: failure for broker, failure in answers.items() if failure is not None}
+
+        return await self._change("alter_broker_configs", effect)
+
+    def throttled(self) -> dict[str, object]:
+        """Return every throttle that is set, on brokers and on topics."""
+        brokers = {str(broker): config for broker, config in sorted(self.broker_configs.items()) if config}
+        topics = {
+            name: settings
+            for name, held in sorted(self.topics.items())
+            if (settings := {key: value for key, value in held.config.items() if "throttled" in key})
+        }
+        return brokers | topics
+
+    def _logs(self, broker: int, partitions: Collection[Partition] | None) -> Mapping[Partition, int] | Failure:
+        if broker not in self.broker_ids or broker in self.silent:
+            return _away(broker)
+        self._settle()
+        found: dict[Partition, int] = {}
+        for name, held in self.topics.items():
+            for index, replicas in enumerate(held.replicas):
+                partition = Partition(name, index)
+                if partitions is not None and partition not in partitions:
+                    continue
+                whole = self.sizes.get(partition, 0) + int(self.growth.get(partition, 0) * _now_s())
+                move = self.moves.get(partition)
+                if broker in replicas:
+                    found[partition] = whole
+                elif move is not None and broker in move.target:
+                    share = (_now_s() - move.began_s) / max(1e-9, move.ends_s - move.began_s)
+                    found[partition] = 0 if partition in self.still else int(whole * share)
+        return found
+
+    def _own_config(self, broker: int, names: Sequence[str]) -> Mapping[str, str] | Failure:
+        if broker not in self.broker_ids or broker in self.silent:
+            return _away(broker)
+        held = self.broker_configs.get(broker, {})
+        return {name: held[name] for name in names if name in held}
+
+    def _alter_broker(self, change: AlterBroker) -> Failure | None:
+        if change.broker_id not in self.broker_ids or change.broker_id in self.silent:
+            return _away(change.broker_id)
+        held = self.broker_configs.setdefault(change.broker_id, {})
+        for name, value in change.changes:
+            assert name in BROKER_SETTINGS, name
+            held.pop(name, None)
+            if value is not None:
+                held[name] = value
+        return None
+
+
+def _away(broker: int) -> Failure:
+    return Failure(8, "BROKER_NOT_AVAILABLE", f"Broker {broker} does not answer.")
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
