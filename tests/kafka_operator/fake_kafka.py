@@ -11,8 +11,18 @@ from typing import Any, TypeVar
 
 from kafka_operator.admin.port import ClusterUnreachableError, ControllerUnavailableError, NotLetInError
 from kafka_operator.decide.copies import Copies, Health
-from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaPartition, KafkaTopic, Move
+from kafka_operator.decide.observed import (
+    NO_LEADER,
+    ClusterSeen,
+    ConfigValue,
+    Failure,
+    KafkaPartition,
+    KafkaTopic,
+    Move,
+)
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.decide.vitals import Seat, Vitals, read_versions, tally
+from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Security
 from tests.kafka_operator.fake_brokers import FakeBrokers
@@ -119,6 +129,24 @@ class FakeKafka(FakeBrokers):
     async def describe_health(self) -> Health:
         return await self._change("describe_health", self._health)
 
+    async def describe_vitals(self) -> Vitals:
+        def seats() -> Vitals:
+            self._settle()
+            found = [
+                Seat(Partition(name, index), self._leader(replicas), replicas, len(self._in_sync(replicas)))
+                for name, held in self.topics.items()
+                for index, replicas in enumerate(held.replicas)
+            ]
+            return tally(found, {})
+
+        return await self._change("describe_vitals", seats)
+
+    async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
+        def versions() -> Versions:
+            return read_versions([(3, 9)] * len(broker_ids), {}, "3.9-IV0")
+
+        return await self._call("describe_versions", versions)
+
     async def describe_min_isr(self, topics: Collection[str]) -> Mapping[str, int]:
         def wanted() -> Mapping[str, int]:
             return {name: int(self.topics[name].config.get("min.insync.replicas", "1")) for name in topics}
@@ -186,6 +214,12 @@ class FakeKafka(FakeBrokers):
             self.lose_answers -= 1
             raise ControllerUnavailableError("the answer was lost")
         return answer
+
+    def _in_sync(self, replicas: tuple[int, ...]) -> list[int]:
+        return [broker for broker in replicas if broker in self.broker_ids]
+
+    def _leader(self, replicas: tuple[int, ...]) -> int:
+        return next(iter(self._in_sync(replicas)), NO_LEADER)
 
     def _health(self) -> Health:
         """Replicas are in sync as long as their broker is alive."""

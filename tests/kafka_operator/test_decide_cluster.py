@@ -8,6 +8,7 @@ from kafka_operator.decide.cluster import (
     LOOK_EVERY_S,
     NAMESPACE_GRACE_S,
     RELEASE_AFTER_S,
+    ClusterLook,
     Dependents,
     decide_cluster,
     decide_cluster_deletion,
@@ -17,7 +18,7 @@ from kafka_operator.decide.steps import Claim, Done, Release, Retry, Wait, Write
 from kafka_operator.resources.cluster import ClusterStatus
 from tests.kafka_operator.makers import NOW, cluster, ready
 
-SEEN = ClusterSeen("abc", 2, (1, 2, 3))
+SEEN = ClusterLook(ClusterSeen("abc", 2, (1, 2, 3)))
 AWAY = Away("ClusterUnreachable", "No broker answers.")
 
 

@@ -29,13 +29,16 @@ from kafka_operator.admin.port import (
     Refusals,
 )
 from kafka_operator.admin.tls import make_context
+from kafka_operator.admin.vitals import look_at_versions, look_at_vitals
 from kafka_operator.decide.copies import Health
 from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
 from kafka_operator.decide.layout import BrokerSizes, Layout
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.decide.vitals import Vitals
 from kafka_operator.metrics import Metrics
+from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import PLAINTEXT, Security
 
@@ -184,6 +187,14 @@ class KafkaAdmin:
     async def alter_broker_configs(self, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
         """Change settings of brokers, each by itself."""
         return await self._call("alter_broker_configs", lambda connection: change_broker_configs(connection, changes))
+
+    async def describe_vitals(self) -> Vitals:
+        """Return the numbers of all partitions, as the controller sees them."""
+        return await self._call("describe_vitals", look_at_vitals)
+
+    async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
+        """Return what these brokers say of their software."""
+        return await self._call("describe_versions", lambda connection: look_at_versions(connection, broker_ids))
 
     async def close(self) -> None:
         """Close the connection; calls that are under way fail."""

@@ -13,6 +13,8 @@ from kafka_operator.decide.layout import BrokerSizes, Layout
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.reassignment_steps import AlterBroker
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.decide.vitals import Vitals
+from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.reassignment import Partition
 
 Refusals = Mapping[str, Failure]
@@ -126,6 +128,14 @@ class Admin(Protocol):
 
     async def alter_broker_configs(self, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
         """Set and reset settings of brokers; return the brokers that refused or did not answer."""
+        ...
+
+    async def describe_vitals(self) -> Vitals:
+        """Return the numbers of all partitions."""
+        ...
+
+    async def describe_versions(self, broker_ids: Collection[int]) -> Versions:
+        """Return what these brokers say of their software; who does not answer is left out."""
         ...
 
     async def close(self) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import TRUE, UNKNOWN, announce, with_ready
+from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, announce, with_condition, with_ready
 from kafka_operator.decide.observed import Away, ClusterSeen
 from kafka_operator.decide.patience import DELETION_PATIENCE_S
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Wait, WriteStatus
-from kafka_operator.resources.cluster import Cluster, ClusterStatus
+from kafka_operator.decide.vitals import Vitals
+from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
+from kafka_operator.resources.reassignment import Partition
 
 LOOK_EVERY_S = 10.0
 """How often a cluster is looked at when nothing changes: one small request; news of brokers may be this old."""
@@ -33,6 +35,27 @@ DEPENDENT_POLL_S = 0.5
 Step = Claim | Release | WriteStatus[ClusterStatus] | Retry | Wait | Done
 
 
+VITALS_EVERY_S = 30.0
+"""How often all partitions are counted: an answer of 8.5 MB and two seconds of one processor with 200,000 of them."""
+
+VITALS_SHARE = 20
+"""However long a count takes, so many times as long passes before the next one: it is never more than a twentieth of the time."""
+
+VERSIONS_EVERY_S = 300.0
+"""How often brokers are asked for their software; also when there are other brokers than before."""
+
+HEALTHY = "Healthy"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLook:
+    """What one look at a cluster brought; None was not looked at this time."""
+
+    seen: ClusterSeen
+    vitals: Vitals | None = None
+    versions: Versions | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Dependents:
     """How many Topics and Reassignments refer to a Cluster and hold our finalizer, and how many of them are being deleted."""
@@ -41,15 +64,22 @@ class Dependents:
     leaving: int = 0
 
 
-def decide_cluster(cluster: Cluster, seen: ClusterSeen | Away, now: datetime) -> Step:
+def decide_cluster(cluster: Cluster, look: ClusterLook | Away, now: datetime) -> Step:
     """Return the next step for a Cluster that is not being deleted."""
     assert cluster.metadata.deleted is None, cluster.key
     if not cluster.metadata.held:
         return Claim()
-    status = _seen_status(cluster, seen, now) if isinstance(seen, ClusterSeen) else _away_status(cluster, seen, now)
+    status = _away_status(cluster, look, now) if isinstance(look, Away) else _seen_status(cluster, look, now)
     if status != cluster.status:
-        return WriteStatus(status, announce(cluster.status.conditions, status.conditions))
-    return Wait(LOOK_EVERY_S) if isinstance(seen, ClusterSeen) else Retry(AWAY_FIRST_S, LOOK_EVERY_S)
+        before = cluster.status.conditions
+        news = announce(before, status.conditions) or announce(before, status.conditions, HEALTHY)
+        return WriteStatus(status, news)
+    return Retry(AWAY_FIRST_S, LOOK_EVERY_S) if isinstance(look, Away) else Wait(LOOK_EVERY_S)
+
+
+def vitals_pause_s(took_s: float) -> float:
+    """Return the pause until all partitions are counted again."""
+    return max(VITALS_EVERY_S, VITALS_SHARE * took_s)
 
 
 def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: float) -> Release | Retry | Done:
@@ -63,32 +93,66 @@ def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: 
     return Retry(DEPENDENT_POLL_S, DEPENDENT_POLL_S) if waited_s < patience_s else Release()
 
 
-def _seen_status(cluster: Cluster, seen: ClusterSeen, now: datetime) -> ClusterStatus:
-    return replace(
+def _seen_status(cluster: Cluster, look: ClusterLook, now: datetime) -> ClusterStatus:
+    generation = cluster.metadata.generation
+    seen, vitals = look.seen, look.vitals
+    conditions = with_ready(
+        cluster.status.conditions,
+        status=TRUE,
+        reason="Reachable",
+        message="The cluster answers.",
+        generation=generation,
+        now=now,
+    )
+    status = replace(
         cluster.status,
-        observed_generation=cluster.metadata.generation,
+        observed_generation=generation,
         cluster_id=seen.cluster_id,
         controller_id=seen.controller_id,
         broker_ids=seen.broker_ids,
-        conditions=with_ready(
-            cluster.status.conditions,
-            status=TRUE,
-            reason="Reachable",
-            message="The cluster answers.",
-            generation=cluster.metadata.generation,
-            now=now,
+        versions=look.versions or cluster.status.versions,
+        conditions=conditions,
+    )
+    if vitals is None:
+        return status
+    healthy, reason, message = _health(vitals)
+    return replace(
+        status,
+        under_replicated=vitals.under_replicated,
+        offline=vitals.offline,
+        imbalance=vitals.imbalance,
+        conditions=with_condition(
+            conditions, HEALTHY, status=healthy, reason=reason, message=message, generation=generation, now=now
         ),
     )
 
 
+def _health(vitals: Vitals) -> tuple[str, str, str]:
+    """Return status, reason and message of Healthy: the worst there is. The numbers are beside it, so the words hold none that move."""
+    if vitals.offline:
+        return FALSE, "OfflinePartitions", f"Partitions have no leader, such as {_listed(vitals.offline_examples)}."
+    if vitals.under_replicated:
+        examples = _listed(vitals.under_replicated_examples)
+        return FALSE, "UnderReplicated", f"Partitions have replicas that are not in sync, such as {examples}."
+    return TRUE, "AllInSync", "Every partition has a leader, and every replica is in sync."
+
+
+def _listed(examples: tuple[Partition, ...]) -> str:
+    return ", ".join(map(str, examples))
+
+
 def _away_status(cluster: Cluster, away: Away, now: datetime) -> ClusterStatus:
-    """Keep what was seen last; it is the condition that says it may be out of date."""
-    conditions = with_ready(
-        cluster.status.conditions,
-        status=UNKNOWN,
-        reason=away.reason,
-        message=away.message,
-        generation=cluster.metadata.generation,
-        now=now,
-    )
+    """Keep what was seen last; it is the conditions that say it may be out of date."""
+    conditions = cluster.status.conditions
+    known = {condition.type for condition in conditions} & {HEALTHY}
+    for condition_type in ("Ready", *known):
+        conditions = with_condition(
+            conditions,
+            condition_type,
+            status=UNKNOWN,
+            reason=away.reason,
+            message=away.message,
+            generation=cluster.metadata.generation,
+            now=now,
+        )
     return replace(cluster.status, conditions=conditions)

@@ -15,7 +15,12 @@ UNDER_WAY = frozenset({"ReplicationChanging", "Deleting"})
 
 def ready_of(conditions: tuple[Condition, ...]) -> Condition | None:
     """Return the Ready condition."""
-    return next((condition for condition in conditions if condition.type == READY), None)
+    return condition_of(conditions, READY)
+
+
+def condition_of(conditions: tuple[Condition, ...], condition_type: str) -> Condition | None:
+    """Return one condition."""
+    return next((condition for condition in conditions if condition.type == condition_type), None)
 
 
 def with_ready(
@@ -70,9 +75,11 @@ def _condition(
     )
 
 
-def announce(before: tuple[Condition, ...], after: tuple[Condition, ...]) -> Announcement | None:
-    """Return the event for a change of Ready: a new trouble, or the end of one. A first success is no news."""
-    old, new = ready_of(before), ready_of(after)
+def announce(
+    before: tuple[Condition, ...], after: tuple[Condition, ...], condition_type: str = READY
+) -> Announcement | None:
+    """Return the event for a change of a condition: a new trouble, or the end of one. A first success is no news."""
+    old, new = condition_of(before, condition_type), condition_of(after, condition_type)
     if new is None or (old is not None and old.status == new.status and old.reason == new.reason):
         return None
     if new.status != TRUE:

@@ -99,7 +99,11 @@ def recorded(
         topics[name] = TopicThrottle(
             name, known.leader | leader, known.follower | follower, known.leader_before, known.follower_before
         )
-    return ThrottleRecord((*rates, wish.rate), tuple(brokers[key] for key in sorted(brokers)), tuple(topics[key] for key in sorted(topics)))
+    return ThrottleRecord(
+        (*rates, wish.rate),
+        tuple(brokers[key] for key in sorted(brokers)),
+        tuple(topics[key] for key in sorted(topics)),
+    )
 
 
 def settled(record: ThrottleRecord, wish: Wish, left: Collection[object]) -> ThrottleRecord | None:

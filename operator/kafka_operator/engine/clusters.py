@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from kafka_operator.decide.cluster import Dependents, Step, decide_cluster, decide_cluster_deletion
+from kafka_operator.decide.cluster import ClusterLook, Dependents, Step, decide_cluster, decide_cluster_deletion
 from kafka_operator.decide.conditions import TRUE, ready_of
-from kafka_operator.decide.observed import Away, ClusterSeen
+from kafka_operator.decide.observed import Away
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.cluster_looks import ClusterLooks
 from kafka_operator.engine.fleets import Fleets
-from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.links import Links
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.names import ClusterRef, Key
@@ -33,6 +34,7 @@ class ClusterReconciler:
         now: Callable[[], datetime],
         wake: Callable[[Key], None],
         fleets: Fleets,
+        looks: ClusterLooks,
     ) -> None:
         """`wake` puts a resource into the queue."""
         self._cache = cache
@@ -42,6 +44,7 @@ class ClusterReconciler:
         self._now = now
         self._wake = wake
         self._fleets = fleets
+        self._looks = looks
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Try once for a Cluster; a batch is one Cluster, since each is a lane of its own."""
@@ -52,15 +55,16 @@ class ClusterReconciler:
         return _sooner(outcome, await self._fleets.look_after(ref))
 
     async def _show(self, ref: ClusterRef) -> Outcome:
-        seen: ClusterSeen | Away | None = None
+        look: ClusterLook | Away | None = None
         for _ in range(MAX_ROUNDS):
             cluster = self._cache.cluster(ref)
             if cluster is None:
+                self._looks.forget(ref)
                 await self._links.drop(ref)
                 return Done()
-            if seen is None and cluster.metadata.deleted is None:
-                seen = await self._look(ref)
-            step = self._decide(cluster, seen)
+            if look is None and cluster.metadata.deleted is None:
+                look = await self._looks.look(ref)
+            step = self._decide(cluster, look)
             if isinstance(step, Done | Retry | Wait):
                 return step
             outcome = await self._writer.carry_out(cluster, step)
@@ -70,18 +74,12 @@ class ClusterReconciler:
                 self._tell(cluster, step.status)
         return Retry()
 
-    def _decide(self, cluster: Cluster, seen: ClusterSeen | Away | None) -> Step:
+    def _decide(self, cluster: Cluster, look: ClusterLook | Away | None) -> Step:
         if cluster.metadata.deleted is not None:
             waited_s = self._retries.waited_s(cluster.key)
             return decide_cluster_deletion(cluster, self._dependents(cluster.ref), waited_s)
-        assert seen is not None, cluster.key
-        return decide_cluster(cluster, seen, self._now())
-
-    async def _look(self, ref: ClusterRef) -> ClusterSeen | Away:
-        try:
-            return await self._links.use(ref, lambda admin: admin.describe_cluster())
-        except AwayError as error:
-            return error.away
+        assert look is not None, cluster.key
+        return decide_cluster(cluster, look, self._now())
 
     def _dependents(self, ref: ClusterRef) -> Dependents:
         held = [resource for resource in self._cache.dependents(ref) if resource.metadata.held]

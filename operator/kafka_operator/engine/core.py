@@ -9,6 +9,7 @@ from datetime import datetime
 
 from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.cluster_looks import ClusterLooks
 from kafka_operator.engine.clusters import ClusterReconciler
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.fleets import Fleets
@@ -75,7 +76,7 @@ def build_core(
         loop.wake(key)
 
     fleets = Fleets(pods, cache, links, writer, now, drain=drain)
-    clusters = ClusterReconciler(cache, links, writer, retries, now, wake, fleets)
+    clusters = ClusterReconciler(cache, links, writer, retries, now, wake, fleets, ClusterLooks(links, clock))
     reconcilers: dict[Kind, Reconciler] = {
         Kind.CLUSTER: clusters,
         Kind.TOPIC: TopicReconciler(cache, links, writer, retries, now),

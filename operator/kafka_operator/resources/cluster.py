@@ -38,6 +38,45 @@ class Replacing:
 
 
 @dataclass(frozen=True, slots=True)
+class Imbalance:
+    """Partitions that are led by another than their preferred leader, and the broker that lacks the largest share of its own."""
+
+    partitions: int = 0
+    percent: int = 0
+    worst_broker: int | None = None
+    worst_percent: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the API's form; None takes away."""
+        return {
+            "partitions": self.partitions,
+            "percent": self.percent,
+            "worstBroker": self.worst_broker,
+            "worstBrokerPercent": self.worst_percent,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The brokers' software as far as their APIs tell, each version once, and what the cluster has agreed upon."""
+
+    software: tuple[str, ...] = ()
+    metadata_version: str | None = None
+    inter_broker_protocol: str | None = None
+    features: tuple[tuple[str, int], ...] = ()
+    """Other finalized features (KIP-584) with their levels, by name."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the API's form; None takes away."""
+        return {
+            "software": ", ".join(self.software) or None,
+            "metadataVersion": self.metadata_version,
+            "interBrokerProtocol": self.inter_broker_protocol,
+            "features": [{"name": name, "level": level} for name, level in self.features] or None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterStatus:
     """What is written to `status`; None where nothing is known."""
 
@@ -48,6 +87,10 @@ class ClusterStatus:
     broker_replicas: int | None = None
     """How many pods of brokers the operator stands for; it lowers them only when those that leave hold nothing."""
     replacing: Replacing | None = None
+    under_replicated: int | None = None
+    offline: int | None = None
+    imbalance: Imbalance | None = None
+    versions: Versions | None = None
     conditions: tuple[Condition, ...] = ()
 
     def to_patch(self) -> Patch:
@@ -60,6 +103,10 @@ class ClusterStatus:
             "brokerIds": None if self.broker_ids is None else list(self.broker_ids),
             "brokerReplicas": self.broker_replicas,
             "replacing": None if self.replacing is None else {"pod": self.replacing.pod, "uid": self.replacing.uid},
+            "underReplicated": self.under_replicated,
+            "offline": self.offline,
+            "imbalance": None if self.imbalance is None else self.imbalance.to_json(),
+            "versions": None if self.versions is None else self.versions.to_json(),
             "conditions": [condition.to_json() for condition in self.conditions],
         }
 
@@ -142,7 +189,29 @@ def _read_status(status: RawObject) -> ClusterStatus:
         broker_ids=None if broker_ids is None else tuple(broker_ids),
         broker_replicas=status.get("brokerReplicas"),
         replacing=None if replacing is None else Replacing(replacing["pod"], replacing["uid"]),
+        under_replicated=status.get("underReplicated"),
+        offline=status.get("offline"),
+        imbalance=_read_imbalance(status.get("imbalance")),
+        versions=_read_versions(status.get("versions")),
         conditions=read_conditions(status),
+    )
+
+
+def _read_imbalance(raw: Any) -> Imbalance | None:
+    if raw is None:
+        return None
+    return Imbalance(raw["partitions"], raw["percent"], raw.get("worstBroker"), raw.get("worstBrokerPercent", 0))
+
+
+def _read_versions(raw: Any) -> Versions | None:
+    if raw is None:
+        return None
+    software = raw.get("software")
+    return Versions(
+        software=tuple(software.split(", ")) if software else (),
+        metadata_version=raw.get("metadataVersion"),
+        inter_broker_protocol=raw.get("interBrokerProtocol"),
+        features=tuple((item["name"], item["level"]) for item in raw.get("features") or ()),
     )
 
 

@@ -1,0 +1,72 @@
+"""Looks at Clusters: who is there each time, how everything is at longer intervals, since that costs more the larger a cluster is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafka_operator.decide.cluster import VERSIONS_EVERY_S, ClusterLook, vitals_pause_s
+from kafka_operator.decide.observed import Away, ClusterSeen
+from kafka_operator.decide.vitals import Vitals
+from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.names import ClusterRef
+from kafka_operator.resources.cluster import Versions
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Due:
+    """When what is looked at seldom is due again, for one cluster; at first, and for another cluster at the same address, at once."""
+
+    cluster_id: str
+    vitals_s: float = 0.0
+    versions_s: float = 0.0
+    asked: tuple[int, ...] = ()
+
+
+class ClusterLooks:
+    """Looks."""
+
+    def __init__(self, links: Links, clock: Callable[[], float]) -> None:
+        self._links = links
+        self._clock = clock
+        self._due: dict[ClusterRef, _Due] = {}
+
+    async def look(self, ref: ClusterRef) -> ClusterLook | Away:
+        """Look at a cluster."""
+        try:
+            seen = await self._links.use(ref, lambda admin: admin.describe_cluster())
+        except AwayError as error:
+            self._due.pop(ref, None)  # when it is back, everything is looked at
+            return error.away
+        due = self._due.get(ref)
+        if due is None or due.cluster_id != seen.cluster_id:
+            due = self._due[ref] = _Due(seen.cluster_id, self._clock(), self._clock())
+        try:
+            vitals = await self._vitals(ref, due)
+            versions = await self._versions(ref, due, seen)
+        except AwayError as error:
+            log.info("cluster not looked at in full", extra={"cluster": str(ref), "error": str(error)})
+            return ClusterLook(seen)
+        return ClusterLook(seen, vitals, versions)
+
+    def forget(self, ref: ClusterRef) -> None:
+        """Drop what is known of a Cluster that is gone."""
+        self._due.pop(ref, None)
+
+    async def _vitals(self, ref: ClusterRef, due: _Due) -> Vitals | None:
+        began_s = self._clock()
+        if began_s < due.vitals_s:
+            return None
+        vitals = await self._links.use(ref, lambda admin: admin.describe_vitals())
+        due.vitals_s = self._clock() + vitals_pause_s(self._clock() - began_s)
+        return vitals
+
+    async def _versions(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> Versions | None:
+        if self._clock() < due.versions_s and due.asked == seen.broker_ids:
+            return None
+        versions = await self._links.use(ref, lambda admin: admin.describe_versions(seen.broker_ids))
+        due.versions_s, due.asked = self._clock() + VERSIONS_EVERY_S, seen.broker_ids
+        return versions

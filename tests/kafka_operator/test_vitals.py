@@ -1,0 +1,222 @@
+"""How well a cluster is, as numbers: under-replicated, offline, imbalance, versions (issue: Cluster.status)."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.errors import KafkaConnectionError
+from kafka.protocol.metadata import MetadataResponse
+
+from kafka_operator.admin.vitals import count, look_at_versions, look_at_vitals
+from kafka_operator.decide.cluster import (
+    VITALS_EVERY_S,
+    VITALS_SHARE,
+    ClusterLook,
+    decide_cluster,
+    vitals_pause_s,
+)
+from kafka_operator.decide.observed import NO_LEADER, Away, ClusterSeen
+from kafka_operator.decide.steps import WriteStatus
+from kafka_operator.decide.vitals import METADATA_VERSIONS, Seat, Vitals, read_versions, tally
+from kafka_operator.resources.cluster import ClusterStatus, Imbalance, Versions, read_cluster
+from kafka_operator.resources.reassignment import Partition
+from kafka_wire import codec
+from tests.kafka_operator.makers import CREATED, NOW, cluster, moving, raw_cluster
+from tests.kafka_operator.world import in_virtual_time, running
+
+SEEN = ClusterSeen("abc", 2, (1, 2, 3))
+
+
+def seat(index: int, leader: int, replicas: tuple[int, ...] = (1, 2, 3), in_sync: int = 3) -> Seat:
+    """One partition of `orders`."""
+    return Seat(Partition("orders", index), leader, replicas, in_sync)
+
+
+def test_partitions_are_counted_as_kafkas_tools_count_them() -> None:
+    """`kafka-topics --under-replicated-partitions`, and partitions without a leader; examples by name."""
+    vitals = tally([seat(0, 1), seat(2, 1, in_sync=2), seat(1, NO_LEADER, in_sync=1)], {})
+
+    assert (3, 2, 1) == (vitals.partitions, vitals.under_replicated, vitals.offline)
+    assert (Partition("orders", 1),) == vitals.offline_examples
+    assert (Partition("orders", 1), Partition("orders", 2)) == vitals.under_replicated_examples
+
+
+def test_a_replica_that_a_move_adds_is_not_missed() -> None:
+    """KIP-455: while it moves, a partition owes the replicas of before."""
+    union = Seat(Partition("orders", 0), 1, (4, 2, 1), 2)
+    moves = moving("orders", 0, (1, 2), (4, 2))
+
+    assert 0 == tally([union], moves).under_replicated
+    assert 1 == tally([replace(union, in_sync=1)], moves).under_replicated
+    assert 1 == tally([union], {}).under_replicated
+
+
+def test_imbalance_names_the_broker_that_lacks_most() -> None:
+    """leader.imbalance.per.broker.percentage: the share of what a broker would lead; rounded up, so that 0 is none."""
+    seats = [seat(index, 1) for index in range(199)] + [seat(199, 2), seat(200, 3, (2, 3)), seat(201, 2, (2, 3))]
+
+    assert Imbalance(2, 1, 2, 50) == tally(seats, {}).imbalance
+    assert Imbalance(0, 0, None, 0) == tally(seats[:10], {}).imbalance
+    assert Imbalance() == tally([], {}).imbalance
+
+
+def test_versions_are_those_of_the_feature_or_of_the_protocol() -> None:
+    """KRaft has metadata.version, ZooKeeper mode has inter.broker.protocol.version; a level of the future is a number."""
+    assert Versions(("4.0",), "4.0-IV3", None, (("kraft.version", 1),)) == read_versions(
+        [(4, 0), (4, 0)], {"metadata.version": 25, "kraft.version": 1}, "ignored"
+    )
+    assert Versions(("3.8", "3.9"), None, "3.9-IV0") == read_versions([(3, 9), (3, 8)], {}, "3.9-IV0")
+    assert "level 99" == read_versions([], {"metadata.version": 99}, None).metadata_version
+    assert list(range(1, 31)) == [level for level, _ in METADATA_VERSIONS]
+
+
+def test_a_status_is_read_back_as_it_was_written() -> None:
+    """Else every look would write it again (O1)."""
+    look = ClusterLook(
+        SEEN,
+        Vitals(10, 1, 0, Imbalance(1, 10, 2, 50), (), (Partition("orders", 1),)),
+        Versions(("3.9", "4.0"), "4.0-IV3", None, (("kraft.version", 1),)),
+    )
+    step = decide_cluster(cluster(), look, NOW)
+    assert isinstance(step, WriteStatus)
+    raw = raw_cluster()
+    raw["metadata"] |= {"uid": "uid-c", "resourceVersion": "5", "creationTimestamp": CREATED}
+    raw["status"] = step.status.to_patch()
+
+    assert step.status == read_cluster(raw).status
+
+
+@pytest.mark.parametrize(
+    ("vitals", "status", "reason", "words"),
+    [
+        (Vitals(partitions=3), "True", "AllInSync", "every replica is in sync"),
+        (
+            Vitals(3, 2, 0, under_replicated_examples=(Partition("a", 1), Partition("b", 2))),
+            "False",
+            "UnderReplicated",
+            "such as a-1, b-2.",
+        ),
+        (Vitals(3, 2, 1, offline_examples=(Partition("a", 1),)), "False", "OfflinePartitions", "such as a-1."),
+    ],
+)
+def test_health_is_a_condition_beside_ready(vitals: Vitals, status: str, reason: str, words: str) -> None:
+    """Ready says that the cluster answers; Healthy, that nothing is missing. What gets worse is worth an event."""
+    step = decide_cluster(cluster(), ClusterLook(SEEN, vitals), NOW)
+    assert isinstance(step, WriteStatus)
+    ready, healthy = step.status.conditions
+    assert ("Ready", "True") == (ready.type, ready.status)
+    assert ("Healthy", status, reason) == (healthy.type, healthy.status, healthy.reason)
+    assert words in healthy.message
+    assert (step.announcement is not None) is (status == "False")
+
+    away = decide_cluster(replace(cluster(), status=step.status), Away("ClusterUnreachable", "No broker answers."), NOW)
+    assert isinstance(away, WriteStatus)
+    assert isinstance(away.status, ClusterStatus)
+    assert {"Unknown"} == {condition.status for condition in away.status.conditions}
+    assert vitals.under_replicated == away.status.under_replicated
+
+
+def test_counting_takes_at_most_a_twentieth_of_the_time() -> None:
+    """Cheap at 200,000 partitions."""
+    assert VITALS_EVERY_S == vitals_pause_s(0.01)
+    assert 10 * VITALS_SHARE == vitals_pause_s(10)
+
+
+def metadata(partitions: int, *, in_sync: int = 2) -> Any:
+    """A Metadata answer with so many partitions of 100 topics."""
+    topics = [
+        {
+            "name": f"topic-{number}",
+            "topic_id": uuid.UUID(int=number + 1),
+            "partitions": [
+                {
+                    "partition_index": index,
+                    "leader_id": 1,
+                    "replica_nodes": [1, 2],
+                    "isr_nodes": [1, 2][:in_sync],
+                    "offline_replicas": [],
+                }
+                for index in range(partitions // 100)
+            ],
+        }
+        for number in range(100)
+    ]
+    return MetadataResponse.decode(
+        codec.encode("MetadataResponse", 12, {"controller_id": 1, "topics": topics}), version=12
+    )
+
+
+def test_a_metadata_answer_is_counted() -> None:
+    """As kafka-python reads it."""
+    assert Vitals(partitions=1_000, imbalance=Imbalance()) == count(metadata(1_000)).sum_up({})
+
+
+class FakeConnection:
+    """Answers Metadata, moves, ApiVersions and DescribeConfigs; broker 2 is away."""
+
+    def __init__(self, in_sync: int) -> None:
+        self.metadata = metadata(100, in_sync=in_sync)
+        self.asked: list[str] = []
+
+    def to_controller(self, request: Any, codes_of: Any) -> Any:
+        """Answer."""
+        self.asked.append(type(request).__name__)
+        if "Metadata" in type(request).__name__:
+            return self.metadata
+        response = SimpleNamespace(error_code=0, topics=[])
+        assert [0] == list(codes_of(response))
+        return response
+
+    def to_node(self, request: Any, node_id: int) -> Any:
+        """Answer as a node."""
+        if node_id == 2:
+            raise KafkaConnectionError("away")
+        if "ApiVersions" in type(request).__name__:
+            keys = [SimpleNamespace(api_key=1, min_version=4, max_version=17)]
+            return SimpleNamespace(api_keys=keys, finalized_features=[])
+        entry = SimpleNamespace(name="inter.broker.protocol.version", value="3.9-IV0")
+        return SimpleNamespace(results=[SimpleNamespace(configs=[entry])])
+
+
+def test_moves_are_asked_for_only_where_something_lacks() -> None:
+    """One request for a cluster that is well."""
+    well, unwell = FakeConnection(2), FakeConnection(1)
+
+    assert 0 == look_at_vitals(well).under_replicated  # type: ignore[arg-type]
+    assert 100 == look_at_vitals(unwell).under_replicated  # type: ignore[arg-type]
+    assert (1, 2) == (len(well.asked), len(unwell.asked))
+
+
+def test_brokers_tell_their_software_by_their_apis() -> None:
+    """One that does not answer is left out."""
+    found = look_at_versions(FakeConnection(2), (1, 2, 3))  # type: ignore[arg-type]
+
+    assert Versions(("3.9",), None, "3.9-IV0") == found
+
+
+@in_virtual_time
+async def test_a_broker_that_goes_is_seen_in_the_clusters_status_and_again_when_it_is_back() -> None:
+    """And while nothing changes nothing is written (O1)."""
+    async with running() as world:
+        world.kafka.add("orders", [(1, 2, 3), (4,)])
+        main = next(iter(world.kube.objects))
+
+        def status() -> dict[str, Any]:
+            found: dict[str, Any] = world.kube.objects[main].get("status", {})
+            return found
+
+        await world.until(lambda: status().get("underReplicated") == 0)
+        world.kafka.broker_ids = (1, 2, 3)
+        await world.until(lambda: (status()["underReplicated"], status()["offline"]) == (1, 1), VITALS_EVERY_S + 15)
+        world.kafka.broker_ids = (1, 2, 3, 4)
+        await world.until(lambda: (status()["underReplicated"], status()["offline"]) == (0, 0), VITALS_EVERY_S + 15)
+        assert ["OfflinePartitions", "AllInSync"] == [event.reason for event in world.kube.events]
+        assert "3.9" == status()["versions"]["software"]
+
+        world.kube.writes.clear()
+        await world.run(600)
+        assert [] == world.kube.writes
