@@ -59,6 +59,8 @@ def _in_namespace(namespace: str | None, *, pods: bool) -> list[Right]:
     verbs = ("get", "list", "watch", "patch")
     rights = [Right(verb, GROUP, kind.plural, namespace=namespace) for kind in Kind for verb in verbs]
     rights += [Right("patch", GROUP, kind.plural, "status", namespace) for kind in Kind]
+    # A Topic whose replication factor changes has a Reassignment made.
+    rights.append(Right("create", GROUP, Kind.REASSIGNMENT.plural, namespace=namespace))
     rights.append(Right("create", "", "events", namespace=namespace))
     rights += [Right(verb, "", "configmaps", namespace=namespace) for verb in ("get", "create")]  # plans
     if pods:

@@ -30,6 +30,7 @@ kind: ClusterRole
 metadata: {{name: steward-operator}}
 rules:
   - {{apiGroups: [steward.dev], resources: [clusters, topics, reassignments], verbs: [get, list, watch, patch]}}
+  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create]}}
   - apiGroups: [steward.dev]
     resources: [clusters/status, topics/status, reassignments/status]
     verbs: [patch]

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from kafka_operator.kube.port import ConflictError, KubeError, Listing, NotFoundError, Notice
-from kafka_operator.names import Key, Kind
+from kafka_operator.names import ORIGIN, Key, Kind
 from kafka_operator.resources.metadata import Patch, RawObject, write_time
 from tests.kafka_operator.gate import Gate
 
@@ -74,6 +74,14 @@ class FakeKube:
         else:
             self._drop(key)
 
+    def annotate(self, key: Key, name: str, value: str | None) -> None:
+        """Set an annotation, or (None) take it off."""
+        annotations = self.objects[key]["metadata"].setdefault("annotations", {})
+        annotations.pop(name, None)
+        if value is not None:
+            annotations[name] = value
+        self._keep(key, self.objects[key], "MODIFIED")
+
     def touch(self, key: Key) -> None:
         """Have an object changed by somebody else."""
         self._keep(key, self.objects[key], "MODIFIED")
@@ -95,7 +103,9 @@ class FakeKube:
             for name in ("startTime", "completionTime", "topicId"):
                 status.pop(name, None)
             metadata = held["metadata"]
-            shown[str(key)] = (status, metadata.get("finalizers"), metadata.get("annotations"))
+            # When a topic was announced is no difference, just as when a status was written is none.
+            notes = {name: text for name, text in metadata.get("annotations", {}).items() if name != ORIGIN}
+            shown[str(key)] = (status, metadata.get("finalizers"), notes)
         return shown
 
     # What the operator does.

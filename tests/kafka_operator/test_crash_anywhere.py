@@ -6,24 +6,17 @@ started. What users of Kubernetes and of Kafka see in the end is compared, and n
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 import pytest
 
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.security import Login, Security
-from tests.kafka_operator.gate import Gate
+from tests.kafka_operator.crash_stories import Story, ends_alike
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
-from tests.kafka_operator.virtual_time import run_virtually
-from tests.kafka_operator.world import RESYNC_S, World
-
-Story = Callable[[World], Awaitable[None]]
+from tests.kafka_operator.world import World
 
 ORDERS = Key(Kind.TOPIC, "shop", "orders")
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
-SETTLE_S = 60.0
-"""Longer than every patience of a decision that these stories touch."""
 
 
 async def create(world: World) -> None:
@@ -139,33 +132,7 @@ STORIES: tuple[Story, ...] = (
 )
 
 
-async def tell(story: Story, gate: Gate) -> tuple[object, list[str]]:
-    """Tell a story; return what is seen in the end, and the calls that were made until things had settled."""
-    world = World(gate)
-    world.kube.apply(raw_cluster())
-    world.start()
-    try:
-        await world.run(0.5)
-        await story(world)
-        await world.run(SETTLE_S)
-        calls = list(gate.calls)
-        world.kube.writes.clear()
-        await world.run(RESYNC_S + 30)
-        assert [] == world.kube.writes, "something is still being written"
-        return world.state(), calls
-    finally:
-        await world.kill()
-
-
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_killed_at_any_call_the_end_is_the_same(story: Story) -> None:
     """O1, O3: every call, before and after its effect."""
-    expected, calls = run_virtually(tell(story, Gate()))
-    assert any(call.startswith("kube patch") for call in calls)
-
-    for number in range(1, len(calls) + 1):
-        for after in (False, True):
-            gate = Gate(kill_at=number, after=after)
-            state, _ = run_virtually(tell(story, gate))
-            where = f"killed {'after' if after else 'before'} call {number}: {calls[number - 1]}"
-            assert expected == state, where
+    ends_alike(story)

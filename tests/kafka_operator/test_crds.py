@@ -44,7 +44,7 @@ NEW_TOPICS = [
     ({"topicName": "a b"}, "The topic's name is illegal: it may contain only ASCII letters and digits"),
     ({"topicName": "ümlaut"}, "The topic's name is illegal"),
     ({"topicName": "a/b"}, "The topic's name is illegal"),
-    ({"deletionPolicy": "Maybe"}, 'supported values: "Delete", "Retain"'),
+    ({"deletionPolicy": "Maybe"}, 'supported values: "Delete", "Retain", "Protect"'),
     ({"config": {"retention.ms": 5}}, "must be of type string"),
     ({"clusterRef": {}}, "spec.clusterRef.name: Required value"),
 ]

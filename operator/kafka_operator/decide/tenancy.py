@@ -91,7 +91,7 @@ def _without_room(cluster: Cluster, index: int, rule: AllowedNamespaces, declare
         if not more_partitions:
             continue
         where = f"namespace {topic.key.namespace} on Cluster {cluster.ref}", f"spec.allowedNamespaces[{index}]"
-        if rule.max_topics is not None and topics + more_topics > rule.max_topics:
+        if more_topics and rule.max_topics is not None and topics + more_topics > rule.max_topics:
             words = f"There is room for {rule.max_topics} topics of {where[0]} ({where[1]}.maxTopics), and it is taken."
         elif rule.max_partitions is not None and partitions + more_partitions > rule.max_partitions:
             words = (

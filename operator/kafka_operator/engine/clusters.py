@@ -8,6 +8,7 @@ from datetime import datetime
 from kafka_operator.decide.cluster import ClusterLook, Dependents, Step, decide_cluster, decide_cluster_deletion
 from kafka_operator.decide.conditions import TRUE, ready_of
 from kafka_operator.decide.observed import Away
+from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.cluster_looks import ClusterLooks
@@ -52,6 +53,9 @@ class ClusterReconciler:
 
     async def _reconcile(self, ref: ClusterRef) -> Outcome:
         outcome = await self._show(ref)
+        cluster = self._cache.cluster(ref)
+        if cluster is not None and cluster.metadata.paused:
+            return outcome
         return _sooner(outcome, await self._fleets.look_after(ref))
 
     async def _show(self, ref: ClusterRef) -> Outcome:
@@ -62,9 +66,11 @@ class ClusterReconciler:
                 self._looks.forget(ref)
                 await self._links.drop(ref)
                 return Done()
-            if look is None and cluster.metadata.deleted is None:
-                look = await self._looks.look(ref)
-            step = self._decide(cluster, look)
+            step: Step | None = decide_pause(cluster.metadata, cluster.status, self._now())
+            if step is None:
+                if look is None and cluster.metadata.deleted is None:
+                    look = await self._looks.look(ref)
+                step = self._decide(cluster, look)
             if isinstance(step, Done | Retry | Wait):
                 return step
             outcome = await self._writer.carry_out(cluster, step)

@@ -128,18 +128,24 @@ class TopicReconciler:
                 return decide_topic_deletion_away(topic, attempt.away, waited_s)
             return decide_topic_away(topic, attempt.away, self._now(), waited_s)
         assert attempt.seen is not None, attempt.ref
-        owner = winner([claim for claim in self._cache.claims(topic) if self._may_own(claim)] or [topic])
         view = TopicView(
             now=self._now(),
             waited_s=waited_s,
             refusal=refusal,
-            owner=None if owner.key == topic.key else owner.key,
+            owner=self._owner_beside(topic),
             seen=attempt.seen.get(topic.name),
             applied=topic.key in attempt.applied,
             failure=attempt.failures.get(topic.name),
             reassignments=attempt.reassignments.get(topic.key.namespace, {}),
         )
         return decide_topic_deletion(topic, view) if deleted else decide_topic(topic, view)
+
+    def _owner_beside(self, topic: Topic) -> Key | None:
+        """Return the other Topic that owns the Kafka topic, None when it is this one, or this one only observes."""
+        if topic.observes:
+            return None
+        owner = winner([claim for claim in self._cache.claims(topic) if self._may_own(claim)] or [topic])
+        return None if owner.key == topic.key else owner.key
 
     def _may_own(self, claim: Topic) -> bool:
         """Tell whether a Topic competes for its Kafka topic: one that only observes does not, nor one that may not name it."""

@@ -2,6 +2,7 @@
 {{- define "steward.operatorRules" -}}
 - {apiGroups: [steward.dev], resources: [clusters, topics, reassignments], verbs: [get, list, watch, patch]}
 - {apiGroups: [steward.dev], resources: [clusters/status, topics/status, reassignments/status], verbs: [patch]}
+- {apiGroups: [steward.dev], resources: [reassignments], verbs: [create]}
 - {apiGroups: [""], resources: [events], verbs: [create]}
 - {apiGroups: [""], resources: [configmaps], verbs: [get, create]}
 {{- with .Values.operator.secrets }}

@@ -1,0 +1,184 @@
+"""Topics observed, adopted, paused, protected, mended, and those of other namespaces, with the operator killed at every call (O3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_operator.names import ADOPT, PAUSE, Key, Kind
+from tests.kafka_operator.crash_stories import Story, ends_alike
+from tests.kafka_operator.makers import raw_cluster, raw_topic
+from tests.kafka_operator.topics import ORDERS
+from tests.kafka_operator.world import World
+
+MAIN = Key(Kind.CLUSTER, "shop", "main")
+
+
+def tenant(name: str, namespace: str = "team-a", **spec: Any) -> dict[str, Any]:
+    """A Topic of another namespace."""
+    raw = raw_topic(name, clusterRef={"name": "main", "namespace": "shop"}, **spec)
+    raw["metadata"]["namespace"] = namespace
+    return raw
+
+
+async def observe(world: World) -> None:
+    """A Topic observes one that differs, then is to enforce, then observes again and goes."""
+    world.kafka.add("orders", [(1, 2, 3)] * 4, retention_ms="9")
+    world.kube.apply(raw_topic(policy="Observe", config={"retention.ms": "1"}))
+    await world.run(2)
+    world.kube.apply(raw_topic(config={"retention.ms": "1"}))
+    await world.run(2)
+    world.kube.apply(raw_topic(policy="Observe", config={"retention.ms": "2"}))
+    await world.run(2)
+    world.kube.delete(ORDERS)
+
+
+async def adopt_equal(world: World) -> None:
+    """A Topic for one that is as declared."""
+    world.kafka.add("orders", [(1, 2, 3)] * 6, retention_ms="1")
+    world.kube.apply(raw_topic(config={"retention.ms": "1"}))
+
+
+async def adopt_by_consent(world: World) -> None:
+    """A Topic for one that differs in both ways; its user agrees to these very differences."""
+    world.kafka.add("orders", [(1, 2, 3)] * 4, retention_ms="9")
+    world.kube.apply(raw_topic(config={"retention.ms": "1"}))
+    await world.run(2)
+    words = world.kube.ready(ORDERS)[2]
+    if f"{ADOPT}=" in words:  # else the operator had died and has not come back yet
+        world.kube.annotate(ORDERS, ADOPT, words.partition(f"{ADOPT}=")[2].partition(" ")[0])
+    else:
+        world.kube.annotate(ORDERS, ADOPT, "true")
+
+
+async def no_consent(world: World) -> None:
+    """A Topic for one that differs goes again; nothing has happened to the Kafka topic."""
+    world.kafka.add("orders", [(1, 2, 3)] * 4)
+    world.kube.apply(raw_topic())
+    await world.run(2)
+    world.kube.delete(ORDERS)
+
+
+async def change_after_creation(world: World) -> None:
+    """The spec changes while the topic is being created: what is there is still our own."""
+    world.kube.apply(raw_topic(config={"retention.ms": "1"}))
+    await world.run(0.08)
+    world.kube.apply(raw_topic(config={"retention.ms": "2"}))
+
+
+async def recreate(world: World) -> None:
+    """Somebody deletes the Kafka topic; then the spec changes while it is created anew."""
+    world.kube.apply(raw_topic(config={"retention.ms": "1"}))
+    await world.run(2)
+    world.kafka.topics.pop("orders", None)
+    world.kube.touch(ORDERS)
+    await world.run(0.08)
+    world.kube.apply(raw_topic(config={"retention.ms": "2"}))
+
+
+async def mend(world: World) -> None:
+    """Somebody changes a setting."""
+    world.kube.apply(raw_topic(config={"retention.ms": "1"}))
+    await world.run(2)
+    world.kafka.topics["orders"].config["retention.ms"] = "9"
+    world.kube.touch(ORDERS)
+
+
+async def leave_alone(world: World) -> None:
+    """A setting is set, then left alone, then changed by somebody else, then no longer named at all."""
+    world.kube.apply(raw_topic(config={"retention.ms": "1"}))
+    await world.run(2)
+    world.kube.apply(raw_topic(unmanagedConfig=["retention.ms"]))
+    await world.run(2)
+    world.kafka.topics["orders"].config["retention.ms"] = "9"
+    world.kube.apply(raw_topic())
+
+
+async def refused_half(world: World) -> None:
+    """Partitions could grow, and a setting that goes with it is refused: neither happens."""
+    world.kube.apply(raw_topic())
+    await world.run(2)
+    world.kube.apply(raw_topic(partitions=8, config={"no.such": "1"}))
+
+
+async def protect(world: World) -> None:
+    """A protected Topic is deleted where nothing keeps it from being."""
+    world.kube.apply(raw_topic(deletionPolicy="Protect"))
+    await world.run(2)
+    world.kube.delete(ORDERS)
+
+
+async def foreign_finalizer(world: World) -> None:
+    """Somebody else holds a Topic that is deleted, and lets go later."""
+    world.kube.apply(raw_topic())
+    await world.run(2)
+    world.kube.objects[ORDERS]["metadata"].setdefault("finalizers", []).insert(0, "foreign/one")
+    world.kube.delete(ORDERS)
+    await world.run(5)
+    assert "orders" in world.kafka.topics
+    world.kube.objects[ORDERS]["metadata"]["finalizers"].remove("foreign/one")
+    world.kube.touch(ORDERS)
+
+
+async def pause(world: World) -> None:
+    """A Topic is paused, edited, and goes on; then paused again and deleted."""
+    world.kube.apply(raw_topic())
+    await world.run(2)
+    world.kube.annotate(ORDERS, PAUSE, "true")
+    await world.run(2)
+    world.kube.apply(raw_topic(partitions=8))
+    await world.run(2)
+    assert 6 == len(world.kafka.topics["orders"].replicas)
+    world.kube.annotate(ORDERS, PAUSE, None)
+    await world.run(2)
+    world.kube.annotate(ORDERS, PAUSE, "true")
+    await world.run(2)
+    world.kube.delete(ORDERS)
+
+
+async def tenants(world: World) -> None:
+    """Topics of another namespace: one allowed, one beyond the quota until the first goes, one whose name is not theirs."""
+    rule = {"namespaces": ["team-*"], "topicNames": ["${namespace}.*"], "maxTopics": 1}
+    world.kube.apply(raw_cluster(allowedNamespaces=[rule]))
+    world.kube.apply(tenant("first", topicName="team-a.first"))
+    await world.run(2)
+    world.kube.apply(tenant("second", topicName="team-a.second"))
+    world.kube.apply(tenant("third", topicName="orders"))
+    world.kube.apply(tenant("first", "stranger"))
+    await world.run(2)
+    world.kube.delete(Key(Kind.TOPIC, "team-a", "first"))
+
+
+async def no_longer_allowed(world: World) -> None:
+    """A namespace loses its right; its Topic goes, and the Kafka topic stays."""
+    world.kube.apply(raw_cluster(allowedNamespaces=[{"namespaces": ["team-a"]}]))
+    world.kube.apply(tenant("first"))
+    await world.run(2)
+    world.kube.apply(raw_cluster())
+    await world.run(2)
+    world.kube.delete(Key(Kind.TOPIC, "team-a", "first"))
+
+
+STORIES: tuple[Story, ...] = (
+    observe,
+    adopt_equal,
+    adopt_by_consent,
+    no_consent,
+    change_after_creation,
+    recreate,
+    mend,
+    leave_alone,
+    refused_half,
+    protect,
+    foreign_finalizer,
+    pause,
+    tenants,
+    no_longer_allowed,
+)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_killed_at_any_call_the_end_is_the_same(story: Story) -> None:
+    """O1, O3: every call, before and after its effect."""
+    ends_alike(story)

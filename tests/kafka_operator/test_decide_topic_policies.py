@@ -1,0 +1,192 @@
+"""What is decided by the policies of a Topic: to observe, to leave settings alone, to mend what others change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kafka_operator.decide.observed import Failure, KafkaPartition
+from kafka_operator.decide.steps import AlterConfig, Apply, Claim, CreateTopic, Done, GrowTopic, Release, WriteStatus
+from kafka_operator.decide.tenancy import Refusal
+from kafka_operator.decide.topic import PATIENCE_S, decide_topic
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.metadata import Condition
+from kafka_operator.resources.topic import Drift, Topic, TopicStatus
+from tests.kafka_operator.makers import TO_CREATE, TOPIC_ID, kafka_topic, ready, topic, topic_view
+
+
+def status_of(step: object) -> TopicStatus:
+    """The status that a step writes."""
+    assert isinstance(step, WriteStatus), step
+    assert isinstance(step.status, TopicStatus)
+    return step.status
+
+
+def settled(**spec: object) -> Topic:
+    """A Topic that is Ready as it was declared, whatever is said of it."""
+    declared = topic(**spec)
+    status = TopicStatus(
+        observed_generation=1,
+        topic_name="orders",
+        topic_id=TOPIC_ID,
+        partitions=6,
+        replication_factor=3,
+        conditions=(
+            Condition("Ready", "True", "AsDeclared", "The Kafka topic is as declared.", 1, "2026-01-01T12:00:00Z"),
+        ),
+    )
+    return replace(declared, status=status)
+
+
+def condition(status: TopicStatus, condition_type: str) -> tuple[str, str]:
+    """Status and message of a condition."""
+    (found,) = [item for item in status.conditions if item.type == condition_type]
+    return found.status, found.message
+
+
+def test_a_topic_that_only_observes_lists_what_differs_and_changes_nothing() -> None:
+    """Features 8: drift reported, not fixed. No finalizer either: there is nothing to undo."""
+    watching = topic(held=False, policy="Observe", partitions=8, replicationFactor=2, config={"a": "1", "b": "2"})
+    seen = kafka_topic(b="3", c="4")
+
+    step = decide_topic(watching, topic_view(seen))
+
+    status = status_of(step)
+    assert (
+        Drift("partitions", "8", "6"),
+        Drift("replicationFactor", "2", "3"),
+        Drift("config.a", "1", None),
+        Drift("config.b", "2", "3"),
+    ) == status.drift
+    assert ("False", "Drifted") == ready(status.conditions)
+    words = "partitions 6 (declared 8), replicationFactor 3 (declared 2), a not set (declared 1), b 3 (declared 2)"
+    assert ("True", f"The Kafka topic differs: {words}.") == condition(status, "Drifted")
+    assert (TOPIC_ID, 6) == (status.topic_id, status.partitions)
+    assert Done() == decide_topic(replace(watching, status=status), topic_view(seen))
+
+
+def test_a_topic_that_only_observes_is_ready_when_nothing_differs() -> None:
+    """Drifted is False then, and says so."""
+    status = status_of(decide_topic(topic(held=False, policy="Observe"), topic_view(kafka_topic())))
+
+    assert ("True", "AsDeclared") == ready(status.conditions)
+    assert ("False", "The Kafka topic is as declared.") == condition(status, "Drifted")
+    assert () == status.drift
+
+
+def test_a_missing_topic_is_observed_too() -> None:
+    """It is not created."""
+    status = status_of(decide_topic(topic(held=False, policy="Observe"), topic_view(None)))
+
+    assert (Drift("topic", "present", None),) == status.drift
+    assert "the topic does not exist" in status.conditions[0].message
+
+
+def test_a_topic_that_turns_to_observing_lets_go() -> None:
+    """After its status, and the names of settings stay noted for the day when it enforces again."""
+    watching = settled(policy="Observe", config={"a": "1"})
+    status = status_of(decide_topic(watching, topic_view(kafka_topic(a="1"))))
+
+    assert Release() == decide_topic(replace(watching, status=status), topic_view(kafka_topic(a="1")))
+
+
+def test_a_topic_that_was_observed_and_is_to_be_enforced_is_ours() -> None:
+    """Its user has seen in what it differs; to say Enforce is to agree."""
+    watched = settled(held=False, config={"a": "1"})
+
+    assert Claim(frozenset({"a"})) == decide_topic(watched, topic_view(kafka_topic()))
+
+
+def test_drift_that_is_mended_is_told_in_an_event() -> None:
+    """What was changed, and by whom not."""
+    step = decide_topic(settled(config={"retention.ms": "1"}), topic_view(kafka_topic(retention_ms="9")))
+
+    assert isinstance(step, Apply)
+    assert (AlterConfig("orders", (("retention.ms", "1"),), ()),) == step.actions
+    assert step.news is not None
+    assert (False, "DriftMended") == (step.news.warning, step.news.reason)
+    assert "retention.ms 9 (declared 1)" in step.news.message
+
+
+def test_a_changed_spec_is_no_drift_and_a_second_try_no_second_event() -> None:
+    """An event is for what somebody else did, and once."""
+    edited = settled(config={"retention.ms": "1"}, generation=2)
+    again = settled(config={"retention.ms": "1"})
+
+    for step in (
+        decide_topic(edited, topic_view(kafka_topic(retention_ms="9"))),
+        decide_topic(again, topic_view(kafka_topic(retention_ms="9"), waited_s=1)),
+    ):
+        assert isinstance(step, Apply)
+        assert step.news is None
+
+
+def test_a_topic_that_was_deleted_by_somebody_else_is_created_anew_with_a_warning() -> None:
+    """Its records are gone."""
+    gone = settled(origin=f"created/1/{TOPIC_ID}")
+
+    step = decide_topic(gone, topic_view())
+
+    assert isinstance(step, Apply)
+    assert (CreateTopic("orders", 6, 3, ()),) == step.actions
+    assert step.news is not None
+    assert (True, "TopicRecreated") == (step.news.warning, step.news.reason)
+
+
+def test_settings_left_alone_are_neither_set_nor_reset() -> None:
+    """Features 7: by null, or in unmanagedConfig; also when this Topic has set them before."""
+    declared = topic(config={"a": "1", "b": None}, unmanagedConfig=["c"], managed="a,b,c,d")
+    seen = kafka_topic(a="0", b="2", c="3", d="4")
+
+    step = decide_topic(declared, topic_view(seen))
+
+    assert Apply((AlterConfig("orders", (("a", "1"),), ("d",)),)) == step
+
+
+def test_names_left_alone_are_no_longer_noted() -> None:
+    """Taken out of that list later, they are somebody else's, and are not reset."""
+    declared = settled(unmanagedConfig=["a"], managed="a")
+
+    assert Claim(frozenset()) == decide_topic(declared, topic_view(kafka_topic(a="1")))
+
+
+def test_more_than_one_effect_is_checked_by_the_brokers_first() -> None:
+    """Issue: so that nothing is half done; one call alone is all or nothing anyhow."""
+    grow, alter = GrowTopic("t", 2), AlterConfig("t", (("a", "1"),), ())
+
+    assert Apply((CreateTopic("t", 1, 1, ()),)).checked_first
+    assert Apply((grow, alter)).checked_first
+    assert not Apply((grow,)).checked_first
+    assert not Apply((alter,)).checked_first
+
+
+def test_a_namespace_that_may_not_is_told_before_anything_else() -> None:
+    """Nothing is claimed, and the conflict with another's Topic is none of its business."""
+    refusal = Refusal("NameNotAllowed", "No.")
+    view = topic_view(kafka_topic(), refusal=refusal, owner=Key(Kind.TOPIC, "other", "older"))
+
+    status = status_of(decide_topic(topic(held=False), view))
+
+    assert ("False", "NameNotAllowed") == ready(status.conditions)
+    assert status.topic_id is None
+
+
+def test_a_refused_topic_that_only_observes_shows_the_brokers_words() -> None:
+    """It may not be allowed to look."""
+    failure = Failure(29, "TOPIC_AUTHORIZATION_FAILED", "Not authorized.")
+    step = decide_topic(topic(held=False, policy="Observe"), topic_view(failure=failure))
+
+    assert ("False", "NotAuthorized") == ready(status_of(step).conditions)
+
+
+def test_a_topic_without_leader_is_observed_as_such() -> None:
+    """As declared is not all that counts."""
+    dark = replace(kafka_topic(partitions=1), partitions=(KafkaPartition(0, -1, (1, 2, 3)),))
+    step = decide_topic(topic(held=False, policy="Observe", partitions=1), topic_view(dark, waited_s=PATIENCE_S))
+
+    assert ("False", "NoLeader") == ready(status_of(step).conditions)
+
+
+def test_a_creation_is_announced_by_the_generation_it_is_of() -> None:
+    """The note that tells our own topic from one that was found."""
+    assert Claim(origin="created/3/-") == decide_topic(topic(held=False, generation=3), topic_view())
+    assert isinstance(decide_topic(topic(origin=TO_CREATE), topic_view()), Apply)

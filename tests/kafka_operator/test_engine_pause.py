@@ -1,0 +1,30 @@
+"""Clusters that are paused, over fakes and virtual time; Topics are in test_engine_topic_policies."""
+
+from __future__ import annotations
+
+from kafka_operator.names import PAUSE, Key, Kind
+from tests.kafka_operator.world import RESYNC_S, in_virtual_time, running
+
+MAIN = Key(Kind.CLUSTER, "shop", "main")
+
+
+@in_virtual_time
+async def test_a_paused_cluster_is_not_looked_at_and_keeps_what_it_said() -> None:
+    """Features 32: nothing is done, no news of brokers either; it is shown as it is when it goes on."""
+    async with running() as world:
+        await world.until(lambda: world.kube.ready(MAIN)[0] == "True")
+        world.kube.annotate(MAIN, PAUSE, "true")
+        await world.run(2)
+        world.kube.writes.clear()
+        world.gate.calls.clear()
+        world.kafka.broker_ids = (1, 2)
+        await world.run(2 * RESYNC_S)
+
+        assert [] == world.kube.writes
+        assert 0 == world.gate.count("kafka")
+        status = world.kube.objects[MAIN]["status"]
+        assert ["Ready", "ReconciliationPaused"] == [item["type"] for item in status["conditions"]]
+        assert ("True", 4) == (world.kube.ready(MAIN)[0], status["brokers"])
+        world.kube.annotate(MAIN, PAUSE, None)
+        await world.until(lambda: world.kube.objects[MAIN]["status"]["brokers"] == 2)
+        assert ["Ready"] == [item["type"] for item in world.kube.objects[MAIN]["status"]["conditions"]]

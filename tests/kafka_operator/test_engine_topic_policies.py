@@ -1,0 +1,190 @@
+"""Topics observed, adopted, paused, checked before and mended, over fakes and virtual time."""
+
+from __future__ import annotations
+
+from kafka_operator.names import ADOPT, PAUSE, Key, Kind
+from tests.kafka_operator.makers import raw_topic
+from tests.kafka_operator.topics import ORDERS, key, settled_topic
+from tests.kafka_operator.world import RESYNC_S, World, in_virtual_time, running
+
+CHANGES = ("kafka create", "kafka grow", "kafka alter", "kafka delete")
+
+
+def changes(world: World) -> int:
+    """How many calls have changed something in Kafka."""
+    return sum(world.gate.count(name) for name in CHANGES)
+
+
+def events(world: World) -> list[str]:
+    """The reasons of the events about Topic `orders`."""
+    return [notice.reason for notice in world.kube.events if notice.key == ORDERS]
+
+
+@in_virtual_time
+async def test_a_topic_that_observes_writes_one_status_and_nothing_in_kafka() -> None:
+    """Features 8: the drift is told once, however often it is looked at; what is new is told at the resync."""
+    async with running() as world:
+        world.kafka.add("orders", [(1, 2, 3)] * 4, retention_ms="9")
+        world.kube.apply(raw_topic(policy="Observe", config={"retention.ms": "1"}))
+        await world.run(2 * RESYNC_S)
+
+        assert 0 == changes(world)
+        assert 1 == world.kube.writes.count(str(ORDERS))
+        assert ["Drifted"] == events(world)
+        held = world.kube.objects[ORDERS]
+        assert ["partitions", "config.retention.ms"] == [item["field"] for item in held["status"]["drift"]]
+        assert not held["metadata"].get("finalizers")
+        world.kafka.topics["orders"].config["retention.ms"] = "1"
+        await world.run(RESYNC_S + 5)
+        assert ["partitions"] == [item["field"] for item in world.kube.objects[ORDERS]["status"]["drift"]]
+
+
+@in_virtual_time
+async def test_a_topic_that_only_observes_is_in_nobodys_way() -> None:
+    """It is older, and owns nothing; its deletion leaves the Kafka topic as well."""
+    async with running() as world:
+        world.kube.apply(raw_topic("watching", topicName="orders", policy="Observe"))
+        await world.run(2)
+        await settled_topic(world)
+        world.kube.touch(key("watching"))
+        await world.until(lambda: world.kube.ready(key("watching"))[0] == "True")
+
+        world.kube.delete(key("watching"))
+        await world.run(5)
+
+        assert key("watching") not in world.kube.objects
+        assert "orders" in world.kafka.topics
+
+
+@in_virtual_time
+async def test_a_topic_that_differs_waits_for_consent_and_then_costs_two_writes() -> None:
+    """Features (e) 8."""
+    async with running() as world:
+        world.kafka.add("orders", [(1, 2, 3)] * 4)
+        world.kube.apply(raw_topic())
+        await world.until(lambda: world.kube.ready(ORDERS)[1] == "AdoptionPending")
+        await world.run(2 * RESYNC_S)
+        assert 0 == changes(world)
+        assert ["AdoptionPending"] == events(world)
+        world.kube.writes.clear()
+
+        world.kube.annotate(ORDERS, ADOPT, "true")
+        await world.until(lambda: world.kube.ready(ORDERS)[0] == "True")
+
+        assert 6 == len(world.kafka.topics["orders"].replicas)
+        assert 2 == world.kube.writes.count(str(ORDERS))
+        assert ["AdoptionPending", "Adopted"] == events(world)
+
+
+@in_virtual_time
+async def test_drift_that_is_mended_is_told_once() -> None:
+    """An event each time that somebody has changed something, none at any other look; no write."""
+    async with running() as world:
+        await settled_topic(world, config={"retention.ms": "1"})
+        for value in ("9", "8"):
+            world.kafka.topics["orders"].config["retention.ms"] = value
+            await world.run(2 * RESYNC_S)
+
+        assert {"retention.ms": "1"} == world.kafka.topics["orders"].config
+        assert ["DriftMended", "DriftMended"] == events(world)
+        assert str(ORDERS) not in world.kube.writes
+
+
+@in_virtual_time
+async def test_a_topic_deleted_in_kafka_is_created_anew_with_a_warning() -> None:
+    """Its records are gone, which somebody has to know."""
+    async with running() as world:
+        await settled_topic(world)
+        del world.kafka.topics["orders"]
+
+        await world.run(RESYNC_S + 5)
+
+        assert "orders" in world.kafka.topics
+        assert ["TopicRecreated"] == events(world)
+        assert "True" == world.kube.ready(ORDERS)[0]
+
+
+@in_virtual_time
+async def test_nothing_is_half_done() -> None:
+    """Issue: the brokers check all of it before; partitions that are added can never be taken away."""
+    async with running() as world:
+        await settled_topic(world)
+        world.kube.apply(raw_topic(partitions=9, config={"no.such": "1"}))
+        await world.until(lambda: world.kube.ready(ORDERS)[1] == "InvalidConfig")
+
+        assert 6 == len(world.kafka.topics["orders"].replicas)
+        assert 0 == world.gate.count("kafka grow_topics")
+
+
+@in_virtual_time
+async def test_checks_are_batched_as_all_calls_are() -> None:
+    """One CreateTopics with validate_only for what comes together; a bad one does not keep the others."""
+    async with running() as world:
+        await world.run(1)
+        for index in range(100):
+            world.kube.apply(raw_topic(f"t{index}", config={"no.such": "1"} if index == 50 else {}))
+        await world.until(lambda: all(world.kube.ready(key(f"t{index}"))[0] for index in range(100)))
+
+        assert 99 == len(world.kafka.topics)
+        assert world.gate.count("kafka validate_create_topics") <= 4
+
+
+@in_virtual_time
+async def test_a_paused_topic_is_left_as_it_is_and_goes_on_later() -> None:
+    """Features 32: Ready is kept."""
+    async with running() as world:
+        await settled_topic(world)
+        world.kube.annotate(ORDERS, PAUSE, "true")
+        await world.run(2)
+        world.kube.apply(raw_topic(partitions=8))
+        del world.kafka.topics["orders"]
+        await world.run(2 * RESYNC_S)
+
+        assert {} == world.kafka.topics
+        assert "True" == world.kube.ready(ORDERS)[0]
+        assert 1 == world.kube.writes.count(str(ORDERS))
+        world.kube.annotate(ORDERS, PAUSE, None)
+        await world.until(lambda: len(world.kafka.topics["orders"].replicas) == 8 if world.kafka.topics else False)
+        await world.run(2)
+        assert ["Ready"] == [item["type"] for item in world.kube.objects[ORDERS]["status"]["conditions"]]
+
+
+@in_virtual_time
+async def test_a_foreign_finalizer_holds_the_kafka_topic_too() -> None:
+    """Koperator #953: somebody wants to do something first, e.g. copy the data."""
+    async with running() as world:
+        await settled_topic(world)
+        world.kube.objects[ORDERS]["metadata"]["finalizers"].append("backup/one")
+        world.kube.delete(ORDERS)
+        await world.run(2 * RESYNC_S)
+
+        assert "orders" in world.kafka.topics
+        assert ("False", "Deleting") == world.kube.ready(ORDERS)[:2]
+        assert "backup/one" in world.kube.ready(ORDERS)[2]
+        world.kube.objects[ORDERS]["metadata"]["finalizers"].remove("backup/one")
+        world.kube.touch(ORDERS)
+        await world.until(lambda: ORDERS not in world.kube.objects)
+        assert {} == world.kafka.topics
+
+
+@in_virtual_time
+async def test_an_edited_replication_factor_makes_one_reassignment_that_the_topic_owns() -> None:
+    """Features (e) 5; however often the Topic is looked at meanwhile."""
+    async with running() as world:
+        await settled_topic(world)
+        world.kube.apply(raw_topic(replicationFactor=2, throttle={"bytesPerSecond": 1000}))
+        await world.run(0.5)
+
+        (made,) = [held for found, held in world.kube.objects.items() if found.kind is Kind.REASSIGNMENT]
+        assert {"replicationFactor": 2, "topics": ["orders"]} == made["spec"]["goal"]
+        assert {"bytesPerSecond": 1000} == made["spec"]["throttle"]
+        (owner,) = made["metadata"]["ownerReferences"]
+        assert ("Topic", "orders", world.kube.objects[ORDERS]["metadata"]["uid"]) == (
+            owner["kind"],
+            owner["name"],
+            owner["uid"],
+        )
+        world.kube.touch(ORDERS)
+        await world.run(0.5)
+        assert 1 == sum(found.kind is Kind.REASSIGNMENT for found in world.kube.objects)
+        assert Key(Kind.REASSIGNMENT, "shop", "orders-rf2-2") in world.kube.objects

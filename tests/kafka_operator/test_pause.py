@@ -1,0 +1,65 @@
+"""What is decided for a resource whose user has paused it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kafka_operator.decide.pause import PAUSED, decide_pause
+from kafka_operator.decide.steps import Done, WriteStatus
+from kafka_operator.decide.topic import decide_topic
+from kafka_operator.names import PAUSE
+from kafka_operator.resources.topic import Topic
+from tests.kafka_operator.makers import NOW, kafka_topic, ready, topic, topic_view
+
+
+def settled(**fields: object) -> Topic:
+    """A Topic that is Ready, with what `fields` say."""
+    declared = topic(**fields)
+    step = decide_topic(topic(), topic_view(kafka_topic()))
+    assert isinstance(step, WriteStatus)
+    return replace(declared, status=step.status)
+
+
+def test_a_paused_resource_keeps_its_ready_and_tells_of_the_pause_once() -> None:
+    """Features (d): who replaces Ready breaks `kubectl wait --for=condition=Ready`."""
+    paused = settled(annotations={PAUSE: "true"})
+
+    step = decide_pause(paused.metadata, paused.status, NOW)
+
+    assert isinstance(step, WriteStatus)
+    assert ("True", "AsDeclared") == ready(step.status.conditions)
+    assert ["Ready", PAUSED] == [condition.type for condition in step.status.conditions]
+    assert step.announcement is not None
+    assert not step.announcement.warning
+    assert Done() == decide_pause(paused.metadata, step.status, NOW)
+
+
+def test_a_resource_that_is_paused_no_longer_loses_the_condition_and_goes_on() -> None:
+    """With the next decision made as usual."""
+    paused = settled(annotations={PAUSE: "true"})
+    step = decide_pause(paused.metadata, paused.status, NOW)
+    assert isinstance(step, WriteStatus)
+    resumed = settled()
+
+    after = decide_pause(resumed.metadata, step.status, NOW)
+
+    assert isinstance(after, WriteStatus)
+    assert ["Ready"] == [condition.type for condition in after.status.conditions]
+    assert decide_pause(resumed.metadata, after.status, NOW) is None
+
+
+@pytest.mark.parametrize("value", ["false", "True", "yes", ""])
+def test_only_the_word_true_pauses(value: str) -> None:
+    """As it is documented; anything else is no pause."""
+    declared = topic(annotations={PAUSE: value})
+
+    assert decide_pause(declared.metadata, declared.status, NOW) is None
+
+
+def test_a_paused_resource_that_is_deleted_is_decided_on_as_one_that_goes() -> None:
+    """Else it would wedge its namespace."""
+    leaving = topic(annotations={PAUSE: "true"}, deleted=True)
+
+    assert decide_pause(leaving.metadata, leaving.status, NOW) is None

@@ -1,0 +1,182 @@
+"""What is decided when the replication factor of a topic is another than its Topic declares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafka_operator.decide.conditions import with_ready
+from kafka_operator.decide.steps import CreateReassignment, Done, Retry, Wait, WriteStatus
+from kafka_operator.decide.topic import PATIENCE_S, decide_topic
+from kafka_operator.decide.topic_replication import LOOK_EVERY_S
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.reassignment import Progress, Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.topic import ReplicationChange, TopicStatus
+from tests.kafka_operator.makers import NOW, kafka_topic, ready, reassignment, topic, topic_view, with_replicas
+
+ORDERS = Key(Kind.TOPIC, "shop", "orders")
+FIRST = "orders-rf2-1"
+
+
+def child(
+    name: str, state: State | None, *, owner: Key | None = ORDERS, done: int = 0, message: str = ""
+) -> Reassignment:
+    """A Reassignment in that state, by default the Topic's own."""
+    made: Reassignment = reassignment(plan=[])
+    conditions = with_ready((), status="False", reason="Any", message=message, generation=1, now=NOW)
+    return replace(
+        made,
+        metadata=replace(made.metadata, key=Key(Kind.REASSIGNMENT, "shop", name), owner=owner),
+        status=ReassignmentStatus(state=state, progress=Progress(done, 100), conditions=conditions),
+    )
+
+
+def found(*items: Reassignment) -> dict[str, Reassignment]:
+    """Reassignments by name."""
+    return {item.key.name: item for item in items}
+
+
+def status_of(step: object) -> TopicStatus:
+    """The status that a step writes."""
+    assert isinstance(step, WriteStatus), step
+    assert isinstance(step.status, TopicStatus)
+    return step.status
+
+
+def test_an_edited_replication_factor_becomes_one_reassignment() -> None:
+    """Features 5, (e) 5: named after the Topic and its generation, throttled as the Topic says."""
+    throttle = {"bytesPerSecond": 1_000_000}
+
+    step = decide_topic(topic(replicationFactor=2, throttle=throttle), topic_view(kafka_topic()))
+
+    spec: dict[str, Any] = {
+        "clusterRef": {"name": "main"},
+        "goal": {"replicationFactor": 2, "topics": ["orders"]},
+        "approval": "Automatic",
+        "throttle": throttle,
+    }
+    assert CreateReassignment(FIRST, spec) == step
+
+
+def test_a_cluster_of_another_namespace_is_named_with_it() -> None:
+    """The Reassignment is in the Topic's namespace, as its owner must be."""
+    declared = topic(replicationFactor=2, clusterRef={"name": "main", "namespace": "kafka"})
+
+    step = decide_topic(declared, topic_view(kafka_topic()))
+
+    assert isinstance(step, CreateReassignment)
+    assert {"name": "main", "namespace": "kafka"} == step.spec["clusterRef"]
+
+
+def test_one_partition_with_another_number_of_replicas_is_enough() -> None:
+    """The least is not all that counts."""
+    seen = with_replicas(kafka_topic(), 3, (1, 2, 3, 4))
+
+    assert isinstance(decide_topic(topic(), topic_view(seen)), CreateReassignment)
+
+
+def test_a_change_is_mirrored_in_steps_while_it_runs() -> None:
+    """Issue: with progress; and few writes, however long it takes (O7). It is no trouble to warn of."""
+    declared = topic(replicationFactor=2)
+    running = child(FIRST, State.RUNNING, done=43, message="43 of 100 partitions have arrived.")
+
+    step = decide_topic(declared, topic_view(kafka_topic(), reassignments=found(running)))
+
+    status = status_of(step)
+    assert ("False", "ReplicationChanging") == ready(status.conditions)
+    assert ReplicationChange(2, "Running", "It is under way.", 40, FIRST) == status.replication_change
+    assert isinstance(step, WriteStatus)
+    assert step.announcement is not None
+    assert not step.announcement.warning
+    mirrored = replace(declared, status=status)
+    later = found(child(FIRST, State.RUNNING, done=44, message="44 of 100 partitions have arrived."))
+    assert Wait(LOOK_EVERY_S) == decide_topic(mirrored, topic_view(kafka_topic(), reassignments=later))
+
+
+def test_a_change_whose_moves_have_all_begun_is_not_over() -> None:
+    """What moves is shown with the replicas that it will have."""
+    arriving = kafka_topic(replicas=(1, 2))
+    running = found(child(FIRST, State.RUNNING))
+
+    step = decide_topic(topic(replicationFactor=2), topic_view(arriving, reassignments=running))
+
+    assert ("False", "ReplicationChanging") == ready(status_of(step).conditions)
+
+
+def test_a_change_that_is_over_leaves_nothing_behind_in_the_status() -> None:
+    """As declared, and no change to tell of."""
+    declared = topic(replicationFactor=2)
+    running = topic_view(kafka_topic(), reassignments=found(child(FIRST, State.RUNNING)))
+    changing = replace(declared, status=status_of(decide_topic(declared, running)))
+    over = topic_view(kafka_topic(replicas=(1, 2)), reassignments=found(child(FIRST, State.COMPLETED)))
+
+    status = status_of(decide_topic(changing, over))
+
+    assert ("True", "AsDeclared") == ready(status.conditions)
+    assert status.replication_change is None
+
+
+@pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED])
+def test_a_change_that_failed_is_told_and_not_tried_again_by_itself(state: State) -> None:
+    """Somebody has to do something: delete it, or edit the Topic."""
+    declared = topic(replicationFactor=2)
+    failed = found(child(FIRST, state, message="No broker 9."))
+
+    status = status_of(decide_topic(declared, topic_view(kafka_topic(), reassignments=failed)))
+
+    assert ("False", "ReplicationChangeFailed") == ready(status.conditions)
+    assert "No broker 9. Delete it, or edit this Topic" in status.conditions[0].message
+    edited = topic(replicationFactor=2, generation=2)
+    step = decide_topic(edited, topic_view(kafka_topic(), reassignments=failed))
+    assert isinstance(step, CreateReassignment)
+    assert "orders-rf2-2" == step.name
+
+
+def test_a_factor_that_somebody_changed_again_is_changed_back_after_a_while() -> None:
+    """Drift of the same generation; metadata may lag behind a change that has just completed."""
+    declared = topic(replicationFactor=2)
+    over = found(child(FIRST, State.COMPLETED))
+
+    assert isinstance(decide_topic(declared, topic_view(kafka_topic(), reassignments=over)), Retry)
+    step = decide_topic(declared, topic_view(kafka_topic(), reassignments=over, waited_s=PATIENCE_S))
+    assert isinstance(step, CreateReassignment)
+    assert f"{FIRST}-1" == step.name
+
+
+def test_a_name_that_somebody_else_has_taken_is_passed_over() -> None:
+    """It is not our Reassignment, and says nothing about ours."""
+    taken = found(child(FIRST, State.FAILED, owner=None))
+
+    step = decide_topic(topic(replicationFactor=2), topic_view(kafka_topic(), reassignments=taken, waited_s=PATIENCE_S))
+
+    assert isinstance(step, CreateReassignment)
+    assert f"{FIRST}-1" == step.name
+
+
+def test_other_moves_of_the_topic_are_waited_for() -> None:
+    """Somebody's own Reassignment: two plans for one partition would be one too many."""
+    seen = replace(kafka_topic(), moving=(2,))
+
+    step = decide_topic(topic(replicationFactor=2), topic_view(seen))
+
+    assert ("False", "ReassignmentInProgress") == ready(status_of(step).conditions)
+    waiting = replace(topic(replicationFactor=2), status=status_of(step))
+    assert Wait(LOOK_EVERY_S) == decide_topic(waiting, topic_view(seen))
+
+
+def test_settings_and_partitions_come_before_the_replication_factor() -> None:
+    """They take no time, and new partitions are created with the factor of the topic."""
+    step = decide_topic(topic(replicationFactor=2, partitions=8), topic_view(kafka_topic()))
+
+    assert not isinstance(step, CreateReassignment | WriteStatus | Done)
+
+
+def test_a_long_name_leaves_room_and_stays_its_own() -> None:
+    """An object's name has 253 characters at most."""
+    steps = [decide_topic(topic("o" * 250 + end, replicationFactor=2), topic_view(kafka_topic())) for end in "ab"]
+
+    names = {step.name for step in steps if isinstance(step, CreateReassignment)}
+    assert 2 == len(names)
+    assert all(len(name) <= 253 for name in names)
