@@ -19,6 +19,9 @@ KEEP = "--keep"
 
 TESTS = Path(__file__).parent
 
+SHOWN = ("-rP", "--durations=12", "--durations-min=10")
+"""What passed tests printed, which are the figures that they saw; and where the time went."""
+
 SUITE_TIMEOUT_S = 2700
 """Several times what the suite takes: it ends a run that hangs."""
 
@@ -45,7 +48,7 @@ def main(arguments: list[str]) -> int:
 def _tests(kubeconfig: Path, arguments: list[str]) -> int:
     chosen = arguments if any(Path(one.split("::")[0]).exists() for one in arguments) else [str(TESTS), *arguments]
     environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
-    with subprocess.Popen([sys.executable, "-m", "pytest", *chosen], cwd=ROOT, env=environment) as tests:
+    with subprocess.Popen([sys.executable, "-m", "pytest", *SHOWN, *chosen], cwd=ROOT, env=environment) as tests:
         try:
             return tests.wait(SUITE_TIMEOUT_S)
         except subprocess.TimeoutExpired:

@@ -17,6 +17,11 @@ NAMESPACE = "clients"
 
 ASKER = "asker"
 
+APP = "e2e-client"
+
+NOT_CLIENTS = f"app!={APP}"
+"""Selects every pod but these."""
+
 PODS_FOLDER = Path(__file__).parent / "pods"
 
 LEDGER = Path(__file__).resolve().parents[1] / "lab" / "traffic_report.py"
@@ -204,7 +209,7 @@ def _pod(name: str, *command: str) -> Resource:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "labels": {"app": "e2e-client"}},
+        "metadata": {"name": name, "labels": {"app": APP}},
         "spec": {
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 0,

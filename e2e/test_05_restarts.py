@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from e2e import release as chart
-from e2e.clients import KafkaClients, Witness
+from e2e.clients import NOT_CLIENTS, KafkaClients, Witness
 from e2e.conftest import unharmed
 from e2e.release import Release
 from e2e.resources import CLUSTERS, TOPICS, topic
@@ -68,7 +68,8 @@ def test_a_node_drain_moves_leaders_first(
     """The budget refuses the eviction; the operator sees the cordoned node, has the leaders moved and deletes the pod."""
     assert witness
     pod = release.broker(1)
-    options = ["--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={DRAINED_WITHIN_S:.0f}s", "--force"]
+    options = ["--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={DRAINED_WITHIN_S:.0f}s"]
+    options.append(f"--pod-selector={NOT_CLIENTS}")  # a drain evicts pods of nobody's for good
     release.kube.run("drain", drained, *options, timeout_s=DRAINED_WITHIN_S + 30)
     events = release.kube.items("events")
 
