@@ -228,6 +228,13 @@ class FakeKube:
         held = self.objects.pop(key)
         held["metadata"]["resourceVersion"] = str(self._version)
         self._tell("DELETED", key, held)
+        self._collect(held["metadata"]["uid"])
+
+    def _collect(self, uid: str) -> None:
+        """Delete what an object owned that is gone, as Kubernetes' garbage collector does."""
+        for key, held in list(self.objects.items()):
+            if any(owner["uid"] == uid for owner in held["metadata"].get("ownerReferences") or ()):
+                self.delete(key)
 
     def _tell(self, event: str, key: Key, held: dict[str, Any]) -> None:
         if self.watcher is not None:

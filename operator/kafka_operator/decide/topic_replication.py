@@ -104,7 +104,7 @@ def _verdict(topic: Topic, seen: KafkaTopic, reason: str, message: str, item: Re
     progress = item.status.progress
     percent = 0 if progress is None else progress.percent // PERCENT_STEP * PERCENT_STEP
     change = ReplicationChange(
-        target_replication_factor=topic.replication_factor,
+        target_replication_factor=_target(topic, item),
         state=(item.status.state or State.PENDING).value,
         message=_words(item),
         percent=percent,
@@ -112,6 +112,12 @@ def _verdict(topic: Topic, seen: KafkaTopic, reason: str, message: str, item: Re
     )
     drift = find_drift(topic, seen)
     return Verdict(FALSE, reason, message, drift, change)
+
+
+def _target(topic: Topic, item: Reassignment) -> int:
+    """Return what the Reassignment aims at; the Topic may have been edited again since."""
+    factor = None if item.goal is None else item.goal.replication_factor
+    return topic.replication_factor if factor is None else factor
 
 
 def _words(item: Reassignment) -> str:
