@@ -28,6 +28,8 @@ class FakeBrokers:
         self.racks: dict[int, str] = {}
         self.silent: set[int] = set()
         """Brokers that are alive and do not answer for themselves."""
+        self.out_of_sync: set[tuple[Partition, int]] = set()
+        """Replicas that fell out of the ISR, as partition and broker."""
         self.still: set[Partition] = set()
         """Partitions whose moves copy nothing."""
 

@@ -169,7 +169,8 @@ class FakeKafka(FakeBrokers):
         for index, replicas in enumerate(held.replicas):
             move = self.moves.get(Partition(name, index))
             union = replicas if move is None else (*move.target, *(b for b in move.base if b not in move.target))
-            partitions.append(KafkaPartition(index, replicas[0], union))
+            isr = tuple(b for b in replicas if (Partition(name, index), b) not in self.out_of_sync)
+            partitions.append(KafkaPartition(index, replicas[0], union, isr))
         return KafkaTopic(name, held.topic_id, tuple(partitions))
 
     def state(self) -> dict[str, object]:
@@ -178,6 +179,7 @@ class FakeKafka(FakeBrokers):
         return {
             "topics": {name: (held.replicas, held.config) for name, held in sorted(self.topics.items())},
             "moves": {str(partition): move.target for partition, move in sorted(self.moves.items())},
+            "brokers": {broker: config for broker, config in sorted(self.broker_configs.items()) if config},
         }
 
     async def _topic_calls(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_operator.decide.beginning import plan_for
 from kafka_operator.decide.layout import Layout, Sizes
 from kafka_operator.decide.observed import ConfigValue, KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.plan_packing import Recorded
@@ -16,7 +17,7 @@ from kafka_operator.decide.reassignment_steps import MakePlan
 from kafka_operator.decide.reassignment_view import ReassignmentView
 from kafka_operator.decide.reassignment_view import Step as MoveStep
 from kafka_operator.decide.topic import TopicView
-from kafka_operator.decide.wanted import Material, wanted_of
+from kafka_operator.decide.wanted import Material
 from kafka_operator.names import API_VERSION, FINALIZER, MANAGED_CONFIG, ORIGIN, Kind
 from kafka_operator.resources.cluster import Cluster, read_cluster
 from kafka_operator.resources.metadata import Condition
@@ -179,7 +180,7 @@ def decide(item: Reassignment, seen: ReassignmentView, *, sizes: Sizes | None = 
     step = decided(item, seen)
     if isinstance(step, MakePlan):
         layout = Layout(seen.topics, dict.fromkeys(seen.broker_ids))
-        step = decided(item, replace(seen, wanted=wanted_of(item, Material(layout, sizes))))
+        step = decided(item, replace(seen, wanted=plan_for(item, Material(layout, sizes), seen)))
     return step
 
 

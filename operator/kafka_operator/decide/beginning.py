@@ -17,7 +17,6 @@ from dataclasses import replace
 from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.places import Places
 from kafka_operator.decide.plan import Trouble, check_plan
-from kafka_operator.decide.plan_document import digest_of
 from kafka_operator.decide.plan_packing import INLINE_PARTITIONS, Recorded
 from kafka_operator.decide.reassignment_status import ended, pending, proposed, written
 from kafka_operator.decide.reassignment_steps import MakePlan, StorePlan
@@ -28,8 +27,8 @@ from kafka_operator.decide.reassignment_view import (
     Step,
 )
 from kafka_operator.decide.steps import RETRY_LATER_S, Claim, Done, Retry, Wait
-from kafka_operator.decide.wanted import Wanted, replicas_by_partition
-from kafka_operator.resources.reassignment import Assignment, Reassignment, ReassignmentStatus, State
+from kafka_operator.decide.wanted import Checked, Material, Wanted, checked, wanted_of
+from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
 from kafka_operator.resources.reassignment_records import Progress, Stored, written_bytes
 from kafka_operator.resources.reassignment_terms import Action, Approval
 
@@ -40,10 +39,8 @@ def decide_beginning(reassignment: Reassignment, view: ReassignmentView) -> Step
         return _never_begun(reassignment, view)
     if view.wanted is None:
         return MakePlan()
-    trouble = _trouble(view.wanted, view)
-    if trouble is not None:
-        return _troubled(reassignment, trouble, view)
-    assert isinstance(view.wanted, Wanted), reassignment.key
+    if isinstance(view.wanted, Trouble):
+        return _troubled(reassignment, view.wanted, view)
     if not reassignment.metadata.held:
         return Claim()
     return _record(reassignment, view, view.wanted, drifted=False)
@@ -60,7 +57,7 @@ def decide_proposed(reassignment: Reassignment, view: ReassignmentView, places: 
         ready = proposed(reassignment, *_asked(reassignment), view.now)
         return written(reassignment, ready) or Wait(PROPOSAL_LOOK_EVERY_S)
     assert isinstance(view.recorded, Recorded), reassignment.key
-    trouble = _trouble(Wanted(view.recorded.plan), view)
+    trouble = trouble_of(Wanted(view.recorded.plan), view)
     if trouble is not None:
         told = proposed(reassignment, trouble.reason, f"{trouble.message} It is approved and waits.", view.now)
         return written(reassignment, told) or Retry(RETRY_LATER_S)
@@ -78,27 +75,33 @@ def propose_again(reassignment: Reassignment, view: ReassignmentView) -> Step:
     """Make a new proposal for one whose base has drifted, where that can be made now."""
     if view.wanted is None:
         return MakePlan()
-    trouble = _trouble(view.wanted, view)
-    if trouble is not None:
-        message = f"The cluster has changed since the proposal, and no new one can be made: {trouble.message}"
+    if isinstance(view.wanted, Trouble):
+        message = f"The cluster has changed since the proposal, and no new one can be made: {view.wanted.message}"
         told = replace(proposed(reassignment, "BaseDrifted", message, view.now), digest=None)
         return written(reassignment, told) or Retry(RETRY_LATER_S)
-    assert isinstance(view.wanted, Wanted), reassignment.key
     return _record(reassignment, view, view.wanted, drifted=True)
 
 
-def _record(reassignment: Reassignment, view: ReassignmentView, wanted: Wanted, *, drifted: bool) -> Step:
-    """Write plan and base down, before anything moves."""
-    present = replicas_by_partition(view.topics.values())
-    recorded = Recorded(wanted.plan, tuple(Assignment(item.partition, present[item.partition]) for item in wanted.plan))
-    digest = digest_of(recorded.plan, base=recorded.base, cluster_id=wanted.cluster_id)
+def _record(reassignment: Reassignment, view: ReassignmentView, wanted: Checked, *, drifted: bool) -> Step:
+    """Write plan and base down, before anything moves; a plan of nothing is carried out already."""
+    if not wanted.recorded.plan:
+        done = ended(
+            reassignment,
+            State.COMPLETED,
+            reason="Completed",
+            message="What is asked for is so already; nothing moves.",
+            progress=Progress(0, 0),
+            now=view.now,
+        )
+        return written(reassignment, replace(done, proposal=wanted.proposal)) or Done()
+    recorded, digest = wanted.recorded, wanted.digest
     stored = view.stored.get(digest)
     if stored is None and len(recorded.plan) > INLINE_PARTITIONS:
         return StorePlan(recorded, digest)
     status = replace(
         _kept(reassignment.status, recorded, stored),
         digest=digest,
-        plan_digest=digest_of(recorded.plan, cluster_id=wanted.cluster_id),
+        plan_digest=wanted.plan_digest,
         proposal=wanted.proposal,
         progress=Progress(0, len(recorded.plan), None if wanted.bytes_to_move is None else 0, wanted.bytes_to_move),
     )
@@ -119,12 +122,14 @@ def _first(reassignment: Reassignment, view: ReassignmentView, *, drifted: bool)
         return pending(reassignment, FALSE, *CHECKED, view.now)
     reason, message = _asked(reassignment)
     if drifted:
-        reason = "BaseDrifted"
-        message = f"Partitions of the plan are elsewhere than they were, so there is a new proposal. {message}"
+        reason, message = "BaseDrifted", message if message.startswith(DRIFTED) else f"{DRIFTED} {message}"
     return proposed(reassignment, reason, message, view.now)
 
 
 CHECKED = ("Pending", "The plan was checked and can be carried out; nothing has moved yet.")
+
+
+DRIFTED = "Partitions of the plan are elsewhere than they were, so there is a new proposal."
 
 
 def _asked(reassignment: Reassignment) -> tuple[str, str]:
@@ -136,15 +141,24 @@ def _asked(reassignment: Reassignment) -> tuple[str, str]:
             f"{proposal.partitions} partitions change and {written_bytes(proposal.bytes_to_move)} are copied; the plan"
         )
     told = f"{what} waits for approval: set spec.approvedDigest to {status.digest}."
+    present = next((item.reason for item in status.conditions if item.type == "Ready"), "")
+    if present == "BaseDrifted":
+        return present, f"{DRIFTED} {told}"
     if reassignment.approved_digest not in {None, status.digest}:
         return "ApprovalDiffers", f"spec.approvedDigest names another proposal, {reassignment.approved_digest}. {told}"
-    present = next((item.reason for item in status.conditions if item.type == "Ready"), "")
-    return ("BaseDrifted" if present == "BaseDrifted" else "ApprovalRequired"), told
+    return "ApprovalRequired", told
 
 
-def _trouble(wanted: Wanted | Trouble, view: ReassignmentView) -> Trouble | None:
+def plan_for(reassignment: Reassignment, material: Material, view: ReassignmentView) -> Checked | Trouble:
+    """Return the plan that a Reassignment asks for, checked against the cluster that `view` shows."""
+    wanted = wanted_of(reassignment, material)
     if isinstance(wanted, Trouble):
         return wanted
+    return trouble_of(wanted, view) or checked(wanted, view.topics)
+
+
+def trouble_of(wanted: Wanted, view: ReassignmentView) -> Trouble | None:
+    """Return why the cluster cannot carry a plan out."""
     return check_plan(
         wanted.plan,
         topics=view.topics,

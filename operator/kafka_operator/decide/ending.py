@@ -35,13 +35,17 @@ def finish(
     step, left, words = taken_away(reassignment, view)
     if step is not None:
         return step
-    if progress is not None and progress.bytes_total is None and reassignment.status.progress is not None:
-        before = reassignment.status.progress
-        progress = replace(progress, bytes_moved=before.bytes_moved, bytes_total=before.bytes_total)
-    if progress is not None and progress.done == progress.total and progress.bytes_total is not None:
-        progress = replace(progress, bytes_moved=progress.bytes_total)
+    if progress is not None:
+        progress = _final(progress, reassignment.status.progress)
     status = ended(reassignment, state, reason=reason, message=message, progress=progress, now=view.now)
+    status = replace(status, handed_over=0, handing_over=0)
     return written(reassignment, _with_left(reassignment, status, left, words, view)) or Done()
+
+
+def _final(progress: Progress, before: Progress | None) -> Progress:
+    """Return the last progress: all bytes where all arrived; else none, since what was half copied is thrown away."""
+    total = None if before is None or progress.done < progress.total else before.bytes_total
+    return replace(progress, bytes_moved=total, bytes_total=total, eta_s=None)
 
 
 def clean_up(reassignment: Reassignment, view: ReassignmentView) -> Step:

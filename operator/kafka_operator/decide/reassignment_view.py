@@ -13,7 +13,7 @@ from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle, MakePlan, StorePlan, ThrottleStands
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Submit, Wait, WriteStatus
 from kafka_operator.decide.throttle import ThrottleSeen
-from kafka_operator.decide.wanted import Wanted
+from kafka_operator.decide.wanted import Checked
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import Stored
@@ -54,8 +54,8 @@ class ReassignmentView:
     topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
     moves: Moves = field(default_factory=dict)
     rivals: Mapping[Partition, Key] = field(default_factory=dict)
-    wanted: Wanted | Trouble | None = None
-    """The plan as the spec asks for it now; None as long as nobody asked for it to be made."""
+    wanted: Checked | Trouble | None = None
+    """The plan as the spec asks for it now, checked; None as long as nobody asked for it to be made."""
     recorded: Recorded | Trouble | None = None
     """Plan and base as the status says."""
     stored: Mapping[str, Stored] = field(default_factory=dict)

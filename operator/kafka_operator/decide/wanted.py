@@ -15,8 +15,9 @@ from kafka_operator.decide.goals import Found, plan_for_goal
 from kafka_operator.decide.layout import Layout, Sizes, size_of
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.plan import Plan, Topics, Trouble, exact_plan
-from kafka_operator.decide.plan_document import Document
-from kafka_operator.resources.reassignment import Partition, Reassignment
+from kafka_operator.decide.plan_document import Document, digest_of
+from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment
 from kafka_operator.resources.reassignment_records import BrokerFigures, Proposal
 from kafka_operator.resources.reassignment_terms import Approval
 
@@ -29,6 +30,17 @@ class Wanted:
 
     plan: Plan
     cluster_id: str | None = None
+    proposal: Proposal | None = None
+    bytes_to_move: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A plan that the cluster can carry out, with the replicas of now as its base, and the digests of both."""
+
+    recorded: Recorded
+    digest: str
+    plan_digest: str
     proposal: Proposal | None = None
     bytes_to_move: int | None = None
 
@@ -62,6 +74,15 @@ def wanted_of(reassignment: Reassignment, material: Material) -> Wanted | Troubl
         unreached=found.unreached,
     )
     return replace(wanted, proposal=proposal)
+
+
+def checked(wanted: Wanted, topics: Topics) -> Checked:
+    """Return a plan with its base, after `check_plan` has found no trouble with it."""
+    present = replicas_by_partition(topics.values())
+    base = tuple(Assignment(item.partition, present[item.partition]) for item in wanted.plan)
+    recorded = Recorded(wanted.plan, base, wanted.cluster_id)
+    plan_digest = digest_of(wanted.plan, cluster_id=wanted.cluster_id)
+    return Checked(recorded, recorded.digest, plan_digest, wanted.proposal, wanted.bytes_to_move)
 
 
 def bytes_to_copy(plan: Plan, topics: Topics, sizes: Sizes) -> int:

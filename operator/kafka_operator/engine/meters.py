@@ -32,7 +32,7 @@ class Meters:
         status = item.status
         if status.state not in {State.PENDING, State.RUNNING, State.ROLLING_BACK} or item.action is Action.CANCEL:
             return False
-        if not status.handing_over and item.throttle is None:
+        if not status.handed_over and item.throttle is None:
             return False
         memory = self._memory(item)
         return memory is None or self._clock() - memory.taken_s >= MEASURE_EVERY_S

@@ -38,11 +38,11 @@ async def look_at_cluster(admin: Admin, topics: Collection[str]) -> ClusterLook:
     return ClusterLook(seen.cluster_id, seen.broker_ids, moves, found)
 
 
-async def look_at_material(admin: Admin, item: Reassignment, document: Document | Trouble | None) -> Material:
-    """See what a plan is made from; sizes are None where no broker tells them."""
+async def look_at_material(admin: Admin, topics: Sequence[str] | None, document: Document | Trouble | None) -> Material:
+    """See what a plan about these topics, or (None) all, is made from; sizes are None where no broker tells them."""
     if isinstance(document, Trouble):
         return Material(document=document)
-    layout = await admin.describe_layout(_topics_of(item, document))
+    layout = await admin.describe_layout(topics)
     return Material(layout, await _sizes(admin, layout), document)
 
 
@@ -80,11 +80,11 @@ async def alter_throttle(admin: Admin, step: AlterThrottle) -> Mapping[object, F
     return refused
 
 
-def _topics_of(item: Reassignment, document: Document | None) -> Sequence[str] | None:
+def topics_of(item: Reassignment, document: Document | Trouble | None) -> Sequence[str] | None:
     """Return the topics that a plan is about; None for all of them."""
     if item.goal is not None:
         return sorted(item.goal.topics) or None
-    plan = item.plan if document is None else document.plan
+    plan = document.plan if isinstance(document, Document) else item.plan
     return sorted({entry.partition.topic for entry in plan} | {entry.topic for entry in item.topics})
 
 

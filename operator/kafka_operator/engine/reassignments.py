@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from kafka_operator.admin.port import Admin
+from kafka_operator.decide.beginning import plan_for
 from kafka_operator.decide.move_meter import Measured
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.pause import decide_pause
@@ -23,7 +24,7 @@ from kafka_operator.decide.reassignment_view import ReassignmentView, Step
 from kafka_operator.decide.steps import RETRY_SOON_S, Done, Retry, Submit, Wait
 from kafka_operator.decide.tenancy import refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.throttle import ThrottleSeen
-from kafka_operator.decide.wanted import Wanted, wanted_of
+from kafka_operator.decide.wanted import Checked
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.engine.meters import Meters
@@ -34,6 +35,7 @@ from kafka_operator.engine.reassignment_look import (
     look_at_cluster,
     look_at_material,
     look_at_throttle,
+    topics_of,
 )
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.writer import Outcome, Writer
@@ -160,7 +162,7 @@ class ReassignmentReconciler:
     ) -> ReassignmentView:
         """Carry out a step; return the view with what came of it."""
         if isinstance(step, MakePlan):
-            return replace(view, wanted=await self._make_plan(batch, item))
+            return replace(view, wanted=await self._make_plan(batch, item, view))
         if isinstance(step, StorePlan):
             stored = await self._plans.keep(item, step)
             return replace(view, stored={**view.stored, step.digest: stored})
@@ -179,7 +181,7 @@ class ReassignmentReconciler:
             batch.look = await self._look(batch)
         return replace(view, submitted=True, failures=view.failures or failures or {})
 
-    async def _make_plan(self, batch: Batch, item: Reassignment) -> Wanted | Trouble | None:
+    async def _make_plan(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> Checked | Trouble | None:
         """Make the plan, and see its topics from now on; a Cluster of another namespace lets some plans be made alone."""
         cluster = self._cache.cluster(item.cluster)
         assert cluster is not None, item.key
@@ -188,17 +190,18 @@ class ReassignmentReconciler:
             if refusal is not None:
                 return Trouble(refusal.reason, refusal.message, may_pass=True)
         document = None if item.plan_from is None else await self._plans.read(item.key.namespace, item.plan_from)
-        material = await self._use(batch, lambda admin: look_at_material(admin, item, document))
-        if material is None or isinstance(batch.look, Away):
-            return None
-        wanted = wanted_of(item, material)
-        for name in sorted(_named(item, wanted)):
+        names = topics_of(item, document)
+        for name in names or ():
             refusal = refusal_of_topic(cluster, item.key.namespace, name)
             if refusal is not None:
                 return Trouble(refusal.reason, refusal.message, may_pass=True)
+        material = await self._use(batch, lambda admin: look_at_material(admin, names, document))
+        if material is None or isinstance(batch.look, Away):
+            return None
         batch.look = replace(batch.look, topics={**batch.look.topics, **material.layout.topics})
-        batch.topics |= _named(item, wanted)
-        return wanted
+        plan = plan_for(item, material, replace(view, topics=material.layout.topics))
+        batch.topics |= _topics([] if isinstance(plan, Trouble) else [plan.recorded])
+        return plan
 
     async def _measured(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> Measured | None:
         if not self._meters.due(item):
@@ -256,11 +259,3 @@ def _topics(plans: Iterable[Recorded | Trouble]) -> frozenset[str]:
     return frozenset(
         entry.partition.topic for recorded in plans if isinstance(recorded, Recorded) for entry in recorded.plan
     )
-
-
-def _named(item: Reassignment, wanted: Wanted | Trouble) -> frozenset[str]:
-    """Return the topics that a Reassignment names, and those of its plan."""
-    goal = () if item.goal is None else item.goal.topics
-    plan = () if isinstance(wanted, Trouble) else wanted.plan
-    moved = (entry.partition.topic for entry in plan)
-    return frozenset(moved) | frozenset(goal) | frozenset(entry.topic for entry in item.topics)

@@ -1,0 +1,141 @@
+"""The operator killed before and after every call that it makes for a Reassignment: the end is always the same (O3).
+
+As in test_crash_anywhere, with what only Reassignments do: waves, throttles, goals and their approval, plans in ConfigMaps, the way back.
+No throttle is left in Kafka, whichever call was the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kafka_operator.decide import beginning
+from kafka_operator.decide.plan_document import digest_of
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.reassignment import Partition
+from tests.kafka_operator.gate import Gate
+from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
+from tests.kafka_operator.plans import raw_config_map
+from tests.kafka_operator.test_crash_anywhere import tell
+from tests.kafka_operator.virtual_time import run_virtually
+from tests.kafka_operator.world import World
+
+Story = Callable[[World], Awaitable[None]]
+
+MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
+THROTTLE = {"bytesPerSecond": 5_000_000}
+TARGET = assignments(p0=(2, 3, 4), p1=(3, 4, 2))
+
+
+def have_orders(world: World, move_s: float = 3.0) -> None:
+    """Topic `orders`, a megabyte a partition, with a throttle of somebody else's on a broker."""
+    world.kafka.move_s = move_s
+    world.kafka.add("orders", [(1, 2, 3)] * 2)
+    world.kafka.sizes = {Partition("orders", index): 1_000_000 for index in range(2)}
+    world.kafka.broker_configs = {1: {"leader.replication.throttled.rate": "777"}}
+
+
+async def waves(world: World) -> None:
+    """One partition after the other."""
+    have_orders(world)
+    world.kube.apply(raw_reassignment(plan=PLAN, concurrency={"cluster": 1}))
+
+
+async def throttled(world: World) -> None:
+    """A plan is carried out under a throttle, one partition after the other."""
+    have_orders(world)
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE, concurrency={"cluster": 1}))
+
+
+async def throttled_cancel(world: World) -> None:
+    """It is cancelled on the way."""
+    have_orders(world, move_s=1000)
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE))
+    await world.run(14)
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE, action="Cancel"))
+
+
+async def throttled_delete(world: World) -> None:
+    """It is deleted on the way."""
+    have_orders(world, move_s=1000)
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE))
+    await world.run(14)
+    world.kube.delete(MOVE)
+
+
+async def rollback_on_the_way(world: World) -> None:
+    """It goes back before it has arrived."""
+    have_orders(world, move_s=1000)
+    world.kube.apply(raw_reassignment(plan=PLAN))
+    await world.run(4)
+    world.kube.apply(raw_reassignment(plan=PLAN, action="Rollback"))
+
+
+async def rollback_after_the_end(world: World) -> None:
+    """It goes back after it has arrived, under a throttle."""
+    have_orders(world, move_s=1)
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE))
+    await world.run(20)
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE, action="Rollback"))
+
+
+async def rollback_deleted(world: World) -> None:
+    """It is deleted on the way back."""
+    have_orders(world, move_s=1)
+    world.kube.apply(raw_reassignment(plan=PLAN))
+    await world.run(14)
+    world.kafka.move_s = 1000
+    world.kube.apply(raw_reassignment(plan=PLAN, action="Rollback"))
+    await world.run(4)
+    world.kube.delete(MOVE)
+
+
+async def goal(world: World) -> None:
+    """A goal is proposed, approved, and carried out."""
+    have_orders(world)
+    world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}))
+    await world.run(4)
+    digest = world.kube.objects[MOVE]["status"]["digest"]
+    world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}, approvedDigest=digest))
+
+
+async def from_config_maps(world: World) -> None:
+    """A plan in two ConfigMaps, too large for the status."""
+    have_orders(world)
+    world.kube.config_maps["shop", "a"] = raw_config_map("a", TARGET[:1])
+    world.kube.config_maps["shop", "b"] = raw_config_map("b", TARGET[1:], packed=True)
+    world.kube.apply(raw_reassignment(planFrom={"configMaps": ["a", "b"], "digest": digest_of(TARGET)}))
+
+
+STORIES: tuple[Story, ...] = (
+    waves,
+    throttled,
+    throttled_cancel,
+    throttled_delete,
+    rollback_on_the_way,
+    rollback_after_the_end,
+    rollback_deleted,
+    goal,
+    from_config_maps,
+)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+@pytest.mark.timeout(300)
+def test_killed_at_any_call_the_end_is_the_same(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """O1, O3, O9: every call, before and after its effect; no throttle is left that is ours."""
+    if story is from_config_maps:
+        monkeypatch.setattr(beginning, "INLINE_PARTITIONS", 1)
+    expected, calls = run_virtually(tell(story, Gate()))
+    _, kafka = expected  # type: ignore[misc]
+    assert {1: {"leader.replication.throttled.rate": "777"}} == kafka["brokers"]
+    assert {} == kafka["moves"]
+
+    for number in range(1, len(calls) + 1):
+        for after in (False, True):
+            gate = Gate(kill_at=number, after=after)
+            state, _ = run_virtually(tell(story, gate))
+            where = f"killed {'after' if after else 'before'} call {number}: {calls[number - 1]}"
+            assert expected == state, where

@@ -1,0 +1,402 @@
+"""Plans from ConfigMaps and from goals, with approval, and the way back: over fakes and virtual time."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from kafka_operator.decide import beginning
+from kafka_operator.decide.plan_document import digest_of
+from kafka_operator.names import FINALIZER, Key, Kind
+from kafka_operator.resources.reassignment import Assignment, Partition
+from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
+from tests.kafka_operator.plans import raw_config_map
+from tests.kafka_operator.test_engine_throttles import condition, orders, status
+from tests.kafka_operator.virtual_time import run_virtually
+from tests.kafka_operator.world import in_virtual_time, running
+
+MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+TARGET = assignments(p0=(2, 3, 4), p1=(3, 4, 2), p2=(4, 2, 3))
+PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])
+AT_BASE = [(1, 2, 3)] * 3
+ARRIVED = [(2, 3, 4), (3, 4, 2), (4, 2, 3)]
+
+
+def plan_from(*names: str, digest: str | None = None) -> dict[str, Any]:
+    """`spec.planFrom`."""
+    return {"planFrom": {"configMaps": list(names), "digest": digest or digest_of(TARGET)}}
+
+
+@in_virtual_time
+async def test_a_plan_in_config_maps_is_carried_out() -> None:
+    """Its digest is shown; a small one is readable in the status."""
+    async with running() as world:
+        await orders(world)
+        world.kube.config_maps["shop", "a"] = raw_config_map("a", TARGET[:2], packed=True)
+        world.kube.config_maps["shop", "b"] = raw_config_map("b", TARGET[2:])
+        world.kube.apply(raw_reassignment(**plan_from("a", "b")))
+
+        await world.until(lambda: status(world).get("state") == "Completed", seconds=60)
+
+        assert ARRIVED == world.kafka.topics["orders"].replicas
+        assert digest_of(TARGET) == status(world)["planDigest"]
+        assert 3 == len(status(world)["plan"])
+
+
+TROUBLES = [
+    (("gone",), None, {}, "ConfigMapNotFound", "no ConfigMap gone"),
+    (("a",), f"sha256:{'0' * 64}", {}, "DigestDiffers", "spec.planFrom.digest says sha256:000"),
+    (("a",), None, {"clusterId": "another"}, "AnotherCluster", "made for the cluster another"),
+]
+
+
+@pytest.mark.parametrize(("names", "digest", "more", "reason", "words"), TROUBLES, ids=lambda value: str(value)[:20])
+def test_a_plan_that_is_not_what_it_should_be_moves_nothing(
+    names: tuple[str, ...], digest: str | None, more: dict[str, Any], reason: str, words: str
+) -> None:
+    """Issue: a ConfigMap gone, a digest that does not match, a plan of another cluster: what it is and what to do."""
+
+    async def story() -> None:
+        async with running() as world:
+            await orders(world)
+            world.kube.config_maps["shop", "a"] = raw_config_map("a", TARGET, **more)
+            meant = digest or digest_of(TARGET, cluster_id=more.get("clusterId"))
+            world.kube.apply(raw_reassignment(**plan_from(*names, digest=meant)))
+            await world.run(60)
+            assert ("False", reason) == world.kube.ready(MOVE)[:2]
+            assert words in world.kube.ready(MOVE)[2]
+            assert "Nothing was moved." in world.kube.ready(MOVE)[2]
+            assert "Failed" == status(world)["state"]
+            assert [] == world.kafka.submitted
+
+    run_virtually(story())
+
+
+@in_virtual_time
+async def test_a_config_map_that_comes_in_the_same_breath_is_waited_for() -> None:
+    """Kubectl apply -f of a folder."""
+    async with running() as world:
+        await orders(world)
+        world.kube.apply(raw_reassignment(**plan_from("a")))
+        await world.run(5)
+        assert ("False", "ConfigMapNotFound") == world.kube.ready(MOVE)[:2]
+        world.kube.config_maps["shop", "a"] = raw_config_map("a", TARGET)
+
+        await world.until(lambda: status(world).get("state") == "Completed", seconds=60)
+
+
+@in_virtual_time
+async def test_a_large_plan_is_kept_in_config_maps_that_go_with_it() -> None:
+    """Objects stay small; what is kept cannot be changed, and is owned."""
+    async with running() as world:
+        count = beginning.INLINE_PARTITIONS + 1
+        world.kafka.move_s = 0.01
+        await orders(world, partitions=count)
+        plan = tuple(Assignment(Partition("orders", index), (2, 3, 4)) for index in range(count))
+        world.kube.config_maps["shop", "a"] = raw_config_map("a", plan, packed=True)
+        world.kube.apply(
+            raw_reassignment(**plan_from("a", digest=digest_of(plan)), concurrency={"perBroker": 1000, "cluster": 2000})
+        )
+
+        await world.until(lambda: status(world).get("state") == "Completed", seconds=120)
+
+        assert "plan" not in status(world)
+        (name,) = status(world)["stored"]["configMaps"]
+        kept = world.kube.config_maps["shop", name]
+        assert kept["immutable"] is True
+        owner = {"apiVersion": "steward.dev/v1alpha1", "kind": "Reassignment", "name": "move"}
+        assert owner | {"uid": world.kube.objects[MOVE]["metadata"]["uid"]} == kept["metadata"]["ownerReferences"][0]
+        assert {(2, 3, 4)} == set(world.kafka.topics["orders"].replicas)
+
+        world.kube.apply(
+            raw_reassignment(**plan_from("a", digest=digest_of(plan)), action="Rollback")
+            | {"spec": world.kube.objects[MOVE]["spec"] | {"action": "Rollback"}}
+        )
+        await world.until(lambda: status(world).get("state") == "RolledBack", seconds=120)
+        assert {(1, 2, 3)} == set(world.kafka.topics["orders"].replicas)
+
+
+def test_plan_and_base_that_are_gone_or_changed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without them nothing is moved, and nothing is guessed."""
+    monkeypatch.setattr(beginning, "INLINE_PARTITIONS", 1)
+
+    async def story() -> None:
+        async with running() as world:
+            world.kafka.move_s = 500
+            await orders(world)
+            world.kube.apply(raw_reassignment(plan=PLAN))
+            await world.until(lambda: bool(world.kafka.moves), seconds=30)
+            (name,) = status(world)["stored"]["configMaps"]
+            kept = world.kube.config_maps.pop(("shop", name))
+            await world.kill()
+            world.start()
+            await world.run(5)
+            assert ("Unknown", "PlanLost") == world.kube.ready(MOVE)[:2]
+            world.kube.config_maps["shop", name] = kept
+            await world.until(lambda: world.kube.ready(MOVE)[1] == "Running", seconds=150)
+
+    run_virtually(story())
+
+
+@in_virtual_time
+async def test_a_goal_is_proposed_with_figures_and_waits_for_its_digest() -> None:
+    """Features row 10-12: reviewed, approved by digest, executed as approved."""
+    async with running() as world:
+        await orders(world)
+        world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}))
+        await world.run(10)
+        assert "Proposed" == status(world)["state"]
+        assert ("False", "ApprovalRequired") == world.kube.ready(MOVE)[:2]
+        proposal = status(world)["proposal"]
+        assert (3, 3_000_000, 3_000_000) == (
+            proposal["partitions"],
+            proposal["bytesToMove"],
+            proposal["lowerBoundBytes"],
+        )
+        shown = {item["id"]: item for item in proposal["brokers"]}
+        assert (3, 0, 3, 0, 3_000_000, 0) == tuple(
+            shown[1][key]
+            for key in ("replicasBefore", "replicasAfter", "leadersBefore", "leadersAfter", "bytesBefore", "bytesAfter")
+        )
+        assert 3 == shown[4]["replicasAfter"]
+        assert AT_BASE == world.kafka.topics["orders"].replicas
+        plan = status(world)["plan"]
+
+        world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}, approvedDigest=f"sha256:{'1' * 64}"))
+        await world.run(2)
+        assert ("False", "ApprovalDiffers") == world.kube.ready(MOVE)[:2]
+        world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}, approvedDigest=status(world)["digest"]))
+        await world.until(lambda: status(world)["state"] == "Completed", seconds=60)
+
+        assert plan == status(world)["plan"]
+        assert [tuple(entry["replicas"]) for entry in plan] == world.kafka.topics["orders"].replicas
+
+
+@in_virtual_time
+async def test_a_base_that_drifted_asks_for_approval_again() -> None:
+    """Features (e) 1: another proposal, another digest, the old approval void."""
+    async with running() as world:
+        await orders(world)
+        world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}))
+        await world.run(5)
+        old = status(world)["digest"]
+        world.kafka.topics["orders"].replicas[0] = (4, 3, 1)
+        world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}, approvedDigest=old))
+        await world.run(5)
+        assert "Proposed" == status(world)["state"]
+        assert ("False", "BaseDrifted") == world.kube.ready(MOVE)[:2]
+        assert old != status(world)["digest"]
+        assert [] == world.kafka.submitted
+
+        world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}, approvedDigest=status(world)["digest"]))
+        await world.until(lambda: status(world)["state"] == "Completed", seconds=60)
+
+        assert all(1 not in replicas for replicas in world.kafka.topics["orders"].replicas)
+
+
+@in_virtual_time
+async def test_an_exact_plan_can_be_asked_to_wait_and_a_goal_not_to() -> None:
+    """approval, either way."""
+    async with running() as world:
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN, approval="Required"))
+        world.kafka.add("other", [(1,)])
+        goal = {"replicationFactor": 3, "topics": ["other"]}
+        world.kube.apply(raw_reassignment("factor", goal=goal, approval="Automatic"))
+        await world.run(30)
+        assert "Proposed" == status(world)["state"]
+        assert AT_BASE == world.kafka.topics["orders"].replicas
+        assert "Completed" == status(world, Key(Kind.REASSIGNMENT, "shop", "factor"))["state"]
+        assert 3 == len(set(world.kafka.topics["other"].replicas[0]))
+        assert 1 == world.kafka.topics["other"].replicas[0][0]
+
+
+GOALS = [
+    ({"removeBrokers": [1, 2]}, "NotEnough"),
+    ({"addBrokers": [9]}, "UnknownBroker"),
+    ({"removeBrokers": [9]}, "UnknownBroker"),
+    ({"removeBrokers": [1, 2, 3, 4]}, "NotEnoughBrokers"),
+    ({"replicationFactor": 5}, "NotEnoughBrokers"),
+    ({"racks": True, "topics": ["nope"]}, "UnknownTopic"),
+]
+
+
+@pytest.mark.parametrize(("goal", "reason"), GOALS, ids=lambda value: str(value)[:40])
+def test_a_goal_that_cannot_be_reached_says_so(goal: dict[str, Any], reason: str) -> None:
+    """A reason, or a proposal that tells what it does not reach; nothing moves."""
+
+    async def story() -> None:
+        async with running() as world:
+            await orders(world)
+            world.kube.apply(raw_reassignment(goal=goal))
+            await world.run(60)
+            assert [] == world.kafka.submitted
+            if reason == "NotEnough":
+                assert any("too few brokers" in words for words in status(world)["proposal"]["unreached"])
+            else:
+                assert ("False", reason) == world.kube.ready(MOVE)[:2]
+
+    run_virtually(story())
+
+
+@in_virtual_time
+async def test_a_broker_that_is_away_is_not_emptied_by_a_goal_about_something_else() -> None:
+    """It restarts; what it holds stays its own."""
+    async with running() as world:
+        await orders(world)
+        world.kafka.broker_ids = (1, 2, 4)
+        world.kube.apply(raw_reassignment(goal={"rebalance": True}))
+        await world.run(5)
+        assert ("False", "BrokerAway") == world.kube.ready(MOVE)[:2]
+        world.kafka.broker_ids = (1, 2, 3, 4)
+
+        await world.until(lambda: status(world)["state"] == "Proposed", seconds=30)
+
+
+@in_virtual_time
+async def test_a_goal_that_is_reached_already_completes() -> None:
+    """O2: nothing to approve, nothing to move."""
+    async with running() as world:
+        await orders(world)
+        world.kube.apply(raw_reassignment(goal={"removeBrokers": [4]}))
+        await world.until(lambda: status(world).get("state") == "Completed", seconds=20)
+        assert [] == world.kafka.submitted
+
+
+@pytest.mark.parametrize("first", ["Completed", "Cancelled", "Failed", "Running"])
+def test_a_rollback_takes_every_partition_back(first: str) -> None:
+    """Features (e) 2: after any end, and on the way, with progress."""
+
+    async def story() -> None:
+        async with running() as world:
+            world.kafka.move_s = 5
+            await orders(world)
+            world.kube.apply(raw_reassignment(plan=PLAN))
+            await world.until(lambda: status(world).get("progress", {}).get("partitions") == "1/3", seconds=30)
+            if first == "Cancelled":
+                world.kube.apply(raw_reassignment(plan=PLAN, action="Cancel"))
+            if first == "Failed":
+                world.kafka.moves.clear()
+            await world.until(lambda: status(world)["state"] == first, seconds=60)
+            world.kube.apply(raw_reassignment(plan=PLAN, action="Rollback"))
+            await world.until(lambda: status(world)["state"] == "RollingBack", seconds=10)
+            assert [FINALIZER] == world.kube.objects[MOVE]["metadata"]["finalizers"]
+            await world.until(lambda: status(world)["state"] == "RolledBack", seconds=60)
+            assert AT_BASE == world.kafka.topics["orders"].replicas
+            assert ("True", "RolledBack") == world.kube.ready(MOVE)[:2]
+            assert "3/3" == status(world)["progress"]["partitions"]
+            await world.run(5)
+            assert not world.kube.objects[MOVE]["metadata"]["finalizers"]
+
+    run_virtually(story())
+
+
+@in_virtual_time
+async def test_a_rollback_waits_for_another_that_moves_the_same() -> None:
+    """Two never pull at one partition."""
+    async with running() as world:
+        world.kafka.move_s = 5
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.until(lambda: status(world).get("state") == "Completed", seconds=60)
+        world.kube.apply(raw_reassignment("next", plan=raw_plan(p0=[1, 2, 4])))
+        await world.until(lambda: bool(world.kafka.moves), seconds=10)
+        world.kube.apply(raw_reassignment(plan=PLAN, action="Rollback"))
+        await world.run(2)
+        assert ("False", "Overlap") == world.kube.ready(MOVE)[:2]
+
+        await world.until(lambda: status(world)["state"] == "RolledBack", seconds=150)
+
+        assert AT_BASE == world.kafka.topics["orders"].replicas
+
+
+@in_virtual_time
+async def test_moves_go_on_in_waves_and_show_bytes_and_time_left() -> None:
+    """Concurrency in the cluster and per broker; bytes moved of total, percent, ETA."""
+    async with running() as world:
+        world.kafka.move_s = 10
+        await orders(world, partitions=6, size=10_000_000)
+        plan = raw_plan(**{f"p{index}": [2, 3, 4] for index in range(6)})
+        most: list[int] = []
+        world.kube.apply(raw_reassignment(plan=plan, concurrency={"cluster": 2}))
+        seen: list[dict[str, Any]] = []
+        while status(world).get("state") != "Completed":
+            most.append(len(world.kafka.moves))
+            seen.append(status(world).get("progress", {}))
+            await world.run(0.5)
+        assert 2 == max(most)
+        assert {(2, 3, 4)} == set(world.kafka.topics["orders"].replicas)
+        assert 60_000_000 == status(world)["progress"]["bytesTotal"] == status(world)["progress"]["bytesMoved"]
+        percents = [progress["percent"] for progress in seen if "percent" in progress]
+        assert sorted(percents) == percents
+        assert len(set(percents)) > 5
+        assert any("etaSeconds" in progress for progress in seen)
+        assert "etaSeconds" not in status(world)["progress"]
+
+
+@in_virtual_time
+async def test_a_move_that_stands_still_is_named_with_its_likely_cause() -> None:
+    """Features rows 19, 20: a dead broker is told; when it goes on, so is that."""
+    async with running() as world:
+        world.kafka.move_s = 400
+        await orders(world)
+        world.kafka.still = {Partition("orders", 1)}
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.until(lambda: condition(world, "Stuck")[0] == "True", seconds=200)
+        assert "orders-1" in condition(world, "Stuck")[2]
+        assert "orders-0" not in condition(world, "Stuck")[2]
+        assert "NoProgress" == condition(world, "Stuck")[1]
+        world.kafka.still = set()
+        await world.until(lambda: condition(world, "Stuck")[0] == "False", seconds=30)
+
+        world.kafka.broker_ids = (1, 2, 3)
+        await world.until(lambda: condition(world, "Stuck")[1] == "BrokerDead", seconds=200)
+        assert "broker 4" in condition(world, "Stuck")[2]
+
+
+@in_virtual_time
+async def test_a_tenant_moves_no_topic_that_is_not_its_own() -> None:
+    """Cluster.spec.allowedNamespaces holds for Reassignments too, and all topics are for the Cluster's own namespace."""
+    async with running() as world:
+        await orders(world)
+        cluster = {"name": "main", "namespace": "shop"}
+        for name, spec in {"exact": {"plan": PLAN}, "all": {"goal": {"rebalance": True}}}.items():
+            raw = raw_reassignment(name, **spec)
+            raw["metadata"]["namespace"] = "tenant"
+            raw["spec"]["clusterRef"] = cluster
+            world.kube.apply(raw)
+        await world.run(60)
+        for name in ("exact", "all"):
+            assert "NotAllowed" == world.kube.ready(Key(Kind.REASSIGNMENT, "tenant", name))[1]
+        assert [] == world.kafka.submitted
+
+
+def test_a_plan_of_a_hundred_thousand_partitions_begins_within_ten_seconds() -> None:
+    """P8, the operator's own part: read, checked, kept, begun. A generous bound here; figures are for bench/."""
+
+    async def story() -> float:
+        async with running() as world:
+            count = 20
+            target = [
+                Assignment(Partition(f"topic-{number:04}", index), (2, 3, 4))
+                for number in range(5_000)
+                for index in range(count)
+            ]
+            for number in range(5_000):
+                world.kafka.add(f"topic-{number:04}", [(1, 2, 3)] * count)
+            world.kafka.move_s = 10_000
+            await world.run(1)
+            world.kube.config_maps["shop", "a"] = raw_config_map("a", target[:50_000], packed=True)
+            world.kube.config_maps["shop", "b"] = raw_config_map("b", target[50_000:], packed=True)
+            began_s = time.perf_counter()
+            world.kube.apply(raw_reassignment(**plan_from("a", "b", digest=digest_of(target))))
+            await world.until(lambda: bool(world.kafka.moves), seconds=30)
+            took_s = time.perf_counter() - began_s
+            assert 10 == len(world.kafka.moves)
+            largest = max(len(str(held)) for held in world.kube.objects.values())
+            assert largest < 20_000
+            return took_s
+
+    assert run_virtually(story()) < 60

@@ -1,0 +1,236 @@
+"""Reassignments under a throttle, over fakes and virtual time: set before anything moves, and gone at every end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_operator.decide.observed import Failure
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.reassignment import Partition
+from tests.kafka_operator.makers import raw_plan, raw_reassignment
+from tests.kafka_operator.virtual_time import run_virtually
+from tests.kafka_operator.world import World, in_virtual_time, running
+
+MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])
+FIXED = {"bytesPerSecond": 5_000_000}
+ADAPTIVE = {"adaptive": {"minBytesPerSecond": 1_000_000, "maxBytesPerSecond": 50_000_000}}
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
+
+
+def status(world: World, key: Key = MOVE) -> dict[str, Any]:
+    """The status of a Reassignment."""
+    found: dict[str, Any] = world.kube.objects[key].get("status", {})
+    return found
+
+
+def condition(world: World, name: str, key: Key = MOVE) -> tuple[str, str, str]:
+    """Status, reason and message of a condition."""
+    for item in status(world, key).get("conditions", ()):
+        if item["type"] == name:
+            return item["status"], item["reason"], item["message"]
+    return "", "", ""
+
+
+async def orders(world: World, partitions: int = 3, size: int = 1_000_000) -> None:
+    """Have topic `orders` on brokers 1, 2, 3, a megabyte each."""
+    world.kafka.add("orders", [(1, 2, 3)] * partitions)
+    world.kafka.sizes = {Partition("orders", index): size for index in range(partitions)}
+    await world.run(1)
+
+
+@in_virtual_time
+async def test_a_throttle_is_set_before_the_first_move_and_gone_after_the_last() -> None:
+    """As Kafka's tool sets it: rates on the brokers, lists on the topic."""
+    async with running() as world:
+        world.kafka.move_s = 20
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN, throttle=FIXED))
+
+        await world.until(lambda: bool(world.kafka.moves), seconds=30)
+
+        assert {"1", "2", "3", "4", "orders"} == world.kafka.throttled().keys()
+        assert dict.fromkeys(RATES, "5000000") == world.kafka.broker_configs[4]
+        assert "0:4,1:4,2:4" == world.kafka.topics["orders"].config[FOLLOWERS]
+        assert "0:1,0:2,0:3,1:1,1:2,1:3,2:1,2:2,2:3" == world.kafka.topics["orders"].config[LEADERS]
+        assert 5_000_000 == status(world)["throttle"]["bytesPerSecond"]
+
+        await world.until(lambda: status(world)["state"] == "Completed", seconds=100)
+        assert {} == world.kafka.throttled()
+        assert "throttle" not in status(world)
+
+
+@in_virtual_time
+async def test_what_somebody_else_had_set_is_back_in_the_end() -> None:
+    """Only ours is touched: a rate of before, entries of other partitions, a list of everything."""
+    async with running() as world:
+        await orders(world)
+        world.kafka.broker_configs[1] = {RATES[0]: "777"}
+        world.kafka.topics["orders"].config[LEADERS] = "9:1,0:1"
+        world.kafka.topics["orders"].config[FOLLOWERS] = "*"
+        before = world.kafka.throttled()
+        world.kube.apply(raw_reassignment(plan=PLAN, throttle=FIXED))
+        await world.until(lambda: bool(world.kafka.moves), seconds=30)
+        assert dict.fromkeys(RATES, "5000000") == world.kafka.broker_configs[1]
+        assert world.kafka.topics["orders"].config[LEADERS].startswith("9:1,0:1,0:2")
+        assert "*" == world.kafka.topics["orders"].config[FOLLOWERS]
+
+        await world.until(lambda: status(world)["state"] == "Completed", seconds=100)
+
+        assert before == world.kafka.throttled()
+
+
+@pytest.mark.parametrize("end", ["cancel", "rollback", "delete", "interrupted", "refused"])
+def test_a_throttle_is_gone_at_every_end(end: str) -> None:
+    """On cancel, rollback, deletion and failure too (issue: always removed)."""
+
+    async def story() -> None:
+        async with running() as world:
+            world.kafka.move_s = 500
+            await orders(world)
+            if end == "refused":
+                words = Failure(39, "INVALID_REPLICA_ASSIGNMENT", "Broker 4 is not alive.")
+                world.kafka.refuse_partitions = {Partition("orders", 1): words}
+            world.kube.apply(raw_reassignment(plan=PLAN, throttle=FIXED))
+            await world.until(lambda: bool(world.kafka.throttled()), seconds=30)
+            await world.run(3)
+            if end == "cancel":
+                world.kube.apply(raw_reassignment(plan=PLAN, throttle=FIXED, action="Cancel"))
+            elif end == "rollback":
+                world.kube.apply(raw_reassignment(plan=PLAN, throttle=FIXED, action="Rollback"))
+            elif end == "delete":
+                world.kube.delete(MOVE)
+            elif end == "interrupted":
+                world.kafka.moves.clear()
+            await world.run(40)
+            assert {} == world.kafka.throttled()
+            assert {} == world.kafka.moves
+            assert [(1, 2, 3)] * 3 == world.kafka.topics["orders"].replicas
+            assert end == "delete" or status(world)["state"] in {"Cancelled", "RolledBack", "Failed"}
+
+    run_virtually(story())
+
+
+@in_virtual_time
+async def test_a_throttle_below_the_traffic_is_told_with_figures_and_nothing_moves() -> None:
+    """Issue: said before it starts; raised on the way, it goes on."""
+    async with running() as world:
+        await orders(world)
+        world.kafka.growth = {Partition("orders", index): 3_000_000 for index in range(3)}
+        world.kube.apply(raw_reassignment(plan=PLAN, throttle=FIXED))
+        await world.until(lambda: condition(world, "ThrottleTooLow")[0] == "True", seconds=30)
+
+        _, reason, message = condition(world, "ThrottleTooLow")
+        assert "BelowTraffic" == reason
+        assert "5000000" in message
+        assert "9000000" in message or "8999" in message
+        assert [] == world.kafka.submitted
+        assert ("False", "ThrottleTooLow") == world.kube.ready(MOVE)[:2]
+        writes = len(world.kube.writes)
+        await world.run(60)
+        assert writes == len(world.kube.writes)
+        assert {} == world.kafka.throttled()
+
+        world.kube.apply(raw_reassignment(plan=PLAN, throttle={"bytesPerSecond": 90_000_000}))
+        await world.until(lambda: status(world)["state"] == "Completed", seconds=100)
+        assert "False" == condition(world, "ThrottleTooLow")[0]
+
+
+@in_virtual_time
+async def test_an_adaptive_throttle_rises_with_use_and_falls_when_replicas_fall_behind() -> None:
+    """Raised while the moves use it; halved when a replica that does not move is out of sync."""
+    async with running() as world:
+        world.kafka.move_s = 200
+        await orders(world, size=20_000_000_000)
+        world.kube.apply(raw_reassignment(plan=PLAN, throttle=ADAPTIVE))
+        await world.until(lambda: status(world).get("throttle", {}).get("bytesPerSecond") == 50_000_000, seconds=120)
+        assert dict.fromkeys(RATES, "50000000") == world.kafka.broker_configs[4]
+
+        world.kafka.out_of_sync = {(Partition("orders", 0), 2)}
+        await world.until(lambda: status(world)["throttle"]["bytesPerSecond"] <= 12_500_000, seconds=60)
+
+        await world.until(lambda: world.kafka.broker_configs[4][RATES[0]] != "50000000", seconds=5)
+
+
+@in_virtual_time
+async def test_two_reassignments_share_a_broker_and_leave_nothing() -> None:
+    """The lower rate is in force; what was there before the first comes back after the last."""
+    async with running() as world:
+        world.kafka.move_s = 30
+        await orders(world, partitions=2)
+        world.kafka.add("other", [(1, 2, 3)])
+        world.kafka.broker_configs[4] = {RATES[1]: "999"}
+        before = world.kafka.throttled()
+        slow, fast = {"bytesPerSecond": 5_000_000}, {"bytesPerSecond": 9_000_000}
+        world.kube.apply(raw_reassignment("first", plan=PLAN[:2], throttle=fast))
+        await world.until(lambda: bool(world.kafka.moves), seconds=30)
+        world.kube.apply(raw_reassignment("second", plan=raw_plan("other", p0=[2, 3, 4]), throttle=slow))
+        await world.run(12)
+        assert 3 == len(world.kafka.moves)
+        assert "5000000" == world.kafka.broker_configs[4][RATES[1]]
+
+        await world.run(300)
+
+        for name in ("first", "second"):
+            assert "Completed" == status(world, Key(Kind.REASSIGNMENT, "shop", name))["state"]
+        assert before == world.kafka.throttled()
+
+
+@in_virtual_time
+async def test_a_throttle_that_a_broker_keeps_is_told_and_removed_when_it_is_back() -> None:
+    """The broker is away when the move ends: the end is told, and so is what was left."""
+    async with running() as world:
+        world.kafka.move_s = 10
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN, throttle=FIXED))
+        await world.until(lambda: bool(world.kafka.moves), seconds=30)
+        world.kafka.silent = {1}
+        await world.until(lambda: status(world)["state"] == "Completed", seconds=100)
+        assert "True" == world.kube.ready(MOVE)[0]
+        assert ("True", "ThrottleLeft") == condition(world, "ThrottleLeft")[:2]
+        assert {"1"} == world.kafka.throttled().keys()
+
+        world.kafka.silent = set()
+        await world.until(lambda: world.kafka.throttled() == {}, seconds=150)
+
+        await world.run(5)
+        assert "False" == condition(world, "ThrottleLeft")[0]
+        assert not world.kube.objects[MOVE]["metadata"]["finalizers"]
+
+
+@in_virtual_time
+async def test_a_throttle_may_be_changed_and_taken_off_on_the_way() -> None:
+    """spec.throttle is followed while it runs."""
+    async with running() as world:
+        world.kafka.move_s = 100
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN, throttle=FIXED))
+        await world.until(lambda: bool(world.kafka.moves), seconds=30)
+        world.kube.apply(raw_reassignment(plan=PLAN, throttle={"bytesPerSecond": 7_000_000}))
+        await world.run(3)
+        assert dict.fromkeys(RATES, "7000000") == world.kafka.broker_configs[4]
+
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.run(3)
+
+        assert {} == world.kafka.throttled()
+        assert 3 == len(world.kafka.moves)
+
+
+@in_virtual_time
+async def test_a_broker_that_lets_no_throttle_be_set_holds_the_moves_up() -> None:
+    """Without the throttle nothing begins, and it says why."""
+    async with running() as world:
+        await orders(world)
+        world.kafka.silent = {4}
+        world.kube.apply(raw_reassignment(plan=PLAN, throttle=FIXED))
+        await world.run(30)
+        assert ("False", "ThrottleNotSet") == world.kube.ready(MOVE)[:2]
+        assert [] == world.kafka.submitted
+
+        world.kafka.silent = set()
+
+        await world.until(lambda: status(world)["state"] == "Completed", seconds=150)
