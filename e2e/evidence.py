@@ -20,7 +20,9 @@ def evidence(kube: Kube, since_s: float) -> Iterator[tuple[str, str]]:
     """Yield titles and texts; nothing here fails, as the failure that matters is another."""
     yield f"pods of {kube.namespace}", kube.attempt("get", "pods", "--output=wide").stdout
     resources = kube.attempt(
-        "get", "clusters.steward.dev,topics.steward.dev,reassignments.steward.dev", "--output=wide"
+        "get",
+        "clusters.steward.dev,topics.steward.dev,reassignments.steward.dev,elections.steward.dev",
+        "--output=wide",
     )
     yield f"resources of {kube.namespace}", resources.stdout
     events = kube.attempt("get", "events", "--sort-by=.lastTimestamp").stdout

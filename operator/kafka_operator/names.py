@@ -40,6 +40,7 @@ class Kind(StrEnum):
     CLUSTER = "Cluster"
     TOPIC = "Topic"
     REASSIGNMENT = "Reassignment"
+    ELECTION = "Election"
 
     @property
     def plural(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from kafka_operator.admin.port import ClusterUnreachableError, ControllerUnavailableError, NotLetInError
 from kafka_operator.decide.copies import Copies, Health
+from kafka_operator.decide.election import Elect
 from kafka_operator.decide.observed import (
     NO_LEADER,
     ClusterSeen,
@@ -23,6 +24,7 @@ from kafka_operator.decide.observed import (
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.decide.vitals import Seat, Vitals, read_versions, tally
 from kafka_operator.resources.cluster import Versions
+from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Security
 from tests.kafka_operator.fake_brokers import FakeBrokers
@@ -78,6 +80,9 @@ class FakeKafka(FakeBrokers):
         self.refuse_partitions: dict[Partition, Failure] = {}
         self.on_delete: Callable[[], None] | None = None
         """Called when a topic goes: something else happens at this very moment."""
+        self.leaders: dict[Partition, int] = {}
+        """Leaders that are not the first replica that is alive; -1 for none."""
+        self.elections: list[Elect] = []
         self.lose_answers = 0
         """So many of the next calls have their effect and give no answer."""
         self._ids = itertools.count(1)
@@ -129,11 +134,21 @@ class FakeKafka(FakeBrokers):
     async def describe_health(self) -> Health:
         return await self._change("describe_health", self._health)
 
+    async def elect_leaders(self, wanted: Elect) -> Mapping[Partition, Failure]:
+        def effect() -> Mapping[Partition, Failure]:
+            self.elections.append(wanted)
+            answers = {partition: self._elect(wanted.type, partition) for partition in wanted.partitions}
+            return {partition: failure for partition, failure in answers.items() if failure is not None}
+
+        return await self._change("elect_leaders", effect)
+
     async def describe_vitals(self) -> Vitals:
         def seats() -> Vitals:
             self._settle()
             found = [
-                Seat(Partition(name, index), self._leader(replicas), replicas, len(self._in_sync(replicas)))
+                Seat(
+                    Partition(name, index), self.leader(Partition(name, index)), replicas, len(self._in_sync(replicas))
+                )
                 for name, held in self.topics.items()
                 for index, replicas in enumerate(held.replicas)
             ]
@@ -170,7 +185,8 @@ class FakeKafka(FakeBrokers):
             move = self.moves.get(Partition(name, index))
             union = replicas if move is None else (*move.target, *(b for b in move.base if b not in move.target))
             isr = tuple(b for b in replicas if (Partition(name, index), b) not in self.out_of_sync)
-            partitions.append(KafkaPartition(index, replicas[0], union, isr))
+            leader = self.leaders.get(Partition(name, index), replicas[0])
+            partitions.append(KafkaPartition(index, leader, union, isr))
         return KafkaTopic(name, held.topic_id, tuple(partitions))
 
     def state(self) -> dict[str, object]:
@@ -220,8 +236,28 @@ class FakeKafka(FakeBrokers):
     def _in_sync(self, replicas: tuple[int, ...]) -> list[int]:
         return [broker for broker in replicas if broker in self.broker_ids]
 
-    def _leader(self, replicas: tuple[int, ...]) -> int:
-        return next(iter(self._in_sync(replicas)), NO_LEADER)
+    def leader(self, partition: Partition) -> int:
+        """Return who leads a partition; -1 for nobody."""
+        replicas = self.topics[partition.topic].replicas[partition.index]
+        return self.leaders.get(partition, next(iter(self._in_sync(replicas)), NO_LEADER))
+
+    def _elect(self, election_type: ElectionType, partition: Partition) -> Failure | None:
+        held = self.topics.get(partition.topic)
+        if held is None or partition.index >= len(held.replicas):
+            return Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no such partition")
+        if partition in self.refuse_partitions:
+            return self.refuse_partitions[partition]
+        alive = self._in_sync(held.replicas[partition.index])
+        if election_type is ElectionType.PREFERRED:
+            preferred = held.replicas[partition.index][0]
+            if preferred not in alive:
+                return Failure(80, "PREFERRED_LEADER_NOT_AVAILABLE", "The preferred leader is not available.")
+            self.leaders[partition] = preferred
+        elif self.leader(partition) == NO_LEADER:
+            if not alive:
+                return Failure(83, "ELIGIBLE_LEADERS_NOT_AVAILABLE", "No replica is alive.")
+            self.leaders[partition] = alive[0]
+        return None
 
     def _health(self) -> Health:
         """Replicas are in sync as long as their broker is alive."""

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
 """A generous bound for what takes a second or two."""
 
-PLURALS = {"Cluster": "clusters", "Topic": "topics", "Reassignment": "reassignments"}
+PLURALS = {"Cluster": "clusters", "Topic": "topics", "Reassignment": "reassignments", "Election": "elections"}
 OK = 0
 
 

@@ -63,6 +63,11 @@ def raw_reassignment(name: str = "move", /, *, cluster: str = "main", **spec: An
     return raw_object(Kind.REASSIGNMENT, name, {"clusterRef": {"name": cluster}, **spec})
 
 
+def raw_election(name: str = "elect", /, *, cluster: str = "main", **spec: Any) -> Raw:
+    """An Election as a user applies it."""
+    return raw_object(Kind.ELECTION, name, {"clusterRef": {"name": cluster}, **spec})
+
+
 def raw_plan(topic: str = "orders", **replicas: list[int]) -> list[Raw]:
     """A plan: `raw_plan(p0=[2, 3, 4])`."""
     return [{"topic": topic, "partition": int(name[1:]), "replicas": list(ids)} for name, ids in replicas.items()]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_operator.decide.observed import NO_LEADER, Failure
 from kafka_operator.names import Key, Kind
+from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Login, Security
 from tests.kafka_operator.crash_stories import Story, ends_alike
-from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
+from tests.kafka_operator.makers import raw_cluster, raw_election, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.world import World
 
 ORDERS = Key(Kind.TOPIC, "shop", "orders")
@@ -116,6 +118,35 @@ async def rotated_login(world: World) -> None:
     world.kube.secrets["shop", "user"] = {"password": b"new"}
 
 
+async def elect_preferred(world: World) -> None:
+    """Leaders return to where they are preferred; one of them cannot at first, one is refused for good."""
+    world.kafka.add("orders", [(1, 2, 3), (2, 3, 1), (3, 1, 2), (4, 1, 2), (1, 3, 2)])
+    world.kafka.leaders |= {Partition("orders", index): 2 for index in (0, 2, 3, 4)}
+    world.kafka.broker_ids = (1, 2, 3)
+    world.kafka.refuse_partitions[Partition("orders", 4)] = Failure(17, "INVALID_TOPIC_EXCEPTION", "Not this one.")
+    world.kube.apply(raw_election(topics=["orders"]))
+    await world.run(3)
+    world.kafka.broker_ids = (1, 2, 3, 4)
+
+
+async def elect_unclean(world: World) -> None:
+    """Two partitions have no leader; one of them has no replica that is alive either."""
+    world.kafka.add("orders", [(1, 2), (4,), (2, 1)])
+    world.kafka.broker_ids = (1, 2, 3)
+    world.kafka.leaders |= {Partition("orders", 0): NO_LEADER, Partition("orders", 1): NO_LEADER}
+    world.kube.apply(raw_election(type="Unclean", acceptDataLoss=True, all=True))
+    await world.run(40)  # a new process is as patient as the one before it
+
+
+async def delete_election(world: World) -> None:
+    """An Election is deleted at once; nothing holds it."""
+    world.kafka.add("orders", [(1, 2)])
+    world.kafka.leaders[Partition("orders", 0)] = 2
+    key = world.kube.apply(raw_election(topics=["orders", "not-there"]))
+    await world.run(5)
+    world.kube.delete(key)
+
+
 STORIES: tuple[Story, ...] = (
     create,
     change,
@@ -129,6 +160,9 @@ STORIES: tuple[Story, ...] = (
     delete_running,
     whole_namespace,
     rotated_login,
+    elect_preferred,
+    elect_unclean,
+    delete_election,
 )
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from lab.kubernetes import KubernetesApi
 from tests.kafka_operator.live import ROOT, Namespace
-from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
+from tests.kafka_operator.makers import raw_cluster, raw_election, raw_plan, raw_reassignment, raw_topic
 
 pytestmark = pytest.mark.kubernetes
 
@@ -208,6 +208,64 @@ def test_a_plan_of_the_largest_size_is_taken(namespace: Namespace, tmp_path: Pat
     assert "must have at most 5000 items" in namespace.api.kubectl("create", "-f", "-", stdin=json.dumps(raw)).stderr
 
 
+BAD_ELECTIONS = [
+    ({}, "An election says exactly one of topics, partitions, brokers and all."),
+    ({"topics": ["a"], "all": True}, "An election says exactly one of topics, partitions, brokers and all."),
+    ({"all": True, "type": "Unclean"}, "Say acceptDataLoss true if that is accepted."),
+    ({"all": True, "type": "Unclean", "acceptDataLoss": False}, "Say acceptDataLoss true if that is accepted."),
+    ({"all": False}, "Unsupported value: false"),
+    ({"topics": []}, "should have at least 1 items"),
+    ({"brokers": [1, 1]}, "Duplicate value"),
+    ({"partitions": [{"topic": "a", "partition": -1}]}, "greater than or equal to 0"),
+]
+
+
+@pytest.mark.parametrize(("spec", "words"), BAD_ELECTIONS, ids=lambda value: str(value)[:40])
+def test_a_bad_election_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
+    """Issue: unclean with acceptDataLoss: true; one selection."""
+    assert words in namespace.apply(raw_election("bad", **spec))
+
+
+def test_an_election_cannot_be_edited(namespace: Namespace) -> None:
+    """A job runs once; 5,000 partitions are within the API server's budget for rules."""
+    partitions = [{"topic": f"payments.events.v{index}", "partition": index} for index in range(5_000)]
+    namespace.take(raw_election("large", partitions=partitions[:3]))
+    namespace.take(raw_election("unclean", type="Unclean", acceptDataLoss=True, topics=["a"]))
+    changed = raw_election("large", partitions=partitions[:2])
+    assert "An election cannot be changed. Create another Election." in namespace.apply(changed)
+    raw = raw_election("larger", partitions=partitions)
+    raw["metadata"]["namespace"] = namespace.name
+    namespace.api.kubectl("create", "-f", "-", stdin=json.dumps(raw), check=True)
+
+
+BAD_SECURITY = [
+    ({"authentication": {"type": "plain", "secretRef": {"name": "a"}}}, "type plain or mtls needs tls"),
+    ({"authentication": {"type": "mtls", "secretRef": {"name": "a"}}}, "type plain or mtls needs tls"),
+    (
+        {"tls": {}, "authentication": {"type": "mtls", "username": "u", "secretRef": {"name": "a"}}},
+        "leave username out",
+    ),
+    ({"authentication": {"type": "gssapi", "secretRef": {"name": "a"}}}, "Unsupported value"),
+    ({"authentication": {"type": "scram-sha-512"}}, "secretRef: Required value"),
+    ({"tls": {"caSecretRef": {"name": "../a"}}}, "spec.tls.caSecretRef.name"),
+]
+
+
+@pytest.mark.parametrize(("spec", "words"), BAD_SECURITY, ids=lambda value: str(value)[:40])
+def test_security_that_cannot_be_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
+    """A password never goes over the wire as it is."""
+    assert words in namespace.apply(raw_cluster("bad-security", **spec))
+
+
+def test_security_is_taken_in_all_its_forms(namespace: Namespace) -> None:
+    """Each type of authentication, by the keys of its usual kind of Secret."""
+    for kind in ("plain", "scram-sha-256", "scram-sha-512", "mtls"):
+        authentication = {"type": kind, "secretRef": {"name": "user"}}
+        namespace.take(raw_cluster(f"by-{kind}", tls={"caSecretRef": {"name": "ca"}}, authentication=authentication))
+    scram = {"type": "scram-sha-512", "username": "u", "secretRef": {"name": "user", "passwordKey": "pass.word"}}
+    namespace.take(raw_cluster("scram-without-tls", authentication=scram))
+
+
 @pytest.mark.parametrize(
     ("server", "good"),
     [
@@ -256,7 +314,7 @@ def test_brokers_are_scaled_by_kubectl_scale_and_keep_their_ids(namespace: Names
     assert "firstId cannot be changed" in refusal
 
 
-@pytest.mark.parametrize("name", ["cluster", "topic", "reassignment"])
+@pytest.mark.parametrize("name", ["cluster", "topic", "reassignment", "election"])
 def test_the_examples_are_taken(namespace: Namespace, name: str) -> None:
     """They are what people copy."""
     raw = yaml.safe_load((ROOT / "examples" / f"{name}.yaml").read_text(encoding="utf-8"))

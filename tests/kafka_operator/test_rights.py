@@ -44,7 +44,7 @@ def test_only_what_is_switched_on_is_needed() -> None:
     def names(**settings: Any) -> set[str]:
         return {right.resource for right in needed_rights(OperatorSettings(**settings))}
 
-    own = {"clusters", "topics", "reassignments", "events", "configmaps"}
+    own = {"clusters", "topics", "reassignments", "elections", "events", "configmaps"}
     assert own == names() == names(drain=True)
     assert own | {"statefulsets", "pods"} == names(pods=True)
     assert own | {"statefulsets", "pods", "nodes"} == names(pods=True, drain=True)

@@ -42,7 +42,8 @@ def test_only_raw_events_are_handled() -> None:
 
     registry = make_registry(front, login, cleanup)
 
-    assert {"clusters", "topics", "reassignments"} == {handler.id for handler in registry._watching.get_all_handlers()}
+    kinds = {"clusters", "topics", "reassignments", "elections"}
+    assert kinds == {handler.id for handler in registry._watching.get_all_handlers()}
     assert [] == list(registry._changing.get_all_handlers())
     assert [] == list(registry._spawning.get_all_handlers())
 

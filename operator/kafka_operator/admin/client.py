@@ -31,6 +31,7 @@ from kafka_operator.admin.port import (
 from kafka_operator.admin.tls import make_context
 from kafka_operator.admin.vitals import look_at_versions, look_at_vitals
 from kafka_operator.decide.copies import Health
+from kafka_operator.decide.election import Elect
 from kafka_operator.decide.kafka_errors import NO_REASSIGNMENT_IN_PROGRESS
 from kafka_operator.decide.layout import BrokerSizes, Layout
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
@@ -187,6 +188,13 @@ class KafkaAdmin:
     async def alter_broker_configs(self, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
         """Change settings of brokers, each by itself."""
         return await self._call("alter_broker_configs", lambda connection: change_broker_configs(connection, changes))
+
+    async def elect_leaders(self, wanted: Elect) -> Mapping[Partition, Failure]:
+        """Elect leaders where it is needed; where it is not, all is well."""
+        request = requests.elect_leaders_request(wanted, OPERATION_TIMEOUT_MS)
+        response = await self._controller_call("elect_leaders", request, requests.election_codes)
+        _raise_refusal(getattr(response, "error_code", 0), None)
+        return requests.failed_elections(response)
 
     async def describe_vitals(self) -> Vitals:
         """Return the numbers of all partitions, as the controller sees them."""

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from kafka_operator.decide.copies import Health
+from kafka_operator.decide.election import Elect
 from kafka_operator.decide.layout import BrokerSizes, Layout
 from kafka_operator.decide.observed import ClusterSeen, ConfigValue, Failure, KafkaTopic, Moves
 from kafka_operator.decide.reassignment_steps import AlterBroker
@@ -128,6 +129,10 @@ class Admin(Protocol):
 
     async def alter_broker_configs(self, changes: Sequence[AlterBroker]) -> Mapping[int, Failure]:
         """Set and reset settings of brokers; return the brokers that refused or did not answer."""
+        ...
+
+    async def elect_leaders(self, wanted: Elect) -> Mapping[Partition, Failure]:
+        """Elect leaders where it is needed; return the partitions that have none, or another than was wanted."""
         ...
 
     async def describe_vitals(self) -> Vitals:

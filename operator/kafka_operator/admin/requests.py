@@ -18,16 +18,22 @@ from kafka.protocol.admin import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
     DescribeConfigsRequest,
+    ElectLeadersRequest,
     IncrementalAlterConfigsRequest,
     ListPartitionReassignmentsRequest,
 )
 from kafka.protocol.metadata import MetadataRequest
 
-from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
+from kafka_operator.decide.election import Elect
+from kafka_operator.decide.kafka_errors import ELECTION_NOT_NEEDED, UNKNOWN_TOPIC_OR_PARTITION
 from kafka_operator.decide.layout import Layout
 from kafka_operator.decide.observed import ConfigValue, Failure, KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
+
+ELECTION_TYPES = {ElectionType.PREFERRED: 0, ElectionType.UNCLEAN: 1}
+"""ElectionType (KIP-460)."""
 
 SET, DELETE = 0, 1
 """AlterConfigOp (KIP-339)."""
@@ -202,6 +208,36 @@ def refused_partitions(response: Any) -> dict[Partition, Failure]:
             if failure is not None:
                 refused[Partition(topic.name, item.partition_index)] = failure
     return refused
+
+
+def elect_leaders_request(wanted: Elect, timeout_ms: int) -> Any:
+    """Elect preferred leaders, or any that are alive."""
+    item = ElectLeadersRequest.TopicPartitions
+    by_topic: dict[str, list[int]] = defaultdict(list)
+    for partition in wanted.partitions:
+        by_topic[partition.topic].append(partition.index)
+    return ElectLeadersRequest(
+        election_type=ELECTION_TYPES[wanted.type],
+        topic_partitions=[item(topic=name, partitions=indexes) for name, indexes in by_topic.items()],
+        timeout_ms=timeout_ms,
+    )
+
+
+def election_codes(response: Any) -> list[int]:
+    """Return all codes of an ElectLeaders answer: one that is no controller any more says so for each partition."""
+    codes = [getattr(response, "error_code", 0)]
+    return codes + [item.error_code for topic in response.replica_election_results for item in topic.partition_result]
+
+
+def failed_elections(response: Any) -> dict[Partition, Failure]:
+    """Read the failures of an ElectLeaders answer; that no election was needed is none."""
+    failed: dict[Partition, Failure] = {}
+    for topic in response.replica_election_results:
+        for item in topic.partition_result:
+            failure = failure_of(item.error_code, item.error_message)
+            if failure is not None and failure.code != ELECTION_NOT_NEEDED:
+                failed[Partition(topic.topic, item.partition_id)] = failure
+    return failed
 
 
 def refused_topics(results: Iterable[Any], name_field: str = "name") -> dict[str, Failure]:

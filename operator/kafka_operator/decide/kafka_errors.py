@@ -9,6 +9,9 @@ from kafka_operator.decide.observed import Failure
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 TOPIC_ALREADY_EXISTS = 36
+PREFERRED_LEADER_NOT_AVAILABLE = 80
+ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+ELECTION_NOT_NEEDED = 84
 NO_REASSIGNMENT_IN_PROGRESS = 85
 
 KAFKA_ERROR = "KafkaError"
@@ -27,6 +30,8 @@ REASONS = {
     44: "PolicyViolation",
     60: "ReassignmentInProgress",
     73: "DeletionDisabled",
+    80: "PreferredLeaderNotAvailable",
+    83: "EligibleLeadersNotAvailable",
     85: "NotMoving",
 }
 
@@ -58,3 +63,9 @@ def message_of(failure: Failure) -> str:
 def passes_by_itself(failure: Failure) -> bool:
     """Tell whether trying again soon is likely to help with nobody doing anything."""
     return failure.code in PASSING
+
+
+def may_pass_for_an_election(failure: Failure) -> bool:
+    """Tell whether asking again soon may help: a replica that is catching up, a broker that starts, a controller that changes."""
+    catching_up = {PREFERRED_LEADER_NOT_AVAILABLE, ELIGIBLE_LEADERS_NOT_AVAILABLE}
+    return failure.code in catching_up or passes_by_itself(failure)

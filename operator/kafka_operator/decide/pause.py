@@ -14,11 +14,12 @@ from kafka_operator.decide.conditions import TRUE, with_condition, without_condi
 from kafka_operator.decide.steps import Announcement, Done, WriteStatus
 from kafka_operator.names import PAUSE
 from kafka_operator.resources.cluster import ClusterStatus
+from kafka_operator.resources.election import ElectionStatus
 from kafka_operator.resources.metadata import Metadata
 from kafka_operator.resources.reassignment import ReassignmentStatus
 from kafka_operator.resources.topic import TopicStatus
 
-StatusT = TypeVar("StatusT", TopicStatus, ReassignmentStatus, ClusterStatus)
+StatusT = TypeVar("StatusT", TopicStatus, ReassignmentStatus, ClusterStatus, ElectionStatus)
 
 PAUSED = "ReconciliationPaused"
 

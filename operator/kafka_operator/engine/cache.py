@@ -7,24 +7,30 @@ write carries the version that it was decided on, and the API server refuses it 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from kafka_operator.names import ClusterRef, Key, Kind
 from kafka_operator.resources.cluster import Cluster, read_cluster
+from kafka_operator.resources.election import Election, read_election
 from kafka_operator.resources.metadata import RawObject, newer
 from kafka_operator.resources.reassignment import Reassignment, read_reassignment
 from kafka_operator.resources.topic import Topic, read_topic
 
-Resource = Cluster | Topic | Reassignment
+Resource = Cluster | Topic | Reassignment | Election
 NameT = TypeVar("NameT")
+
+READERS: Mapping[Kind, Callable[[RawObject], Resource]] = {
+    Kind.CLUSTER: read_cluster,
+    Kind.TOPIC: read_topic,
+    Kind.REASSIGNMENT: read_reassignment,
+    Kind.ELECTION: read_election,
+}
 
 
 def read_resource(kind: Kind, raw: RawObject) -> Resource:
     """Read a resource of any kind; KeyError or ValueError when it does not follow the schema."""
-    if kind is Kind.CLUSTER:
-        return read_cluster(raw)
-    return read_topic(raw) if kind is Kind.TOPIC else read_reassignment(raw)
+    return READERS[kind](raw)
 
 
 class Cache:
@@ -34,6 +40,7 @@ class Cache:
         self._clusters: dict[Key, Cluster] = {}
         self._topics: dict[Key, Topic] = {}
         self._reassignments: dict[Key, Reassignment] = {}
+        self._elections: dict[Key, Election] = {}
         self._by_cluster: dict[ClusterRef, set[Key]] = defaultdict(set)
         self._by_topic_name: dict[str, set[Key]] = defaultdict(set)
 
@@ -57,9 +64,7 @@ class Cache:
 
     def get(self, key: Key) -> Resource | None:
         """Return a resource."""
-        if key.kind is Kind.CLUSTER:
-            return self._clusters.get(key)
-        return self._topics.get(key) if key.kind is Kind.TOPIC else self._reassignments.get(key)
+        return self._table(key.kind).get(key)
 
     def cluster(self, ref: ClusterRef) -> Cluster | None:
         """Return the Cluster that a reference names."""
@@ -73,20 +78,19 @@ class Cache:
         """Return a Reassignment."""
         return self._reassignments.get(key)
 
+    def election(self, key: Key) -> Election | None:
+        """Return an Election."""
+        return self._elections.get(key)
+
     def keys(self, kind: Kind) -> list[Key]:
         """Return the names of all resources of a kind."""
-        tables: dict[Kind, Iterable[Key]] = {
-            Kind.CLUSTER: self._clusters,
-            Kind.TOPIC: self._topics,
-            Kind.REASSIGNMENT: self._reassignments,
-        }
-        return list(tables[kind])
+        return list(self._table(kind))
 
-    def dependents(self, ref: ClusterRef) -> Iterator[Topic | Reassignment]:
-        """Return the Topics and Reassignments that refer to a Cluster."""
+    def dependents(self, ref: ClusterRef) -> Iterator[Topic | Reassignment | Election]:
+        """Return the resources that refer to a Cluster."""
         for key in list(self._by_cluster.get(ref, ())):
-            resource = self._topics.get(key) or self._reassignments.get(key)
-            if resource is not None:
+            resource = self.get(key)
+            if resource is not None and not isinstance(resource, Cluster):
                 yield resource
 
     def identity(self, ref: ClusterRef) -> str:
@@ -122,8 +126,19 @@ class Cache:
         if isinstance(resource, Topic):
             self._topics[resource.key] = resource
             self._by_topic_name[resource.name].add(resource.key)
-        else:
+        elif isinstance(resource, Reassignment):
             self._reassignments[resource.key] = resource
+        else:
+            self._elections[resource.key] = resource
+
+    def _table(self, kind: Kind) -> Mapping[Key, Resource]:
+        tables: Mapping[Kind, Mapping[Key, Resource]] = {
+            Kind.CLUSTER: self._clusters,
+            Kind.TOPIC: self._topics,
+            Kind.REASSIGNMENT: self._reassignments,
+            Kind.ELECTION: self._elections,
+        }
+        return tables[kind]
 
     def _remove(self, resource: Resource) -> None:
         if isinstance(resource, Cluster):
@@ -133,8 +148,10 @@ class Cache:
         if isinstance(resource, Topic):
             del self._topics[resource.key]
             _discard(self._by_topic_name, resource.name, resource.key)
-        else:
+        elif isinstance(resource, Reassignment):
             del self._reassignments[resource.key]
+        else:
+            del self._elections[resource.key]
 
 
 def _discard(index: dict[NameT, set[Key]], name: NameT, key: Key) -> None:

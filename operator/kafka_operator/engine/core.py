@@ -12,6 +12,7 @@ from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.cluster_looks import ClusterLooks
 from kafka_operator.engine.clusters import ClusterReconciler
 from kafka_operator.engine.credentials import Credentials
+from kafka_operator.engine.elections import ElectionReconciler
 from kafka_operator.engine.fleets import Fleets
 from kafka_operator.engine.front import Front
 from kafka_operator.engine.links import Connect, Links
@@ -80,6 +81,7 @@ def build_core(
     reconcilers: dict[Kind, Reconciler] = {
         Kind.CLUSTER: clusters,
         Kind.TOPIC: TopicReconciler(cache, links, writer, retries, now),
+        Kind.ELECTION: ElectionReconciler(cache, links, writer, retries, now),
         Kind.REASSIGNMENT: ReassignmentReconciler(cache, links, writer, retries, now, PlanStore(kube), Meters(clock)),
     }
 

@@ -66,7 +66,7 @@ class Front:
         elif isinstance(resource, Reassignment):
             if resource.metadata.owner is not None:  # the Topic whose replication factor it changes
                 yield resource.metadata.owner
-        elif not (isinstance(before, Cluster) and before.serves_as(resource)):
+        elif isinstance(resource, Cluster) and not (isinstance(before, Cluster) and before.serves_as(resource)):
             yield from (dependent.key for dependent in self._cache.dependents(resource.ref))
 
     def _concerned_by_topic(self, before: Resource | None, topic: Topic) -> Iterator[Key]:

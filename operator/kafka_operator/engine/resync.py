@@ -19,7 +19,7 @@ from kafka_operator.resources.metadata import newer
 RETRY_S = 2.0
 """Delay before a list that failed is tried again."""
 
-ORDER = (Kind.CLUSTER, Kind.TOPIC, Kind.REASSIGNMENT)
+ORDER = (Kind.CLUSTER, Kind.TOPIC, Kind.REASSIGNMENT, Kind.ELECTION)
 """Clusters first, so that the others find theirs."""
 
 log = logging.getLogger(__name__)

@@ -26,6 +26,7 @@ from kafka_operator.engine.cache import Cache, Resource, read_resource
 from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
 from kafka_operator.names import API_VERSION, FINALIZER, MANAGED_CONFIG, ORIGIN, Key, Kind
 from kafka_operator.resources.cluster import ClusterStatus
+from kafka_operator.resources.election import ElectionStatus
 from kafka_operator.resources.metadata import Patch, RawObject
 from kafka_operator.resources.reassignment import ReassignmentStatus
 from kafka_operator.resources.topic import TopicStatus
@@ -33,7 +34,7 @@ from kafka_operator.resources.topic import TopicStatus
 MAX_PARALLEL_WRITES = 16
 """Writes under way at once: two cores and one API server are busy with fewer, and a busy API server answers 429 to more."""
 
-Status = TopicStatus | ClusterStatus | ReassignmentStatus
+Status = TopicStatus | ClusterStatus | ReassignmentStatus | ElectionStatus
 KubeStep = (
     Claim
     | Release
@@ -41,6 +42,7 @@ KubeStep = (
     | WriteStatus[TopicStatus]
     | WriteStatus[ClusterStatus]
     | WriteStatus[ReassignmentStatus]
+    | WriteStatus[ElectionStatus]
 )
 Outcome = Done | Wait | Retry
 

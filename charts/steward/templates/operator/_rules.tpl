@@ -1,7 +1,7 @@
 {{/* What the operator may do in a namespace that it serves: its own resources, and the brokers' pods. */}}
 {{- define "steward.operatorRules" -}}
-- {apiGroups: [steward.dev], resources: [clusters, topics, reassignments], verbs: [get, list, watch, patch]}
-- {apiGroups: [steward.dev], resources: [clusters/status, topics/status, reassignments/status], verbs: [patch]}
+- {apiGroups: [steward.dev], resources: [clusters, topics, reassignments, elections], verbs: [get, list, watch, patch]}
+- {apiGroups: [steward.dev], resources: [clusters/status, topics/status, reassignments/status, elections/status], verbs: [patch]}
 - {apiGroups: [steward.dev], resources: [reassignments], verbs: [create]}
 - {apiGroups: [""], resources: [events], verbs: [create]}
 - {apiGroups: [""], resources: [configmaps], verbs: [get, create]}

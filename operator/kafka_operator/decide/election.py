@@ -1,0 +1,181 @@
+"""What to do for one Election.
+
+    (new) ─select─► Running, those that need one recorded ─ask─► look again ─► Completed, PartlyFailed or Failed
+      │                                                    ▲         │
+      └─► Pending (cluster away, topic not there yet)      └─────────┘ while what failed may pass
+
+A job that runs once. To ask twice is harmless, and so a process that is killed at any moment asks again: the controller elects where it
+is needed and nowhere else (a partition that its preferred leader leads, or, unclean, that has a leader, is left alone), and an elected
+leader is not unseated by a second election of the same kind. Who needed one is written down before the first question, so that the
+result is the same whoever gets the answer. Nothing has to be undone, so there is no finalizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of, with_ready
+from kafka_operator.decide.election_result import find, result_of, select, sentence
+from kafka_operator.decide.kafka_errors import may_pass_for_an_election
+from kafka_operator.decide.observed import Away, Failure, KafkaTopic
+from kafka_operator.decide.steps import Announcement, Done, Retry, WriteStatus
+from kafka_operator.decide.tenancy import Refusal
+from kafka_operator.decide.topic import FAILOVER_PATIENCE_S, FAILOVER_RETRY_CAP_S, PATIENCE_S
+from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionStatus, ElectionType
+from kafka_operator.resources.metadata import write_time
+from kafka_operator.resources.reassignment import Partition
+
+TRY_FOR_S = 30.0
+"""How long an Election is tried where its trouble may pass: a topic applied with it, a preferred leader that is just catching up."""
+
+ASK_FIRST_S, ASK_CAP_S = 1.0, 5.0
+"""Delays between two questions: a replica needs seconds to catch up, and each question may be about thousands of partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elect:
+    """Ask the controller to elect leaders of these partitions (ElectLeaders, KIP-460)."""
+
+    type: ElectionType
+    partitions: tuple[Partition, ...]
+
+
+Step = Elect | WriteStatus[ElectionStatus] | Retry | Done
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionView:
+    """What a decision on an Election looks at.
+
+    `waited_s` is for how long it has been tried in vain; `asked` and `failures` tell of this very try, failures by what the controller
+    answered to the last question.
+    """
+
+    now: datetime
+    waited_s: float = 0.0
+    topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
+    refusal: Refusal | None = None
+    """Why its namespace may not have this."""
+    asked: bool = False
+    failures: Mapping[Partition, Failure] = field(default_factory=dict)
+
+
+def decide_election(election: Election, view: ElectionView) -> Step:
+    """Return the next step for an Election on a cluster that answers."""
+    status = election.status
+    if election.metadata.deleted is not None or (status.state is not None and status.state.ended):
+        return Done()
+    if election.type is ElectionType.UNCLEAN and not election.accept_data_loss:
+        return _end(
+            election, view, ElectionState.FAILED, "ConsentMissing", "An unclean election needs acceptDataLoss: true."
+        )
+    if view.refusal is not None:
+        return _wait_or_fail(election, view, view.refusal.reason, view.refusal.message)
+    chosen = select(election, view.topics)
+    if status.state is not ElectionState.RUNNING:
+        if chosen.missing and view.waited_s < TRY_FOR_S:
+            return _wait_or_fail(election, view, "UnknownTopic", f"The cluster has no {chosen.missing_words}.")
+        if not chosen.partitions:
+            reason = "UnknownTopic" if chosen.missing else "NothingSelected"
+            words = f"The cluster has no {chosen.missing_words}." if chosen.missing else "No partition is selected."
+            return _end(election, view, ElectionState.FAILED, reason, words)
+        if chosen.needing or chosen.missing:
+            return _running(election, view, Counts(len(chosen.partitions), len(chosen.needing) + len(chosen.missing)))
+        counts = Counts(selected=len(chosen.partitions))
+        return _finish(election, view, counts, {})
+    assert status.counts is not None, election.key
+    if chosen.needing and not view.asked:
+        return Elect(election.type, chosen.needing)
+    failures = {item: view.failures[item] for item in chosen.needing if item in view.failures}
+    unseen = [item for item in chosen.needing if item not in failures]
+    if unseen and view.waited_s < PATIENCE_S:  # the controller has elected, and brokers do not show it yet
+        return Retry()
+    if any(map(may_pass_for_an_election, failures.values())) and view.waited_s < TRY_FOR_S:
+        return Retry(ASK_FIRST_S, ASK_CAP_S)
+    return _finish(election, view, status.counts, {**failures, **chosen.missing})
+
+
+def decide_election_away(election: Election, away: Away, now: datetime, waited_s: float) -> Step:
+    """Return the next step for an Election whose cluster could not be looked at: say so, keep the rest, try again."""
+    status = election.status
+    if election.metadata.deleted is not None or (status.state is not None and status.state.ended):
+        return Done()
+    if not away.definite and waited_s < FAILOVER_PATIENCE_S:
+        return Retry(cap_s=FAILOVER_RETRY_CAP_S)
+    wanted = _judged(election, now, UNKNOWN, away.reason, away.message)
+    return _written(election, replace(wanted, state=status.state or ElectionState.PENDING)) or Retry()
+
+
+def _wait_or_fail(election: Election, view: ElectionView, reason: str, message: str) -> Step:
+    if view.waited_s >= TRY_FOR_S:
+        return _end(election, view, ElectionState.FAILED, reason, f"{message} Nobody was elected.")
+    status = replace(_judged(election, view.now, FALSE, reason, message), state=ElectionState.PENDING)
+    return _written(election, status) or Retry(ASK_FIRST_S, ASK_CAP_S)
+
+
+def _running(election: Election, view: ElectionView, counts: Counts) -> Step:
+    """Write down who needs an election, before anybody is asked."""
+    chosen = select(election, view.topics)
+    message = f"{counts.needed} of {counts.selected} partitions need an election."
+    status = replace(
+        _judged(election, view.now, FALSE, "Running", message),
+        state=ElectionState.RUNNING,
+        counts=counts,
+        results=result_of(chosen.needing, {}, view.topics, ended=False),
+        start_time=write_time(view.now),
+    )
+    return _written(election, status) or Retry()
+
+
+def _finish(election: Election, view: ElectionView, counts: Counts, failures: Mapping[Partition, Failure]) -> Step:
+    """Judge an Election after the last question, by what the controller answered and by who leads now."""
+    failed = len(failures)
+    counts = replace(counts, failed=failed, elected=max(0, counts.needed - failed))
+    if not failed:
+        state, reason = ElectionState.COMPLETED, "Completed"
+    elif counts.elected:
+        state, reason = ElectionState.PARTLY_FAILED, "PartlyFailed"
+    else:
+        state, reason = ElectionState.FAILED, find(failures)
+    recorded = tuple(item.partition for item in election.status.results)
+    results = result_of((*failures, *(item for item in recorded if item not in failures)), failures, view.topics)
+    status = replace(election.status, counts=counts, results=results)
+    return _end(
+        replace(election, status=status), view, state, reason, sentence(election.type, counts, failures), election
+    )
+
+
+def _end(
+    election: Election,
+    view: ElectionView,
+    state: ElectionState,
+    reason: str,
+    message: str,
+    before: Election | None = None,
+) -> Step:
+    ready = TRUE if state is ElectionState.COMPLETED else FALSE
+    status = replace(
+        _judged(election, view.now, ready, reason, message), state=state, completion_time=write_time(view.now)
+    )
+    return _written(before or election, status) or Done()
+
+
+def _judged(election: Election, now: datetime, ready: str, reason: str, message: str) -> ElectionStatus:
+    generation = election.metadata.generation
+    conditions = with_ready(
+        election.status.conditions, status=ready, reason=reason, message=message, generation=generation, now=now
+    )
+    return replace(election.status, observed_generation=generation, conditions=conditions)
+
+
+def _written(election: Election, status: ElectionStatus) -> WriteStatus[ElectionStatus] | None:
+    if status == election.status:
+        return None
+    old, new = ready_of(election.status.conditions), ready_of(status.conditions)
+    assert new is not None, election.key
+    if old is not None and (old.reason, election.status.state) == (new.reason, status.state):
+        return WriteStatus(status)
+    calm = status.state in {ElectionState.COMPLETED, ElectionState.RUNNING} and new.status != UNKNOWN
+    return WriteStatus(status, Announcement(warning=not calm, reason=new.reason, message=new.message))

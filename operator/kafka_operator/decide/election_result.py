@@ -1,0 +1,128 @@
+"""Which partitions an Election selects, which of them need it, and what became of each, in a list of bounded length.
+
+selection        Preferred                                        Unclean
+topics           all their partitions                             the same
+partitions       those                                            the same
+brokers          those whose preferred leader one of them is      those with a replica on one of them
+all              every partition                                  the same
+needs it         led by another than its preferred leader         without a leader
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, reason_of
+from kafka_operator.decide.observed import NO_LEADER, Failure, KafkaPartition, KafkaTopic
+from kafka_operator.resources.election import WHOLE_TOPIC, Counts, Election, ElectionType, Result
+from kafka_operator.resources.reassignment import Partition
+
+MAX_RESULTS = 500
+"""Partitions in status.results: some 60 kB, as people can still read; the counts tell of all of them. Those that failed come first."""
+
+MAX_NAMED = 5
+"""Partitions named in a message."""
+
+ELECTED, ASKED = "ELECTED", "ASKED"
+"""Results that are no errors of Kafka: it has a leader by this Election; it is about to be asked for."""
+
+MISSING = Failure(
+    UNKNOWN_TOPIC_OR_PARTITION, "UNKNOWN_TOPIC_OR_PARTITION", "The cluster has no such topic or partition."
+)
+
+Topics = Mapping[str, KafkaTopic]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The partitions that are selected and those of them that need an election, ascending; what was named and is not there."""
+
+    partitions: tuple[Partition, ...]
+    needing: tuple[Partition, ...]
+    missing: Mapping[Partition, Failure]
+
+    @property
+    def missing_words(self) -> str:
+        """Return what is missing, for a message; a topic as a whole has no index."""
+        names = [item.topic if item.index < 0 else str(item) for item in self.missing]
+        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        return f"topic or partition {', '.join(names[:MAX_NAMED])}{more}"
+
+
+def select(election: Election, topics: Topics) -> Chosen:
+    """Return what an Election is about, of the topics that were looked at."""
+    selection = election.selection
+    seats: dict[Partition, KafkaPartition] = {}
+    named = frozenset(selection.partitions)
+    brokers = frozenset(selection.brokers)
+    looked = [topics[name] for name in selection.topic_names or topics if name in topics]
+    for topic in looked:
+        for seat in topic.partitions:
+            partition = Partition(topic.name, seat.index)
+            if named and partition not in named:
+                continue
+            if brokers and not _concerns(seat, brokers, election.type):
+                continue
+            seats[partition] = seat
+    missing = [Partition(name, WHOLE_TOPIC) for name in selection.topics if name not in topics]
+    missing += [partition for partition in selection.partitions if partition not in seats]
+    return Chosen(
+        partitions=tuple(sorted(seats)),
+        needing=tuple(sorted(item for item, seat in seats.items() if _needs(seat, election.type))),
+        missing=dict.fromkeys(sorted(missing), MISSING),
+    )
+
+
+def result_of(
+    partitions: Iterable[Partition], failures: Mapping[Partition, Failure], topics: Topics, *, ended: bool = True
+) -> tuple[Result, ...]:
+    """Return the results of partitions, those that failed first, as many as are shown."""
+    ordered = sorted(partitions, key=lambda item: (item not in failures, item))[:MAX_RESULTS]
+    results = []
+    for partition in ordered:
+        failure = failures.get(partition)
+        leader = _leader(partition, topics)
+        if failure is None:
+            results.append(Result(partition, ELECTED if ended else ASKED, leader))
+        else:
+            results.append(Result(partition, failure.name, leader, failure.message))
+    return tuple(results)
+
+
+def find(failures: Mapping[Partition, Failure]) -> str:
+    """Return the reason of most failures."""
+    counts = Counter(reason_of(failure) for failure in failures.values())
+    return min(counts, key=lambda reason: (-counts[reason], reason))
+
+
+def sentence(election_type: ElectionType, counts: Counts, failures: Mapping[Partition, Failure]) -> str:
+    """Return what happened, for the Ready condition and the event."""
+    if not counts.needed:
+        why = "is led by its preferred leader" if election_type is ElectionType.PREFERRED else "has a leader"
+        return f"No election was needed: each of the {counts.selected} partitions {why}."
+    loss = " Records that only other replicas had are lost." if election_type is ElectionType.UNCLEAN else ""
+    elected = f"{counts.elected} of {counts.needed} partitions that needed it have an elected leader.{loss}"
+    if not failures:
+        return elected
+    named = [f"{item.topic if item.index < 0 else item}: {failure.name}" for item, failure in sorted(failures.items())]
+    more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
+    return f"{elected} Not elected: {', '.join(named[:MAX_NAMED])}{more}."
+
+
+def _concerns(seat: KafkaPartition, brokers: frozenset[int], election_type: ElectionType) -> bool:
+    held = seat.replicas[:1] if election_type is ElectionType.PREFERRED else seat.replicas
+    return not brokers.isdisjoint(held)
+
+
+def _needs(seat: KafkaPartition, election_type: ElectionType) -> bool:
+    if election_type is ElectionType.UNCLEAN:
+        return seat.leader == NO_LEADER
+    return seat.leader != seat.replicas[0]
+
+
+def _leader(partition: Partition, topics: Topics) -> int | None:
+    topic = topics.get(partition.topic)
+    leaders = [] if topic is None else [seat.leader for seat in topic.partitions if seat.index == partition.index]
+    return leaders[0] if leaders and leaders[0] != NO_LEADER else None

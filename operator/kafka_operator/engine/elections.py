@@ -1,0 +1,127 @@
+"""Elections of one cluster: one look at the topics of a batch, then each on its own, the oldest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+
+from kafka_operator.admin.port import Admin
+from kafka_operator.decide.election import Elect, ElectionView, Step, decide_election, decide_election_away
+from kafka_operator.decide.observed import Away, Failure, KafkaTopic
+from kafka_operator.decide.pause import decide_pause
+from kafka_operator.decide.steps import Done, Retry
+from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
+from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.retries import Retries
+from kafka_operator.engine.writer import Outcome, Writer
+from kafka_operator.names import ClusterRef, Key
+from kafka_operator.resources.election import Election
+from kafka_operator.resources.reassignment import Partition
+
+MAX_ROUNDS = 6
+"""Steps in one try: the longest way (record, ask, end) needs three; conflicts add to it."""
+
+MAX_ASKED = 1_000
+"""Partitions in one ElectLeaders: as many as Kafka's own leader rebalance elects at once."""
+
+Topics = Mapping[str, KafkaTopic]
+
+
+class ElectionReconciler:
+    """Carries out Elections."""
+
+    def __init__(
+        self, cache: Cache, links: Links, writer: Writer, retries: Retries, now: Callable[[], datetime]
+    ) -> None:
+        self._cache = cache
+        self._links = links
+        self._writer = writer
+        self._retries = retries
+        self._now = now
+
+    async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        """Try once for each Election of a batch; all of them refer to one Cluster."""
+        found = [item for key in keys if (item := self._cache.election(key)) is not None]
+        outcomes: dict[Key, Outcome] = {key: Done() for key in keys}
+        unfinished = [item for item in found if not _rests(item)]
+        look = await self._look(ref, unfinished) if unfinished else {}
+        for item in sorted(found, key=lambda item: (item.metadata.created, item.metadata.uid)):
+            outcomes[item.key] = await self._reconcile(ref, item.key, look)
+        return outcomes
+
+    async def _reconcile(self, ref: ClusterRef, key: Key, look: Topics | Away) -> Outcome:
+        asked, failures = False, dict[Partition, Failure]()
+        for _ in range(MAX_ROUNDS):
+            item = self._cache.election(key)
+            if item is None:
+                return Done()
+            step = self._decide(item, look, asked=asked, failures=failures)
+            if isinstance(step, Done | Retry):
+                return step
+            if isinstance(step, Elect):
+                answer = await self._ask(ref, step)
+                if isinstance(answer, Away):
+                    look = answer
+                    continue
+                asked, failures = True, answer
+                look = await self._look(ref, [item])
+                continue
+            outcome = await self._writer.carry_out(item, step)
+            if outcome is not None:
+                return outcome
+        return Retry()
+
+    def _decide(
+        self, item: Election, look: Topics | Away, *, asked: bool, failures: Mapping[Partition, Failure]
+    ) -> Step:
+        paused = decide_pause(item.metadata, item.status, self._now())
+        if paused is not None:
+            return paused
+        waited_s = self._retries.waited_s(item.key)
+        if isinstance(look, Away):
+            return decide_election_away(item, look, self._now(), waited_s)
+        view = ElectionView(self._now(), waited_s, look, self._refusal(item), asked, failures)
+        return decide_election(item, view)
+
+    def _refusal(self, item: Election) -> Refusal | None:
+        """Return why an Election's namespace may not have it; the Cluster's own may have everything."""
+        cluster = self._cache.cluster(item.cluster)
+        if cluster is None:
+            return None
+        names = item.selection.topic_names
+        if names is None:
+            return refusal_of_whole_cluster(cluster, item.key.namespace)
+        refusals = (refusal_of_topic(cluster, item.key.namespace, name) for name in names)
+        return next((refusal for refusal in refusals if refusal is not None), None)
+
+    async def _look(self, ref: ClusterRef, items: Sequence[Election]) -> Topics | Away:
+        wanted = [item.selection.topic_names for item in items]
+
+        async def look(admin: Admin) -> Topics:
+            if any(names is None for names in wanted):
+                return (await admin.describe_layout(None)).topics
+            answers = await admin.describe_topics(sorted({name for names in wanted for name in names or ()}))
+            return {name: answer for name, answer in answers.items() if isinstance(answer, KafkaTopic)}
+
+        try:
+            return await self._links.use(ref, look)
+        except AwayError as error:
+            return error.away
+
+    async def _ask(self, ref: ClusterRef, step: Elect) -> dict[Partition, Failure] | Away:
+        """Ask for all partitions, some at a time; what is asked after an answer that was lost is asked again at the next try."""
+        failures: dict[Partition, Failure] = {}
+        partitions = iter(step.partitions)
+        while chunk := tuple(islice(partitions, MAX_ASKED)):
+            asked = Elect(step.type, chunk)
+            try:
+                failures |= await self._links.use(ref, lambda admin, asked=asked: admin.elect_leaders(asked))  # type: ignore[misc]
+            except AwayError as error:
+                return error.away
+        return failures
+
+
+def _rests(item: Election) -> bool:
+    return item.metadata.deleted is not None or (item.status.state is not None and item.status.state.ended)

@@ -1,0 +1,283 @@
+"""Elections: what is selected, who is asked, what is told (issue: result per partition; unclean with acceptDataLoss)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_operator.admin.requests import elect_leaders_request, election_codes, failed_elections
+from kafka_operator.decide.election import (
+    TRY_FOR_S,
+    Elect,
+    ElectionView,
+    decide_election,
+    decide_election_away,
+)
+from kafka_operator.decide.election_result import MAX_RESULTS, result_of, select
+from kafka_operator.decide.observed import NO_LEADER, Away, Failure, KafkaPartition, KafkaTopic
+from kafka_operator.decide.steps import Done, Retry, WriteStatus
+from kafka_operator.decide.tenancy import Refusal
+from kafka_operator.resources.election import Counts, Election, ElectionState, ElectionType, Result, read_election
+from kafka_operator.resources.reassignment import Partition
+from tests.kafka_operator.makers import CREATED, DELETED, NOW, raw_cluster, raw_election, ready
+from tests.kafka_operator.world import in_virtual_time, running
+
+NOT_IN_SYNC = Failure(80, "PREFERRED_LEADER_NOT_AVAILABLE", "The preferred leader is not in sync.")
+
+
+def election(*, deleted: bool = False, **spec: Any) -> Election:
+    """An Election as read back."""
+    raw = raw_election(**(spec or {"topics": ["orders"]}))
+    raw["metadata"] |= {"uid": "uid-e", "resourceVersion": "9", "generation": 1, "creationTimestamp": CREATED}
+    if deleted:
+        raw["metadata"]["deletionTimestamp"] = DELETED
+    return read_election(raw)
+
+
+def seen(*leaders: int, name: str = "orders", replicas: tuple[int, ...] = (1, 2, 3)) -> dict[str, KafkaTopic]:
+    """A topic by its partitions' leaders."""
+    partitions = tuple(KafkaPartition(index, leader, replicas) for index, leader in enumerate(leaders))
+    return {name: KafkaTopic(name, None, partitions)}
+
+
+def view(topics: dict[str, KafkaTopic], **fields: Any) -> ElectionView:
+    """What a decision sees, now."""
+    return ElectionView(now=NOW, topics=topics, **fields)
+
+
+def after(item: Election, step: object) -> Election:
+    """The Election with the status that a step writes, as it is read back."""
+    assert isinstance(step, WriteStatus), step
+    raw = raw_election(topics=["orders"])
+    raw["metadata"] |= {"uid": "uid-e", "resourceVersion": "9", "generation": 1, "creationTimestamp": CREATED}
+    raw["status"] = {name: value for name, value in step.status.to_patch().items() if value is not None}
+    assert step.status == read_election(raw).status, "what is written is what is read"
+    return replace(item, status=step.status)
+
+
+@pytest.mark.parametrize(
+    ("spec", "selected", "needing"),
+    [
+        ({"topics": ["orders"]}, [0, 1, 2], [1, 2]),
+        ({"partitions": [{"topic": "orders", "partition": 2}]}, [2], [2]),
+        ({"brokers": [1]}, [0, 1, 2], [1, 2]),
+        ({"brokers": [2]}, [], []),
+        ({"all": True}, [0, 1, 2], [1, 2]),
+        ({"brokers": [2], "type": "Unclean", "acceptDataLoss": True}, [0, 1, 2], [2]),
+        ({"all": True, "type": "Unclean", "acceptDataLoss": True}, [0, 1, 2], [2]),
+    ],
+)
+def test_what_is_selected_and_who_needs_it(spec: dict[str, Any], selected: list[int], needing: list[int]) -> None:
+    """Brokers: whose preferred leader they are; unclean: that have a replica there and no leader."""
+    chosen = select(election(**spec), seen(1, 2, NO_LEADER))
+
+    assert selected == [item.index for item in chosen.partitions]
+    assert needing == [item.index for item in chosen.needing]
+
+
+def test_a_topic_that_another_election_asked_for_is_not_selected() -> None:
+    """A batch looks at all of them at once."""
+    chosen = select(election(topics=["orders"]), seen(2) | seen(2, name="payments"))
+
+    assert (Partition("orders", 0),) == chosen.needing
+
+
+def test_an_election_is_recorded_asked_for_and_judged() -> None:
+    """Running first, with who needs it; then the question; then the end, by who leads now."""
+    fresh = election()
+    running_now = after(fresh, decide_election(fresh, view(seen(1, 2, 2))))
+    assert ElectionState.RUNNING is running_now.status.state
+    assert Counts(selected=3, needed=2) == running_now.status.counts
+    assert [1, 2] == [result.partition.index for result in running_now.status.results]
+
+    wanted = (Partition("orders", 1), Partition("orders", 2))
+    assert Elect(ElectionType.PREFERRED, wanted) == decide_election(running_now, view(seen(1, 2, 2)))
+
+    ended = after(running_now, decide_election(running_now, view(seen(1, 1, 1), asked=True)))
+    assert ElectionState.COMPLETED is ended.status.state
+    assert Counts(3, 2, 2, 0) == ended.status.counts
+    assert [Result(partition, "ELECTED", 1) for partition in wanted] == list(ended.status.results)
+    assert ("True", "Completed") == ready(ended.status.conditions)
+    assert Done() == decide_election(ended, view(seen(2, 2, 2)))
+
+
+def test_an_answer_that_was_lost_changes_no_result() -> None:
+    """Killed after the question: the next look finds nobody who needs it, and tells the same."""
+    fresh = election()
+    running_now = after(fresh, decide_election(fresh, view(seen(2, 2))))
+
+    assert decide_election(running_now, view(seen(1, 1))) == decide_election(running_now, view(seen(1, 1), asked=True))
+
+
+def test_nothing_to_elect_is_complete_at_once() -> None:
+    """ELECTION_NOT_NEEDED for all."""
+    ended = after(election(), decide_election(election(), view(seen(1, 1))))
+
+    assert ElectionState.COMPLETED is ended.status.state
+    assert Counts(selected=2) == ended.status.counts
+    assert 2 == ended.status.to_patch()["counts"]["notNeeded"]
+
+
+def test_what_may_pass_is_asked_again_for_a_while_and_then_told() -> None:
+    """A preferred leader that is catching up; PartlyFailed where others were elected, Failed where nobody was."""
+    fresh = election()
+    running_now = after(fresh, decide_election(fresh, view(seen(2, 2))))
+    failures = {Partition("orders", 1): NOT_IN_SYNC}
+    asked = view(seen(1, 2), asked=True, failures=failures)
+    assert isinstance(decide_election(running_now, asked), Retry)
+
+    ended = after(running_now, decide_election(running_now, replace(asked, waited_s=TRY_FOR_S)))
+    assert ElectionState.PARTLY_FAILED is ended.status.state
+    assert Counts(2, 2, 1, 1) == ended.status.counts
+    assert ["PREFERRED_LEADER_NOT_AVAILABLE", "ELECTED"] == [result.result for result in ended.status.results]
+    message = ended.status.conditions[0].message
+    assert "1 of 2 partitions that needed it have an elected leader." in message
+    assert "Not elected: orders-1: PREFERRED_LEADER_NOT_AVAILABLE." in message
+
+    one = after(fresh, decide_election(fresh, view(seen(2))))
+    nobody = view(seen(2), asked=True, failures={Partition("orders", 0): NOT_IN_SYNC}, waited_s=TRY_FOR_S)
+    failed = after(one, decide_election(one, nobody))
+    assert ElectionState.FAILED is failed.status.state
+    assert ("False", "PreferredLeaderNotAvailable") == ready(failed.status.conditions)
+
+
+def test_what_is_named_and_not_there_is_waited_for_and_then_told() -> None:
+    """A topic that is applied with it; the others are elected all the same."""
+    item = election(topics=["orders", "gone"])
+    step = decide_election(item, view(seen(2)))
+    pending = after(item, step)
+    assert ("False", "UnknownTopic") == ready(pending.status.conditions)
+    assert isinstance(decide_election(pending, view(seen(2))), Retry)
+
+    running_now = after(pending, decide_election(pending, view(seen(2), waited_s=TRY_FOR_S)))
+    ended = after(running_now, decide_election(running_now, view(seen(1), asked=True, waited_s=TRY_FOR_S)))
+    assert ElectionState.PARTLY_FAILED is ended.status.state
+    assert {"topic": "gone", "result": "UNKNOWN_TOPIC_OR_PARTITION"}.items() <= ended.status.results[
+        0
+    ].to_json().items()
+    assert "partition" not in ended.status.results[0].to_json()
+
+    alone = after(election(topics=["gone"]), decide_election(election(topics=["gone"]), view({}, waited_s=TRY_FOR_S)))
+    assert ("False", "UnknownTopic") == ready(alone.status.conditions)
+    assert ElectionState.FAILED is alone.status.state
+    nothing = decide_election(election(brokers=[9]), view(seen(1)))
+    assert ("False", "NothingSelected") == ready(after(election(brokers=[9]), nothing).status.conditions)
+
+
+def test_unclean_needs_consent_and_tells_of_the_loss() -> None:
+    """CEL says so at apply; a store without CEL is told here."""
+    without = election(type="Unclean", topics=["orders"])
+    assert ("False", "ConsentMissing") == ready(
+        after(without, decide_election(without, view(seen(-1)))).status.conditions
+    )
+
+    item = election(type="Unclean", acceptDataLoss=True, topics=["orders"])
+    running_now = after(item, decide_election(item, view(seen(NO_LEADER, 2))))
+    assert Elect(ElectionType.UNCLEAN, (Partition("orders", 0),)) == decide_election(
+        running_now, view(seen(NO_LEADER, 2))
+    )
+    ended = after(running_now, decide_election(running_now, view(seen(3, 2), asked=True)))
+    assert Result(Partition("orders", 0), "ELECTED", 3) == ended.status.results[0]
+    assert "are lost" in ended.status.conditions[0].message
+
+
+def test_results_are_bounded_and_failures_come_first() -> None:
+    """Counts tell of all of them."""
+    partitions = [Partition("orders", index) for index in range(2_000)]
+    failures = dict.fromkeys(partitions[1_990:], NOT_IN_SYNC)
+
+    results = result_of(partitions, failures, {})
+
+    assert MAX_RESULTS == len(results)
+    assert partitions[1_990:] == [result.partition for result in results[:10]]
+    assert partitions[0] == results[10].partition
+
+
+def test_an_election_waits_for_its_cluster_and_for_leave() -> None:
+    """Away: Unknown, and what was begun goes on; not allowed: told, then failed."""
+    away = Away("ClusterUnreachable", "No broker answers.")
+    pending = after(election(), decide_election_away(election(), away, NOW, 0))
+    assert ElectionState.PENDING is pending.status.state
+    assert ("Unknown", "ClusterUnreachable") == ready(pending.status.conditions)
+    assert isinstance(decide_election_away(pending, away, NOW, 0), Retry)
+    assert isinstance(decide_election_away(election(), replace(away, definite=False), NOW, 1), Retry)
+
+    refused = view(seen(2), refusal=Refusal("NotAllowed", "Cluster a/b does not allow it."))
+    told = after(election(), decide_election(election(), refused))
+    assert ElectionState.PENDING is told.status.state
+    failed = after(told, decide_election(told, replace(refused, waited_s=TRY_FOR_S)))
+    assert ElectionState.FAILED is failed.status.state
+
+
+def test_a_deleted_election_is_left_alone() -> None:
+    """It holds no finalizer."""
+    assert Done() == decide_election(election(deleted=True), view(seen(2)))
+    assert Done() == decide_election_away(election(deleted=True), Away("x", "y"), NOW, 0)
+
+
+def test_the_request_names_partitions_by_topic_and_the_answer_is_read() -> None:
+    """KIP-460; that none was needed is no failure."""
+    wanted = Elect(ElectionType.UNCLEAN, (Partition("a", 0), Partition("a", 2), Partition("b", 1)))
+    request = elect_leaders_request(wanted, 8_000)
+    assert (1, [("a", [0, 2]), ("b", [1])]) == (
+        request.election_type,
+        [(item.topic, item.partitions) for item in request.topic_partitions],
+    )
+
+    def result(partition_id: int, code: int) -> SimpleNamespace:
+        return SimpleNamespace(partition_id=partition_id, error_code=code, error_message=None)
+
+    response = SimpleNamespace(
+        error_code=0,
+        replica_election_results=[
+            SimpleNamespace(topic="a", partition_result=[result(0, 0), result(2, 84)]),
+            SimpleNamespace(topic="b", partition_result=[result(1, 80)]),
+        ],
+    )
+    assert ["PREFERRED_LEADER_NOT_AVAILABLE"] == [failure.name for failure in failed_elections(response).values()]
+    assert [0, 0, 84, 80] == election_codes(response)
+
+
+@in_virtual_time
+async def test_leaders_return_and_it_is_told_with_two_writes() -> None:
+    """Asked once, written twice (Running, Completed), and nothing after (O1, O7)."""
+    async with running() as world:
+        world.kafka.add("orders", [(1, 2), (2, 1)])
+        world.kafka.leaders[Partition("orders", 0)] = 2
+        key = world.kube.apply(raw_election(brokers=[1]))
+
+        await world.until(lambda: world.kube.ready(key)[0] == "True", 5)
+
+        assert [Elect(ElectionType.PREFERRED, (Partition("orders", 0),))] == world.kafka.elections
+        assert 2 == world.kube.writes.count(str(key))
+        assert ["Running", "Completed"] == [event.reason for event in world.kube.events]
+        assert not world.kube.objects[key]["metadata"].get("finalizers")
+        await world.run(300)
+        assert 2 == world.kube.writes.count(str(key))
+
+
+@in_virtual_time
+async def test_another_namespace_may_elect_what_it_may_name_and_nothing_else() -> None:
+    """allowedNamespaces: a tenant never touches another's topics."""
+    async with running(cluster=False) as world:
+        world.kube.apply(raw_cluster(allowedNamespaces=[{"namespaces": ["team"], "topicNames": ["team-*"]}]))
+        world.kafka.add("team-a", [(1, 2)])
+        world.kafka.add("orders", [(1, 2)])
+        world.kafka.leaders |= {Partition("team-a", 0): 2, Partition("orders", 0): 2}
+        keys = []
+        for name, spec in (("own", {"topics": ["team-a"]}), ("other", {"topics": ["orders"]}), ("all", {"all": True})):
+            raw = raw_election(name, **spec)
+            raw["metadata"]["namespace"] = "team"
+            raw["spec"]["clusterRef"]["namespace"] = "shop"
+            keys.append(world.kube.apply(raw))
+        await world.until(
+            lambda: all(
+                world.kube.objects[key].get("status", {}).get("state") in {"Completed", "Failed"} for key in keys
+            )
+        )
+
+        assert ["Completed", "NameNotAllowed", "NotAllowed"] == [world.kube.ready(key)[1] for key in keys]
+        assert [(Partition("team-a", 0),)] == [asked.partitions for asked in world.kafka.elections]
