@@ -106,7 +106,7 @@ def _room(scratch: ByteArray, size: int) -> ByteArray:
 
 
 def _encode(states: StateColumns, message: str, version: int, scratch: ByteArray) -> list[bytes | memoryview]:
-    has_id = "topic_id" in {one.key for one in _fields(message, version)}
+    has_id = _has_id(message, version)
     text, bounds = _partitions(states, message, version, scratch)
     view = text.data
     parts: list[bytes | memoryview] = [_uvarint(len(states.topics) + 1)]
@@ -123,14 +123,16 @@ def _encode(states: StateColumns, message: str, version: int, scratch: ByteArray
 
 def _partitions(states: StateColumns, message: str, version: int, scratch: ByteArray) -> tuple[ByteArray, list[int]]:
     """Write all states one after another; returns the bytes, where each topic's states begin, and the end."""
-    first = np.cumsum([0, *(topic.partitions for topic in states.topics)])
-    count = int(first[-1])
-    lists = [one.key for one in _state_fields(message, version) if one.is_array]
-    lengths = [_lengths(states.lists.get(name), count) for name in lists]
-    if all(isinstance(length, int) for length in lengths):
+    # Plain numbers: a request has few topics, and numpy's first step costs as much as a thousand of these.
+    first = [0]
+    for topic in states.topics:
+        first.append(first[-1] + topic.partitions)
+    count = first[-1]
+    lengths = [_lengths(states.lists.get(name), count) for name in _list_names(message, version)]
+    if all(type(length) is int for length in lengths):
         layout = _layout(message, version, tuple(map(int, lengths)))
         text = layout.write(states, slice(None), _room(scratch, count * layout.size))
-        return text, (first * layout.size).tolist()
+        return text, [row * layout.size for row in first]
     places = [(rows, _layout(message, version, found)) for rows, found in _places_by_layout(count, lengths)]
     sizes = np.zeros(count, dtype=np.int64)
     for rows, layout in places:
@@ -221,9 +223,7 @@ class _Layout:
 
 @lru_cache(maxsize=LAYOUTS_KEPT)
 def _layout(message: str, version: int, lengths: tuple[int, ...]) -> _Layout:
-    fields = _state_fields(message, version)
-    lists = [one.key for one in fields if one.is_array]
-    return _Layout(fields, dict(zip(lists, lengths, strict=True)))
+    return _Layout(_state_fields(message, version), dict(zip(_list_names(message, version), lengths, strict=True)))
 
 
 def _uvarint(value: int) -> bytes:
@@ -260,3 +260,15 @@ def _state_fields(message: str, version: int) -> tuple[schema.Field, ...]:
     """List the fields of one partition's state that a version has."""
     (partitions,) = (one for one in _fields(message, version) if one.key == "partition_states")
     return tuple(one for one in partitions.fields if version in one.versions)
+
+
+@cache
+def _has_id(message: str, version: int) -> bool:
+    """Tell whether a version names topics by their ids as well."""
+    return any(one.key == "topic_id" for one in _fields(message, version))
+
+
+@cache
+def _list_names(message: str, version: int) -> tuple[str, ...]:
+    """List those fields of one partition's state that are lists of ids."""
+    return tuple(one.key for one in _state_fields(message, version) if one.is_array)
