@@ -91,10 +91,10 @@ def test_good_changes_of_a_topic_are_taken(namespace: Namespace) -> None:
 
 
 BAD_PLANS = [
-    ({}, "either plan (every partition exactly) or topics"),
+    ({}, "either plan (every partition exactly), planFrom"),
     (
         {"plan": raw_plan(p0=[1]), "topics": [{"name": "t", "brokers": [1]}]},
-        "either plan (every partition exactly) or topics",
+        "either plan (every partition exactly), planFrom",
     ),
     ({"plan": raw_plan(p0=[2, 2, 3])}, "A broker is named twice"),
     ({"plan": [*raw_plan(p0=[2]), *raw_plan(p0=[3])]}, "Duplicate value"),
@@ -182,7 +182,7 @@ def test_a_goal_and_where_a_plan_is_cannot_be_edited_and_the_rest_can(namespace:
     namespace.take(raw_reassignment("named", **named))
     namespace.take(raw_reassignment("named", **named, throttle={"bytesPerSecond": 5}, concurrency={"cluster": 3}))
     namespace.take(raw_reassignment("named", **named, approval="Required", approvedDigest=DIGEST))
-    other = {"planFrom": {"configMaps": ["b", "a"], "digest": DIGEST}}
+    other = {"planFrom": {"configMaps": ["a", "c"], "digest": DIGEST}}
     assert "planFrom cannot be changed" in namespace.apply(raw_reassignment("named", **other))
 
     namespace.take(raw_reassignment("goal", goal={"racks": True}))

@@ -85,9 +85,12 @@ def progress_of(reassignment: Reassignment, view: ReassignmentView, places: Plac
     """Return how far it is; bytes are those of the last look at sizes."""
     before, now = reassignment.status.progress, places.progress
     total = None if before is None else before.bytes_total
-    if total is None or before is None:
+    if total is None and view.measured is not None:
+        total = view.measured.total or None
+    if total is None:
         return now
     if view.measured is None:
+        assert before is not None, reassignment.key
         return replace(now, bytes_moved=before.bytes_moved, bytes_total=total, eta_s=before.eta_s)
     moved = min(view.measured.copied, total)
     return replace(now, bytes_moved=moved, bytes_total=total, eta_s=seconds_left(total, view.measured))

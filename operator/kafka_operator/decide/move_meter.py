@@ -53,6 +53,8 @@ class Measured:
     """
 
     copied: int
+    total: int = 0
+    """Bytes of all replicas that are to be added, as far as sizes are known."""
     speed: float | None = None
     stuck: tuple[Partition, ...] = ()
     growth: Mapping[Partition, float] | None = None
@@ -75,6 +77,7 @@ def measure(
     speed = None if before is None else _speed(before, copied, now_s)
     measured = Measured(
         copied=copied,
+        total=_to_add(places, known) if before is None else 0,
         speed=speed,
         stuck=stuck,
         growth=None if before is None else growth(before, sizes, now_s),
@@ -83,6 +86,11 @@ def measure(
         fallen=sum(_fallen(item, alive) for item in places.present.values()),
     )
     return measured, Memory(now_s, known, copied, speed, lag, stands)
+
+
+def _to_add(places: Places, sizes: Sizes) -> int:
+    groups = (places.arrived, places.moving, places.due, places.later)
+    return sum(size_of(item.partition, sizes) * copies_added(item, places) for group in groups for item in group)
 
 
 def copied_of(item: Assignment, places: Places, sizes: Sizes) -> int:

@@ -18,6 +18,9 @@ from kafka_operator.resources.reassignment import Partition, Reassignment
 MAX_NAMED_PARTITIONS = 2_000
 """Partitions that DescribeLogDirs is asked for by name; beyond, all are asked for, which costs less than their names."""
 
+SIZED_PARTITIONS = 5_000
+"""Partitions whose sizes are asked for before a plan begins, in any case: brokers tell so many in a fraction of a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterLook:
@@ -38,12 +41,18 @@ async def look_at_cluster(admin: Admin, topics: Collection[str]) -> ClusterLook:
     return ClusterLook(seen.cluster_id, seen.broker_ids, moves, found)
 
 
-async def look_at_material(admin: Admin, topics: Sequence[str] | None, document: Document | Trouble | None) -> Material:
-    """See what a plan about these topics, or (None) all, is made from; sizes are None where no broker tells them."""
+async def look_at_material(
+    admin: Admin, topics: Sequence[str] | None, document: Document | Trouble | None, *, sized: bool
+) -> Material:
+    """See what a plan about these topics, or (None) all, is made from; sizes are None where no broker tells them.
+
+    Without `sized` they are asked for only where they are few: what nobody has to approve can begin before it is measured.
+    """
     if isinstance(document, Trouble):
         return Material(document=document)
     layout = await admin.describe_layout(topics)
-    return Material(layout, await _sizes(admin, layout), document)
+    few = sum(len(topic.partitions) for topic in layout.topics.values()) <= SIZED_PARTITIONS
+    return Material(layout, await _sizes(admin, layout) if sized or few else None, document)
 
 
 async def look_at_sizes(admin: Admin, brokers: Collection[int], partitions: Collection[Partition]) -> Sizes:

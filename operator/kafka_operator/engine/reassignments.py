@@ -42,6 +42,7 @@ from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.kube.port import KubeError
 from kafka_operator.names import ClusterRef, Key
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
+from kafka_operator.resources.reassignment_terms import Approval
 
 MAX_ROUNDS = 30
 """Steps in one try: the longest way (plan, claim, store, record, look, write, throttle, look, submit, look) needs fourteen."""
@@ -191,11 +192,12 @@ class ReassignmentReconciler:
                 return Trouble(refusal.reason, refusal.message, may_pass=True)
         document = None if item.plan_from is None else await self._plans.read(item.key.namespace, item.plan_from)
         names = topics_of(item, document)
+        sized = item.goal is not None or item.approval is Approval.REQUIRED
         for name in names or ():
             refusal = refusal_of_topic(cluster, item.key.namespace, name)
             if refusal is not None:
                 return Trouble(refusal.reason, refusal.message, may_pass=True)
-        material = await self._use(batch, lambda admin: look_at_material(admin, names, document))
+        material = await self._use(batch, lambda admin: look_at_material(admin, names, document, sized=sized))
         if material is None or isinstance(batch.look, Away):
             return None
         batch.look = replace(batch.look, topics={**batch.look.topics, **material.layout.topics})
