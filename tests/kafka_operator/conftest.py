@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import re
+import zlib
 from collections.abc import Iterator
 
 import pytest
 
-from lab.kubernetes import KubernetesApi, kubernetes_api
-from tests.kafka_operator.live import install_crds
+from lab.cluster import KafkaCluster
+from lab.kubernetes import OPERATOR, KubernetesApi, kubernetes_api
+from lab.steward import StewardOperator
+from tests.kafka_operator.live import Namespace, install_crds
+from tests.kafka_operator.makers import raw_cluster
+from tests.kafka_operator.stock import Stock
+
+ROLE = f"""
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: steward-operator-tests}}
+rules:
+  - {{apiGroups: [steward.dev], resources: ["*"], verbs: [get, list, watch, patch]}}
+  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create]}}
+  - {{apiGroups: [""], resources: [events], verbs: [create]}}
+  - {{apiGroups: [""], resources: [configmaps], verbs: [get, create]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: steward-operator-tests}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: steward-operator-tests}}
+subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]
+"""
+"""All that the operator may do; no right on CRDs, namespaces or Secrets."""
 
 
 @pytest.fixture(scope="package")
@@ -16,3 +40,34 @@ def api() -> Iterator[KubernetesApi]:
     with kubernetes_api() as running:
         install_crds(running)
         yield running
+
+
+@pytest.fixture(scope="module")
+def operator(api: KubernetesApi, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StewardOperator]:
+    """The operator, with no more rights than it needs; it looks at everything every three seconds."""
+    api.kubectl("apply", "-f", "-", stdin=ROLE, check=True)
+    folder = tmp_path_factory.mktemp("operator")
+    process = StewardOperator(api.kubeconfig_for(OPERATOR), folder, arguments=["--resync-interval-s=3"])
+    process.start()
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="module")
+def kafka(kafka_cluster: KafkaCluster) -> Stock:
+    """The stock cluster of three brokers."""
+    return Stock(kafka_cluster.bootstrap())
+
+
+@pytest.fixture
+def shop(
+    api: KubernetesApi, operator: StewardOperator, kafka: Stock, request: pytest.FixtureRequest
+) -> Iterator[Namespace]:
+    """A namespace of this test's own, with a Cluster that is Ready."""
+    assert operator.ready
+    words = re.sub("[^a-z0-9]+", "-", request.node.name.lower())
+    made = Namespace(api, f"{zlib.crc32(words.encode()):08x}-{words}"[:63].strip("-"))
+    made.take(raw_cluster("main", *kafka.bootstrap.split(",")))
+    made.until("Cluster", "main", "True")
+    yield made
+    made.empty()

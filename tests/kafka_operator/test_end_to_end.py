@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import time
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,55 +18,6 @@ from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment,
 from tests.kafka_operator.stock import Stock
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
-
-ROLE = f"""
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {{name: steward-operator-tests}}
-rules:
-  - {{apiGroups: [steward.dev], resources: ["*"], verbs: [get, list, watch, patch]}}
-  - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create]}}
-  - {{apiGroups: [""], resources: [events], verbs: [create]}}
-  - {{apiGroups: [""], resources: [configmaps], verbs: [get, create]}}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {{name: steward-operator-tests}}
-roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: steward-operator-tests}}
-subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]
-"""
-"""All that the operator may do; no right on CRDs, namespaces or Secrets."""
-
-
-@pytest.fixture(scope="module")
-def operator(api: KubernetesApi, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StewardOperator]:
-    """The operator, with no more rights than it needs; it looks at everything every three seconds."""
-    api.kubectl("apply", "-f", "-", stdin=ROLE, check=True)
-    folder = tmp_path_factory.mktemp("operator")
-    process = StewardOperator(api.kubeconfig_for(OPERATOR), folder, arguments=["--resync-interval-s=3"])
-    process.start()
-    yield process
-    process.close()
-
-
-@pytest.fixture(scope="module")
-def kafka(kafka_cluster: KafkaCluster) -> Stock:
-    """The stock cluster of three brokers."""
-    return Stock(kafka_cluster.bootstrap())
-
-
-@pytest.fixture
-def shop(
-    api: KubernetesApi, operator: StewardOperator, kafka: Stock, request: pytest.FixtureRequest
-) -> Iterator[Namespace]:
-    """A namespace of this test's own, with a Cluster that is Ready."""
-    assert operator.ready
-    words = re.sub("[^a-z0-9]+", "-", request.node.name.lower())
-    made = Namespace(api, f"{zlib.crc32(words.encode()):08x}-{words}"[:63].strip("-"))
-    made.take(raw_cluster("main", *kafka.bootstrap.split(",")))
-    made.until("Cluster", "main", "True")
-    yield made
-    made.empty()
 
 
 def test_a_topic_is_created_grows_changes_and_goes(shop: Namespace, kafka: Stock, operator: StewardOperator) -> None:
@@ -144,20 +92,6 @@ def test_a_name_that_collides_is_told(shop: Namespace) -> None:
     shop.take(raw_topic("second", topicName="e2e_collides"))
 
     shop.until("Topic", "second", "False", "InvalidTopic")
-
-
-def test_another_replication_factor_is_told(shop: Namespace, kafka: Stock) -> None:
-    """With the way to change it."""
-    shop.take(raw_topic("e2e-factor", partitions=1, replicationFactor=1))
-    shop.until("Topic", "e2e-factor", "True")
-    shop.take(raw_topic("e2e-factor", partitions=1, replicationFactor=2))
-
-    shop.until("Topic", "e2e-factor", "False", "NotSupported")
-    assert "Reassignment" in shop.ready("Topic", "e2e-factor")[2]
-    shop.take(raw_reassignment(plan=raw_plan("e2e-factor", p0=[1, 2])))
-    shop.until("Reassignment", "move", "True")
-    shop.until("Topic", "e2e-factor", "True")
-    wait_until(lambda: kafka.replicas("e2e-factor") == [[1, 2]], timeout_s=PATIENCE_S, what="all brokers know it")
 
 
 def test_drift_is_reverted_and_foreign_settings_stay(shop: Namespace, kafka: Stock) -> None:

@@ -127,6 +127,13 @@ def test_each_namespace_has_the_numbers_for_itself() -> None:
     )
 
 
+def test_a_topic_whose_name_is_refused_takes_no_room() -> None:
+    """However old it is."""
+    found = allowing({"namespaces": ["*"], "topicNames": ["a*"], "maxTopics": 1})
+
+    assert set() == refused(found, tenants("b", minute=1), tenants("a", minute=2))
+
+
 def test_what_only_observes_takes_no_room() -> None:
     """It creates nothing."""
     found = allowing({"namespaces": ["*"], "maxTopics": 1})

@@ -85,7 +85,7 @@ def _without_room(cluster: Cluster, index: int, rule: AllowedNamespaces, declare
     taken = [partitions for topic in declared if (partitions := _partitions(topic))]
     topics, partitions = len(taken), sum(taken)
     refusals: dict[Key, Refusal] = {}
-    for topic in by_seniority(item for item in declared if item.metadata.deleted is None):
+    for topic in by_seniority(item for item in declared if _may_ask(cluster, item)):
         present = _partitions(topic)
         more_topics, more_partitions = int(present == 0), max(0, topic.partitions - present)
         if not more_partitions:
@@ -103,6 +103,11 @@ def _without_room(cluster: Cluster, index: int, rule: AllowedNamespaces, declare
             continue
         refusals[topic.key] = Refusal(QUOTA_EXCEEDED, f"{words} Older Topics come first.")
     return refusals
+
+
+def _may_ask(cluster: Cluster, topic: Topic) -> bool:
+    """Tell whether a Topic wants room that it could have: one that goes, or whose name is refused, keeps nobody else from it."""
+    return topic.metadata.deleted is None and refusal_of_topic(cluster, topic.key.namespace, topic.name) is None
 
 
 def _partitions(topic: Topic) -> int:

@@ -1,0 +1,240 @@
+"""Policies of Topics by the operator's process, on a real API server and a stock Kafka cluster of version 3.9 (mode external)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafka_operator.names import ADOPT, PAUSE
+from lab.kubernetes import KubernetesApi
+from lab.waiting import wait_until
+from tests.kafka_operator.live import PATIENCE_S, Namespace
+from tests.kafka_operator.makers import raw_cluster, raw_topic
+from tests.kafka_operator.stock import Stock
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
+
+RESYNCS_S = 7.0
+"""Two looks at everything, every three seconds: who would change something has had the time for it."""
+
+
+@pytest.fixture
+def team(api: KubernetesApi, shop: Namespace) -> Iterator[Namespace]:
+    """Another namespace."""
+    made = Namespace(api, f"team-{shop.name}"[:63].strip("-"))
+    yield made
+    made.empty()
+
+
+def declared(name: str, **spec: Any) -> dict[str, Any]:
+    """A Topic of one partition with one copy."""
+    return raw_topic(name, **{"partitions": 1, "replicationFactor": 1} | spec)
+
+
+def annotate(namespace: Namespace, name: str, text: str) -> None:
+    """Annotate a Topic."""
+    namespace.kubectl("annotate", "--overwrite", "topic", name, text)
+
+
+def test_a_topic_observes_and_then_enforces(shop: Namespace, kafka: Stock) -> None:
+    """Features 8: the drift is listed in the status, nothing is changed; Enforce mends it."""
+    kafka.create("e2e-observed", [[1, 2]])
+    kafka.set_config("e2e-observed", "retention.ms", "9")
+    spec = {"partitions": 2, "replicationFactor": 2, "config": {"retention.ms": "60000"}}
+    shop.take(declared("e2e-observed", policy="Observe", **spec))
+    shop.until("Topic", "e2e-observed", "False", "Drifted")
+    time.sleep(RESYNCS_S)
+
+    expected = [
+        {"field": "partitions", "declared": "2", "actual": "1"},
+        {"field": "config.retention.ms", "declared": "60000", "actual": "9"},
+    ]
+    assert expected == shop.status("Topic", "e2e-observed")["drift"]
+    assert ([[1, 2]], {"retention.ms": "9"}) == (kafka.replicas("e2e-observed"), kafka.config("e2e-observed"))
+    found = shop.get("Topic", "e2e-observed")
+    assert found is not None
+    assert "finalizers" not in found["metadata"]
+    row = shop.kubectl("get", "topic", "e2e-observed", "-o", "wide").splitlines()[1].split()
+    assert ["Observe", "True"] == row[6:8]
+    shop.take(declared("e2e-observed", **spec))
+    shop.until("Topic", "e2e-observed", "True", "AsDeclared")
+    wait_until(lambda: len(kafka.replicas("e2e-observed")) == 2, timeout_s=PATIENCE_S, what="all brokers know them")
+    assert "drift" not in shop.status("Topic", "e2e-observed")
+
+
+def test_a_topic_that_is_there_and_differs_is_adopted_by_consent(shop: Namespace, kafka: Stock) -> None:
+    """Features (e) 8: the difference is shown, its digest is agreed to; one as declared is adopted at once."""
+    kafka.create("e2e-equal", [[1]])
+    kafka.create("e2e-found", [[1]])
+    kafka.set_config("e2e-found", "retention.ms", "9")
+    shop.take(declared("e2e-equal"))
+    shop.take(declared("e2e-found", partitions=2, config={"retention.ms": "60000"}))
+    shop.until("Topic", "e2e-equal", "True")
+    shop.until_events("e2e-equal", ("Normal", "Adopted"))
+    shop.until("Topic", "e2e-found", "False", "AdoptionPending")
+    time.sleep(RESYNCS_S)
+    assert ([[1]], {"retention.ms": "9"}) == (kafka.replicas("e2e-found"), kafka.config("e2e-found"))
+    message = shop.ready("Topic", "e2e-found")[2]
+    assert "partitions 1 (declared 2), retention.ms 9 (declared 60000)" in message
+
+    annotate(shop, "e2e-found", f"{ADOPT}={message.partition(f'{ADOPT}=')[2].partition(' ')[0]}")
+
+    shop.until("Topic", "e2e-found", "True", "AsDeclared")
+    assert {"retention.ms": "60000"} == kafka.config("e2e-found")
+    shop.until_events("e2e-found", ("Warning", "AdoptionPending"), ("Normal", "Adopted"))
+
+
+def test_what_the_brokers_refuse_in_part_is_not_done_in_part(shop: Namespace, kafka: Stock) -> None:
+    """Issue: checked with validate_only before; partitions that are added can never be taken away."""
+    shop.take(declared("e2e-half"))
+    shop.until("Topic", "e2e-half", "True")
+
+    shop.take(declared("e2e-half", partitions=3, config={"retention.ms": "long"}))
+
+    shop.until("Topic", "e2e-half", "False", "InvalidConfig")
+    assert "Invalid value long for configuration retention.ms" in shop.ready("Topic", "e2e-half")[2]
+    assert 1 == len(kafka.replicas("e2e-half"))
+
+
+def test_settings_left_alone_are_left_alone(shop: Namespace, kafka: Stock) -> None:
+    """By null, which server-side apply keeps, and by unmanagedConfig; what this Topic had set keeps its value."""
+
+    def apply(**spec: Any) -> None:
+        raw = declared("e2e-alone", **spec)
+        raw["metadata"]["namespace"] = shop.name
+        shop.api.kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(raw), check=True)
+
+    apply(config={"retention.ms": "60000", "segment.ms": "70000"})
+    shop.until("Topic", "e2e-alone", "True")
+    apply(config={"retention.ms": None}, unmanagedConfig=["segment.ms"])
+    wait_until(
+        lambda: shop.status("Topic", "e2e-alone").get("observedGeneration") == 2,
+        timeout_s=PATIENCE_S,
+        what="the change has taken effect",
+    )
+    kafka.set_config("e2e-alone", "segment.ms", "80000")
+    time.sleep(RESYNCS_S)
+
+    assert {"retention.ms": "60000", "segment.ms": "80000"} == kafka.config("e2e-alone")
+    assert "True" == shop.ready("Topic", "e2e-alone")[0]
+
+
+def test_drift_that_is_mended_and_a_topic_created_anew_are_told_once(shop: Namespace, kafka: Stock) -> None:
+    """In events; the status stays as it is."""
+    shop.take(declared("e2e-mended", config={"retention.ms": "60000"}))
+    shop.until("Topic", "e2e-mended", "True")
+    kafka.set_config("e2e-mended", "retention.ms", "1")
+    wait_until(
+        lambda: kafka.config("e2e-mended") == {"retention.ms": "60000"}, timeout_s=PATIENCE_S, what="it is mended"
+    )
+    time.sleep(RESYNCS_S)
+
+    shop.until_events("e2e-mended", ("Normal", "DriftMended"))
+
+
+@pytest.mark.timeout(240)
+def test_an_edited_replication_factor_is_carried_out_under_a_throttle(shop: Namespace, kafka: Stock) -> None:
+    """Features 5, (e) 5: without Cruise Control, with progress, and nothing of the throttle is left behind."""
+    shop.take(declared("e2e-factor", partitions=2))
+    shop.until("Topic", "e2e-factor", "True")
+    kafka.fill("e2e-factor", 50)
+
+    shop.take(declared("e2e-factor", partitions=2, replicationFactor=2, throttle={"bytesPerSecond": 10_000_000}))
+
+    shop.until("Topic", "e2e-factor", "False", "ReplicationChanging")
+    change = shop.status("Topic", "e2e-factor")["replicationChange"]
+    assert (2, "e2e-factor-rf2-2") == (change["targetReplicationFactor"], change["reassignment"])
+    shop.until("Topic", "e2e-factor", "True", "AsDeclared")
+    assert "Completed" == shop.status("Reassignment", "e2e-factor-rf2-2")["state"]
+    wait_until(
+        lambda: [2, 2] == [len(replicas) for replicas in kafka.replicas("e2e-factor")],
+        timeout_s=PATIENCE_S,
+        what="all brokers know the new copies",
+    )
+    assert {} == kafka.config("e2e-factor")
+    assert 2 == shop.status("Topic", "e2e-factor")["replicationFactor"]
+    assert "replicationChange" not in shop.status("Topic", "e2e-factor")
+
+
+def test_topics_of_another_namespace_are_bound_by_the_clusters_rules(
+    shop: Namespace, team: Namespace, kafka: Stock
+) -> None:
+    """Features 29, (e) 14: names, numbers; a tenant has no effect beyond them."""
+    ref = {"name": "main", "namespace": shop.name}
+    rule = {"namespaces": [team.name], "topicNames": ["e2e-${namespace}.*", "e2e-team-*"], "maxTopics": 1}
+    team.take(declared("first", clusterRef=ref, topicName="e2e-team-first"))
+    team.until("Topic", "first", "False", "NotAllowed")
+    shop.take(raw_cluster("main", *kafka.bootstrap.split(","), allowedNamespaces=[rule]))
+    team.until("Topic", "first", "True")
+    team.take(declared("second", clusterRef=ref, topicName="e2e-team-second"))
+    team.until("Topic", "second", "False", "QuotaExceeded")
+    team.take(declared("third", clusterRef=ref, topicName="e2e-elsewhere"))
+    team.until("Topic", "third", "False", "NameNotAllowed")
+    assert "spec.allowedNamespaces[0].topicNames" in team.ready("Topic", "third")[2]
+    assert not kafka.exists("e2e-elsewhere")
+    assert not kafka.exists("e2e-team-second")
+
+    team.delete("Topic", "first")
+
+    team.until_gone("Topic", "first")
+    team.until("Topic", "second", "True")
+
+
+def test_a_paused_topic_keeps_ready_and_goes_on_later(shop: Namespace, kafka: Stock) -> None:
+    """Features 32."""
+    shop.take(declared("e2e-paused"))
+    shop.until("Topic", "e2e-paused", "True")
+    annotate(shop, "e2e-paused", f"{PAUSE}=true")
+    wait_until(
+        lambda: shop.status("Topic", "e2e-paused")["conditions"][-1]["type"] == "ReconciliationPaused",
+        timeout_s=PATIENCE_S,
+        what="it is paused",
+    )
+    shop.take(declared("e2e-paused", partitions=2))
+    time.sleep(RESYNCS_S)
+    assert 1 == len(kafka.replicas("e2e-paused"))
+    assert "True" == shop.ready("Topic", "e2e-paused")[0]
+
+    annotate(shop, "e2e-paused", f"{PAUSE}-")
+
+    wait_until(lambda: len(kafka.replicas("e2e-paused")) == 2, timeout_s=PATIENCE_S, what="it goes on")
+
+
+def test_a_protected_topic_that_is_deleted_all_the_same_is_kept_in_kafka(shop: Namespace, kafka: Stock) -> None:
+    """Without the chart's ValidatingAdmissionPolicy nothing holds the resource; the event says so."""
+    shop.take(declared("e2e-protected", deletionPolicy="Protect"))
+    shop.until("Topic", "e2e-protected", "True")
+
+    shop.delete("Topic", "e2e-protected")
+
+    shop.until_gone("Topic", "e2e-protected")
+    shop.until_events("e2e-protected", ("Warning", "TopicRetained"))
+    assert kafka.exists("e2e-protected")
+
+
+def test_a_foreign_finalizer_holds_the_kafka_topic_too(shop: Namespace, kafka: Stock) -> None:
+    """Koperator #953."""
+    raw = declared("e2e-held")
+    raw["metadata"]["finalizers"] = ["example.org/backup"]
+    shop.take(raw)
+    shop.until("Topic", "e2e-held", "True")
+    shop.delete("Topic", "e2e-held")
+    shop.until("Topic", "e2e-held", "False", "Deleting")
+    time.sleep(RESYNCS_S)
+    assert kafka.exists("e2e-held")
+
+    shop.kubectl(
+        "patch",
+        "topic",
+        "e2e-held",
+        "--type=merge",
+        "--patch",
+        json.dumps({"metadata": {"finalizers": ["steward.dev/operator"]}}),
+    )
+
+    shop.until_gone("Topic", "e2e-held")
+    wait_until(lambda: not kafka.exists("e2e-held"), timeout_s=PATIENCE_S, what="the Kafka topic is gone")
