@@ -36,6 +36,18 @@ def test_a_request_can_be_encoded_in_the_versions_that_brokers_speak(name: str) 
         assert request.encode(version=version)
 
 
+def test_a_question_is_sent_as_one() -> None:
+    """Nothing is done by a request whose validate_only is set; without a word it is an order."""
+    create, grow, alter = CreateTopic("t", 1, 1, ()), GrowTopic("t", 2), AlterConfig("t", (("a", "1"),), ())
+    for built in (
+        lambda asks: requests.create_topics_request([create], 1000, **asks),
+        lambda asks: requests.create_partitions_request([grow], 1000, **asks),
+        lambda asks: requests.alter_configs_request([alter], **asks),
+    ):
+        assert built({"validate_only": True}).validate_only
+        assert not built({}).validate_only
+
+
 def answer(**fields: Any) -> Any:
     """An answer's struct."""
     return SimpleNamespace(**fields)

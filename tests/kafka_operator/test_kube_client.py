@@ -62,6 +62,27 @@ async def api() -> AsyncIterator[tuple[Api, KubeClient]]:
         await kube.close()
 
 
+async def test_an_object_is_created_in_its_namespace_under_its_name(api: tuple[Api, KubeClient]) -> None:
+    """And one that is there already is a conflict, which tells the caller that it was created before."""
+    fake, kube = api
+    fake.answer(201, {"kind": "Reassignment"})
+    fake.answer(409, {"message": "exists"})
+    key = Key(Kind.REASSIGNMENT, "shop", "orders-rf3-2")
+
+    await kube.create_object(key, {"metadata": {"labels": {"a": "b"}}, "spec": {"goal": {}}})
+
+    expected = {
+        "apiVersion": "steward.dev/v1alpha1",
+        "kind": "Reassignment",
+        "metadata": {"labels": {"a": "b"}, "namespace": "shop", "name": "orders-rf3-2"},
+        "spec": {"goal": {}},
+    }
+    path = "/apis/steward.dev/v1alpha1/namespaces/shop/reassignments?fieldManager=steward-operator"
+    assert ("POST", path, "application/json", expected) == fake.asked[0]
+    with pytest.raises(ConflictError):
+        await kube.create_object(key, {"metadata": {}, "spec": {}})
+
+
 async def test_a_status_patch_goes_to_the_status_as_a_merge_patch(api: tuple[Api, KubeClient]) -> None:
     """With our field manager and the token."""
     fake, kube = api
