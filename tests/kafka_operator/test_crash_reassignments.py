@@ -17,7 +17,7 @@ from kafka_operator.resources.reassignment import Partition
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import raw_config_map
-from tests.kafka_operator.test_crash_anywhere import tell
+from tests.kafka_operator.crash_stories import tell
 from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import World
 
