@@ -12,6 +12,7 @@ import typer
 
 from steward.options.controller import BalanceOptions, PlaceOptions
 from steward.options.groups import in_groups
+from steward.options.importing import ManifestOptions, SourceOptions
 from steward.options.logs import LogOptions
 from steward.options.security import (
     AuthorizerOptions,
@@ -157,3 +158,12 @@ def operator(
             )
         )
     )
+
+
+@app.command("import")
+@in_groups
+def import_topics(source: SourceOptions, manifests: ManifestOptions) -> None:
+    """Write Topic manifests of a live cluster's topics; nothing is changed in it."""
+    from steward.import_command import run_import  # noqa: PLC0415 - see the module
+
+    raise typer.Exit(run_import(source, manifests))

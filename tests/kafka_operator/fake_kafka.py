@@ -102,6 +102,10 @@ class FakeKafka(FakeBrokers):
             return {}
         return await self._call("describe_configs", lambda: {n: self._config(n, keys) for n, keys in wanted.items()})
 
+    async def describe_all_configs(self, names: Sequence[str]) -> Mapping[str, Mapping[str, ConfigValue] | Failure]:
+        every = frozenset(KNOWN_SETTINGS)
+        return await self._call("describe_all_configs", lambda: {name: self._config(name, every) for name in names})
+
     async def create_topics(
         self, topics: Sequence[CreateTopic], *, validate_only: bool = False
     ) -> Mapping[str, Failure]:

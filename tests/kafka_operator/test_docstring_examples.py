@@ -7,10 +7,11 @@ from types import ModuleType
 
 import pytest
 
-from kafka_operator.decide import copies, spread
+from kafka_operator.decide import copies, spread, vitals
+from kafka_operator.importing import client_config, names
 
 
-@pytest.mark.parametrize("module", [copies, spread], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [copies, spread, vitals, client_config, names], ids=lambda module: module.__name__)
 def test_examples_hold(module: ModuleType) -> None:
     """What a reader tries first."""
     result = doctest.testmod(module)

@@ -99,6 +99,13 @@ class KafkaAdmin:
             await self._controller_call("describe_configs", request, lambda r: _codes(r.results))
         )
 
+    async def describe_all_configs(self, names: Sequence[str]) -> Mapping[str, Mapping[str, ConfigValue] | Failure]:
+        """Return all settings that are set on the topics themselves."""
+        request = requests.describe_all_configs_request(names)
+        return requests.configs_of(
+            await self._controller_call("describe_configs", request, lambda r: _codes(r.results))
+        )
+
     async def create_topics(self, topics: Sequence[CreateTopic], *, validate_only: bool = False) -> Refusals:
         """Create topics, or only ask whether they could be."""
         request = requests.create_topics_request(topics, OPERATION_TIMEOUT_MS, validate_only=validate_only)

@@ -157,6 +157,12 @@ def describe_configs_request(wanted: Mapping[str, frozenset[str]]) -> Any:
     return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
 
 
+def describe_all_configs_request(names: Sequence[str]) -> Any:
+    """Ask for all settings of topics."""
+    resources = [(int(ConfigResourceType.TOPIC), name, None) for name in names]
+    return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
+
+
 def configs_of(response: Any) -> dict[str, Mapping[str, ConfigValue] | Failure]:
     """Read a DescribeConfigs answer; settings that are not set on the topic itself are left out."""
     found: dict[str, Mapping[str, ConfigValue] | Failure] = {}

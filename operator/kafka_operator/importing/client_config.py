@@ -1,0 +1,143 @@
+"""The file that Kafka's own tools take as --command-config, as far as it says how a cluster is reached.
+
+    security.protocol                     PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
+    sasl.mechanism, sasl.jaas.config      PLAIN and SCRAM, with user and password
+    ssl.truststore.*, ssl.keystore.*      of type PEM, in files or in the properties themselves
+
+What is verified cannot be switched off: an empty ssl.endpoint.identification.algorithm is refused. Other properties are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from kafka_operator.resources.security import MECHANISMS, ClientCertificate, Login, Security
+
+MAX_FILE_LENGTH = 1_048_576
+"""Characters of a file of properties or PEM; a store of certificates has some hundred thousand at most."""
+
+PROTOCOLS = {"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}
+JAAS_OPTION = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))')
+PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
+
+
+class ClientConfigError(Exception):
+    """The file cannot be used; the message names the property, and never a value that may be secret."""
+
+
+def read_client_config(path: Path) -> Security:
+    """Read a file; ClientConfigError when it cannot be used."""
+    return security_of(parse_properties(_read(path)))
+
+
+def security_of(properties: Mapping[str, str]) -> Security:
+    """Return how a cluster is reached."""
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in PROTOCOLS:
+        raise ClientConfigError(f"security.protocol is none of {', '.join(sorted(PROTOCOLS))}")
+    tls = protocol.endswith("SSL")
+    if tls and properties.get("ssl.endpoint.identification.algorithm", "https") == "":
+        raise ClientConfigError(
+            "ssl.endpoint.identification.algorithm is empty: names in certificates are always verified; take the line out and reach "
+            "the brokers by a name that their certificate has"
+        )
+    return Security(
+        tls=tls,
+        ca=_ca(properties) if tls else None,
+        certificate=_certificate(properties) if tls else None,
+        login=_login(properties) if protocol.startswith("SASL") else None,
+    )
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    r"""Parse what java.util.Properties writes and reads; its last word on a key counts.
+
+    >>> parse_properties("# why\na = b\nc:d\\\n  e\nu=\\u00fc\n")
+    {'a': 'b', 'c': 'de', 'u': 'ü'}
+    """
+    found: dict[str, str] = {}
+    for line in _logical_lines(text):
+        match = re.match(r"((?:\\.|[^\s=:\\])*)\s*[=:]?\s*(.*)", line, re.DOTALL)
+        assert match is not None, "both parts may be empty"
+        found[_unescaped(match[1])] = _unescaped(match[2])
+    return found
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    whole = ""
+    for line in text.splitlines():
+        stripped = line.lstrip()
+        if not whole and (not stripped or stripped[0] in "#!"):
+            continue
+        whole += stripped
+        if (len(whole) - len(whole.rstrip("\\"))) % 2:
+            whole = whole[:-1]
+            continue
+        yield whole
+        whole = ""
+    if whole:
+        yield whole
+
+
+def _unescaped(text: str) -> str:
+    special = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
+    return re.sub(
+        r"\\(?:u([0-9a-fA-F]{4})|(.))",
+        lambda match: chr(int(match[1], 16)) if match[1] else special.get(match[2], match[2]),
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def _login(properties: Mapping[str, str]) -> Login:
+    mechanism = properties.get("sasl.mechanism", "")
+    if mechanism not in MECHANISMS.values():
+        raise ClientConfigError(f"sasl.mechanism is none of {', '.join(MECHANISMS.values())}")
+    jaas = properties.get("sasl.jaas.config", "")
+    options = {name: quoted or plain for name, quoted, plain in JAAS_OPTION.findall(jaas)}
+    if not options.get("username") or not options.get("password"):
+        raise ClientConfigError("sasl.jaas.config says no username and password")
+    return Login(mechanism, *(re.sub(r"\\(.)", r"\1", options[name]) for name in ("username", "password")))
+
+
+def _ca(properties: Mapping[str, str]) -> str | None:
+    return _store(properties, "truststore", ("certificates",))
+
+
+def _certificate(properties: Mapping[str, str]) -> ClientCertificate | None:
+    text = _store(properties, "keystore", ("certificate.chain", "key"))
+    if text is None:
+        return None
+    blocks = [match[0] for match in PEM_BLOCK.finditer(text)]
+    keys = [block for block in blocks if "PRIVATE KEY" in block]
+    chain = [block for block in blocks if "PRIVATE KEY" not in block]
+    if len(keys) != 1 or not chain:
+        raise ClientConfigError("ssl.keystore has to hold one private key and the certificates of its chain, in PEM")
+    return ClientCertificate("\n".join(chain) + "\n", keys[0] + "\n")
+
+
+def _store(properties: Mapping[str, str], store: str, parts: tuple[str, ...]) -> str | None:
+    """Return the PEM of a store, from its properties or its file; None where there is none."""
+    inline = [properties[f"ssl.{store}.{part}"] for part in parts if f"ssl.{store}.{part}" in properties]
+    location = properties.get(f"ssl.{store}.location")
+    if not inline and location is None:
+        return None
+    if properties.get(f"ssl.{store}.type", "JKS").upper() != "PEM":
+        raise ClientConfigError(
+            f"ssl.{store}.type is not PEM, the one that is read here; `keytool -exportcert -rfc` or `openssl pkcs12` write PEM"
+        )
+    return "\n".join(inline) if inline else _read(Path(location or ""))
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MAX_FILE_LENGTH + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise ClientConfigError(f"{path} cannot be read: {reason}") from None
+    if len(text) > MAX_FILE_LENGTH:
+        raise ClientConfigError(f"{path} is longer than {MAX_FILE_LENGTH} characters")
+    return text

@@ -1,0 +1,88 @@
+"""Topic manifests of topics as they are: applied, each is Ready at once, since nothing differs.
+
+Only settings that are set on a topic itself are written; the throttles of a move are not the topic's own. A Topic that is deleted leaves
+its Kafka topic alone unless that is asked for: whoever tries an import out must lose nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kafka_operator.decide.observed import KafkaTopic
+from kafka_operator.decide.tenancy import INTERNAL
+from kafka_operator.importing.names import resource_names
+from kafka_operator.names import API_VERSION, Kind
+from kafka_operator.resources.topic import DeletionPolicy, Policy
+
+NOT_THE_TOPICS_OWN = {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}
+"""Settings that say which replicas a move slows down (KIP-73); they go with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which topics, and what is said of all of them."""
+
+    cluster: str
+    cluster_namespace: str | None = None
+    namespace: str | None = None
+    include: tuple[str, ...] = ()
+    """Patterns as a shell's; none of them stands for all."""
+    exclude: tuple[str, ...] = ()
+    internal: bool = False
+    policy: Policy | None = None
+    deletion_policy: DeletionPolicy = DeletionPolicy.RETAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One Topic as it is written, by its name."""
+
+    name: str
+    document: Mapping[str, Any]
+
+
+def is_wanted(topic: str, wanted: Wanted) -> bool:
+    """Tell whether a topic is among those to be written."""
+    if topic.startswith(INTERNAL) and not wanted.internal:
+        return False
+    included = not wanted.include or any(fnmatchcase(topic, pattern) for pattern in wanted.include)
+    return included and not any(fnmatchcase(topic, pattern) for pattern in wanted.exclude)
+
+
+def manifests_of(topics: Iterable[KafkaTopic], wanted: Wanted) -> list[Manifest]:
+    """Return the manifests of topics, with the settings that were found on them, by name."""
+    found = {topic.name: topic for topic in topics}
+    names = resource_names(found)
+    return [Manifest(names[name], _document(found[name], names[name], wanted)) for name in sorted(found)]
+
+
+def uneven(topics: Iterable[KafkaTopic]) -> list[str]:
+    """Return the topics whose partitions have different numbers of replicas, ascending: a Topic says one number for all."""
+    return sorted(
+        topic.name for topic in topics if len({len(partition.replicas) for partition in topic.partitions}) > 1
+    )
+
+
+def _document(topic: KafkaTopic, name: str, wanted: Wanted) -> dict[str, Any]:
+    metadata = {"name": name} | ({"namespace": wanted.namespace} if wanted.namespace else {})
+    cluster = {"name": wanted.cluster}
+    if wanted.cluster_namespace and wanted.cluster_namespace != wanted.namespace:
+        cluster["namespace"] = wanted.cluster_namespace
+    spec: dict[str, Any] = {"clusterRef": cluster}
+    if name != topic.name:
+        spec["topicName"] = topic.name
+    spec |= {"partitions": len(topic.partitions), "replicationFactor": topic.replication_factor}
+    config = {
+        key: setting.value
+        for key, setting in sorted(topic.config.items())
+        if key not in NOT_THE_TOPICS_OWN and setting.value is not None
+    }
+    if config:
+        spec["config"] = config
+    if wanted.policy is not None:
+        spec["policy"] = wanted.policy.value
+    spec["deletionPolicy"] = wanted.deletion_policy.value
+    return {"apiVersion": API_VERSION, "kind": Kind.TOPIC.value, "metadata": metadata, "spec": spec}

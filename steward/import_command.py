@@ -1,0 +1,58 @@
+"""`steward import`: from its options to what is read and written. Leaves out both (kafka_operator.importing)."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from kafka_operator.admin.client import KafkaAdmin
+from kafka_operator.admin.port import BadCredentialsError
+from kafka_operator.importing.client_config import ClientConfigError, read_client_config
+from kafka_operator.importing.manifests import Manifest, Wanted
+from kafka_operator.importing.run import ImportFailedError, read_topics, write_folder, write_stream
+from kafka_operator.metrics import Metrics
+from kafka_operator.resources.security import PLAINTEXT, Security
+from kafka_operator.resources.topic import DeletionPolicy, Policy
+from steward.options.importing import ManifestOptions, SourceOptions
+
+STREAM = "-"
+EXIT_OK, EXIT_FAILED = 0, 1
+
+
+def run_import(source: SourceOptions, manifests: ManifestOptions) -> int:
+    """Import; returns the exit code. What goes wrong is told on the standard error output, which holds nothing else."""
+    wanted = Wanted(
+        cluster=manifests.cluster,
+        cluster_namespace=manifests.cluster_namespace,
+        namespace=manifests.namespace,
+        include=tuple(source.include or ()),
+        exclude=tuple(source.exclude or ()),
+        internal=source.internal,
+        policy=None if manifests.policy is None else Policy(manifests.policy),
+        deletion_policy=DeletionPolicy(manifests.deletion_policy),
+    )
+    servers = [server.strip() for given in source.bootstrap_server for server in given.split(",") if server.strip()]
+    try:
+        security = PLAINTEXT if source.command_config is None else read_client_config(source.command_config)
+        found = asyncio.run(_read(servers, security, wanted))
+        if manifests.output == STREAM:
+            write_stream(found, sys.stdout)
+        else:
+            write_folder(found, Path(manifests.output), overwrite=manifests.overwrite)
+    except (BadCredentialsError, ClientConfigError, ImportFailedError) as error:
+        _say(str(error))
+        return EXIT_FAILED
+    where = "" if manifests.output == STREAM else f" to {manifests.output}"
+    _say(f"{len(found)} Topics written{where}")
+    return EXIT_OK
+
+
+async def _read(servers: list[str], security: Security, wanted: Wanted) -> list[Manifest]:
+    admin = KafkaAdmin(servers, Metrics(), security)
+    try:
+        return await read_topics(admin, wanted, _say)
+    finally:
+        await admin.close()
+
+
+def _say(words: str) -> None:
+    sys.stderr.write(f"steward import: {words}\n")

@@ -1,0 +1,305 @@
+"""`steward import`: what is written of a live cluster applies, and is Ready at once with no change to it (features (e) 8)."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import steward.import_command
+from kafka_operator.admin.port import CallRefusedError, ClusterUnreachableError
+from kafka_operator.decide.observed import ConfigValue, Failure
+from kafka_operator.importing.client_config import (
+    ClientConfigError,
+    parse_properties,
+    read_client_config,
+    security_of,
+)
+from kafka_operator.importing.manifests import Wanted, is_wanted, manifests_of
+from kafka_operator.importing.names import is_resource_name, resource_names
+from kafka_operator.importing.run import ImportFailedError, read_topics, write_folder, write_stream
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.reassignment import Partition
+from kafka_operator.resources.security import ClientCertificate, Login, Security
+from kafka_operator.resources.topic import DeletionPolicy, Policy
+from steward.main import app
+from tests.kafka_operator.fake_kafka import FakeKafka
+from tests.kafka_operator.gate import Gate
+from tests.kafka_operator.makers import kafka_topic
+from tests.kafka_operator.world import RESYNC_S, in_virtual_time, running
+
+TOPIC_NAMES = st.text(st.sampled_from("abzAZ09._-"), min_size=1, max_size=249).filter(
+    lambda name: name not in {".", ".."}
+)
+WANTED = Wanted("main", namespace="shop")
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    """The YAML documents of a stream."""
+    return list(yaml.safe_load_all(text))
+
+
+@given(st.lists(TOPIC_NAMES, max_size=20, unique=True))
+def test_every_topic_gets_a_name_of_its_own_that_kubernetes_takes(topics: list[str]) -> None:
+    """RFC 1123; a topic whose name is one keeps it; the same again at every run, whatever else there is."""
+    names = resource_names(topics)
+
+    assert set(topics) == names.keys()
+    assert len(topics) == len(set(names.values()))
+    assert all(map(is_resource_name, names.values()))
+    assert [topic for topic in topics if is_resource_name(topic)] == [t for t in topics if names[t] == t]
+    assert names == resource_names(reversed(topics))
+
+
+def test_a_derived_name_gives_way_to_a_topic_that_has_it() -> None:
+    """Nobody plans for it, and nothing is lost by it."""
+    derived = resource_names(["Orders"])["Orders"]
+    names = resource_names(["Orders", derived])
+
+    assert derived == names[derived]
+    assert names["Orders"] not in {derived, "orders"}
+
+
+def test_only_what_is_set_on_a_topic_is_written() -> None:
+    """No defaults, no throttles of a move; strings stay strings; a name that differs goes to topicName."""
+    topic = kafka_topic("Orders", partitions=2, retention_ms="5", leader_replication_throttled_replicas="*", no="true")
+
+    (manifest,) = manifests_of([topic], WANTED)
+
+    expected = {
+        "clusterRef": {"name": "main"},
+        "topicName": "Orders",
+        "partitions": 2,
+        "replicationFactor": 3,
+        "config": {"no": "true", "retention.ms": "5"},
+        "deletionPolicy": "Retain",
+    }
+    assert expected == manifest.document["spec"]
+    stream = io.StringIO()
+    write_stream([manifest], stream)
+    assert [manifest.document] == documents(stream.getvalue())
+
+
+def test_policies_and_a_cluster_elsewhere_are_said_when_they_are_asked_for() -> None:
+    """--policy Observe: compared and never changed."""
+    wanted = Wanted("main", cluster_namespace="kafka", policy=Policy.OBSERVE, deletion_policy=DeletionPolicy.PROTECT)
+    (manifest,) = manifests_of([kafka_topic("a")], wanted)
+
+    assert {"name": "a"} == manifest.document["metadata"]
+    spec = manifest.document["spec"]
+    assert {"name": "main", "namespace": "kafka"} == spec["clusterRef"]
+    assert ("Observe", "Protect") == (spec["policy"], spec["deletionPolicy"])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Wanted("c"), ["a-1", "a-2", "b"]),
+        (Wanted("c", include=("a-*", "x")), ["a-1", "a-2"]),
+        (Wanted("c", include=("a-*",), exclude=("*-2",)), ["a-1"]),
+        (Wanted("c", internal=True), ["__consumer_offsets", "a-1", "a-2", "b"]),
+    ],
+)
+def test_topics_are_chosen_by_patterns_and_internal_ones_are_left_out(wanted: Wanted, expected: list[str]) -> None:
+    """--include, --exclude, --internal."""
+    names = ["__consumer_offsets", "a-1", "a-2", "b"]
+
+    assert expected == [name for name in names if is_wanted(name, wanted)]
+
+
+@in_virtual_time
+async def test_what_is_imported_is_ready_at_once_with_no_change() -> None:
+    """Issue: it applies and is Ready; nothing is created, altered, grown or moved."""
+    async with running() as world:
+        world.kafka.add("orders", [(1, 2, 3)] * 3, retention_ms="5", cleanup_policy="compact")
+        world.kafka.add("Payments_v2", [(2, 3)])
+        world.kafka.add("__consumer_offsets", [(1, 2, 3)])
+        before = world.kafka.state()
+        manifests = await read_topics(world.kafka, WANTED, pytest.fail)
+        world.gate.calls.clear()
+        keys = [world.kube.apply(manifest.document) for manifest in manifests]
+        assert [
+            Key(Kind.TOPIC, "shop", name) for name in (resource_names(["Payments_v2"])["Payments_v2"], "orders")
+        ] == keys
+
+        await world.until(lambda: all(world.kube.ready(key)[0] == "True" for key in keys), 2)
+        await world.run(RESYNC_S + 10)
+
+        assert before == world.kafka.state()
+        changing = ("create", "alter", "grow", "delete", "elect")
+        assert [] == [call for call in world.gate.calls if call.split(" ")[1].startswith(changing) and "kafka" in call]
+
+
+@in_virtual_time
+async def test_a_topic_that_moves_is_written_with_the_replicas_that_it_will_have() -> None:
+    """While it moves it shows the union of both."""
+    kafka = FakeKafka(Gate())
+    kafka.move_s = 1_000
+    kafka.add("orders", [(1, 2, 3)])
+    kafka.add("uneven", [(1, 2, 3), (1,)])
+    await kafka.alter_reassignments({Partition("orders", 0): (2, 3, 4)})
+    warnings: list[str] = []
+
+    manifests = {item.name: item.document["spec"] for item in await read_topics(kafka, WANTED, warnings.append)}
+
+    assert (3, 1) == (manifests["orders"]["replicationFactor"], manifests["uneven"]["replicationFactor"])
+    assert ["partitions of one topic have different numbers of replicas; the least is written: uneven"] == warnings
+
+
+@in_virtual_time
+async def test_what_cannot_be_read_is_told() -> None:
+    """No cluster; no right to see moves (a warning), or settings (the end)."""
+    kafka = FakeKafka(Gate())
+    kafka.add("orders", [(1, 2, 3)])
+    kafka.reachable = False
+    with pytest.raises(ImportFailedError, match="the fake is down"):
+        await read_topics(kafka, WANTED, lambda _: None)
+
+    kafka.reachable = True
+    warnings: list[str] = []
+
+    async def refused() -> Any:
+        raise CallRefusedError(Failure(31, "CLUSTER_AUTHORIZATION_FAILED", "Not allowed."))
+
+    async def hidden(names: Any) -> Any:
+        return dict.fromkeys(names, Failure(29, "TOPIC_AUTHORIZATION_FAILED", "Not allowed."))
+
+    kafka.list_reassignments = refused  # type: ignore[method-assign]
+    assert 1 == len(await read_topics(kafka, WANTED, warnings.append))
+    assert "moves cannot be seen" in warnings[0]
+    kafka.describe_all_configs = hidden  # type: ignore[method-assign]
+    with pytest.raises(ImportFailedError, match="settings of topic orders cannot be read: TOPIC_AUTHORIZATION_FAILED"):
+        await read_topics(kafka, WANTED, warnings.append)
+
+
+def test_a_folder_gets_a_file_each_and_none_is_replaced_unasked(tmp_path: Path) -> None:
+    """What a user has edited is not lost."""
+    manifests = manifests_of([kafka_topic("a"), kafka_topic("b", cleanup_policy="compact")], WANTED)
+    folder = tmp_path / "topics"
+    write_folder(manifests, folder, overwrite=False)
+    assert ["a.yaml", "b.yaml"] == sorted(path.name for path in folder.iterdir())
+    assert manifests[1].document == yaml.safe_load((folder / "b.yaml").read_text(encoding="utf-8"))
+
+    (folder / "a.yaml").write_text("mine", encoding="utf-8")
+    (folder / "b.yaml").unlink()
+    with pytest.raises(
+        ImportFailedError, match=r"has these files already: a\.yaml\. Take another folder, or --overwrite"
+    ):
+        write_folder(manifests, folder, overwrite=False)
+    assert ["a.yaml"] == [path.name for path in folder.iterdir()]
+    write_folder(manifests, folder, overwrite=True)
+    assert "mine" != (folder / "a.yaml").read_text(encoding="utf-8")
+    with pytest.raises(ImportFailedError, match="cannot be written"):
+        write_folder(manifests, folder / "a.yaml", overwrite=False)
+
+
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----"
+PRIVATE_KEY = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----"
+
+
+def test_the_file_of_kafkas_own_tools_is_read(tmp_path: Path) -> None:
+    """--command-config: SCRAM over TLS with a PEM truststore; mTLS with a keystore; PLAINTEXT for an empty file."""
+    ca = tmp_path / "ca.pem"
+    ca.write_text(CERTIFICATE, encoding="ascii")
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_SSL\n"
+        "sasl.mechanism=SCRAM-SHA-512\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
+        '    username="steward" password="a \\\\"secret\\\\", \\u00fc=;";\n'
+        f"ssl.truststore.type=PEM\nssl.truststore.location={ca}\n",
+        encoding="utf-8",
+    )
+    login = Login("SCRAM-SHA-512", "steward", 'a "secret", ü=;')
+    assert Security(tls=True, ca=CERTIFICATE, login=login) == read_client_config(config)
+
+    store = tmp_path / "store.pem"
+    store.write_text(f"{PRIVATE_KEY}\n{CERTIFICATE}\n{CERTIFICATE}\n", encoding="ascii")
+    found = security_of({"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.location": str(store)})
+    assert ClientCertificate(f"{CERTIFICATE}\n{CERTIFICATE}\n", f"{PRIVATE_KEY}\n") == found.certificate
+    assert Security() == security_of(parse_properties("# nothing\n"))
+
+
+SECRET = "hunter2"
+BAD_CONFIGS = [
+    ({"security.protocol": "TLS"}, "security.protocol is none of"),
+    ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.mechanism is none of"),
+    (
+        {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": f'x password="{SECRET}";'},
+        "sasl.jaas.config says no username and password",
+    ),
+    ({"security.protocol": "SSL", "ssl.truststore.location": "a.jks"}, "ssl.truststore.type is not PEM"),
+    (
+        {"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.key": SECRET},
+        "has to hold one private key",
+    ),
+    (
+        {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""},
+        "names in certificates are always verified",
+    ),
+    (
+        {"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.location": "no-such.pem"},
+        "no-such.pem cannot be read: No such file or directory",
+    ),
+]
+
+
+@pytest.mark.parametrize(("properties", "words"), BAD_CONFIGS, ids=lambda value: str(value)[:30])
+def test_a_file_that_cannot_be_used_is_told_by_its_property(properties: dict[str, str], words: str) -> None:
+    """And no secret of it is shown."""
+    with pytest.raises(ClientConfigError, match=words) as caught:
+        security_of(properties)
+    assert SECRET not in str(caught.value)
+
+
+class FakeAdmin(FakeKafka):
+    """A cluster with one topic; remembers how it was reached."""
+
+    reached: tuple[list[str], Security]
+    down = False
+
+    def __init__(self, servers: list[str], _metrics: object, security: Security) -> None:
+        super().__init__(Gate())
+        type(self).reached = (servers, security)
+        self.add("Orders", [(1, 2)])
+
+    async def describe_layout(self, names: Any) -> Any:
+        if self.down:
+            raise ClusterUnreachableError("No broker answers.")
+        return await super().describe_layout(names)
+
+
+def test_the_command_writes_a_stream_or_a_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The documents alone on the standard output; words on the other; exit code 1 when it fails."""
+    monkeypatch.setattr(steward.import_command, "KafkaAdmin", FakeAdmin)
+    name = resource_names(["Orders"])["Orders"]
+    arguments = ["import", "--bootstrap-server", "a:9092, b:9092", "--cluster", "main", "--include", "O*"]
+
+    done = CliRunner().invoke(app, arguments)
+    assert 0 == done.exit_code, done.output
+    assert (["a:9092", "b:9092"], Security()) == FakeAdmin.reached
+    assert [name] == [document["metadata"]["name"] for document in documents(done.stdout)]
+    assert "1 Topics written" in done.stderr
+
+    done = CliRunner().invoke(app, [*arguments, "--output", str(tmp_path), "--policy", "Observe"])
+    assert 0 == done.exit_code, done.output
+    assert "Observe" == yaml.safe_load((tmp_path / f"{name}.yaml").read_text(encoding="utf-8"))["spec"]["policy"]
+
+    monkeypatch.setattr(FakeAdmin, "down", True)
+    done = CliRunner().invoke(app, arguments)
+    assert (1, "") == (done.exit_code, done.stdout)
+    assert "steward import: No broker answers." in done.stderr
+
+
+def test_a_config_value_that_kafka_hides_is_left_out() -> None:
+    """A password is none of a manifest's business."""
+    topic = kafka_topic("a")
+    hidden = type(topic)(topic.name, topic.topic_id, topic.partitions, {"x": ConfigValue(None, "PASSWORD")})
+
+    assert "config" not in manifests_of([hidden], WANTED)[0].document["spec"]
