@@ -20,6 +20,7 @@ from steward.options.security import (
     ListenerSecurityOptions,
     ZooKeeperSecurityOptions,
 )
+from steward.plan_command import plan_app
 
 app = typer.Typer(
     name="steward",
@@ -33,6 +34,7 @@ controller_app = typer.Typer(
     invoke_without_command=True, help="Run the controller of a Kafka cluster in ZooKeeper mode."
 )
 app.add_typer(controller_app, name="controller")
+app.add_typer(plan_app, name="plan")
 
 
 @app.callback()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,10 +48,13 @@ class Recorded:
 
 
 def packed(recorded: Recorded) -> Iterator[dict[str, str]]:
-    """Yield the `binaryData` of each part, in order; the same plan gives the same bytes."""
-    for start in range(0, len(recorded.plan), PART_PARTITIONS):
-        part = slice(start, start + PART_PARTITIONS)
-        yield from _packed(recorded.plan[part], recorded.base[part], recorded.cluster_id)
+    """Yield the `binaryData` of each part of plan and base, in order; the same plan gives the same bytes."""
+    yield from _parts({PLAN_KEY: recorded.plan, BASE_KEY: recorded.base}, recorded.cluster_id)
+
+
+def packed_document(document: Document) -> Iterator[dict[str, str]]:
+    """Yield the `binaryData` of each part of a plan alone, as `spec.planFrom` takes it."""
+    yield from _parts({PLAN_KEY: document.plan}, document.cluster_id)
 
 
 def unpack(raws: Sequence[RawObject]) -> Recorded:
@@ -60,14 +63,21 @@ def unpack(raws: Sequence[RawObject]) -> Recorded:
     return Recorded(document.plan, _joined(raws, BASE_KEY).plan, document.cluster_id)
 
 
-def _packed(plan: Sequence[Assignment], base: Sequence[Assignment], cluster_id: str | None) -> Iterator[dict[str, str]]:
-    parts = {PLAN_KEY: _gzipped(plan, cluster_id), BASE_KEY: _gzipped(base, cluster_id)}
-    if sum(map(len, parts.values())) > MAX_PART_BYTES and len(plan) > 1:
-        half = len(plan) // 2
-        yield from _packed(plan[:half], base[:half], cluster_id)
-        yield from _packed(plan[half:], base[half:], cluster_id)
+def _parts(whole: Mapping[str, Sequence[Assignment]], cluster_id: str | None) -> Iterator[dict[str, str]]:
+    length = max(map(len, whole.values()))
+    for start in range(0, length, PART_PARTITIONS):
+        yield from _packed({key: items[start : start + PART_PARTITIONS] for key, items in whole.items()}, cluster_id)
+
+
+def _packed(part: Mapping[str, Sequence[Assignment]], cluster_id: str | None) -> Iterator[dict[str, str]]:
+    data = {key: _gzipped(items, cluster_id) for key, items in part.items()}
+    length = max(map(len, part.values()))
+    if sum(map(len, data.values())) > MAX_PART_BYTES and length > 1:
+        half = length // 2
+        yield from _packed({key: items[:half] for key, items in part.items()}, cluster_id)
+        yield from _packed({key: items[half:] for key, items in part.items()}, cluster_id)
         return
-    yield {key: base64.b64encode(data).decode() for key, data in parts.items()}
+    yield {key: base64.b64encode(packed).decode() for key, packed in data.items()}
 
 
 def _gzipped(assignments: Sequence[Assignment], cluster_id: str | None) -> bytes:

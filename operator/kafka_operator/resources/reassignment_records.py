@@ -148,14 +148,14 @@ def written_bytes(count: int) -> str:
     """Write a number of bytes for people.
 
     >>> [written_bytes(0), written_bytes(1999), written_bytes(2_500_000)]
-    ['0 B', '1.9 KiB', '2.3 MiB']
+    ['0B', '1.9KiB', '2.3MiB']
     """
     if count < 1024:
-        return f"{count} B"
+        return f"{count}B"
     for power, unit in enumerate(("KiB", "MiB", "GiB", "TiB"), start=1):
         if count < 1024 ** (power + 1):
-            return f"{10 * count // 1024**power / 10} {unit}"
-    return f"{10 * count // 1024**5 / 10} PiB"
+            return f"{10 * count // 1024**power / 10}{unit}"
+    return f"{10 * count // 1024**5 / 10}PiB"
 
 
 def written_seconds(seconds: int) -> str:

@@ -1,0 +1,180 @@
+"""Reassignments whole, on a real API server and a stock Kafka cluster: throttles, goals, plans in ConfigMaps, the way back."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from confluent_kafka.admin import ConfigResource, ResourceType
+
+from kafka_operator.decide.plan_document import digest_of
+from lab.waiting import wait_until
+from tests.kafka_operator.live import PATIENCE_S, Namespace
+from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
+from tests.kafka_operator.plans import document
+from tests.kafka_operator.stock import Stock
+from tests.kafka_operator.test_end_to_end import kafka, operator, shop
+
+__all__ = ["kafka", "operator", "shop"]
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
+
+SLOW = {"bytesPerSecond": 20_000}
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+
+
+def rates(kafka: Stock, broker_id: int) -> dict[str, str]:
+    """The rates that are set on a broker itself."""
+    resource = ConfigResource(ResourceType.BROKER, str(broker_id))
+    found = kafka.admin.describe_configs([resource])[resource].result(PATIENCE_S)
+    return {name: entry.value for name, entry in found.items() if name in RATES and entry.source == 2}
+
+
+def throttles(kafka: Stock, topic: str) -> dict[str, Any]:
+    """All throttles that are set for a topic or on a broker."""
+    brokers = {str(broker): found for broker in (1, 2, 3) if (found := rates(kafka, broker))}
+    return brokers | {name: value for name, value in kafka.config(topic).items() if "throttled" in name}
+
+
+def until_state(shop: Namespace, state: str, name: str = "move") -> dict[str, Any]:
+    """Wait for a state; return the status."""
+    wait_until(
+        lambda: shop.status("Reassignment", name).get("state") == state,
+        timeout_s=PATIENCE_S,
+        what=f"{name} is {state}",
+        context=lambda: f"it is {shop.status('Reassignment', name)}",
+    )
+    return shop.status("Reassignment", name)
+
+
+@pytest.fixture
+def writer(kafka: Stock) -> Iterator[Any]:
+    """Writes to a topic all the time until the end of the test: `writer(topic)`."""
+    end = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def write(topic: str) -> None:
+        while not end.is_set():
+            kafka.fill(topic, 20)
+            end.wait(0.05)
+
+    def start(topic: str) -> None:
+        threads.append(threading.Thread(target=write, args=(topic,), daemon=True))
+        threads[-1].start()
+
+    yield start
+    end.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+
+
+def test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back(shop: Namespace, kafka: Stock) -> None:
+    """The throttle is in Kafka while it moves and gone after the cancel; bytes are shown; a rollback after the end."""
+    kafka.create("e2e-throttled", [[1, 2], [2, 1]])
+    kafka.fill("e2e-throttled", 300)
+    plan = raw_plan("e2e-throttled", p0=[2, 3], p1=[3, 1])
+    shop.take(raw_reassignment("slow", plan=plan, throttle=SLOW))
+    shop.until("Reassignment", "slow", "False", "Running")
+    assert dict.fromkeys(RATES, "20000") == rates(kafka, 3)
+    assert "0:3,1:3" == kafka.config("e2e-throttled")["follower.replication.throttled.replicas"]
+    progress = shop.status("Reassignment", "slow")["progress"]
+    assert progress["bytesTotal"] > 2_000_000
+    shop.take(raw_reassignment("slow", plan=plan, throttle=SLOW, action="Cancel"))
+    until_state(shop, "Cancelled", "slow")
+    assert {} == throttles(kafka, "e2e-throttled")
+
+    shop.take(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 500_000_000}))
+    done = until_state(shop, "Completed")
+    assert done["progress"]["bytesMoved"] == done["progress"]["bytesTotal"] > 2_000_000
+    shop.take(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 500_000_000}, action="Rollback"))
+    until_state(shop, "RolledBack")
+    shop.until("Reassignment", "move", "True", "RolledBack")
+
+    wait_until(lambda: kafka.replicas("e2e-throttled") == [[1, 2], [2, 1]], timeout_s=PATIENCE_S, what="they are back")
+    assert {} == throttles(kafka, "e2e-throttled")
+
+
+def test_a_throttled_move_that_is_killed_and_deleted_leaves_no_throttle(
+    shop: Namespace, kafka: Stock, operator: Any
+) -> None:
+    """Kill -9 while the throttle is set; deleted while nobody looks; what somebody else had set stays."""
+    kafka.create("e2e-killed", [[1, 2]])
+    kafka.fill("e2e-killed", 300)
+    kafka.set_config("e2e-killed", "leader.replication.throttled.replicas", "5:1")
+    before = throttles(kafka, "e2e-killed")
+    shop.take(raw_reassignment(plan=raw_plan("e2e-killed", p0=[2, 3]), throttle=SLOW))
+    shop.until("Reassignment", "move", "False", "Running")
+    assert before != throttles(kafka, "e2e-killed")
+    operator.kill()
+    shop.delete("Reassignment", "move")
+    operator.start()
+
+    shop.until_gone("Reassignment", "move")
+
+    assert before == throttles(kafka, "e2e-killed")
+    wait_until(lambda: {1, 2} == set(kafka.replicas("e2e-killed")[0]), timeout_s=PATIENCE_S, what="it is as before")
+
+
+def test_a_throttle_below_the_traffic_is_told_before_anything_moves(shop: Namespace, kafka: Stock, writer: Any) -> None:
+    """Measured on the real logs, told with figures; raised, it is carried out while the traffic goes on."""
+    kafka.create("e2e-busy", [[1, 2]])
+    writer("e2e-busy")
+    plan = raw_plan("e2e-busy", p0=[2, 3])
+    shop.take(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 1000}))
+    shop.until("Reassignment", "move", "False", "ThrottleTooLow")
+    assert "bytes a second on broker" in shop.ready("Reassignment", "move")[2]
+    assert [[1, 2]] == kafka.replicas("e2e-busy")
+    assert {} == throttles(kafka, "e2e-busy")
+
+    adaptive = {"adaptive": {"minBytesPerSecond": 1000, "maxBytesPerSecond": 500_000_000}}
+    shop.take(raw_reassignment(plan=plan, throttle=adaptive))
+
+    until_state(shop, "Completed")
+    assert {} == throttles(kafka, "e2e-busy")
+
+
+def test_a_goal_is_proposed_approved_and_reached(shop: Namespace, kafka: Stock) -> None:
+    """Another replication factor: figures from real sizes, waiting for its digest, executed as approved."""
+    kafka.create("e2e-goal", [[1], [2]])
+    kafka.fill("e2e-goal", 100)
+    goal = {"replicationFactor": 2, "topics": ["e2e-goal"]}
+    shop.take(raw_reassignment(goal=goal))
+    proposed = until_state(shop, "Proposed")
+    assert proposed["proposal"]["bytesToMove"] == proposed["proposal"]["lowerBoundBytes"] > 900_000
+    assert [[1], [2]] == kafka.replicas("e2e-goal")
+
+    shop.take(raw_reassignment(goal=goal, approvedDigest=proposed["digest"]))
+
+    until_state(shop, "Completed")
+    target = [item["replicas"] for item in proposed["plan"]]
+    wait_until(lambda: kafka.replicas("e2e-goal") == target, timeout_s=PATIENCE_S, what="both have two replicas")
+
+
+def test_a_plan_in_config_maps_is_carried_out_if_its_digest_is_right(shop: Namespace, kafka: Stock) -> None:
+    """Kafka's own file, as text and gzipped; another digest moves nothing."""
+    kafka.create("e2e-maps", [[1, 2], [1, 2]])
+    target = assignments("e2e-maps", p0=(2, 3), p1=(3, 1))
+    packed = base64.b64encode(gzip.compress(document(target[1:]).encode())).decode()
+    for name, data in {
+        "first": {"data": {"plan.json": document(target[:1])}},
+        "second": {"binaryData": {"plan.json.gz": packed}},
+    }.items():
+        raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": shop.name}, **data}
+        shop.api.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(raw), check=True)
+    names = ["first", "second"]
+    shop.take(raw_reassignment("wrong", planFrom={"configMaps": names, "digest": f"sha256:{'0' * 64}"}))
+    shop.take(raw_reassignment("gone", planFrom={"configMaps": ["nowhere"], "digest": digest_of(target)}))
+    shop.until("Reassignment", "wrong", "False", "DigestDiffers")
+    shop.until("Reassignment", "gone", "False", "ConfigMapNotFound")
+    assert [[1, 2], [1, 2]] == kafka.replicas("e2e-maps")
+
+    shop.take(raw_reassignment(planFrom={"configMaps": names, "digest": digest_of(target)}))
+
+    done = until_state(shop, "Completed")
+    assert digest_of(target) == done["planDigest"]
+    wait_until(lambda: kafka.replicas("e2e-maps") == [[2, 3], [3, 1]], timeout_s=PATIENCE_S, what="as the plan says")
