@@ -204,6 +204,9 @@ class FakeKube:
             annotations.pop(name, None)
             if value is not None:
                 annotations[name] = value
+        if "spec" in patch:
+            held["spec"] |= patch["spec"]
+            metadata["generation"] += 1
         if "deletionTimestamp" in metadata and not metadata["finalizers"]:
             answer = copy.deepcopy(held)
             self._drop(key)

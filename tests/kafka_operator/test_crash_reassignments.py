@@ -14,10 +14,10 @@ from kafka_operator.decide import beginning
 from kafka_operator.decide.plan_document import digest_of
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Partition
+from tests.kafka_operator.crash_stories import tell
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import raw_config_map
-from tests.kafka_operator.crash_stories import tell
 from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import World
 

@@ -41,7 +41,17 @@ async def deleted_on_the_way(world: World) -> None:
     world.kube.delete(ORDERS)
 
 
-STORIES: tuple[Story, ...] = (fewer, more_under_a_throttle, too_many, deleted_on_the_way)
+async def change_of_mind(world: World) -> None:
+    """The factor is edited, and edited back while copies are being made."""
+    world.kafka.move_s = 1000
+    world.kube.apply(raw_topic(partitions=2, replicationFactor=2))
+    await world.run(2)
+    world.kube.apply(raw_topic(partitions=2))
+    await world.run(4)
+    world.kube.apply(raw_topic(partitions=2, replicationFactor=2))
+
+
+STORIES: tuple[Story, ...] = (fewer, more_under_a_throttle, too_many, deleted_on_the_way, change_of_mind)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from kafka_operator.decide.conditions import with_ready
-from kafka_operator.decide.steps import CreateReassignment, Done, Retry, Wait, WriteStatus
+from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Retry, Wait, WriteStatus
 from kafka_operator.decide.topic import PATIENCE_S, decide_topic
 from kafka_operator.decide.topic_replication import LOOK_EVERY_S
 from kafka_operator.names import Key, Kind
 from kafka_operator.resources.reassignment import Progress, Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import ReplicationChange, TopicStatus
 from tests.kafka_operator.makers import NOW, kafka_topic, ready, reassignment, topic, topic_view, with_replicas
 
@@ -103,6 +104,25 @@ def test_a_change_whose_moves_have_all_begun_is_not_over() -> None:
     step = decide_topic(topic(replicationFactor=2), topic_view(arriving, reassignments=running))
 
     assert ("False", "ReplicationChanging") == ready(status_of(step).conditions)
+
+
+def test_a_change_that_is_edited_again_is_cancelled() -> None:
+    """Its copies are no longer wanted; when it has ended, the factor is looked at anew."""
+    aims = reassignment(goal={"replicationFactor": 4, "topics": ["orders"]})
+    running = child("orders-rf4-1", State.RUNNING)
+    unwanted = replace(running, goal=aims.goal)
+
+    step = decide_topic(topic(generation=2), topic_view(kafka_topic(), reassignments=found(unwanted)))
+
+    assert CancelReassignment("orders-rf4-1", unwanted.metadata.resource_version) == step
+    leaving = replace(unwanted, action=Action.CANCEL)
+    step = decide_topic(topic(generation=2), topic_view(kafka_topic(), reassignments=found(leaving)))
+    change = status_of(step).replication_change
+    assert change is not None
+    assert 4 == change.target_replication_factor
+    over = replace(leaving, status=replace(leaving.status, state=State.CANCELLED))
+    step = decide_topic(topic(generation=2), topic_view(kafka_topic(), reassignments=found(over)))
+    assert ("True", "AsDeclared") == ready(status_of(step).conditions)
 
 
 def test_a_change_that_is_over_leaves_nothing_behind_in_the_status() -> None:

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from kafka_operator.decide.steps import Claim, CreateReassignment, Done, Release, Retry, Wait, WriteStatus
+from kafka_operator.decide.steps import Claim, Done, Release, Retry, WriteStatus
 from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.writer import MAX_PARALLEL_WRITES, Writer
 from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError, UnavailableError
-from kafka_operator.names import FINALIZER, MANAGED_CONFIG, ORIGIN, Key, Kind
+from kafka_operator.names import FINALIZER, MANAGED_CONFIG, ORIGIN, Key
 from kafka_operator.resources.topic import Topic, TopicStatus, read_topic
 from tests.kafka_operator.fake_kube import FakeKube
 from tests.kafka_operator.gate import Gate
@@ -64,21 +64,6 @@ async def test_where_a_topic_comes_from_is_noted_with_the_claim() -> None:
 
     assert {ORIGIN: "created/1/-"} == place.kube.objects[topic.key]["metadata"]["annotations"]
     assert 2 == len(place.kube.writes)
-
-
-async def test_a_reassignment_is_created_once_and_owned() -> None:
-    """The watch brings it; a second one of the name is the first, created by a process that died after it."""
-    place = Place()
-    topic = place.have()
-    step = CreateReassignment("orders-rf3-2", {"clusterRef": {"name": "main"}})
-
-    assert isinstance(await place.writer.carry_out(topic, step), Wait)
-    assert isinstance(await place.writer.carry_out(topic, step), Retry)
-
-    made = Key(Kind.REASSIGNMENT, "shop", "orders-rf3-2")
-    (owner,) = place.kube.objects[made]["metadata"]["ownerReferences"]
-    assert (topic.metadata.uid, True, False) == (owner["uid"], owner["controller"], owner["blockOwnerDeletion"])
-    assert place.cache.reassignment(made) is None
 
 
 async def test_a_status_decided_on_an_old_version_is_not_written() -> None:

@@ -150,6 +150,14 @@ class CreateReassignment:
 
 
 @dataclass(frozen=True, slots=True)
+class CancelReassignment:
+    """Have a Reassignment of the resource's own cancelled; `resource_version` is the one that this was decided on."""
+
+    name: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
 class Submit:
     """Hand the controller these targets; None cancels the partition's move (AlterPartitionReassignments)."""
 

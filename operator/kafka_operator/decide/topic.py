@@ -25,6 +25,7 @@ from kafka_operator.decide.steps import (
     AlterConfig,
     Announcement,
     Apply,
+    CancelReassignment,
     Claim,
     CreateReassignment,
     CreateTopic,
@@ -64,7 +65,9 @@ FAILOVER_RETRY_CAP_S = 1.0
 
 AS_DECLARED = Verdict(TRUE, "AsDeclared", "The Kafka topic is as declared.")
 
-Step = Claim | Apply | CreateReassignment | WriteStatus[TopicStatus] | Release | Retry | Wait | Done
+Step = (
+    Claim | Apply | CreateReassignment | CancelReassignment | WriteStatus[TopicStatus] | Release | Retry | Wait | Done
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,8 @@ def _as_seen(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
         verdict = Verdict(FALSE, "NotSupported", _too_many(topic, seen), find_drift(topic, seen))
         return judged(topic, verdict, view.now, shown=seen) or Done()
     change = decide_replication(topic, seen, view.reassignments)
+    if isinstance(change, CancelReassignment):
+        return change
     if isinstance(change, CreateReassignment):
         return Retry() if is_repeated(change, topic) and view.waited_s < PATIENCE_S else change
     if change is not None:

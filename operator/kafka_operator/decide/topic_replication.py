@@ -2,6 +2,7 @@
 
     factor differs ─► create the Reassignment ─► it runs: mirrored ─► it completed: the factor is looked at again
                                                  it ended otherwise: told, and tried again when the Topic is edited or it is deleted
+    edited again meanwhile ─► the Reassignment is cancelled ─► the factor is looked at again
 
 The Reassignment's name follows from the Topic's generation, so that a process killed after it was created finds it by that name. What
 it moves where, how fast and in which order is its own affair.
@@ -15,10 +16,11 @@ from typing import Any
 
 from kafka_operator.decide.conditions import FALSE, ready_of
 from kafka_operator.decide.observed import KafkaTopic
-from kafka_operator.decide.steps import CreateReassignment
+from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.decide.topic_drift import find_drift, has_factor
 from kafka_operator.decide.topic_status import Verdict
 from kafka_operator.resources.reassignment import Reassignment, State
+from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import ReplicationChange, Topic
 
 LOOK_EVERY_S = 2.0
@@ -35,14 +37,16 @@ CHANGING, FAILED, WAITING = "ReplicationChanging", "ReplicationChangeFailed", "R
 
 def decide_replication(
     topic: Topic, seen: KafkaTopic, reassignments: Mapping[str, Reassignment]
-) -> Verdict | CreateReassignment | None:
-    """Return what to say, or what to create, about the replication factor; None when it is as declared and nothing goes on.
+) -> Verdict | CreateReassignment | CancelReassignment | None:
+    """Return what to say, or what to create or cancel, about the replication factor; None when it is as declared and nothing goes on.
 
     `reassignments` are those of the Topic's namespace by name.
     """
     own = [item for item in reassignments.values() if item.metadata.owner == topic.key]
     running = min((item for item in own if not _ended(item)), key=lambda item: item.key, default=None)
     if running is not None:
+        if running.action is Action.EXECUTE and _target(topic, running) != topic.replication_factor:
+            return CancelReassignment(running.key.name, running.metadata.resource_version)
         message = f"Reassignment {running.key.name} changes the replication factor."
         return _verdict(topic, seen, CHANGING, message, running)
     if has_factor(seen, topic.replication_factor):

@@ -18,6 +18,7 @@ from kafka_operator.engine.front import Front
 from kafka_operator.engine.links import Connect, Links
 from kafka_operator.engine.loop import LINGER_S, Lane, Loop, Reconciler
 from kafka_operator.engine.meters import Meters
+from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.parting import Parting
 from kafka_operator.engine.plan_store import PlanStore
 from kafka_operator.engine.queue import CAPACITY
@@ -80,7 +81,7 @@ def build_core(
     clusters = ClusterReconciler(cache, links, writer, retries, now, wake, fleets, ClusterLooks(links, clock))
     reconcilers: dict[Kind, Reconciler] = {
         Kind.CLUSTER: clusters,
-        Kind.TOPIC: TopicReconciler(cache, links, writer, retries, now),
+        Kind.TOPIC: TopicReconciler(cache, links, writer, OwnedReassignments(kube), retries, now),
         Kind.ELECTION: ElectionReconciler(cache, links, writer, retries, now),
         Kind.REASSIGNMENT: ReassignmentReconciler(cache, links, writer, retries, now, PlanStore(kube), Meters(clock)),
     }

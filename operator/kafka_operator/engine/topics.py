@@ -15,19 +15,30 @@ from datetime import datetime
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.ownership import winner
 from kafka_operator.decide.pause import decide_pause
-from kafka_operator.decide.steps import Apply, Done, Retry, Wait
+from kafka_operator.decide.steps import (
+    Apply,
+    CancelReassignment,
+    Claim,
+    CreateReassignment,
+    Done,
+    Release,
+    Retry,
+    Wait,
+    WriteStatus,
+)
 from kafka_operator.decide.tenancy import Refusal, quota_refusals, refusal_of_topic
 from kafka_operator.decide.topic import Step, TopicView, decide_topic, decide_topic_away, refused
 from kafka_operator.decide.topic_deletion import decide_topic_deletion, decide_topic_deletion_away
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.topic_effects import TopicEffects
 from kafka_operator.engine.topic_look import look_at_topics
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.names import ClusterRef, Key, Kind
 from kafka_operator.resources.reassignment import Reassignment
-from kafka_operator.resources.topic import Topic
+from kafka_operator.resources.topic import Topic, TopicStatus
 
 MAX_ROUNDS = 8
 """Steps of one Topic in one try: the longest way (claim, alter, status, claim, done) needs five; a conflict or two add to it."""
@@ -53,11 +64,18 @@ class TopicReconciler:
     """Brings Topics to what they declare."""
 
     def __init__(
-        self, cache: Cache, links: Links, writer: Writer, retries: Retries, now: Callable[[], datetime]
+        self,
+        cache: Cache,
+        links: Links,
+        writer: Writer,
+        owned: OwnedReassignments,
+        retries: Retries,
+        now: Callable[[], datetime],
     ) -> None:
         self._cache = cache
         self._links = links
         self._writer = writer
+        self._owned = owned
         self._retries = retries
         self._now = now
 
@@ -156,7 +174,7 @@ class TopicReconciler:
     async def _carry_out(self, attempt: Try, steps: Sequence[tuple[Topic, Step]]) -> Mapping[Key, Outcome]:
         """Carry out one step of each Topic; return the outcomes of those whose try ends with it."""
         writes = [(topic, step) for topic, step in steps if not isinstance(step, Apply | Done | Retry | Wait)]
-        results = await asyncio.gather(*(self._writer.carry_out(topic, step) for topic, step in writes))
+        results = await asyncio.gather(*(self._write(topic, step) for topic, step in writes))
         outcomes = {
             topic.key: outcome for (topic, _), outcome in zip(writes, results, strict=True) if outcome is not None
         }
@@ -164,6 +182,13 @@ class TopicReconciler:
         if applies:
             await self._apply(attempt, applies)
         return outcomes
+
+    async def _write(
+        self, topic: Topic, step: Claim | Release | WriteStatus[TopicStatus] | CreateReassignment | CancelReassignment
+    ) -> Outcome | None:
+        if isinstance(step, CreateReassignment | CancelReassignment):
+            return await self._owned.carry_out(topic, step)
+        return await self._writer.carry_out(topic, step)
 
     async def _apply(self, attempt: Try, applies: Sequence[tuple[Topic, Apply]]) -> None:
         effects = await TopicEffects(self._links, attempt.ref).carry_out(applies)

@@ -13,18 +13,16 @@ from kafka_operator.decide.steps import (
     RETRY_SOON_S,
     Announcement,
     Claim,
-    CreateReassignment,
     Done,
     Release,
     Retry,
     Wait,
     WriteStatus,
 )
-from kafka_operator.decide.topic_replication import LOOK_EVERY_S
 from kafka_operator.engine.announcer import Announcer
 from kafka_operator.engine.cache import Cache, Resource, read_resource
 from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
-from kafka_operator.names import API_VERSION, FINALIZER, MANAGED_CONFIG, ORIGIN, Key, Kind
+from kafka_operator.names import FINALIZER, MANAGED_CONFIG, ORIGIN, Key
 from kafka_operator.resources.cluster import ClusterStatus
 from kafka_operator.resources.election import ElectionStatus
 from kafka_operator.resources.metadata import Patch, RawObject
@@ -38,7 +36,6 @@ Status = TopicStatus | ClusterStatus | ReassignmentStatus | ElectionStatus
 KubeStep = (
     Claim
     | Release
-    | CreateReassignment
     | WriteStatus[TopicStatus]
     | WriteStatus[ClusterStatus]
     | WriteStatus[ReassignmentStatus]
@@ -67,8 +64,6 @@ class Writer:
                 self._cache.forget(resource.key, resource.metadata.uid)
                 return Done()
             except ConflictError:
-                if isinstance(step, CreateReassignment):  # one of this name is there, and the watch brings it
-                    return Retry(RETRY_SOON_S)
                 return await self._read_again(resource.key)
             except RefusedError as error:
                 log.warning("write refused", extra={"resource": str(resource.key), "error": str(error)})
@@ -76,8 +71,6 @@ class Writer:
             except UnavailableError as error:
                 log.info("write not answered", extra={"resource": str(resource.key), "error": str(error)})
                 return Retry(RETRY_SOON_S)
-        if isinstance(step, CreateReassignment):
-            return Wait(LOOK_EVERY_S)
         return Done() if isinstance(step, Release) else None
 
     async def tell(self, resource: Resource, announcement: Announcement) -> None:
@@ -86,11 +79,7 @@ class Writer:
 
     async def _write(self, resource: Resource, step: KubeStep) -> None:
         announcement: Announcement | None = None
-        if isinstance(step, CreateReassignment):
-            # Not learnt here: the watch brings it, and with that has it worked on.
-            key = Key(Kind.REASSIGNMENT, resource.key.namespace, step.name)
-            await self._kube.create_object(key, _owned_by(resource, step.spec))
-        elif isinstance(step, Claim):
+        if isinstance(step, Claim):
             self._learn(resource.key, await self._kube.patch_object(resource.key, _claim_patch(resource, step)))
         elif isinstance(step, Release):
             raw = await self._kube.patch_object(resource.key, _release_patch(resource))
@@ -118,19 +107,6 @@ class Writer:
 
     def _learn(self, key: Key, raw: RawObject) -> None:
         self._cache.learn(read_resource(key.kind, raw))
-
-
-def _owned_by(resource: Resource, spec: RawObject) -> RawObject:
-    """Return a new object's metadata and spec; it is collected when its owner is gone, and holds that up in nothing."""
-    owner = {
-        "apiVersion": API_VERSION,
-        "kind": resource.key.kind.value,
-        "name": resource.key.name,
-        "uid": resource.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": False,
-    }
-    return {"metadata": {"ownerReferences": [owner]}, "spec": spec}
 
 
 def _claim_patch(resource: Resource, claim: Claim) -> Patch:

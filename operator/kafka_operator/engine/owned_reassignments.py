@@ -1,0 +1,63 @@
+"""The Reassignments that Topics own: created, and cancelled when the Topic is edited again.
+
+What the API server answers is not learnt here: the watch brings it, and with that has the Reassignment itself worked on.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kafka_operator.decide.steps import (
+    RETRY_LATER_S,
+    RETRY_SOON_S,
+    CancelReassignment,
+    CreateReassignment,
+    Retry,
+    Wait,
+)
+from kafka_operator.decide.topic_replication import LOOK_EVERY_S
+from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
+from kafka_operator.names import API_VERSION, Key, Kind
+from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.reassignment_terms import Action
+from kafka_operator.resources.topic import Topic
+
+log = logging.getLogger(__name__)
+
+
+class OwnedReassignments:
+    """Carries out what Topics want of their Reassignments."""
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
+
+    async def carry_out(self, topic: Topic, step: CreateReassignment | CancelReassignment) -> Wait | Retry:
+        """Carry out a step; the Topic is looked at again in any case."""
+        key = Key(Kind.REASSIGNMENT, topic.key.namespace, step.name)
+        try:
+            if isinstance(step, CreateReassignment):
+                await self._kube.create_object(key, _owned_by(topic, step.spec))
+            else:
+                version = {"resourceVersion": step.resource_version}
+                await self._kube.patch_object(key, {"metadata": version, "spec": {"action": Action.CANCEL.value}})
+        except (ConflictError, NotFoundError, UnavailableError) as error:
+            # One of this name is there, or it has changed or gone: the watch has it, or will.
+            log.info("reassignment not written", extra={"resource": str(key), "error": str(error)})
+            return Retry(RETRY_SOON_S)
+        except RefusedError as error:
+            log.warning("reassignment refused", extra={"resource": str(key), "error": str(error)})
+            return Retry(RETRY_LATER_S)
+        return Wait(LOOK_EVERY_S)
+
+
+def _owned_by(topic: Topic, spec: RawObject) -> RawObject:
+    """Return a new object's metadata and spec; it is collected when its owner is gone, and holds that up in nothing."""
+    owner = {
+        "apiVersion": API_VERSION,
+        "kind": topic.key.kind.value,
+        "name": topic.key.name,
+        "uid": topic.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+    return {"metadata": {"ownerReferences": [owner]}, "spec": spec}
