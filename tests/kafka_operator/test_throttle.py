@@ -1,0 +1,120 @@
+"""What is set and taken away, in the cases that the laws do not reach: other Reassignments, topics and brokers that are gone."""
+
+from __future__ import annotations
+
+from kafka_operator.decide.observed import Failure
+from kafka_operator.decide.reassignment_steps import AlterBroker, LookAtThrottle
+from kafka_operator.decide.steps import AlterConfig
+from kafka_operator.decide.throttle import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    NOTHING,
+    ThrottleSeen,
+    Wish,
+    changes,
+    recorded,
+    settled,
+    unseen,
+)
+from kafka_operator.resources.throttle import (
+    BrokerThrottle,
+    ThrottleRecord,
+    TopicThrottle,
+    read_throttle_record,
+)
+
+WISH = Wish(500, frozenset({1, 2}), {"t": (frozenset({"0:1"}), frozenset({"0:2"}))})
+EMPTY = ThrottleSeen({1: {}, 2: {}}, {"t": {}})
+GONE = Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "gone")
+AWAY = Failure(8, "BROKER_NOT_AVAILABLE", "away")
+
+
+def test_nothing_is_recorded_before_it_was_looked_at() -> None:
+    """What was there before must be known."""
+    assert LookAtThrottle((1, 2), ("t",)) == unseen(None, WISH, ThrottleSeen())
+    assert None is unseen(None, WISH, EMPTY)
+
+
+def test_a_record_grows_before_it_is_set_and_shrinks_after_it_was_seen() -> None:
+    """Between the two, both the old and the new may be in Kafka."""
+    first = recorded(None, WISH, EMPTY, ())
+    next_wish = Wish(900, frozenset({1}), {"t": (frozenset({"1:1"}), frozenset({"1:2"}))})
+
+    second = recorded(first, next_wish, EMPTY, ())
+
+    assert (500, 900) == second.rates
+    assert frozenset({"0:1", "1:1"}) == second.topics[0].leader
+    left = settled(second, next_wish, ())
+    assert left is not None
+    assert ((900,), frozenset({"1:1"}), (1,)) == (
+        left.rates,
+        left.topics[0].leader,
+        tuple(item.broker_id for item in left.brokers),
+    )
+    assert None is settled(second, NOTHING, ())
+
+
+def test_a_record_reads_back_as_it_was_written() -> None:
+    """Else every look would find a difference and write again (O7)."""
+    record = ThrottleRecord(
+        (5, 7),
+        (BrokerThrottle(1, "3", None), BrokerThrottle(2)),
+        (TopicThrottle("t", frozenset({"10:1", "9:1"}), frozenset(), None, "*"),),
+    )
+
+    assert record == read_throttle_record(record.to_json())
+    assert "9:1,10:1" == record.to_json()["topics"][0]["leader"]
+
+
+def test_a_rate_that_somebody_set_meanwhile_stays() -> None:
+    """It is none of ours, so it is none of ours to take away."""
+    record = recorded(None, WISH, EMPTY, ())
+    seen = ThrottleSeen({1: {LEADER_RATE: "77", FOLLOWER_RATE: "500"}, 2: {}}, {"t": {LEADER_REPLICAS: "0:1,8:8"}})
+
+    change, left = changes(record, NOTHING, seen, ())
+
+    assert frozenset() == left
+    assert change is not None
+    assert (AlterBroker(1, ((FOLLOWER_RATE, None), (LEADER_RATE, "77"))),) == change.brokers
+    assert (AlterConfig("t", ((LEADER_REPLICAS, "8:8"),), (FOLLOWER_REPLICAS,)),) == change.topics
+
+
+def test_the_lower_of_two_rates_is_in_force_and_the_last_one_puts_back_what_was_there() -> None:
+    """Neither takes the other's for what was there before, nor away while the other needs it."""
+    before = ThrottleSeen({1: {LEADER_RATE: "9", FOLLOWER_RATE: "9"}, 2: {}}, {"t": {LEADER_REPLICAS: "5:5"}})
+    first = recorded(None, WISH, before, ())
+    set_by_first = ThrottleSeen(
+        {1: {LEADER_RATE: "500", FOLLOWER_RATE: "500"}, 2: {LEADER_RATE: "500", FOLLOWER_RATE: "500"}},
+        {"t": {LEADER_REPLICAS: "5:5,0:1", FOLLOWER_REPLICAS: "0:2"}},
+    )
+    other = Wish(300, frozenset({1}), {"t": (frozenset({"1:1"}), frozenset({"1:2"}))})
+
+    second = recorded(None, other, set_by_first, [first])
+
+    assert BrokerThrottle(1, "9", "9") == second.brokers[0]
+    assert ("5:5", None) == (second.topics[0].leader_before, second.topics[0].follower_before)
+    change, _ = changes(first, WISH, set_by_first, [second])
+    assert change is not None
+    assert (AlterBroker(1, ((FOLLOWER_RATE, "300"), (LEADER_RATE, "300"))),) == change.brokers
+    handed_over, _ = changes(first, NOTHING, set_by_first, [second])
+    assert handed_over is not None
+    assert [2] == [item.broker_id for item in handed_over.brokers]
+    last, _ = changes(
+        second, NOTHING, ThrottleSeen({1: dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), "300")}, {"t": {}}), ()
+    )
+    assert last is not None
+    assert (AlterBroker(1, ((FOLLOWER_RATE, "9"), (LEADER_RATE, "9"))),) == last.brokers
+
+
+def test_a_topic_that_is_gone_took_its_throttle_along_and_a_broker_that_is_away_keeps_it() -> None:
+    """The first is done with, the second stays recorded."""
+    record = recorded(None, WISH, EMPTY, ())
+
+    change, left = changes(record, NOTHING, ThrottleSeen({1: AWAY, 2: {}}, {"t": GONE}), ())
+
+    assert (None, frozenset({1})) == (change, left)
+    kept = settled(record, NOTHING, left)
+    assert kept is not None
+    assert ([1], ()) == ([item.broker_id for item in kept.brokers], kept.topics)

@@ -1,0 +1,139 @@
+"""How fast a throttle should be, and what two looks at sizes tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_operator.decide.move_meter import STUCK_AFTER_S, Measured, measure, seconds_left
+from kafka_operator.decide.observed import KafkaPartition, KafkaTopic, Moves
+from kafka_operator.decide.places import Places, find_places
+from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.throttle_rate import HEADROOM, Need, need_of, rate_of, too_low
+from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
+from kafka_operator.resources.reassignment_terms import Concurrency
+from kafka_operator.resources.throttle import ThrottleRecord, ThrottleSpec
+from tests.kafka_operator.makers import assignments, moving
+
+P0, P1 = Partition("orders", 0), Partition("orders", 1)
+PLAN = assignments(p0=(2, 3), p1=(3, 2))
+BASE = assignments(p0=(1, 2), p1=(1, 2))
+BOTH_MOVE = moving("orders", 0, (1, 2), (2, 3)) | moving("orders", 1, (1, 2), (3, 2))
+FIXED, ADAPTIVE = ThrottleSpec(1000, 1000), ThrottleSpec(1000, 100_000)
+ALIVE = (1, 2, 3)
+
+
+def places(moves: Moves | None = None, isr: tuple[int, ...] = (1, 2)) -> Places:
+    """Two partitions on 1 and 2, led by 1."""
+    shown = tuple(KafkaPartition(index, 1, (1, 2), isr) for index in range(2))
+    topics = {"orders": KafkaTopic("orders", None, shown)}
+    return find_places(Recorded(PLAN, BASE), ReassignmentStatus(handing_over=2), topics, moves or {})
+
+
+def test_the_need_is_that_of_the_busiest_broker() -> None:
+    """Broker 1 sends both, broker 3 receives both; with one move at a time the busier one counts."""
+    growth = {P0: 300.0, P1: 500.0}
+
+    assert Need(1, 800.0) == need_of(PLAN, places(), growth, Concurrency(10, 10))
+    assert Need(1, 500.0) == need_of(PLAN, places(), growth, Concurrency(1, 10))
+    assert None is need_of(PLAN, places(), {}, Concurrency(1, 10))
+
+
+def test_a_throttle_needs_headroom_above_the_traffic() -> None:
+    """Told with figures, and with what would do."""
+    words = too_low(FIXED, Need(1, 1000 / HEADROOM + 1))
+
+    assert words is not None
+    assert "801 bytes a second on broker 1" in words
+    assert "Set at least 1002 bytes a second" in words
+    assert None is too_low(FIXED, Need(1, 1000 / HEADROOM))
+    assert None is too_low(FIXED, None)
+
+
+RECORD = ThrottleRecord((4000,))
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [
+        (None, 4000),
+        (Measured(0, speed=None), 4000),
+        (Measured(0, speed=3000), 6001),
+        (Measured(0, speed=100), 4000),
+        (Measured(0, speed=3000, fallen=1), 2000),
+        (Measured(0, speed=3000, lag=9000, lag_before=0), 2000),
+        (Measured(0, speed=3000, lag=9000, lag_before=9000), 6001),
+    ],
+    ids=["no look", "first look", "used", "unused", "out of sync", "falls behind", "was behind before"],
+)
+def test_an_adaptive_throttle_follows_what_is_measured(measured: Measured | None, expected: int) -> None:
+    """Raised when it is used, halved when replicas that do not move suffer, left alone otherwise."""
+    assert expected == rate_of(ADAPTIVE, RECORD, measured, None)
+
+
+@given(
+    st.integers(1, 10**6),
+    st.integers(1, 10**6),
+    st.one_of(st.none(), st.integers(1, 10**7)),
+    st.builds(Measured, st.integers(0, 10), speed=st.one_of(st.none(), st.floats(0, 1e7)), fallen=st.integers(0, 2)),
+    st.one_of(st.none(), st.floats(0, 1e7)),
+)
+def test_a_rate_is_always_between_its_ends(
+    one: int, other: int, before: int | None, measured: Measured, need: float | None
+) -> None:
+    """Also when the spec was changed, and when the traffic asks for more."""
+    spec = ThrottleSpec(min(one, other), max(one, other))
+    record = None if before is None else ThrottleRecord((before,))
+
+    rate = rate_of(spec, record, measured, None if need is None else Need(1, need))
+
+    assert spec.min_bytes_per_second <= rate <= spec.max_bytes_per_second
+
+
+def test_looks_tell_bytes_speed_and_time_left() -> None:
+    """Bytes of added replicas alone; speed from the second look on."""
+    moved = places(BOTH_MOVE)
+    first, memory = measure(moved, {P0: {1: 1000, 2: 1000, 3: 100}, P1: {1: 500, 2: 500}}, None, 0, ALIVE)
+    second, memory = measure(moved, {P0: {1: 1000, 2: 1000, 3: 600}, P1: {1: 500, 2: 500}}, memory, 5, ALIVE)
+
+    assert (100, None, None, 1500) == (first.copied, first.speed, first.growth, first.total)
+    assert (600, 100.0) == (second.copied, second.speed)
+    assert 10 == seconds_left(1500, second)
+    assert None is seconds_left(1500, first)
+    assert None is seconds_left(None, second)
+    third, _ = measure(moved, {P0: {1: 1300, 3: 600}, P1: {1: 400}}, memory, 8, ALIVE)
+    assert {P0: 100.0, P1: 0} == third.growth
+
+
+def test_a_move_is_stuck_when_it_copies_nothing_for_long() -> None:
+    """One byte more begins the time anew."""
+    moved = places(BOTH_MOVE)
+    sizes = {P0: {1: 10, 3: 1}, P1: {1: 10, 3: 1}}
+    _, memory = measure(moved, sizes, None, 0, ALIVE)
+    _, memory = measure(moved, {**sizes, P1: {1: 10, 3: 2}}, memory, 60, ALIVE)
+
+    told, _ = measure(moved, {**sizes, P1: {1: 10, 3: 2}}, memory, STUCK_AFTER_S, ALIVE)
+
+    assert (P0,) == told.stuck
+
+
+def test_only_replicas_of_living_brokers_that_do_not_move_fall_behind() -> None:
+    """A broker that is being emptied because it is dead slows nothing down."""
+    moved = places(BOTH_MOVE, isr=(1,))
+    sizes = {P0: {1: 1000, 2: 400, 3: 0}}
+
+    told, _ = measure(moved, sizes, None, 0, ALIVE)
+    without, _ = measure(moved, sizes, None, 0, (1, 3))
+
+    assert (600, 2) == (told.lag, told.fallen)
+    assert 0 == without.fallen
+
+
+def test_a_spec_is_written_as_it_was_read() -> None:
+    """Topics hand theirs on to the Reassignment that changes their replication factor."""
+    assert {"bytesPerSecond": 1000} == FIXED.to_json()
+    assert {"adaptive": {"minBytesPerSecond": 1000, "maxBytesPerSecond": 100_000}} == ADAPTIVE.to_json()
+    assert replace(ADAPTIVE, min_bytes_per_second=100_000).adaptive is False
