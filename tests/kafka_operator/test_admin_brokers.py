@@ -1,0 +1,131 @@
+"""What each broker answers for itself, in kafka-python's classes: sizes of logs, and its own settings."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from kafka.errors import KafkaConnectionError
+
+from kafka_operator.admin import brokers, requests
+from kafka_operator.admin.connection import Connection
+from kafka_operator.decide.layout import Layout, size_of, sizes_of
+from kafka_operator.decide.observed import Failure, KafkaPartition
+from kafka_operator.decide.reassignment_steps import AlterBroker
+from kafka_operator.resources.reassignment import Partition
+
+P0, P1 = Partition("orders", 0), Partition("orders", 1)
+CHANGE = AlterBroker(3, (("a", "1"), ("b", None)))
+
+
+def answer(**fields: Any) -> Any:
+    """An answer's struct."""
+    return SimpleNamespace(**fields)
+
+
+class Answering:
+    """A connection on which each broker has its answer; the others do not answer."""
+
+    def __init__(self, answers: dict[int, Any]) -> None:
+        self.answers = answers
+
+    def to_node(self, _: Any, node_id: int) -> Any:
+        if node_id not in self.answers:
+            raise KafkaConnectionError("refused")
+        return self.answers[node_id]
+
+
+def connection(**answers: Any) -> Connection:
+    """`connection(b1=...)`."""
+    return cast("Connection", Answering({int(name[1:]): found for name, found in answers.items()}))
+
+
+@pytest.mark.parametrize("version", [1, 4])
+def test_requests_can_be_encoded_in_the_versions_that_brokers_speak(version: int) -> None:
+    """For some partitions, and for all."""
+    assert brokers.log_dirs_request([P0, P1]).encode(version=version)
+    assert brokers.log_dirs_request(None).encode(version=version)
+    assert brokers.broker_configs_request(CHANGE).encode(version=min(version, 1))
+
+
+def logs(*directories: Any, code: int = 0) -> Any:
+    """A DescribeLogDirs answer."""
+    return answer(error_code=code, results=list(directories))
+
+
+def directory(code: int = 0, future: bool = False, **sizes: int) -> Any:
+    """One log directory: `directory(p0=5)`."""
+    partitions = [
+        answer(partition_index=int(name[1:]), partition_size=size, is_future_key=future) for name, size in sizes.items()
+    ]
+    return answer(error_code=code, topics=[answer(name="orders", partitions=partitions)])
+
+
+def test_sizes_are_read_from_all_disks_and_each_broker_speaks_for_itself() -> None:
+    """One that does not answer holds up none; a copy on its way to another disk is not counted twice."""
+    asked = connection(
+        b1=logs(directory(p0=5), directory(p1=7), directory(future=True, p1=3)), b2=logs(directory(p0=4))
+    )
+
+    found = brokers.look_at_logs(asked, [1, 2, 3], [P0, P1])
+
+    assert {P0: 5, P1: 7} == found[1]
+    assert isinstance(found[3], Failure)
+    assert {P0: {1: 5, 2: 4}, P1: {1: 7}} == sizes_of(found)
+    assert (5, 0) == (size_of(P0, sizes_of(found)), size_of(Partition("x", 0), {}))
+
+
+def test_a_broker_that_refuses_says_why() -> None:
+    """No right to describe the cluster; or a disk that failed, beside one that did not."""
+    refused = brokers.logs_of(logs(code=31))
+    assert isinstance(refused, Failure)
+    assert 31 == refused.code
+    assert {P0: 5} == brokers.logs_of(logs(directory(code=56), directory(p0=5)))
+    assert isinstance(brokers.logs_of(logs(directory(code=56))), Failure)
+
+
+def test_only_what_is_set_on_the_broker_itself_is_read() -> None:
+    """What it inherits from the cluster's default is nobody's to restore there."""
+    entries = [
+        answer(name="a", value="1", config_source=2),
+        answer(name="b", value="2", config_source=3),
+        answer(name="c", value=None, config_source=2),
+    ]
+    response = answer(results=[answer(error_code=0, error_message=None, configs=entries)])
+
+    found = brokers.look_at_broker_configs(connection(b1=response), [1, 2], ["a", "b", "c"])
+
+    assert {"a": "1"} == found[1]
+    assert isinstance(found[2], Failure)
+
+
+def test_changes_are_refused_one_by_one() -> None:
+    """The brokers that took theirs are not named."""
+    taken = answer(responses=[answer(error_code=0, error_message=None)])
+    refused = answer(responses=[answer(error_code=29, error_message="No.")])
+    asked = connection(b1=taken, b2=refused)
+
+    failures = brokers.change_broker_configs(asked, [AlterBroker(n, CHANGE.changes) for n in (1, 2, 3)])
+
+    assert {2, 3} == failures.keys()
+    assert "No." == failures[2].message
+
+
+def test_a_layout_has_topics_and_racks_of_brokers() -> None:
+    """Leaders, replicas and those in sync; a controller that is no broker is left out."""
+    partitions = [answer(partition_index=0, leader_id=1, replica_nodes=[1, 2], isr_nodes=[1])]
+    response = answer(
+        topics=[
+            answer(error_code=0, name="orders", partitions=partitions),
+            answer(error_code=29, name="secret", partitions=[]),
+        ],
+        brokers=[answer(node_id=1, rack="a"), answer(node_id=2, rack=None), answer(node_id=9, rack="c")],
+    )
+
+    layout: Layout = requests.layout_of(response, (1, 2))
+
+    assert {1: "a", 2: None} == layout.racks
+    assert (KafkaPartition(0, 1, (1, 2), (1,)),) == layout.topics["orders"].partitions
+    assert ["orders"] == list(layout.topics)
+    assert None is requests.metadata_request(None).topics
