@@ -201,7 +201,7 @@ def test_a_cluster_that_does_not_answer_is_told_once_and_tried_again(
 
 
 def test_of_two_topics_for_one_kafka_topic_the_oldest_wins(held: Held, user: User) -> None:
-    """O5: the other says Conflict and changes nothing; when the oldest goes and leaves the Kafka topic, it takes over."""
+    """O5: the other says Conflict and changes nothing; when the oldest goes and leaves the Kafka topic, it takes over, by consent."""
     user.apply(topic_text("elder", 2, topicName="shared", deletionPolicy="Retain"))
     user.wait_until_ready("elder")
     created = datetime.fromisoformat(user.read("topics", "elder")["metadata"]["creationTimestamp"]).timestamp()
@@ -211,11 +211,14 @@ def test_of_two_topics_for_one_kafka_topic_the_oldest_wins(held: Held, user: Use
     partitions = len(held.cluster.assignment("shared"))
 
     user.delete("topics", "elder")
+    differs = user.wait_for("topics", "younger", "False", "AdoptionPending")
+    user.kubectl("annotate", "topics", "younger", "steward.dev/adopt=true")
     user.wait_until_ready("younger")
 
     assert (
         f"Topic {user.namespace}/elder is older and owns the Kafka topic shared. "
         "Delete one of the two; when the owner goes, this one takes over."
     ) == message
+    assert "partitions 2 (declared 4)" in differs
     assert 2 == partitions
     assert 4 == len(held.cluster.assignment("shared"))

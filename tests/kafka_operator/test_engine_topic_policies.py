@@ -91,6 +91,36 @@ async def test_drift_that_is_mended_is_told_once() -> None:
 
 
 @in_virtual_time
+async def test_drift_whose_mending_is_not_seen_at_once_is_told_once_too() -> None:
+    """Kafka may show what was mended only later, and the effect is repeated until it does."""
+    async with running() as world:
+        await settled_topic(world)
+        world.kafka.visible_after_s = 3.0
+        del world.kafka.topics["orders"]
+
+        await world.run(RESYNC_S + 10)
+
+        assert "True" == world.kube.ready(ORDERS)[0]
+        assert ["TopicRecreated"] == events(world)
+
+
+@in_virtual_time
+async def test_a_controller_that_knows_too_little_for_a_moment_changes_nothing() -> None:
+    """A topic that is not shown once is not created, and nothing is written or told."""
+    async with running() as world:
+        await settled_topic(world)
+        held = world.kafka.topics.pop("orders")
+        world.kube.touch(ORDERS)
+        await world.run(0.09)
+        world.kafka.topics["orders"] = held
+        await world.run(5)
+
+        assert 0 == changes(world)
+        assert [] == world.kube.writes
+        assert [] == events(world)
+
+
+@in_virtual_time
 async def test_a_topic_deleted_in_kafka_is_created_anew_with_a_warning() -> None:
     """Its records are gone, which somebody has to know."""
     async with running() as world:

@@ -152,6 +152,8 @@ def _observe(topic: Topic, view: TopicView) -> Step:
 
 def _create(topic: Topic, view: TopicView) -> Step:
     wanted = frozenset(dict(topic.config))
+    if _is_first_sight(topic, view):
+        return Retry()
     if not topic.metadata.held or not wanted <= topic.noted_config or not creates(topic):
         return Claim(wanted | topic.managed_config, creation_of(topic))
     if view.applied:
@@ -181,8 +183,10 @@ def _enforce(topic: Topic, view: TopicView, seen: KafkaTopic) -> Step:
         return _as_seen(topic, view, seen)
     if view.applied:
         return _not_visible(topic, view)
+    if _is_first_sight(topic, view):
+        return Retry()
     news: Announcement | None = None
-    if _was_as_declared(topic) and not view.waited_s:
+    if _was_as_declared(topic):
         message = (
             f"The Kafka topic had been changed by somebody else, and is as declared again: {_mended(topic, seen)}."
         )
@@ -237,6 +241,14 @@ def _not_visible(topic: Topic, view: TopicView) -> Step:
         return Retry()
     verdict = Verdict(FALSE, "Progressing", "Kafka has accepted the change and does not show it yet.")
     return judged(topic, verdict, view.now) or Retry()
+
+
+def _is_first_sight(topic: Topic, view: TopicView) -> bool:
+    """Tell whether what was as declared is seen otherwise for the first time: a controller that has just begun may know less.
+
+    What is seen twice is believed.
+    """
+    return _was_as_declared(topic) and not view.waited_s and not view.applied
 
 
 def _was_as_declared(topic: Topic) -> bool:

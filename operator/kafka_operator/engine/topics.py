@@ -16,6 +16,7 @@ from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.ownership import winner
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.steps import (
+    Announcement,
     Apply,
     CancelReassignment,
     Claim,
@@ -76,6 +77,8 @@ class TopicReconciler:
         self._links = links
         self._writer = writer
         self._owned = owned
+        self._told: dict[Key, Announcement] = {}
+        """What was told of effects that may have to be repeated until they are seen."""
         self._retries = retries
         self._now = now
 
@@ -93,7 +96,11 @@ class TopicReconciler:
             pending = [topic.key for topic in topics if topic.key not in outcomes]
             if not pending:
                 break
-        return {key: outcomes.get(key, Retry() if key in pending else Done()) for key in keys}
+        ended = {key: outcomes.get(key, Retry() if key in pending else Done()) for key in keys}
+        for key, outcome in ended.items():
+            if not isinstance(outcome, Retry):
+                self._told.pop(key, None)
+        return ended
 
     def _refusals(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Refusal]:
         """Return why Topics of other namespaces may not be on the Cluster."""
@@ -199,5 +206,6 @@ class TopicReconciler:
         if effects.away is not None:
             return
         for topic, step in applies:
-            if step.news is not None and topic.name not in effects.failures:
+            if step.news is not None and topic.name not in effects.failures and self._told.get(topic.key) != step.news:
+                self._told[topic.key] = step.news
                 await self._writer.tell(topic, step.news)
