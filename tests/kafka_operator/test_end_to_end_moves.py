@@ -18,9 +18,6 @@ from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import document
 from tests.kafka_operator.stock import Stock
-from tests.kafka_operator.test_end_to_end import kafka, operator, shop
-
-__all__ = ["kafka", "operator", "shop"]
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
 
