@@ -19,7 +19,7 @@ from lab.steward import ROOT
 from lab.waiting import wait_until
 
 API_VERSION = "steward.dev/v1alpha1"
-KINDS = ("topics", "reassignments", "clusters")
+KINDS = ("topics", "reassignments", "elections", "clusters")
 CLUSTER = "main"
 PATIENCE_S = 60.0
 """A generous bound: what is waited for takes a second or two, and after a fault a session time-out more."""
@@ -29,12 +29,13 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {{name: steward-operator}}
 rules:
-  - {{apiGroups: [steward.dev], resources: [clusters, topics, reassignments], verbs: [get, list, watch, patch]}}
+  - {{apiGroups: [steward.dev], resources: [clusters, topics, reassignments, elections], verbs: [get, list, watch, patch]}}
   - {{apiGroups: [steward.dev], resources: [reassignments], verbs: [create]}}
   - apiGroups: [steward.dev]
-    resources: [clusters/status, topics/status, reassignments/status]
+    resources: [clusters/status, topics/status, reassignments/status, elections/status]
     verbs: [patch]
   - {{apiGroups: [""], resources: [events], verbs: [create]}}
+  - {{apiGroups: [""], resources: [configmaps], verbs: [get, create]}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

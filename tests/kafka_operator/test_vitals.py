@@ -104,14 +104,14 @@ def test_a_status_is_read_back_as_it_was_written() -> None:
     ],
 )
 def test_health_is_a_condition_beside_ready(vitals: Vitals, status: str, reason: str, words: str) -> None:
-    """Ready says that the cluster answers; Healthy, that nothing is missing. What gets worse is worth an event."""
+    """Ready says that the cluster answers; Healthy, that nothing is missing. Partitions without a leader are worth an event."""
     step = decide_cluster(cluster(), ClusterLook(SEEN, vitals), NOW)
     assert isinstance(step, WriteStatus)
     ready, healthy = step.status.conditions
     assert ("Ready", "True") == (ready.type, ready.status)
     assert ("Healthy", status, reason) == (healthy.type, healthy.status, healthy.reason)
     assert words in healthy.message
-    assert (step.announcement is not None) is (status == "False")
+    assert (step.announcement is not None) is (reason == "OfflinePartitions")
 
     away = decide_cluster(replace(cluster(), status=step.status), Away("ClusterUnreachable", "No broker answers."), NOW)
     assert isinstance(away, WriteStatus)

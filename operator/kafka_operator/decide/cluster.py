@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, announce, with_condition, with_ready
+from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, announce, condition_of, with_condition, with_ready
 from kafka_operator.decide.observed import Away, ClusterSeen
 from kafka_operator.decide.patience import DELETION_PATIENCE_S
-from kafka_operator.decide.steps import Claim, Done, Release, Retry, Wait, WriteStatus
+from kafka_operator.decide.steps import Announcement, Claim, Done, Release, Retry, Wait, WriteStatus
 from kafka_operator.decide.vitals import Vitals
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
 from kafka_operator.resources.reassignment import Partition
@@ -45,6 +45,8 @@ VERSIONS_EVERY_S = 300.0
 """How often brokers are asked for their software; also when there are other brokers than before."""
 
 HEALTHY = "Healthy"
+OFFLINE = "OfflinePartitions"
+"""Condition and reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,9 @@ def decide_cluster(cluster: Cluster, look: ClusterLook | Away, now: datetime) ->
         return Claim()
     status = _away_status(cluster, look, now) if isinstance(look, Away) else _seen_status(cluster, look, now)
     if status != cluster.status:
-        before = cluster.status.conditions
-        news = announce(before, status.conditions) or announce(before, status.conditions, HEALTHY)
-        return WriteStatus(status, news)
+        return WriteStatus(
+            status, announce(cluster.status.conditions, status.conditions) or _health_news(cluster, status)
+        )
     return Retry(AWAY_FIRST_S, LOOK_EVERY_S) if isinstance(look, Away) else Wait(LOOK_EVERY_S)
 
 
@@ -130,11 +132,24 @@ def _seen_status(cluster: Cluster, look: ClusterLook, now: datetime) -> ClusterS
 def _health(vitals: Vitals) -> tuple[str, str, str]:
     """Return status, reason and message of Healthy: the worst there is. The numbers are beside it, so the words hold none that move."""
     if vitals.offline:
-        return FALSE, "OfflinePartitions", f"Partitions have no leader, such as {_listed(vitals.offline_examples)}."
+        return FALSE, OFFLINE, f"Partitions have no leader, such as {_listed(vitals.offline_examples)}."
     if vitals.under_replicated:
         examples = _listed(vitals.under_replicated_examples)
         return FALSE, "UnderReplicated", f"Partitions have replicas that are not in sync, such as {examples}."
     return TRUE, "AllInSync", "Every partition has a leader, and every replica is in sync."
+
+
+def _health_news(cluster: Cluster, after: ClusterStatus) -> Announcement | None:
+    """Return the event for partitions that have lost their leader, and for the end of that.
+
+    Replicas fall behind whenever a broker restarts: that is for the condition to say, and no news.
+    """
+    old = condition_of(cluster.status.conditions, HEALTHY)
+    new = condition_of(after.conditions, HEALTHY)
+    reasons = {condition.reason for condition in (old, new) if condition is not None}
+    if new is None or new.status == UNKNOWN or OFFLINE not in reasons:
+        return None
+    return announce(cluster.status.conditions, after.conditions, HEALTHY)
 
 
 def _listed(examples: tuple[Partition, ...]) -> str:
