@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, ready_of, with_ready
-from kafka_operator.decide.election_result import find, result_of, select, sentence
+from kafka_operator.decide.election_result import Chosen, find, result_of, select, sentence
 from kafka_operator.decide.kafka_errors import may_pass_for_an_election
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.steps import Announcement, Done, Retry, WriteStatus
@@ -77,14 +77,13 @@ def decide_election(election: Election, view: ElectionView) -> Step:
     if status.state is not ElectionState.RUNNING:
         if chosen.missing and view.waited_s < TRY_FOR_S:
             return _wait_or_fail(election, view, "UnknownTopic", f"The cluster has no {chosen.missing_words}.")
-        if not chosen.partitions:
+        if not chosen.selected:
             reason = "UnknownTopic" if chosen.missing else "NothingSelected"
             words = f"The cluster has no {chosen.missing_words}." if chosen.missing else "No partition is selected."
             return _end(election, view, ElectionState.FAILED, reason, words)
         if chosen.needing or chosen.missing:
-            return _running(election, view, Counts(len(chosen.partitions), len(chosen.needing) + len(chosen.missing)))
-        counts = Counts(selected=len(chosen.partitions))
-        return _finish(election, view, counts, {})
+            return _running(election, view, chosen)
+        return _finish(election, view, Counts(selected=chosen.selected), {})
     assert status.counts is not None, election.key
     if chosen.needing and not view.asked:
         return Elect(election.type, chosen.needing)
@@ -115,9 +114,10 @@ def _wait_or_fail(election: Election, view: ElectionView, reason: str, message: 
     return _written(election, status) or Retry(ASK_FIRST_S, ASK_CAP_S)
 
 
-def _running(election: Election, view: ElectionView, counts: Counts) -> Step:
-    """Write down who needs an election, before anybody is asked."""
-    chosen = select(election, view.topics)
+def _running(election: Election, view: ElectionView, chosen: Chosen) -> Step:
+    """Write down who needs an election, before anybody is asked; what is missing counts as selected, and fails."""
+    missing = len(chosen.missing)
+    counts = Counts(chosen.selected + missing, len(chosen.needing) + missing)
     message = f"{counts.needed} of {counts.selected} partitions need an election."
     status = replace(
         _judged(election, view.now, FALSE, "Running", message),
