@@ -194,6 +194,8 @@ def test_results_are_bounded_and_failures_come_first() -> None:
     assert MAX_RESULTS == len(results)
     assert partitions[1_990:] == [result.partition for result in results[:10]]
     assert partitions[0] == results[10].partition
+    wordy = result_of([partitions[0]], {partitions[0]: Failure(80, "N" * 100, "w" * 5_000)}, {})
+    assert (64, 1_024) == (len(wordy[0].result), len(wordy[0].message or ""))
 
 
 def test_an_election_waits_for_its_cluster_and_for_leave() -> None:

@@ -22,6 +22,9 @@ from kafka_operator.resources.reassignment import Partition
 MAX_RESULTS = 500
 """Partitions in status.results: some 60 kB, as people can still read; the counts tell of all of them. Those that failed come first."""
 
+MAX_NAME, MAX_MESSAGE = 64, 1_024
+"""Characters of an error's name and words, as the schema has them: a broker's long answer must not cost the whole status."""
+
 MAX_NAMED = 5
 """Partitions named in a message."""
 
@@ -88,7 +91,7 @@ def result_of(
         if failure is None:
             results.append(Result(partition, ELECTED if ended else ASKED, leader))
         else:
-            results.append(Result(partition, failure.name, leader, failure.message))
+            results.append(Result(partition, failure.name[:MAX_NAME], leader, failure.message[:MAX_MESSAGE]))
     return tuple(results)
 
 

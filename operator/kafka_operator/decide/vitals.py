@@ -16,6 +16,9 @@ from kafka_operator.resources.reassignment import Partition
 MAX_NAMED = 5
 """Partitions that are named as examples; a message is for a person."""
 
+MAX_FEATURES = 64
+"""Features that are shown, as the schema has it; Kafka has less than ten."""
+
 METADATA_VERSION = "metadata.version"
 
 METADATA_VERSIONS = (
@@ -160,5 +163,7 @@ def read_versions(
         software=tuple(".".join(map(str, version)) for version in sorted(set(software))),
         metadata_version=None if level is None else dict(METADATA_VERSIONS).get(level, f"level {level}"),
         inter_broker_protocol=None if level is not None else inter_broker_protocol,
-        features=tuple(sorted((name, value) for name, value in finalized.items() if name != METADATA_VERSION)),
+        features=tuple(sorted((name, value) for name, value in finalized.items() if name != METADATA_VERSION))[
+            :MAX_FEATURES
+        ],
     )
