@@ -136,6 +136,18 @@ def operator(
             envvar="STEWARD_OWN_NAMESPACE", help="Namespace of the operator's pod, let go of when deleted with it."
         ),
     ] = None,
+    lease: Annotated[
+        str | None,
+        typer.Option(envvar="STEWARD_LEASE", help="Lease in --own-namespace, held while it works; others stand by."),
+    ] = None,
+    identity: Annotated[
+        str | None,
+        typer.Option(envvar="STEWARD_IDENTITY", help="Its name in the Lease: the pod's. One of no other by default."),
+    ] = None,
+    shards: Annotated[
+        int,
+        typer.Option(envvar="STEWARD_SHARDS", min=1, help="Divide Clusters among so many, with a Lease each."),
+    ] = 1,
     *,
     logs: LogOptions,
 ) -> None:
@@ -144,22 +156,25 @@ def operator(
     from kafka_operator.settings import OperatorSettings  # noqa: PLC0415
 
     logs.set_up()
-    raise typer.Exit(
-        run(
-            OperatorSettings(
-                namespaces=tuple(namespace or ()),
-                kubeconfig=kubeconfig,
-                context=context,
-                metrics_port=metrics_port,
-                health_port=health_port,
-                listen_address=listen_address,
-                resync_interval_s=resync_interval_s,
-                pods=pods,
-                drain=drain,
-                own_namespace=own_namespace,
-            )
+    try:
+        settings = OperatorSettings(
+            namespaces=tuple(namespace or ()),
+            kubeconfig=kubeconfig,
+            context=context,
+            metrics_port=metrics_port,
+            health_port=health_port,
+            listen_address=listen_address,
+            resync_interval_s=resync_interval_s,
+            pods=pods,
+            drain=drain,
+            own_namespace=own_namespace,
+            lease=lease,
+            identity=identity,
+            shards=shards,
         )
-    )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    raise typer.Exit(run(settings))
 
 
 @app.command("import")

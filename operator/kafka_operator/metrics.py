@@ -60,6 +60,12 @@ class Metrics:
             "For how long the watch owes a change that a list has shown; 0 when it owes none.",
             registry=self.registry,
         )
+        self.lease_held = Gauge(
+            "steward_lease_held",
+            "1 when this process holds the Lease and works, 0 when it stands by for it; none without Leases.",
+            ["lease"],
+            registry=self.registry,
+        )
         self._admin = Histogram(
             "steward_admin_call_duration_seconds",
             "Time of one Admin call to Kafka.",

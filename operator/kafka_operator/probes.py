@@ -1,7 +1,7 @@
 """/healthz and /readyz, answered from a thread of their own: a loop that hangs cannot say that it is well.
 
 Healthy is an operator that makes progress: its loop turns, no batch takes for ever, and the watch brings what lists have shown.
-Ready is one that has seen everything once.
+Ready is one that has seen everything once, or one that stands by for a Lease, which its answer then says.
 """
 
 from __future__ import annotations
@@ -26,10 +26,18 @@ Check = Callable[[], str | None]
 class Probes:
     """The HTTP server; it listens from the start."""
 
-    def __init__(self, address: str, port: int, *, health: Mapping[str, Check], ready: Mapping[str, Check]) -> None:
-        """`ready` is asked for what `health` does not cover already."""
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        *,
+        health: Mapping[str, Check],
+        ready: Mapping[str, Check],
+        notes: Mapping[str, Check] | None = None,
+    ) -> None:
+        """`ready` is asked for what `health` does not cover already; `notes` are told where all is well."""
         checks = {"/healthz": dict(health), "/readyz": {**health, **ready}}
-        self._server = ThreadingHTTPServer((address, port), _handler(checks))
+        self._server = ThreadingHTTPServer((address, port), _handler(checks, notes or {}))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="probes", daemon=True)
         self._thread.start()
@@ -46,7 +54,7 @@ class Probes:
         self._thread.join()
 
 
-def _handler(checks: Mapping[str, Mapping[str, Check]]) -> type[BaseHTTPRequestHandler]:
+def _handler(checks: Mapping[str, Mapping[str, Check]], notes: Mapping[str, Check]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         """Answers the two paths."""
 
@@ -56,8 +64,11 @@ def _handler(checks: Mapping[str, Mapping[str, Check]]) -> type[BaseHTTPRequestH
             if asked is None:
                 self._answer(HTTPStatus.NOT_FOUND, {"paths": sorted(checks)})
                 return
-            troubles = {name: trouble for name, check in asked.items() if (trouble := check()) is not None}
-            self._answer(HTTPStatus.SERVICE_UNAVAILABLE if troubles else HTTPStatus.OK, troubles)
+            troubles = _told(asked)
+            if troubles:
+                self._answer(HTTPStatus.SERVICE_UNAVAILABLE, troubles)
+            else:
+                self._answer(HTTPStatus.OK, _told(notes))
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (the base class names it so)
             """Say nothing: probes come every few seconds."""
@@ -72,3 +83,7 @@ def _handler(checks: Mapping[str, Mapping[str, Check]]) -> type[BaseHTTPRequestH
                 self.wfile.write(data)
 
     return Handler
+
+
+def _told(checks: Mapping[str, Check]) -> dict[str, str]:
+    return {name: words for name, check in checks.items() if (words := check()) is not None}

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kafka_operator.decide.shards import lease_names
 from kafka_operator.kube.client import KubeClient
 from kafka_operator.names import GROUP, Kind
 from kafka_operator.settings import OperatorSettings
@@ -20,6 +21,7 @@ from kafka_operator.settings import OperatorSettings
 MAX_PARALLEL = 8
 """Reviews under way at once: some 20 for each namespace, a millisecond each."""
 
+LEASES = "coordination.k8s.io"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -36,10 +38,13 @@ class Right:
     resource: str
     subresource: str = ""
     namespace: str | None = None
+    name: str = ""
+    """The one object of that name; empty for all of them."""
 
     def __str__(self) -> str:
         name = f"{self.resource}.{self.group}" if self.group else self.resource
         name += f"/{self.subresource}" if self.subresource else ""
+        name += f" {self.name}" if self.name else ""
         place = "all namespaces" if self.namespace is None else f"namespace {self.namespace}"
         return f"{self.verb} on {name} in {place}" if self.resource != "nodes" else f"{self.verb} on nodes"
 
@@ -52,6 +57,11 @@ def needed_rights(settings: OperatorSettings) -> list[Right]:
         rights.append(Right("get", "", "nodes"))
     if settings.own_namespace is not None:
         rights.append(Right("get", "", "namespaces", namespace=settings.own_namespace))
+    if settings.lease is not None:
+        lease = Right("create", LEASES, "leases", namespace=settings.own_namespace)
+        rights.append(lease)
+        names = lease_names(settings.lease, settings.shards)
+        rights += [replace(lease, verb=verb, name=name) for name in names for verb in ("get", "patch")]
     return rights
 
 
@@ -92,6 +102,7 @@ def _review(right: Right) -> dict[str, object]:
         "resource": right.resource,
         "subresource": right.subresource,
         "namespace": right.namespace or "",
+        "name": right.name,
     }
     return {
         "apiVersion": "authorization.k8s.io/v1",

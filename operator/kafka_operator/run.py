@@ -1,4 +1,7 @@
-"""The operator's process: everything is made and joined here, started, watched over and ended."""
+"""The operator's process: everything is made and joined here, started, watched over and ended.
+
+With a Lease it works only while it holds that; it looks, lists and watches nothing before. One that loses its Lease ends.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import asyncio
 import contextlib
 import logging
 import random
+import secrets
 import signal
+import socket
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,14 +21,19 @@ from kubernetes.aio.client import Configuration
 from prometheus_client import start_http_server
 
 from kafka_operator.admin.client import KafkaAdmin
-from kafka_operator.admin.port import Admin
+from kafka_operator.admin.port import Admin, ClusterUnreachableError
+from kafka_operator.decide.shards import lease_names, shard_of
 from kafka_operator.engine.core import Core, build_core
+from kafka_operator.engine.fence import fenced
+from kafka_operator.engine.leadership import Leadership, LeaseLostError
 from kafka_operator.engine.resync import RETRY_S, NotInstalledError
 from kafka_operator.kube.client import KubeClient
+from kafka_operator.kube.leases import LeaseClient
 from kafka_operator.kube.login import LoginError, configuration, connection_info
 from kafka_operator.kube.pods import PodClient
 from kafka_operator.kube.port import RefusedError, UnavailableError
 from kafka_operator.metrics import Metrics
+from kafka_operator.names import ClusterRef
 from kafka_operator.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
 from kafka_operator.resources.security import Security
 from kafka_operator.rights import MissingRightsError, needed_rights, require_rights
@@ -50,6 +60,9 @@ def run(settings: OperatorSettings) -> int:
     except (LoginError, MissingRightsError, NotInstalledError, RefusedError) as error:
         log.error("operator cannot run", extra={"error": str(error)})
         return EXIT_FAILED
+    except LeaseLostError as error:
+        log.error("lease lost", extra={"error": str(error)})
+        return EXIT_FAILED
     except asyncio.CancelledError:
         return EXIT_OK
     except Exception:  # whatever it was, the pod is started anew and goes on where things stand
@@ -69,14 +82,19 @@ async def _operate(settings: OperatorSettings) -> None:
     async with contextlib.AsyncExitStack() as stack:
         kube = KubeClient(found, metrics)
         stack.push_async_callback(kube.close)
-        core = _make_core(settings, kube, metrics)
-        stack.push_async_callback(core.close)
-        _listen(settings, core, metrics, stack)
+        leadership = _make_leadership(settings, kube, metrics)
+        if leadership is not None:
+            stack.push_async_callback(leadership.release)
+        core = _make_core(settings, kube, metrics, leadership)
+        stack.push_async_callback(core.close)  # before the Lease is given back
+        _listen(settings, core, leadership, metrics, stack)
         log.info("operator starts", extra={"namespaces": list(settings.namespaces) or "all", "api": found.host})
         heartbeat = asyncio.create_task(core.loop.beat(), name="heartbeat")
         stack.callback(heartbeat.cancel)
         await _check_rights(kube, settings)
-        await _until_one_ends(core, heartbeat, found, settings.namespaces)
+        if leadership is not None:
+            await leadership.gain()
+        await _until_one_ends(core, leadership, heartbeat, found, settings.namespaces)
         if settings.own_namespace is not None:
             await core.loop.close()  # nothing is claimed any more
             await core.parting.part_from(settings.own_namespace)
@@ -100,12 +118,37 @@ def _end_on_signals() -> None:
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
-def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics) -> Core:
-    def connect(bootstrap_servers: Sequence[str], security: Security) -> Admin:
-        return KafkaAdmin(bootstrap_servers, metrics, security)
+def _make_leadership(settings: OperatorSettings, kube: KubeClient, metrics: Metrics) -> Leadership | None:
+    """Return what gains one of the Leases, None where none is asked for."""
+    if settings.lease is None:
+        return None
+    assert settings.own_namespace is not None, settings  # the settings say so themselves
+    return Leadership(
+        LeaseClient(kube, settings.own_namespace),
+        lease_names(settings.lease, settings.shards),
+        settings.identity or f"{socket.gethostname()}_{secrets.token_hex(4)}",
+        now=lambda: datetime.now(UTC),
+        clock=time.monotonic,
+        metrics=metrics,
+    )
 
+
+def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics, leadership: Leadership | None) -> Core:
+    """Join the engine; with Leases nothing passes its ports but while one is held, and other shards' Clusters are left alone."""
+
+    def holds() -> bool:
+        return leadership is None or leadership.holds
+
+    def serves(ref: ClusterRef) -> bool:
+        return leadership is None or shard_of(ref, settings.shards) == leadership.shard
+
+    def connect(bootstrap_servers: Sequence[str], security: Security) -> Admin:
+        admin: Admin = KafkaAdmin(bootstrap_servers, metrics, security)
+        return fenced(admin, holds, lambda: ClusterUnreachableError("the Lease is not held any more"))
+
+    guarded = fenced(kube, holds, lambda: UnavailableError("the Lease is not held any more"))
     return build_core(
-        kube,
+        guarded,
         connect,
         metrics,
         namespaces=settings.namespaces,
@@ -113,12 +156,19 @@ def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics) -
         now=lambda: datetime.now(UTC),
         clock=time.monotonic,
         rng=random.SystemRandom(),
-        pods=PodClient(kube) if settings.pods else None,
+        pods=PodClient(guarded) if settings.pods else None,
         drain=settings.drain,
+        serves=serves,
     )
 
 
-def _listen(settings: OperatorSettings, core: Core, metrics: Metrics, stack: contextlib.AsyncExitStack) -> None:
+def _listen(
+    settings: OperatorSettings,
+    core: Core,
+    leadership: Leadership | None,
+    metrics: Metrics,
+    stack: contextlib.AsyncExitStack,
+) -> None:
     """Open the ports for metrics and probes."""
     if settings.metrics_port is not None:
         server, thread = start_http_server(settings.metrics_port, settings.listen_address, metrics.registry)
@@ -126,11 +176,15 @@ def _listen(settings: OperatorSettings, core: Core, metrics: Metrics, stack: con
         stack.callback(server.server_close)
         stack.callback(server.shutdown)
     if settings.health_port is not None:
-        health, ready = _checks(core, settings.resync_interval_s, metrics)
-        stack.callback(Probes(settings.listen_address, settings.health_port, health=health, ready=ready).close)
+        health, ready = _checks(core, leadership, settings.resync_interval_s, metrics)
+        notes = {} if leadership is None else {"lease": lambda: leadership.stands_by}
+        probes = Probes(settings.listen_address, settings.health_port, health=health, ready=ready, notes=notes)
+        stack.callback(probes.close)
 
 
-def _checks(core: Core, resync_interval_s: float, metrics: Metrics) -> tuple[Mapping[str, Check], Mapping[str, Check]]:
+def _checks(
+    core: Core, leadership: Leadership | None, resync_interval_s: float, metrics: Metrics
+) -> tuple[Mapping[str, Check], Mapping[str, Check]]:
     def loop() -> str | None:
         age_s = time.monotonic() - core.loop.beat_s
         return None if age_s < BEAT_MAX_S else f"the loop has stood still for {age_s:.0f} s"
@@ -146,15 +200,21 @@ def _checks(core: Core, resync_interval_s: float, metrics: Metrics) -> tuple[Map
         return None if lag_s < limit_s else f"the watch has owed a change for {lag_s:.0f} s"
 
     def loaded() -> str | None:
+        if leadership is not None and leadership.stands_by is not None:
+            return None  # nothing is to be listed; a standby that were not ready would hold up every upgrade
         return None if core.resync.loaded else "not everything has been listed yet"
 
     return {"loop": loop, "batch": batch, "watch": watching}, {"loaded": loaded}
 
 
 async def _until_one_ends(
-    core: Core, heartbeat: asyncio.Task[None], found: Configuration, namespaces: Sequence[str]
+    core: Core,
+    leadership: Leadership | None,
+    heartbeat: asyncio.Task[None],
+    found: Configuration,
+    namespaces: Sequence[str],
 ) -> None:
-    """Run the watch and the resync beside the heartbeat; when one ends, end the others, and raise what it raised."""
+    """Run the watch and the resync beside the heartbeat and the Lease; when one ends, end the others, and raise what it raised."""
 
     async def login() -> kopf.ConnectionInfo:
         return await connection_info(found)
@@ -166,6 +226,8 @@ async def _until_one_ends(
         asyncio.create_task(core.resync.run(), name="resync"),
         asyncio.ensure_future(watching),
     ]
+    if leadership is not None:
+        tasks.append(asyncio.create_task(leadership.lost(), name="lease"))
     done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in pending:
         task.cancel()

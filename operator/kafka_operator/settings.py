@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafka_operator.decide.shards import MAX_SHARDS
+
 RESYNC_INTERVAL_S = 120.0
 """Every so often everything is listed and compared anew: so long may drift, or an event that a watch lost, go unseen."""
 
@@ -31,5 +33,20 @@ class OperatorSettings:
     """Whether nodes are looked at as well, so that pods leave one that is drained; this takes a ClusterRole."""
     own_namespace: str | None = None
     """The namespace that the operator itself runs in; None where it runs in none that could be deleted with it."""
+    lease: str | None = None
+    """Name of the Lease in `own_namespace` that is held while it works; None where nobody else could work beside it."""
+    identity: str | None = None
+    """What it is called in the Lease, the pod's name in a pod; None for a name that no other process has."""
+    shards: int = 1
+    """Among so many processes the Clusters are divided, each with a Lease of its own; more than one take a Lease."""
     resync_interval_s: float = RESYNC_INTERVAL_S
     """Seconds between two comparisons of everything."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError, with the options' names, for what cannot work together."""
+        if self.lease is not None and self.own_namespace is None:
+            raise ValueError("--lease needs --own-namespace: a Lease is in a namespace")
+        if not 1 <= self.shards <= MAX_SHARDS:
+            raise ValueError(f"--shards is {self.shards}: it is 1 to {MAX_SHARDS}")
+        if self.shards > 1 and self.lease is None:
+            raise ValueError("--shards needs --lease: each shard has one, so that two processes never serve the same")

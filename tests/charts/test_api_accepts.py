@@ -25,7 +25,7 @@ EVERYTHING: dict[str, Any] = {
         "priorityClassName": "high",
         "podDisruptionBudget": {"maxUnavailable": "20%"},
     },
-    "operator": {"namespaces": ["orders"], "affinity": {"nodeAffinity": {}}},
+    "operator": {"namespaces": ["orders"], "affinity": {"nodeAffinity": {}}, "replicas": 3, "shards": 2},
     "networkPolicy": {
         "clients": [{"namespaceSelector": {"matchLabels": {"team": "orders"}}}],
         "monitoring": [{"ipBlock": {"cidr": "10.0.0.0/8"}}],

@@ -24,7 +24,13 @@ pytestmark = pytest.mark.helm
         ({"controllers": {"replicas": 11}}, "'/controllers/replicas': maximum: got 11, want 10"),
         ({"podSecurityContext": {"runAsUser": 0}}, "'/podSecurityContext/runAsUser': minimum: got 0, want 1"),
         ({"broker": {"replicas": 3}}, "'': additional properties 'broker' not allowed"),
-        ({"operator": {"replicas": 2}}, "'/operator': additional properties 'replicas' not allowed"),
+        ({"operator": {"replica": 2}}, "'/operator': additional properties 'replica' not allowed"),
+        ({"operator": {"replicas": 0}}, "'/operator/replicas': minimum: got 0, want 1"),
+        ({"operator": {"shards": 33, "replicas": 33}}, "'/operator/shards': maximum: got 33, want 32"),
+        (
+            {"operator": {"shards": 3, "replicas": 2}},
+            "operator.replicas is 2 and operator.shards is 3: a shard without a process is served by nobody",
+        ),
         ({"kafka": {"config": {"log.retention.hours": "1\nbroker.id=7"}}}, "'/kafka/config/log.retention.hours'"),
         (
             {"topics": {"replicationFactor": 4}},

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from kafka_operator.decide.shards import lease_names
 from kafka_operator.rights import needed_rights
 from kafka_operator.settings import OperatorSettings
-from tests.charts.rendering import NAMESPACE, Chart, Resource, containers, one, pods
+from tests.charts.rendering import NAMESPACE, RELEASE, Chart, Resource, containers, one, pods
 
 pytestmark = pytest.mark.helm
 
@@ -36,13 +37,14 @@ def test_the_operator_may_do_what_it_needs_and_nothing_else(
 ) -> None:
     """Issue: RBAC least privilege. What it needs is what it checks at its start."""
     resources = chart.render({"operator": values})
-    settings = OperatorSettings(namespaces=namespaces, pods=True, drain=True, own_namespace=NAMESPACE)
+    lease = f"{RELEASE}-operator"
+    settings = OperatorSettings(namespaces=namespaces, pods=True, drain=True, own_namespace=NAMESPACE, lease=lease)
 
     arguments = one(resources, "Deployment", "steward-operator")["spec"]["template"]["spec"]["containers"][0]["args"]
     assert [f"--namespace={name}" for name in namespaces] == [
         argument for argument in arguments if argument.startswith("--namespace=")
     ]
-    assert {"--pods", "--drain", f"--own-namespace={NAMESPACE}"} <= set(arguments)
+    assert {"--pods", "--drain", f"--own-namespace={NAMESPACE}", f"--lease={lease}"} <= set(arguments)
     needed = {
         (
             right.verb,
@@ -71,6 +73,27 @@ def _granted(resources: list[Resource], account: str) -> set[tuple[str, str, str
                 for group in rule["apiGroups"]:
                     granted |= {(verb, group, name, namespace) for name in rule["resources"] for verb in rule["verbs"]}
     return granted
+
+
+@pytest.mark.parametrize(("replicas", "shards"), [(1, 1), (2, 1), (4, 3)])
+def test_the_operator_may_read_and_change_its_own_leases_alone(chart: Chart, replicas: int, shards: int) -> None:
+    """In the release's namespace, by name: the names that the process itself asks for."""
+    resources = chart.render({"operator": {"replicas": replicas, "shards": shards, "namespaces": ["orders"]}})
+
+    rules = [
+        (item["metadata"]["namespace"], rule)
+        for item in resources
+        if item["kind"] in {"Role", "ClusterRole"}
+        for rule in item["rules"]
+        if "leases" in rule["resources"]
+    ]
+    assert [(NAMESPACE, ["create"]), (NAMESPACE, ["get", "patch"])] == [(place, rule["verbs"]) for place, rule in rules]
+    assert list(lease_names(f"{RELEASE}-operator", shards)) == rules[1][1]["resourceNames"]
+    deployment = one(resources, "Deployment", f"{RELEASE}-operator")["spec"]
+    arguments = deployment["template"]["spec"]["containers"][0]["args"]
+    assert (f"--shards={shards}" in arguments) == (shards > 1)
+    assert replicas == deployment["replicas"]
+    assert ("RollingUpdate" if (replicas, shards) == (2, 1) else "Recreate") == deployment["strategy"]["type"]
 
 
 @pytest.mark.parametrize(

@@ -36,3 +36,12 @@ def test_healthy_is_one_that_makes_progress_and_ready_one_that_has_seen_everythi
         assert 404 == get(probes.port, "/")[0]
     finally:
         probes.close()
+
+
+def test_one_that_stands_by_is_ready_and_says_so() -> None:
+    """Else an upgrade would wait for it for ever."""
+    probes = Probes("127.0.0.1", 0, health={}, ready={}, notes={"lease": lambda: "stands by; operator is held by a"})
+    try:
+        assert (200, {"lease": "stands by; operator is held by a"}) == get(probes.port, "/readyz")
+    finally:
+        probes.close()

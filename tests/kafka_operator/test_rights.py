@@ -49,6 +49,16 @@ def test_only_what_is_switched_on_is_needed() -> None:
     assert own | {"statefulsets", "pods"} == names(pods=True)
     assert own | {"statefulsets", "pods", "nodes"} == names(pods=True, drain=True)
     assert own | {"namespaces"} == names(own_namespace="kafka")
+    assert own | {"namespaces", "leases"} == names(own_namespace="kafka", lease="operator")
+
+
+def test_leases_are_asked_for_by_name() -> None:
+    """Each shard's; a Lease of another name may be somebody else's."""
+    settings = OperatorSettings(own_namespace="kafka", lease="operator", shards=2)
+
+    found = {(right.verb, right.name) for right in needed_rights(settings) if right.resource == "leases"}
+    names = ("operator-0-of-2", "operator-1-of-2")
+    assert {("create", "")} | {(verb, name) for verb in ("get", "patch") for name in names} == found
 
 
 def test_rights_are_needed_in_each_namespace() -> None:
@@ -71,7 +81,7 @@ async def test_a_missing_right_is_named(reviewer: tuple[list[dict[str, Any]], Ku
     assert "these rights are missing (RBAC): delete on pods in namespace shop" == str(raised.value)
     assert len(rights) == len(asked)
     scale = {"verb": "patch", "group": "apps", "resource": "statefulsets", "subresource": "scale", "namespace": "shop"}
-    assert scale in asked
+    assert {**scale, "name": ""} in asked
 
 
 async def test_with_all_rights_nothing_is_said(reviewer: tuple[list[dict[str, Any]], KubeClient]) -> None:
@@ -85,6 +95,10 @@ async def test_with_all_rights_nothing_is_said(reviewer: tuple[list[dict[str, An
         (Right("patch", "apps", "statefulsets", "scale", "a"), "patch on statefulsets.apps/scale in namespace a"),
         (Right("list", "", "pods"), "list on pods in all namespaces"),
         (Right("get", "", "nodes"), "get on nodes"),
+        (
+            Right("get", "coordination.k8s.io", "leases", namespace="a", name="x"),
+            "get on leases.coordination.k8s.io x in namespace a",
+        ),
     ],
 )
 def test_a_right_is_written_as_kubectl_names_resources(right: Right, words: str) -> None:

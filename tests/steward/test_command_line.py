@@ -94,6 +94,13 @@ def told(*arguments: str, **environment: str) -> tuple[int, str]:
         (("operator", "--log-level", "LOUD"), "Invalid value for --log-level: Unknown level: 'LOUD'"),
         (("operator", "--resync-interval-s", "0"), "Invalid value for '--resync-interval-s'"),
         (("operator", "--metrics-port", "-1"), "Invalid value for '--metrics-port'"),
+        (("operator", "--lease", "operator"), "--lease needs --own-namespace"),
+        (("operator", "--shards", "2"), "--shards needs --lease"),
+        (("operator", "--shards", "0"), "Invalid value for '--shards'"),
+        (
+            ("operator", "--lease", "x", "--own-namespace", "kafka", "--shards", "33"),
+            "--shards is 33: it is 1 to 32",
+        ),
         (("broker",), "No such command 'broker'"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, tuple) else "",
@@ -142,8 +149,12 @@ def test_the_operator_leaves_pods_alone_unless_told(started: list[ControllerSett
     """And nodes, and its own namespace."""
     assert (RIGHT, "") == told("operator")
     assert (RIGHT, "") == told("operator", "--pods", STEWARD_DRAIN="true", STEWARD_OWN_NAMESPACE="kafka")
+    lease = ("--own-namespace", "kafka", "--lease", "operator", "--shards", "3")
+    assert (RIGHT, "") == told("operator", *lease, STEWARD_IDENTITY="pod")
 
-    bare, full = started
+    bare, full, sharded = started
+    assert isinstance(sharded, OperatorSettings)
+    assert ("operator", "pod", 3) == (sharded.lease, sharded.identity, sharded.shards)
     assert isinstance(bare, OperatorSettings)
     assert isinstance(full, OperatorSettings)
     assert (False, False, None) == (bare.pods, bare.drain, bare.own_namespace)

@@ -12,6 +12,9 @@
 {{- if and .Values.operator.allNamespaces .Values.operator.namespaces -}}
 {{- fail (printf "operator.allNamespaces is true and operator.namespaces names %s: say one of the two" (join ", " .Values.operator.namespaces)) -}}
 {{- end -}}
+{{- if lt (int .Values.operator.replicas) (int .Values.operator.shards) -}}
+{{- fail (printf "operator.replicas is %d and operator.shards is %d: a shard without a process is served by nobody" (int .Values.operator.replicas) (int .Values.operator.shards)) -}}
+{{- end -}}
 {{- range $key, $_ := .Values.kafka.config -}}
 {{- if has $key (include "steward.ownSettings" $ | fromYamlArray) -}}
 {{- fail (printf "kafka.config.%s is set by the chart itself: see brokers and topics in its values" $key) -}}

@@ -67,8 +67,12 @@ def build_core(
     capacity: int = CAPACITY,
     pods: PodKube | None = None,
     drain: bool = False,
+    serves: Callable[[ClusterRef], bool] = lambda _: True,
 ) -> Core:
-    """Join the parts; without `pods` no pod is looked after, with `drain` nodes are looked at as well."""
+    """Join the parts; without `pods` no pod is looked after, with `drain` nodes are looked at as well.
+
+    All resources are known, and those that refer to a Cluster that this process `serves` are worked on.
+    """
     cache = Cache()
     retries = Retries(clock, rng)
     links = Links(cache, Credentials(kube, clock), connect, clock, rng)
@@ -88,9 +92,13 @@ def build_core(
 
     def lane_of(key: Key) -> Lane | None:
         if key.kind is Kind.CLUSTER:
-            return Lane(key.kind, ClusterRef(key.namespace, key.name))
-        resource = cache.get(key)
-        return None if resource is None or isinstance(resource, Cluster) else Lane(key.kind, resource.cluster)
+            ref = ClusterRef(key.namespace, key.name)
+        else:
+            resource = cache.get(key)
+            if resource is None or isinstance(resource, Cluster):
+                return None
+            ref = resource.cluster
+        return Lane(key.kind, ref) if serves(ref) else None
 
     loop = Loop(lane_of, reconcilers, retries, metrics, clock=clock, linger_s=linger_s, capacity=capacity)
     watch_lag = WatchLag(clock)

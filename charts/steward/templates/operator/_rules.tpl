@@ -25,3 +25,16 @@
 {{ prepend .Values.operator.namespaces .Release.Namespace | uniq | toYaml }}
 {{- end -}}
 {{- end }}
+
+{{/* The names of its Leases, one for each shard, as a YAML list (kafka_operator.decide.shards). */}}
+{{- define "steward.leases" -}}
+{{- $name := printf "%s-operator" .Release.Name -}}
+{{- $shards := int .Values.operator.shards -}}
+{{- if eq 1 $shards }}
+- {{ $name }}
+{{- else }}
+{{- range $index := until $shards }}
+- {{ $name }}-{{ $index }}-of-{{ $shards }}
+{{- end }}
+{{- end }}
+{{- end }}

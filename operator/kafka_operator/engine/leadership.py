@@ -1,0 +1,207 @@
+"""Holding one of some Leases, each of which stands for a shard: gain one, keep it, and give it back at the end.
+
+A process that loses its Lease ends, and its pod's next container stands by: what it remembers, its timers and its calls under way end
+with it for certain, which no tidying up in a living process could promise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from kafka_operator.decide.lease import (
+    CALL_TIMEOUT_S,
+    RETRY_PERIOD_S,
+    RETRY_SOON_S,
+    Lost,
+    Sighting,
+    StandBy,
+    decide_candidate,
+    decide_holder,
+    holds,
+    released,
+    sight,
+)
+from kafka_operator.kube.leases_port import Leases
+from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError
+from kafka_operator.metrics import Metrics
+from kafka_operator.resources.lease import Lease, micro_time
+
+log = logging.getLogger(__name__)
+
+
+class LeaseLostError(Exception):
+    """The Lease is somebody else's, or could not be renewed in time."""
+
+
+class Leadership:
+    """One process's hold on one of the Leases `names`, each the Lease of the shard of its index."""
+
+    def __init__(
+        self,
+        leases: Leases,
+        names: Sequence[str],
+        identity: str,
+        *,
+        now: Callable[[], datetime],
+        clock: Callable[[], float],
+        metrics: Metrics,
+    ) -> None:
+        self._leases = leases
+        self._names = tuple(names)
+        self._identity = identity
+        self._now = now
+        self._clock = clock
+        self._metrics = metrics
+        self._lease: Lease | None = None
+        self._renewed_s = 0.0
+        self._seen: dict[str, Sighting] = {}
+        self._keeping: asyncio.Task[None] | None = None
+        self.shard: int | None = None
+        """The index of the Lease that is held; None while standing by."""
+        for name in self._names:
+            metrics.lease_held.labels(name).set(0)
+
+    @property
+    def holds(self) -> bool:
+        """Whether a Lease is held, as far as the clock tells."""
+        return self._lease is not None and holds(self._renewed_s, self._clock())
+
+    @property
+    def stands_by(self) -> str | None:
+        """Say for whom it stands by; None while it holds a Lease."""
+        if self._lease is not None:
+            return None
+        held = {name: sighting.lease.holder for name, sighting in sorted(self._seen.items())}
+        return "stands by; " + ", ".join(f"{name} is held by {holder or 'nobody'}" for name, holder in held.items())
+
+    async def gain(self) -> int:
+        """Stand by until a Lease is ours, and keep it from then on; return its index."""
+        told: str | None = None
+        while True:
+            delay_s = RETRY_PERIOD_S
+            for index, name in enumerate(self._names):
+                wait_s = await self._try(name)
+                if wait_s is None:
+                    return self._begin(index)
+                delay_s = min(delay_s, wait_s)
+            if told != (told := self.stands_by):
+                log.info("standing by", extra={"leases": told})
+            await asyncio.sleep(delay_s)
+
+    async def lost(self) -> None:
+        """Return never; LeaseLostError when the Lease that was gained is lost."""
+        assert self._keeping is not None
+        await asyncio.shield(self._keeping)
+
+    async def release(self) -> None:
+        """Give the Lease back, if one is held, so that another need not wait; call it when nothing works any more."""
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
+        if self._lease is None or not self.holds:
+            return
+        try:
+            async with asyncio.timeout(CALL_TIMEOUT_S):
+                await self._give_back(self._lease)
+            log.info("lease released", extra={"lease": self._lease.name})
+        except (KubeError, TimeoutError) as error:
+            log.warning("lease not released", extra={"lease": self._lease.name, "error": str(error)})
+        self._let_go()
+
+    async def _give_back(self, lease: Lease) -> None:
+        try:
+            await self._leases.replace(self._stamped(released(lease)))
+        except ConflictError:  # a renewal that was cancelled a moment ago may have been carried out
+            found = await self._leases.get(lease.name)
+            if found.holder == self._identity:
+                await self._leases.replace(self._stamped(released(found)))
+
+    async def _try(self, name: str) -> float | None:
+        """Look at a Lease and take it if it may be taken; return when to look again, None when it is ours."""
+        began_s = self._clock()
+        try:
+            async with asyncio.timeout(CALL_TIMEOUT_S):
+                step = decide_candidate(name, await self._look(name), self._identity, self._clock())
+                if isinstance(step, StandBy):
+                    return step.seconds
+                self._lease = await self._write(step.lease)
+        except ConflictError:  # another was faster
+            return RETRY_PERIOD_S
+        except (KubeError, TimeoutError) as error:
+            log.warning("lease not looked at", extra={"lease": name, "error": str(error) or "no answer"})
+            return RETRY_PERIOD_S
+        self._renewed_s = began_s
+        return None
+
+    async def _look(self, name: str) -> Sighting | None:
+        try:
+            lease = await self._leases.get(name)
+        except NotFoundError:
+            self._seen.pop(name, None)
+            return None
+        self._seen[name] = sight(self._seen.get(name), lease, self._clock())
+        return self._seen[name]
+
+    def _begin(self, index: int) -> int:
+        self.shard = index
+        name = self._names[index]
+        self._metrics.lease_held.labels(name).set(1)
+        self._keeping = asyncio.create_task(self._keep(), name=f"lease {name}")
+        log.info("lease gained", extra={"lease": name, "identity": self._identity})
+        return index
+
+    async def _keep(self) -> None:
+        delay_s = RETRY_PERIOD_S
+        while True:
+            await asyncio.sleep(delay_s)
+            if not self.holds:
+                raise self._lost(f"the Lease was not renewed for {self._clock() - self._renewed_s:.1f} s")
+            delay_s = RETRY_PERIOD_S if await self._renewed() else RETRY_SOON_S
+
+    async def _renewed(self) -> bool:
+        """Try to renew once; LeaseLostError when somebody else holds it."""
+        assert self._lease is not None
+        began_s = self._clock()
+        try:
+            async with asyncio.timeout(CALL_TIMEOUT_S):
+                self._lease = await self._renew(self._lease)
+        except (KubeError, TimeoutError) as error:
+            log.warning("lease not renewed", extra={"lease": self._lease.name, "error": str(error) or "no answer"})
+            return False
+        self._renewed_s = began_s
+        return True
+
+    async def _renew(self, lease: Lease) -> Lease:
+        try:
+            return await self._write(lease)
+        except NotFoundError:
+            found = None
+        except ConflictError:  # changed by hand, or by a renewal of ours whose answer was lost
+            found = await self._leases.get(lease.name)
+        step = decide_holder(lease.name, found, self._identity)
+        if isinstance(step, Lost):
+            raise self._lost(f"the Lease {lease.name} is held by {step.holder or 'nobody'}")
+        return await self._write(step.lease)
+
+    async def _write(self, lease: Lease) -> Lease:
+        stamped = self._stamped(lease)
+        if not lease.acquired:
+            stamped = replace(stamped, acquired=stamped.renewed)
+        return await (self._leases.replace(stamped) if lease.resource_version else self._leases.create(stamped))
+
+    def _stamped(self, lease: Lease) -> Lease:
+        return replace(lease, renewed=micro_time(self._now()))
+
+    def _lost(self, words: str) -> LeaseLostError:
+        self._let_go()
+        return LeaseLostError(words)
+
+    def _let_go(self) -> None:
+        if self._lease is not None:
+            self._metrics.lease_held.labels(self._lease.name).set(0)
+        self._lease = None
+        self.shard = None

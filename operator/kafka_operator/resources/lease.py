@@ -1,0 +1,63 @@
+"""A coordination.k8s.io Lease, as far as who holds it and since when it has been renewed.
+
+Its times are of the holder's clock and are never compared with ours: whether a Lease was renewed is seen by its having changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+NOBODY = ""
+"""The holder of a Lease that was released."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One Lease."""
+
+    name: str
+    resource_version: str
+    holder: str = NOBODY
+    duration_s: int = 0
+    """How long the holder asks others to wait after it was seen to renew."""
+    acquired: str = ""
+    renewed: str = ""
+    transitions: int = 0
+    """How often it has passed from one holder to another."""
+
+
+def read_lease(raw: Mapping[str, Any]) -> Lease:
+    """Read a Lease of any client; what is not said has the value of a Lease that nobody holds."""
+    metadata, spec = raw["metadata"], raw.get("spec") or {}
+    return Lease(
+        name=metadata["name"],
+        resource_version=metadata["resourceVersion"],
+        holder=spec.get("holderIdentity") or NOBODY,
+        duration_s=spec.get("leaseDurationSeconds") or 0,
+        acquired=spec.get("acquireTime") or "",
+        renewed=spec.get("renewTime") or "",
+        transitions=spec.get("leaseTransitions") or 0,
+    )
+
+
+def lease_spec(lease: Lease) -> dict[str, Any]:
+    """Return the API's form of a Lease's spec."""
+    return {
+        "holderIdentity": lease.holder,
+        "leaseDurationSeconds": lease.duration_s,
+        "acquireTime": lease.acquired or None,
+        "renewTime": lease.renewed or None,
+        "leaseTransitions": lease.transitions,
+    }
+
+
+def micro_time(moment: datetime) -> str:
+    """Write a moment as metav1.MicroTime.
+
+    >>> micro_time(datetime(2026, 1, 1, 12, tzinfo=UTC))
+    '2026-01-01T12:00:00.000000Z'
+    """
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

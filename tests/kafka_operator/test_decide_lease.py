@@ -1,0 +1,103 @@
+"""Who may hold a Lease, as values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_operator.decide.lease import (
+    CALL_TIMEOUT_S,
+    LEASE_DURATION_S,
+    MAX_DURATION_S,
+    RENEW_DEADLINE_S,
+    RETRY_PERIOD_S,
+    RETRY_SOON_S,
+    Lost,
+    Sighting,
+    StandBy,
+    Take,
+    decide_candidate,
+    decide_holder,
+    holds,
+    released,
+    sight,
+)
+from kafka_operator.resources.lease import Lease, lease_spec, read_lease
+
+OTHERS = Lease("operator", "7", "other", LEASE_DURATION_S, "a", "r1", 3)
+
+
+def test_one_that_is_not_there_or_held_by_nobody_is_taken() -> None:
+    """Created, or replaced at the version that was seen; a Lease that passes on counts it."""
+    new = decide_candidate("operator", None, "us", 5)
+    assert Take(Lease("operator", "", "us", LEASE_DURATION_S)) == new
+
+    taken = decide_candidate("operator", Sighting(released(OTHERS), 5), "us", 5)
+    assert Take(replace(OTHERS, holder="us", acquired="", transitions=4)) == taken
+
+
+def test_one_that_is_ours_is_taken_up_again_at_once() -> None:
+    """A container that is started anew in its pod waits for nobody."""
+    ours = replace(OTHERS, holder="us")
+
+    assert Take(ours) == decide_candidate("operator", Sighting(ours, 5), "us", 5)
+
+
+def test_one_of_somebody_else_is_taken_when_it_stood_still_for_its_duration() -> None:
+    """By our own clock, from when it was seen; the next look is no later than that."""
+    sighting = Sighting(OTHERS, 100)
+
+    assert StandBy("other", RETRY_PERIOD_S) == decide_candidate("operator", sighting, "us", 100)
+    assert StandBy("other", 0.5) == decide_candidate("operator", sighting, "us", 109.5)
+    assert isinstance(decide_candidate("operator", sighting, "us", 110), Take)
+
+
+def test_only_a_renewal_prolongs_it() -> None:
+    """Somebody's label on it is no sign of life; nor does the holder's clock matter."""
+    first = sight(None, OTHERS, 100)
+
+    assert 100 == sight(first, replace(OTHERS, resource_version="8"), 105).since_s
+    assert 105 == sight(first, replace(OTHERS, renewed="r2", resource_version="8"), 105).since_s
+
+
+def test_a_duration_that_no_operator_writes_is_not_believed() -> None:
+    """A year, or nothing."""
+    for_ever = Sighting(replace(OTHERS, duration_s=10**8), 0)
+    for_nothing = Sighting(replace(OTHERS, duration_s=0), 0)
+
+    assert isinstance(decide_candidate("operator", for_ever, "us", MAX_DURATION_S), Take)
+    assert isinstance(decide_candidate("operator", for_nothing, "us", 0.5), StandBy)
+
+
+def test_a_holder_that_meets_another_has_lost() -> None:
+    """One that meets itself renews that version; one whose Lease was deleted makes it anew."""
+    assert Lost("other") == decide_holder("operator", OTHERS, "us")
+    ours = replace(OTHERS, holder="us")
+    assert Take(ours) == decide_holder("operator", ours, "us")
+    assert Take(Lease("operator", "", "us", LEASE_DURATION_S)) == decide_holder("operator", None, "us")
+
+
+@given(st.floats(0, 1e6), st.floats(0, 100))
+def test_nobody_acts_when_another_may_begin(renewed_s: float, later_s: float) -> None:
+    """A holder counts from before its call, others from when they saw it: it stops seconds before they may begin."""
+    now_s = renewed_s + later_s
+    seen_later = Sighting(OTHERS, renewed_s)
+    if isinstance(decide_candidate("operator", seen_later, "us", now_s), Take):
+        assert not holds(renewed_s, now_s)
+
+
+def test_the_periods_fit_each_other() -> None:
+    """Issue: a standby takes over within 15 s; a renewal is tried twice before the deadline."""
+    list_s = 2.0
+    assert RETRY_PERIOD_S + LEASE_DURATION_S + list_s < 15
+    assert RETRY_PERIOD_S + CALL_TIMEOUT_S + RETRY_SOON_S < RENEW_DEADLINE_S < LEASE_DURATION_S
+
+
+def test_a_lease_reads_back_as_it_was_written() -> None:
+    """One that another client made empty is held by nobody."""
+    raw = {"metadata": {"name": "operator", "resourceVersion": "7"}, "spec": lease_spec(OTHERS)}
+    assert OTHERS == read_lease(raw)
+
+    assert Lease("operator", "7") == read_lease({"metadata": {"name": "operator", "resourceVersion": "7"}})

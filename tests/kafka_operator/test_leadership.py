@@ -1,0 +1,201 @@
+"""Processes that hold a Lease or stand by for it, on virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from kafka_operator.decide.lease import LEASE_DURATION_S, RENEW_DEADLINE_S, RETRY_PERIOD_S
+from kafka_operator.engine.leadership import Leadership, LeaseLostError
+from kafka_operator.kube.port import UnavailableError
+from kafka_operator.metrics import Metrics
+from tests.kafka_operator.fake_kube import START
+from tests.kafka_operator.fake_leases import FakeLeases
+from tests.kafka_operator.world import in_virtual_time
+
+TAKEOVER_S = 15.0
+"""Issue: a standby takes over within 15 s."""
+
+
+def process(leases: FakeLeases, identity: str, names: Sequence[str] = ("operator",)) -> Leadership:
+    """One process."""
+    clock = asyncio.get_running_loop().time
+    return Leadership(
+        leases,
+        names,
+        identity,
+        now=lambda: START + timedelta(seconds=clock()),
+        clock=clock,
+        metrics=Metrics(),
+    )
+
+
+def kill(leader: Leadership) -> None:
+    """Nothing of it goes on."""
+    assert leader._keeping is not None
+    leader._keeping.cancel()
+
+
+@in_virtual_time
+async def test_one_works_and_the_others_stand_by() -> None:
+    """And say for whom; the holder renews every two seconds and nobody else writes."""
+    leases = FakeLeases()
+    first, second = process(leases, "a"), process(leases, "b")
+    assert 0 == await first.gain()
+    waiting = asyncio.create_task(second.gain())
+    await asyncio.sleep(100)
+
+    assert first.holds
+    assert first.stands_by is None
+    assert not second.holds
+    assert not waiting.done()
+    assert "stands by; operator is held by a" == second.stands_by
+    assert {"a"} == {holder for _, holder in leases.writes}
+    assert len(leases.writes) <= 100 / RETRY_PERIOD_S + 1
+    waiting.cancel()
+    await first.release()
+
+
+@in_virtual_time
+async def test_a_killed_holder_is_followed_within_fifteen_seconds() -> None:
+    """Issue, item 5; whenever between two renewals it dies."""
+    for alive_s in (1.0, 2.001, 2.9, 3.999, 5.5):
+        leases = FakeLeases()
+        first, second = process(leases, "a"), process(leases, "b")
+        await first.gain()
+        waiting = asyncio.create_task(second.gain())
+        await asyncio.sleep(alive_s)
+        kill(first)
+        async with asyncio.timeout(TAKEOVER_S - 2):  # what is left is for its first list
+            await waiting
+        assert ("b", 1) == (leases.held["operator"].holder, leases.held["operator"].transitions)
+        await second.release()
+
+
+@in_virtual_time
+async def test_a_holder_that_ends_well_is_followed_at_once() -> None:
+    """SIGTERM: the Lease is released, and the next look takes it."""
+    leases = FakeLeases()
+    first, second = process(leases, "a"), process(leases, "b")
+    await first.gain()
+    waiting = asyncio.create_task(second.gain())
+    await asyncio.sleep(5)
+    await first.release()
+
+    assert "" == leases.held["operator"].holder
+    async with asyncio.timeout(RETRY_PERIOD_S + 0.1):
+        await waiting
+    await second.release()
+
+
+@in_virtual_time
+async def test_a_restarted_container_of_the_same_pod_goes_on_at_once() -> None:
+    """Its identity is the pod's name."""
+    leases = FakeLeases()
+    first = process(leases, "pod")
+    await first.gain()
+    kill(first)
+
+    async with asyncio.timeout(0.1):
+        await process(leases, "pod").gain()
+
+
+@pytest.mark.parametrize("how", ["fails", "hangs"])
+def test_a_holder_that_cannot_renew_stops_before_another_may_begin(how: str) -> None:
+    """An API server that is away, or hangs; it ends with words."""
+
+    @in_virtual_time
+    async def story() -> None:
+        leases = FakeLeases()
+        holder = process(leases, "a")
+        await holder.gain()
+        await asyncio.sleep(5)
+        leases.hangs, leases.failure = how == "hangs", UnavailableError("503") if how == "fails" else None
+        began_s = asyncio.get_running_loop().time()
+        with pytest.raises(LeaseLostError, match="was not renewed"):
+            await holder.lost()
+        assert asyncio.get_running_loop().time() - began_s < LEASE_DURATION_S - 0.5
+        assert not holder.holds
+        assert holder.shard is None
+
+    story()
+
+
+@in_virtual_time
+async def test_a_short_outage_costs_nothing() -> None:
+    """Renewed before the deadline; so is one whose answer was lost, or that somebody else has edited, or deleted."""
+    leases = FakeLeases()
+    holder = process(leases, "a")
+    await holder.gain()
+    await asyncio.sleep(3)
+    leases.failure = UnavailableError("503")
+    await asyncio.sleep(RENEW_DEADLINE_S - RETRY_PERIOD_S - 1)
+    leases.failure = None
+    await asyncio.sleep(10)
+    assert holder.holds
+    leases.lose_answers = 1
+    await asyncio.sleep(10)
+    assert holder.holds
+    leases.edit(replace(leases.held["operator"], transitions=9))
+    await asyncio.sleep(10)
+    assert holder.holds
+    del leases.held["operator"]
+    await asyncio.sleep(10)
+    assert holder.holds
+    assert "a" == leases.held["operator"].holder
+    await holder.release()
+
+
+@in_virtual_time
+async def test_a_holder_whose_lease_is_anothers_ends() -> None:
+    """As one that was frozen finds it; its fence is shut by then."""
+    leases = FakeLeases()
+    holder = process(leases, "a")
+    await holder.gain()
+    leases.edit(replace(leases.held["operator"], holder="b"))
+    with pytest.raises(LeaseLostError, match="operator is held by b"):
+        await holder.lost()
+    assert not holder.holds
+    await holder.release()
+    assert "b" == leases.held["operator"].holder
+
+
+@in_virtual_time
+async def test_every_shard_has_one_process_and_a_spare_takes_any() -> None:
+    """Three Leases, four processes: one stands by for all of them."""
+    leases = FakeLeases()
+    names = ("x-0", "x-1", "x-2")
+    processes = [process(leases, identity, names) for identity in "abcd"]
+    tasks = [asyncio.create_task(item.gain()) for item in processes]
+    await asyncio.sleep(5)
+
+    working = [item for item in processes if item.holds]
+    assert [0, 1, 2] == sorted(item.shard for item in working if item.shard is not None)
+    (spare,) = (item for item in processes if not item.holds)
+    victim = working[1]
+    shard = victim.shard
+    kill(victim)
+    async with asyncio.timeout(TAKEOVER_S):
+        assert shard == await tasks[processes.index(spare)]
+    for item in processes:
+        await item.release()
+
+
+@in_virtual_time
+async def test_what_it_writes_to_the_metrics() -> None:
+    """1 while it is held, 0 while it stands by and after it was given back."""
+    leases = FakeLeases()
+    holder = process(leases, "a")
+
+    def shown() -> float | None:
+        return holder._metrics.registry.get_sample_value("steward_lease_held", {"lease": "operator"})
+
+    assert 0 == shown()
+    await holder.gain()
+    assert 1 == shown()
+    await holder.release()
+    assert 0 == shown()
