@@ -314,7 +314,7 @@ def test_brokers_are_scaled_by_kubectl_scale_and_keep_their_ids(namespace: Names
     assert "firstId cannot be changed" in refusal
 
 
-@pytest.mark.parametrize("name", ["cluster", "topic", "reassignment", "election"])
+@pytest.mark.parametrize("name", ["cluster", "cluster-secured", "topic", "reassignment", "election"])
 def test_the_examples_are_taken(namespace: Namespace, name: str) -> None:
     """They are what people copy."""
     raw = yaml.safe_load((ROOT / "examples" / f"{name}.yaml").read_text(encoding="utf-8"))

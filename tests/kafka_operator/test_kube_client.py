@@ -202,3 +202,21 @@ async def test_a_server_that_never_answers_is_unavailable(monkeypatch: pytest.Mo
             await kube.get_object(ORDERS)
         await kube.close()
         ended.set()
+
+
+async def test_a_secret_is_got_by_its_name_alone(api: tuple[Api, KubeClient]) -> None:
+    """Values as bytes; an empty one; one that is not there, and one that may not be got."""
+    fake, kube = api
+    fake.answer(200, {"kind": "Secret", "data": {"password": "aHVudGVyMg==", "ca.crt": ""}})
+    fake.answer(200, {"kind": "Secret"})
+    fake.answer(404, {"message": "not found"})
+    fake.answer(403, {"message": "forbidden"})
+
+    assert {"password": b"hunter2", "ca.crt": b""} == await kube.get_secret("shop", "kafka-user")
+    assert {} == await kube.get_secret("shop", "empty")
+    with pytest.raises(NotFoundError):
+        await kube.get_secret("shop", "gone")
+    with pytest.raises(RefusedError) as caught:
+        await kube.get_secret("shop", "kafka-user")
+    assert "hunter2" not in str(caught.value)
+    assert ("GET", "/api/v1/namespaces/shop/secrets/kafka-user") == fake.asked[0][:2]
