@@ -23,9 +23,11 @@ from kafka_operator.decide.steps import (
     TopicAction,
     WriteStatus,
 )
+from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.decide.topic import TopicView, decide_topic, wanted_actions
 from kafka_operator.decide.topic_deletion import decide_topic_deletion
 from kafka_operator.decide.topic_drift import find_drift
+from kafka_operator.decide.topic_origin import is_ours
 from kafka_operator.names import ADOPT, FINALIZER, MANAGED_CONFIG, ORIGIN
 from kafka_operator.resources.metadata import Metadata
 from kafka_operator.resources.topic import Topic, TopicStatus, read_topic
@@ -218,6 +220,30 @@ def test_nothing_is_done_in_kafka_without_the_finalizer(before: Topic, seen: Kaf
 
     assert not isinstance(decide_topic(bare, view), Apply)
     assert Done() == decide_topic_deletion(going, view)
+
+
+@given(declared(), shown())
+def test_only_what_is_a_topics_own_is_changed_or_deleted(before: Topic, seen: KafkaTopic | None) -> None:
+    """O4: created by it, or taken over and noted as such; one that only observes has no effect at all."""
+    going = replace(before, metadata=replace(before.metadata, deleted=NOW))
+    view = TopicView(now=NOW, seen=seen, waited_s=60)
+
+    for item, step in ((before, decide_topic(before, view)), (going, decide_topic_deletion(going, view))):
+        if isinstance(step, Apply | CreateReassignment):
+            assert not item.observes
+            assert item.metadata.held
+            assert seen is None or is_ours(item, seen)
+
+
+@given(declared(), shown(), st.sampled_from(["NotAllowed", "NameNotAllowed", "QuotaExceeded"]))
+def test_a_namespace_that_may_not_has_no_effect(before: Topic, seen: KafkaTopic | None, reason: str) -> None:
+    """A tenant never edits another's cluster; what it may still do beyond its quota is to delete what is its own."""
+    going = replace(before, metadata=replace(before.metadata, deleted=NOW))
+    view = TopicView(now=NOW, seen=seen, waited_s=60, refusal=Refusal(reason, "No."))
+
+    assert isinstance(decide_topic(before, view), WriteStatus)
+    if reason != "QuotaExceeded":
+        assert isinstance(decide_topic_deletion(going, view), Release | Done)
 
 
 @given(declared(), shown())
