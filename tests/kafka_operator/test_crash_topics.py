@@ -102,6 +102,15 @@ async def refused_half(world: World) -> None:
     world.kube.apply(raw_topic(partitions=8, config={"no.such": "1"}))
 
 
+async def refused_then_mended(world: World) -> None:
+    """A Topic that the brokers refuse is mended, and changed again while it is being created."""
+    world.kube.apply(raw_topic(config={"no.such": "1"}))
+    await world.run(3)
+    world.kube.apply(raw_topic(config={"retention.ms": "1"}))
+    await world.run(0.09)
+    world.kube.apply(raw_topic(config={"retention.ms": "2"}))
+
+
 async def protect(world: World) -> None:
     """A protected Topic is deleted where nothing keeps it from being."""
     world.kube.apply(raw_topic(deletionPolicy="Protect"))
@@ -170,6 +179,7 @@ STORIES: tuple[Story, ...] = (
     mend,
     leave_alone,
     refused_half,
+    refused_then_mended,
     protect,
     foreign_finalizer,
     pause,

@@ -96,6 +96,34 @@ def test_what_somebody_else_created_in_the_moment_of_our_creation_is_shown_first
     assert ("False", "AdoptionPending") == ready(status_of(late).conditions)
 
 
+def test_a_creation_that_came_to_nothing_proves_nothing_later() -> None:
+    """The brokers refused it; somebody else creates a topic of that name; then the spec is mended."""
+    mended = replace(
+        topic(origin=TO_CREATE, generation=2, config={"retention.ms": "2"}), status=TopicStatus(observed_generation=1)
+    )
+
+    assert not is_ours(mended, kafka_topic())
+    step = decide_topic(mended, topic_view(kafka_topic()))
+    assert ("False", "AdoptionPending") == ready(status_of(step).conditions)
+    assert Claim(frozenset({"retention.ms"}), "created/2/-") == decide_topic(mended, topic_view())
+
+
+@pytest.mark.parametrize("note", ["created", "created/x/-", "created//-", "adopted", "nonsense"])
+def test_a_note_that_somebody_spoilt_proves_nothing(note: str) -> None:
+    """And is written anew."""
+    spoilt = topic(origin=note, config={"retention.ms": "2"})
+
+    assert not is_ours(spoilt, kafka_topic())
+    assert Claim(frozenset({"retention.ms"}), TO_CREATE) == decide_topic(spoilt, topic_view())
+
+
+def test_a_creation_that_is_refused_is_announced_once() -> None:
+    """However often it is tried for the same spec."""
+    refused = replace(topic(origin=TO_CREATE), status=TopicStatus(observed_generation=1))
+
+    assert isinstance(decide_topic(refused, topic_view()), Apply)
+
+
 def test_another_topic_of_the_same_name_is_not_ours() -> None:
     """Somebody deleted the Kafka topic and created another one: as declared it is adopted, else its differences are shown."""
     declared = replace(topic(origin=TO_CREATE), status=TopicStatus(topic_id=OTHER_ID, partitions=6))

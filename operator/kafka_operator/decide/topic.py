@@ -239,8 +239,8 @@ def _not_visible(topic: Topic, view: TopicView) -> Step:
     """Kafka took the change and does not show it yet."""
     if view.waited_s < PATIENCE_S:
         return Retry()
-    verdict = Verdict(FALSE, "Progressing", "Kafka has accepted the change and does not show it yet.")
-    return judged(topic, verdict, view.now) or Retry()
+    message = "Kafka has accepted the change and does not show it yet."
+    return with_ready_alone(topic, FALSE, "Progressing", message, view.now) or Retry()
 
 
 def _is_first_sight(topic: Topic, view: TopicView) -> bool:

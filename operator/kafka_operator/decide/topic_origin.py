@@ -37,9 +37,16 @@ def adoption_of(seen: KafkaTopic) -> str:
 
 
 def creates(topic: Topic) -> bool:
-    """Tell whether the creation of the next Kafka topic has been announced, after the last one that the status tells of."""
+    """Tell whether the creation of the next Kafka topic has been announced, after the last one that the status tells of.
+
+    Once the status has a verdict on the spec of which it was announced, without a topic, it has come to nothing: what is found when the
+    spec has changed may be anybody's.
+    """
     kind, _, rest = (topic.metadata.annotation(ORIGIN) or "").partition("/")
-    return kind == CREATED and rest.partition("/")[2] == (topic.status.topic_id or NO_ID)
+    announced, _, after = rest.partition("/")
+    if kind != CREATED or not announced.isdecimal() or after != (topic.status.topic_id or NO_ID):
+        return False
+    return not _edited_since(topic) or int(announced) > (topic.status.observed_generation or 0)
 
 
 def is_adopted(topic: Topic, seen: KafkaTopic) -> bool:
