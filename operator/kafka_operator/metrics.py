@@ -55,6 +55,11 @@ class Metrics:
             "steward_reconciliations_queue_size", "Resources that wait for their turn.", registry=self.registry
         )
         self.resources = Gauge("steward_resources", "Resources that are known.", kind, registry=self.registry)
+        self.drifted = Gauge(
+            "steward_topics_drifted",
+            "Topics that differ from their Kafka topics, where that is not being mended; counted at each resync.",
+            registry=self.registry,
+        )
         self.watch_lag = Gauge(
             "steward_watch_lag_seconds",
             "For how long the watch owes a change that a list has shown; 0 when it owes none.",

@@ -33,6 +33,7 @@ async def test_a_topic_that_observes_writes_one_status_and_nothing_in_kafka() ->
         assert ["Drifted"] == events(world)
         held = world.kube.objects[ORDERS]
         assert ["partitions", "config.retention.ms"] == [item["field"] for item in held["status"]["drift"]]
+        assert 1.0 == world.metrics.registry.get_sample_value("steward_topics_drifted")
         assert not held["metadata"].get("finalizers")
         world.kafka.topics["orders"].config["retention.ms"] = "1"
         await world.run(RESYNC_S + 5)

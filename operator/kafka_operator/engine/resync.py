@@ -76,6 +76,8 @@ class Resync:
             gone += self._take(kind, listings)
         for key in gone:
             await self._submit(key)
+        topics = map(self._cache.topic, self._cache.keys(Kind.TOPIC))
+        self._metrics.drifted.set(sum(topic is not None and bool(topic.status.drift) for topic in topics))
         for kind in ORDER:
             keys = self._cache.keys(kind)
             self._metrics.resources.labels(kind.value).set(len(keys))
