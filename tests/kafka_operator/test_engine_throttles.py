@@ -153,6 +153,8 @@ async def test_an_adaptive_throttle_rises_with_use_and_falls_when_replicas_fall_
         await world.until(lambda: status(world)["throttle"]["bytesPerSecond"] <= 12_500_000, seconds=60)
 
         await world.until(lambda: world.kafka.broker_configs[4][RATES[0]] != "50000000", seconds=5)
+        await world.run(5)
+        assert len(status(world)["throttle"]["rates"]) <= 2
 
 
 @in_virtual_time
@@ -218,6 +220,22 @@ async def test_a_throttle_may_be_changed_and_taken_off_on_the_way() -> None:
 
         assert {} == world.kafka.throttled()
         assert 3 == len(world.kafka.moves)
+        assert "throttle" not in status(world)
+
+
+@in_virtual_time
+async def test_a_throttle_covers_what_moves_now_and_no_more() -> None:
+    """Lists of a wave, not of the plan: what has arrived may catch up at full speed."""
+    async with running() as world:
+        world.kafka.move_s = 5
+        await orders(world, partitions=6)
+        plan = raw_plan(**{f"p{index}": [2, 3, 4] for index in range(6)})
+        world.kube.apply(raw_reassignment(plan=plan, throttle=FIXED, concurrency={"cluster": 1}))
+        await world.until(lambda: status(world).get("progress", {}).get("partitions") == "3/6", seconds=100)
+        await world.run(3)
+
+        assert "3:4" == world.kafka.topics["orders"].config[FOLLOWERS]
+        assert "3:4" == status(world)["throttle"]["topics"][0]["follower"]
 
 
 @in_virtual_time

@@ -76,7 +76,7 @@ def throttle_step(
     record = reassignment.status.throttle
     if record is None:
         return None
-    seen_as = as_seen(record, wish, view)
+    seen_as = as_seen(wish, view)
     if seen_as == view.in_force and not look_in_any_case:
         return None
     look = unseen(record, wish, view.throttle)
@@ -88,13 +88,13 @@ def throttle_step(
     return Retry() if view.altered else change
 
 
-def as_seen(record: ThrottleRecord, wish: Wish, view: ReassignmentView) -> Hashable:
+def as_seen(wish: Wish, view: ReassignmentView) -> Hashable:
     """Return what stands for a throttle as it should be; another Reassignment's rate plays a part in it."""
     topics = tuple(sorted(wish.topics.items()))
     others = tuple(
         sorted((other.rates, tuple(item.broker_id for item in other.brokers)) for other in view.other_throttles)
     )
-    return (record, wish.rate, wish.brokers, topics, others)
+    return (wish.rate, wish.brokers, topics, others)
 
 
 def stop(places: Places, view: ReassignmentView) -> Step | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_operator.decide.conditions import FALSE
-from kafka_operator.decide.ending import finish, stop, throttle_step
+from kafka_operator.decide.ending import as_seen, finish, stop, throttle_step
 from kafka_operator.decide.kafka_errors import message_of, passes_by_itself, reason_of
 from kafka_operator.decide.move_meter import STUCK_AFTER_S, seconds_left
 from kafka_operator.decide.observed import NO_LEADER, Failure
@@ -20,7 +20,7 @@ from kafka_operator.decide.reassignment_status import STUCK, THROTTLE_TOO_LOW, f
 from kafka_operator.decide.reassignment_steps import LookAtThrottle
 from kafka_operator.decide.reassignment_view import STRAY_PATIENCE_S, ReassignmentView, Step, look_again_s
 from kafka_operator.decide.steps import RETRY_LATER_S, Retry, Submit, Wait
-from kafka_operator.decide.throttle import NOTHING, Wish, recorded, unseen, wish_for
+from kafka_operator.decide.throttle import NOTHING, Wish, recorded, settled, unseen, wish_for
 from kafka_operator.decide.throttle_rate import Need, need_of, rate_of, too_low
 from kafka_operator.decide.waves import hand_over_up_to
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment, ReassignmentStatus, State
@@ -54,6 +54,8 @@ def _advance(reassignment: Reassignment, view: ReassignmentView, way: Recorded, 
     record = _record(status.throttle, wish, view)
     if isinstance(record, LookAtThrottle):
         return record
+    if record is not None and record == status.throttle and view.in_force == as_seen(wish, view):
+        record = settled(record, wish, ())
     untold = _untold(wish, view)
     if untold is not None:
         return _wait_for_throttle(reassignment, view, untold)
