@@ -1,0 +1,109 @@
+"""Moves on their way, there and back: waves, bytes and time left, what stands still; over fakes and virtual time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_operator.names import FINALIZER, Key, Kind
+from kafka_operator.resources.reassignment import Partition
+from tests.kafka_operator.makers import raw_plan, raw_reassignment
+from tests.kafka_operator.test_engine_throttles import condition, orders, status
+from tests.kafka_operator.virtual_time import run_virtually
+from tests.kafka_operator.world import in_virtual_time, running
+
+MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])
+AT_BASE = [(1, 2, 3)] * 3
+
+
+@pytest.mark.parametrize("first", ["Completed", "Cancelled", "Failed", "Running"])
+def test_a_rollback_takes_every_partition_back(first: str) -> None:
+    """Features (e) 2: after any end, and on the way, with progress."""
+
+    async def story() -> None:
+        async with running() as world:
+            world.kafka.move_s = 5
+            await orders(world)
+            world.kube.apply(raw_reassignment(plan=PLAN))
+            await world.until(lambda: status(world).get("progress", {}).get("partitions") == "1/3", seconds=30)
+            if first == "Cancelled":
+                world.kube.apply(raw_reassignment(plan=PLAN, action="Cancel"))
+            if first == "Failed":
+                world.kafka.moves.clear()
+            await world.until(lambda: status(world)["state"] == first, seconds=60)
+            world.kube.apply(raw_reassignment(plan=PLAN, action="Rollback"))
+            await world.until(lambda: status(world)["state"] == "RollingBack", seconds=10)
+            assert [FINALIZER] == world.kube.objects[MOVE]["metadata"]["finalizers"]
+            await world.until(lambda: status(world)["state"] == "RolledBack", seconds=60)
+            assert AT_BASE == world.kafka.topics["orders"].replicas
+            assert ("True", "RolledBack") == world.kube.ready(MOVE)[:2]
+            assert "3/3" == status(world)["progress"]["partitions"]
+            await world.run(5)
+            assert not world.kube.objects[MOVE]["metadata"]["finalizers"]
+
+    run_virtually(story())
+
+
+@in_virtual_time
+async def test_a_rollback_waits_for_another_that_moves_the_same() -> None:
+    """Two never pull at one partition."""
+    async with running() as world:
+        world.kafka.move_s = 5
+        await orders(world)
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.until(lambda: status(world).get("state") == "Completed", seconds=60)
+        world.kube.apply(raw_reassignment("next", plan=raw_plan(p0=[1, 2, 4])))
+        await world.until(lambda: bool(world.kafka.moves), seconds=10)
+        world.kube.apply(raw_reassignment(plan=PLAN, action="Rollback"))
+        await world.run(2)
+        assert ("False", "Overlap") == world.kube.ready(MOVE)[:2]
+
+        await world.until(lambda: status(world)["state"] == "RolledBack", seconds=150)
+
+        assert AT_BASE == world.kafka.topics["orders"].replicas
+
+
+@in_virtual_time
+async def test_moves_go_on_in_waves_and_show_bytes_and_time_left() -> None:
+    """Concurrency in the cluster and per broker; bytes moved of total, percent, ETA."""
+    async with running() as world:
+        world.kafka.move_s = 10
+        await orders(world, partitions=6, size=10_000_000)
+        plan = raw_plan(**{f"p{index}": [2, 3, 4] for index in range(6)})
+        most: list[int] = []
+        world.kube.apply(raw_reassignment(plan=plan, concurrency={"cluster": 2}))
+        seen: list[dict[str, Any]] = []
+        while status(world).get("state") != "Completed":
+            most.append(len(world.kafka.moves))
+            seen.append(status(world).get("progress", {}))
+            await world.run(0.5)
+        assert 2 == max(most)
+        assert {(2, 3, 4)} == set(world.kafka.topics["orders"].replicas)
+        assert 60_000_000 == status(world)["progress"]["bytesTotal"] == status(world)["progress"]["bytesMoved"]
+        percents = [progress["percent"] for progress in seen if "percent" in progress]
+        assert sorted(percents) == percents
+        assert len(set(percents)) > 5
+        assert any("etaSeconds" in progress for progress in seen)
+        assert "etaSeconds" not in status(world)["progress"]
+
+
+@in_virtual_time
+async def test_a_move_that_stands_still_is_named_with_its_likely_cause() -> None:
+    """Features rows 19, 20: a dead broker is told; when it goes on, so is that."""
+    async with running() as world:
+        world.kafka.move_s = 400
+        await orders(world)
+        world.kafka.still = {Partition("orders", 1)}
+        world.kube.apply(raw_reassignment(plan=PLAN))
+        await world.until(lambda: condition(world, "Stuck")[0] == "True", seconds=200)
+        assert "orders-1" in condition(world, "Stuck")[2]
+        assert "orders-0" not in condition(world, "Stuck")[2]
+        assert "NoProgress" == condition(world, "Stuck")[1]
+        world.kafka.still = set()
+        await world.until(lambda: condition(world, "Stuck")[0] == "False", seconds=30)
+
+        world.kafka.broker_ids = (1, 2, 3)
+        await world.until(lambda: condition(world, "Stuck")[1] == "BrokerDead", seconds=200)
+        assert "broker 4" in condition(world, "Stuck")[2]
