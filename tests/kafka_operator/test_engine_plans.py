@@ -283,7 +283,7 @@ async def test_a_tenant_moves_no_topic_that_is_not_its_own() -> None:
 
 
 def test_a_plan_of_a_hundred_thousand_partitions_begins_within_ten_seconds() -> None:
-    """P8, the operator's own part: read, checked, kept, begun. A generous bound here; figures are for bench/."""
+    """P8, the operator's own part, in time of the processor: read, checked, kept, begun. Figures are for bench/"""
 
     async def story() -> float:
         async with running() as world:
@@ -299,10 +299,10 @@ def test_a_plan_of_a_hundred_thousand_partitions_begins_within_ten_seconds() -> 
             await world.run(1)
             world.kube.config_maps["shop", "a"] = raw_config_map("a", target[:50_000], packed=True)
             world.kube.config_maps["shop", "b"] = raw_config_map("b", target[50_000:], packed=True)
-            began_s = time.perf_counter()
+            began_s = time.process_time()
             world.kube.apply(raw_reassignment(**plan_from("a", "b", digest=digest_of(target))))
             await world.until(lambda: bool(world.kafka.moves), seconds=30)
-            took_s = time.perf_counter() - began_s
+            took_s = time.process_time() - began_s
             assert 10 == len(world.kafka.moves)
             largest = max(len(str(held)) for held in world.kube.objects.values())
             assert largest < 20_000
