@@ -165,6 +165,33 @@ def test_a_factor_that_somebody_changed_again_is_changed_back_after_a_while() ->
     assert f"{FIRST}-1" == step.name
 
 
+def test_a_factor_that_somebody_raised_is_told_and_no_copy_is_taken_away() -> None:
+    """A Reassignment by a person's own hand outranks what the Topic said before it; else a lost copy would be our doing.
+
+    It holds until the Topic is edited: what is declared anew is carried out.
+    """
+    declared = topic(replicationFactor=2)
+    settled = replace(declared, status=status_of(decide_topic(declared, topic_view(kafka_topic(replicas=(1, 2))))))
+    raised = topic_view(kafka_topic(replicas=(1, 2, 3)), waited_s=PATIENCE_S)
+
+    told = status_of(decide_topic(settled, raised))
+
+    assert ("False", "ReplicationFactorRaised") == ready(told.conditions)
+    assert ["replicationFactor"] == [item.field for item in told.drift]
+    assert Wait(LOOK_EVERY_S) == decide_topic(replace(settled, status=told), raised)
+    edited = replace(topic(replicationFactor=2, generation=2), status=told)
+    assert isinstance(decide_topic(edited, raised), CreateReassignment)
+
+
+def test_a_factor_that_somebody_lowered_is_raised_again() -> None:
+    """More copies harm nobody."""
+    declared = topic(replicationFactor=3)
+    settled = replace(declared, status=status_of(decide_topic(declared, topic_view(kafka_topic()))))
+    lowered = topic_view(kafka_topic(replicas=(1, 2)), waited_s=PATIENCE_S)
+
+    assert isinstance(decide_topic(settled, lowered), CreateReassignment)
+
+
 def test_a_name_that_somebody_else_has_taken_is_passed_over() -> None:
     """It is not our Reassignment, and says nothing about ours."""
     taken = found(child(FIRST, State.FAILED, owner=None))

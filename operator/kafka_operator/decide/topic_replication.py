@@ -3,6 +3,7 @@
     factor differs ─► create the Reassignment ─► it runs: mirrored ─► it completed: the factor is looked at again
                                                  it ended otherwise: told, and tried again when the Topic is edited or it is deleted
     edited again meanwhile ─► the Reassignment is cancelled ─► the factor is looked at again
+    raised by somebody else ─► told; copies that nobody asked this Topic to take away stay
 
 The Reassignment's name follows from the Topic's generation, so that a process killed after it was created finds it by that name. What
 it moves where, how fast and in which order is its own affair.
@@ -14,7 +15,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_operator.decide.conditions import FALSE, ready_of
+from kafka_operator.decide.conditions import FALSE, TRUE, ready_of
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.decide.topic_drift import find_drift, has_factor
@@ -33,6 +34,9 @@ MAX_NAME_LENGTH = 200
 """Of the Topic's name within its Reassignment's: with the rest it stays below the 253 characters of an object's name."""
 
 CHANGING, FAILED, WAITING = "ReplicationChanging", "ReplicationChangeFailed", "ReassignmentInProgress"
+
+RAISED = "ReplicationFactorRaised"
+"""More copies than declared, that something else than this Topic asked for."""
 
 
 def decide_replication(
@@ -58,10 +62,30 @@ def decide_replication(
             f"{_words(last)} Delete it, or edit this Topic, to have it tried again."
         )
         return _verdict(topic, seen, FAILED, message, last)
+    if _was_raised_elsewhere(topic, seen):
+        message = (
+            f"The Kafka topic has up to {_most_replicas(seen)} replicas of a partition and spec.replicationFactor says "
+            f"{topic.replication_factor}: something else than this Topic raised it, and copies are not taken away for that. Set "
+            "spec.replicationFactor to what shall be; to have it as it is now declared, set it so once more after another number, "
+            "or use a Reassignment."
+        )
+        return Verdict(FALSE, RAISED, message, find_drift(topic, seen))
     if seen.moving:
         message = "The replication factor is changed when partitions of the topic that are being moved have arrived."
         return Verdict(FALSE, WAITING, message, find_drift(topic, seen))
     return CreateReassignment(name, _spec(topic))
+
+
+def _was_raised_elsewhere(topic: Topic, seen: KafkaTopic) -> bool:
+    """Tell whether this very spec had taken effect, and the topic has got more replicas since than it says."""
+    ready = ready_of(topic.status.conditions)
+    settled = ready is not None and (ready.status == TRUE or ready.reason == RAISED)
+    current = topic.status.observed_generation == topic.metadata.generation
+    return settled and current and _most_replicas(seen) > topic.replication_factor
+
+
+def _most_replicas(seen: KafkaTopic) -> int:
+    return max((len(partition.replicas) for partition in seen.partitions), default=0)
 
 
 def is_repeated(step: CreateReassignment, topic: Topic) -> bool:
