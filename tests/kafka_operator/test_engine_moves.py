@@ -107,3 +107,34 @@ async def test_a_move_that_stands_still_is_named_with_its_likely_cause() -> None
         world.kafka.broker_ids = (1, 2, 3)
         await world.until(lambda: condition(world, "Stuck")[1] == "BrokerDead", seconds=200)
         assert "broker 4" in condition(world, "Stuck")[2]
+
+
+@in_virtual_time
+async def test_of_many_topics_those_that_move_are_looked_at_and_all_of_them_now_and_then() -> None:
+    """A plan of 300 topics arrives; what somebody else did to one of them is found all the same."""
+    async with running() as world:
+        world.kafka.move_s = 2
+        names = [f"topic-{number:03}" for number in range(300)]
+        for name in names:
+            world.kafka.add(name, [(1, 2, 3)])
+        await world.run(1)
+        plan = [entry for name in names for entry in raw_plan(name, p0=[2, 3, 4])]
+        asked: list[int] = []
+        shown = world.kafka.describe_topics
+
+        async def describe_topics(wanted: Any) -> Any:
+            asked.append(len(wanted))
+            return await shown(wanted)
+
+        world.kafka.describe_topics = describe_topics  # type: ignore[method-assign]
+        limits = {"perBroker": 20, "cluster": 20}
+        world.kube.apply(raw_reassignment(plan=plan, concurrency=limits))
+        await world.until(lambda: status(world).get("state") == "Completed", seconds=300)
+        assert all((2, 3, 4) == world.kafka.topics[name].replicas[0] for name in names)
+        assert sorted(asked)[len(asked) // 2] <= 40
+
+        world.kube.apply(raw_reassignment(plan=plan, concurrency=limits, action="Rollback"))
+        await world.until(lambda: status(world)["state"] == "RollingBack", seconds=10)
+        world.kafka.topics["topic-299"].replicas[0] = (4, 3, 2)
+        await world.until(lambda: status(world)["state"] == "RolledBack", seconds=300)
+        assert all((1, 2, 3) == world.kafka.topics[name].replicas[0] for name in names)

@@ -24,7 +24,7 @@ class Meters:
     """What is remembered of each Reassignment's looks; the clock is given."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
+        self.clock = clock
         self._memories: dict[Key, tuple[bool, Memory]] = {}
 
     def due(self, item: Reassignment) -> bool:
@@ -35,7 +35,7 @@ class Meters:
         if not status.handed_over and item.throttle is None:
             return False
         memory = self._memory(item)
-        return memory is None or self._clock() - memory.taken_s >= MEASURE_EVERY_S
+        return memory is None or self.clock() - memory.taken_s >= MEASURE_EVERY_S
 
     async def measure(self, admin: Admin, item: Reassignment, view: ReassignmentView) -> Measured:
         """Look at sizes, and tell what has come since the last look."""
@@ -47,7 +47,7 @@ class Meters:
         wanted = _asked_for(item, places, way, whole=before is None)
         brokers = _brokers(way) & set(view.broker_ids)
         sizes = await look_at_sizes(admin, brokers, wanted) if wanted else {}
-        measured, memory = measure(places, sizes, before, self._clock(), view.broker_ids)
+        measured, memory = measure(places, sizes, before, self.clock(), view.broker_ids)
         self._memories[item.key] = (item.status.rollback, memory)
         return measured
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka_operator.admin.port import Admin
@@ -18,6 +18,12 @@ from kafka_operator.resources.reassignment import Partition, Reassignment
 MAX_NAMED_PARTITIONS = 2_000
 """Partitions that DescribeLogDirs is asked for by name; beyond, all are asked for, which costs less than their names."""
 
+FEW_TOPICS = 200
+"""Topics that are looked at each time: Metadata of so many is read in a tenth of a second."""
+
+FULL_EVERY_S = 30.0
+"""How often all topics of a large plan are looked at: so late may it be seen that somebody else moved a partition of it."""
+
 SIZED_PARTITIONS = 5_000
 """Partitions whose sizes are asked for before a plan begins, in any case: brokers tell so many in a fraction of a second."""
 
@@ -32,13 +38,44 @@ class ClusterLook:
     topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
 
 
-async def look_at_cluster(admin: Admin, topics: Collection[str]) -> ClusterLook:
-    """See how things stand."""
-    seen = await admin.describe_cluster()
-    moves = await admin.list_reassignments()
-    answers = await admin.describe_topics(sorted(topics))
-    found = {name: topic for name, topic in answers.items() if isinstance(topic, KafkaTopic)}
-    return ClusterLook(seen.cluster_id, seen.broker_ids, moves, found)
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Topics as last seen, those that had moves then, and when all of them were looked at."""
+
+    topics: Mapping[str, KafkaTopic]
+    moving: frozenset[str]
+    full_s: float
+
+
+class ClusterLooks:
+    """How things stand in a cluster. Of many topics, those that cannot have changed by our moves are looked at now and then alone."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._kept: _Kept | None = None
+
+    async def look(self, admin: Admin, topics: frozenset[str], changed: Collection[str] = ()) -> ClusterLook:
+        """See how things stand; `changed` are topics that have just been changed."""
+        seen = await admin.describe_cluster()
+        moves = await admin.list_reassignments()
+        moving = frozenset(partition.topic for partition in moves)
+        kept, now_s = self._kept, self._clock()
+        if kept is None or self._full(kept, topics, moving, now_s):
+            names, before, full_s = topics, {}, now_s
+        else:
+            names = topics - kept.topics.keys() | (topics & (moving | kept.moving | frozenset(changed)))
+            before, full_s = {name: kept.topics[name] for name in topics - names}, kept.full_s
+        answers = await admin.describe_topics(sorted(names))
+        found = {name: topic for name, topic in answers.items() if isinstance(topic, KafkaTopic)}
+        self._kept = _Kept({**before, **found}, moving, full_s)
+        return ClusterLook(seen.cluster_id, seen.broker_ids, moves, self._kept.topics)
+
+    @staticmethod
+    def _full(kept: _Kept, topics: frozenset[str], moving: frozenset[str], now_s: float) -> bool:
+        """Tell whether all have to be looked at: they are few, none of them moves, or it is long ago."""
+        return (
+            len(topics) <= FEW_TOPICS or topics.isdisjoint(moving | kept.moving) or now_s - kept.full_s >= FULL_EVERY_S
+        )
 
 
 async def look_at_material(

@@ -5,7 +5,7 @@ The order makes two plans that overlap and come together end the same way each t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
@@ -31,8 +31,8 @@ from kafka_operator.engine.meters import Meters
 from kafka_operator.engine.plan_store import PlanStore
 from kafka_operator.engine.reassignment_look import (
     ClusterLook,
+    ClusterLooks,
     alter_throttle,
-    look_at_cluster,
     look_at_material,
     look_at_throttle,
     topics_of,
@@ -80,6 +80,7 @@ class ReassignmentReconciler:
         self._plans = plans
         self._meters = meters
         self._in_force: dict[Key, Hashable] = {}
+        self._looks: dict[ClusterRef, ClusterLooks] = {}
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Try once for each Reassignment of a batch; all of them refer to one Cluster."""
@@ -179,7 +180,7 @@ class ReassignmentReconciler:
             return replace(view, altered=True, unaltered=refused or {}, throttle=ThrottleSeen())
         failures = await self._use(batch, lambda admin: admin.alter_reassignments(step.targets))
         if failures is not None:
-            batch.look = await self._look(batch)
+            batch.look = await self._look(batch, {partition.topic for partition in step.targets})
         return replace(view, submitted=True, failures=view.failures or failures or {})
 
     async def _make_plan(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> Checked | Trouble | None:
@@ -210,9 +211,10 @@ class ReassignmentReconciler:
             return None
         return await self._use(batch, lambda admin: self._meters.measure(admin, item, view))
 
-    async def _look(self, batch: Batch) -> ClusterLook | Away:
+    async def _look(self, batch: Batch, changed: Collection[str] = ()) -> ClusterLook | Away:
+        looks = self._looks.setdefault(batch.ref, ClusterLooks(self._meters.clock))
         try:
-            return await self._links.use(batch.ref, lambda admin: look_at_cluster(admin, batch.topics))
+            return await self._links.use(batch.ref, lambda admin: looks.look(admin, batch.topics, changed))
         except AwayError as error:
             return error.away
 
