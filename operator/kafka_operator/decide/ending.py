@@ -44,7 +44,11 @@ def finish(
 
 def _final(progress: Progress, before: Progress | None) -> Progress:
     """Return the last progress: all bytes where all arrived; else none, since what was half copied is thrown away."""
-    total = None if before is None or progress.done < progress.total else before.bytes_total
+    total = progress.bytes_total
+    if total is None and before is not None:
+        total = before.bytes_total
+    if progress.done < progress.total:
+        total = None
     return replace(progress, bytes_moved=total, bytes_total=total, eta_s=None)
 
 

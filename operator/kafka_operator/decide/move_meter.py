@@ -77,7 +77,7 @@ def measure(
     speed = None if before is None else _speed(before, copied, now_s)
     measured = Measured(
         copied=copied,
-        total=_to_add(places, known) if before is None else 0,
+        total=_to_add(places, known),
         speed=speed,
         stuck=stuck,
         growth=None if before is None else growth(before, sizes, now_s),
