@@ -61,13 +61,14 @@ RECORD = ThrottleRecord((4000,))
     [
         (None, 4000),
         (Measured(0, speed=None), 4000),
-        (Measured(0, speed=3000), 6001),
-        (Measured(0, speed=100), 4000),
-        (Measured(0, speed=3000, fallen=1), 2000),
-        (Measured(0, speed=3000, lag=9000, lag_before=0), 2000),
-        (Measured(0, speed=3000, lag=9000, lag_before=9000), 6001),
+        (Measured(0, used=3000, speed=3000), 6001),
+        (Measured(0, used=100, speed=100), 4000),
+        (Measured(0, used=100, speed=-5), 6001),
+        (Measured(0, used=3000, speed=3000, fallen=1), 2000),
+        (Measured(0, used=3000, speed=3000, lag=9000, lag_before=0), 2000),
+        (Measured(0, used=3000, speed=3000, lag=9000, lag_before=9000), 6001),
     ],
-    ids=["no look", "first look", "used", "unused", "out of sync", "falls behind", "was behind before"],
+    ids=["no look", "first look", "used", "unused", "no nearer", "out of sync", "falls behind", "was behind before"],
 )
 def test_an_adaptive_throttle_follows_what_is_measured(measured: Measured | None, expected: int) -> None:
     """Raised when it is used, halved when replicas that do not move suffer, left alone otherwise."""
@@ -78,7 +79,13 @@ def test_an_adaptive_throttle_follows_what_is_measured(measured: Measured | None
     st.integers(1, 10**6),
     st.integers(1, 10**6),
     st.one_of(st.none(), st.integers(1, 10**7)),
-    st.builds(Measured, st.integers(0, 10), speed=st.one_of(st.none(), st.floats(0, 1e7)), fallen=st.integers(0, 2)),
+    st.builds(
+        Measured,
+        st.integers(0, 10),
+        used=st.one_of(st.none(), st.floats(0, 1e7)),
+        speed=st.one_of(st.none(), st.floats(-1e7, 1e7)),
+        fallen=st.integers(0, 2),
+    ),
     st.one_of(st.none(), st.floats(0, 1e7)),
 )
 def test_a_rate_is_always_between_its_ends(
@@ -100,12 +107,12 @@ def test_looks_tell_bytes_speed_and_time_left() -> None:
     second, memory = measure(moved, {P0: {1: 1000, 2: 1000, 3: 600}, P1: {1: 500, 2: 500}}, memory, 5, ALIVE)
 
     assert (100, None, None, 1500) == (first.copied, first.speed, first.growth, first.total)
-    assert (600, 100.0) == (second.copied, second.speed)
-    assert 10 == seconds_left(1500, second)
-    assert None is seconds_left(1500, first)
-    assert None is seconds_left(None, second)
-    third, _ = measure(moved, {P0: {1: 1300, 3: 600}, P1: {1: 400}}, memory, 8, ALIVE)
+    assert (600, 900, 100.0, 100.0) == (second.copied, second.remaining, second.used, second.speed)
+    assert 10 == seconds_left(second)
+    assert None is seconds_left(first)
+    third, _ = measure(moved, {P0: {1: 1300, 3: 900}, P1: {1: 400}}, memory, 8, ALIVE)
     assert {P0: 100.0, P1: 0} == third.growth
+    assert (100.0, 80) == (third.used, int(third.speed or 0))
 
 
 def test_a_move_is_stuck_when_it_copies_nothing_for_long() -> None:

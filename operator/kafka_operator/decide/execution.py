@@ -95,7 +95,7 @@ def progress_of(reassignment: Reassignment, view: ReassignmentView, places: Plac
         assert before is not None, reassignment.key
         return replace(now, bytes_moved=before.bytes_moved, bytes_total=total, eta_s=before.eta_s)
     moved = min(view.measured.copied, total)
-    return replace(now, bytes_moved=moved, bytes_total=total, eta_s=seconds_left(total, view.measured))
+    return replace(now, bytes_moved=moved, bytes_total=total, eta_s=seconds_left(view.measured))
 
 
 def _shown(reassignment: Reassignment, view: ReassignmentView, places: Places) -> ReassignmentStatus:

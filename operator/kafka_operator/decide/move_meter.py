@@ -39,6 +39,7 @@ class Memory:
     taken_s: float
     sizes: Sizes
     copied: int = 0
+    remaining: int = 0
     speed: float | None = None
     lag: int = 0
     stands: Mapping[Partition, Stand] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class Memory:
 class Measured:
     """What a look tells: bytes copied so far, bytes per second (None at the first look), partitions that stand still.
 
+    `speed` is by how much what remains shrinks, so that it is below what is copied while partitions are written.
     `growth` is by how many bytes per second partitions' logs grow, empty at the first look; `lag` by how many bytes replicas that
     do not move are behind their leaders, and `lag_before` the same at the look before; `fallen` are partitions out of sync.
     """
@@ -55,6 +57,9 @@ class Measured:
     copied: int
     total: int = 0
     """Bytes of all replicas that are to be added, as far as sizes are known."""
+    remaining: int = 0
+    used: float | None = None
+    """Bytes copied per second between the last two looks."""
     speed: float | None = None
     stuck: tuple[Partition, ...] = ()
     growth: Mapping[Partition, float] | None = None
@@ -74,10 +79,15 @@ def measure(
     stands = _stands(by_partition, before, now_s)
     stuck = tuple(sorted(name for name, stand in stands.items() if now_s - stand.since_s >= STUCK_AFTER_S))
     lag = sum(_lag(item, places, sizes) for item in places.moving)
-    speed = None if before is None else _speed(before, copied, now_s)
+    remaining = _to_add(places, known, done=False) - sum(by_partition.values())
+    speed = (
+        None if before is None else _smoothed(before.speed, _per_second(before.remaining - remaining, before, now_s))
+    )
     measured = Measured(
         copied=copied,
-        total=_to_add(places, known),
+        total=_to_add(places, known, done=True),
+        remaining=max(0, remaining),
+        used=None if before is None else max(0.0, _per_second(copied - before.copied, before, now_s)),
         speed=speed,
         stuck=stuck,
         growth=None if before is None else growth(before, sizes, now_s),
@@ -85,11 +95,12 @@ def measure(
         lag_before=lag if before is None else before.lag,
         fallen=sum(_fallen(item, alive) for item in places.present.values()),
     )
-    return measured, Memory(now_s, known, copied, speed, lag, stands)
+    return measured, Memory(now_s, known, copied, remaining, speed, lag, stands)
 
 
-def _to_add(places: Places, sizes: Sizes) -> int:
-    groups = (places.arrived, places.moving, places.due, places.later)
+def _to_add(places: Places, sizes: Sizes, *, done: bool) -> int:
+    """Return the bytes of all replicas to be added, those that have arrived among them or not."""
+    groups = (places.arrived if done else (), places.moving, places.due, places.later)
     return sum(size_of(item.partition, sizes) * copies_added(item, places) for group in groups for item in group)
 
 
@@ -114,11 +125,11 @@ def growth(before: Memory, sizes: Sizes, now_s: float) -> Mapping[Partition, flo
     }
 
 
-def seconds_left(total: int | None, measured: Measured) -> int | None:
+def seconds_left(measured: Measured) -> int | None:
     """Return how long the rest takes at this speed, None where that cannot be said."""
-    if total is None or not measured.speed or measured.speed < 1:
+    if measured.speed is None or measured.speed < 1:
         return None
-    return int(max(0, total - measured.copied) / measured.speed) + 1
+    return int(measured.remaining / measured.speed) + 1
 
 
 def _added(item: Assignment, places: Places) -> Collection[int]:
@@ -134,9 +145,12 @@ def _stands(copied: Mapping[Partition, int], before: Memory | None, now_s: float
     }
 
 
-def _speed(before: Memory, copied: int, now_s: float) -> float:
-    present = max(0, copied - before.copied) / max(now_s - before.taken_s, 1e-3)
-    return present if before.speed is None else SPEED_KEPT * before.speed + (1 - SPEED_KEPT) * present
+def _per_second(count: int, before: Memory, now_s: float) -> float:
+    return count / max(now_s - before.taken_s, 1e-3)
+
+
+def _smoothed(before: float | None, present: float) -> float:
+    return present if before is None else SPEED_KEPT * before + (1 - SPEED_KEPT) * present
 
 
 def _lag(item: Assignment, places: Places, sizes: Sizes) -> int:

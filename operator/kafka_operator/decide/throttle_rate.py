@@ -3,7 +3,7 @@
 A moving partition's new replica has to take what is written to it meanwhile, and the rest on top. So a broker's throttle has to be
 above what all partitions together are written that move to it, or from it, at once; else the move never ends.
 
-An adaptive one is raised while brokers keep up and the moves use what they have, and halved as soon as replicas that do not move fall
+An adaptive one is raised while brokers keep up and the moves use what they have, or come no nearer to their end, and halved as soon as replicas that do not move fall
 out of sync or behind: those carry the traffic of the moment.
 """
 
@@ -86,11 +86,11 @@ def rate_of(spec: ThrottleSpec, record: ThrottleRecord | None, measured: Measure
     if record is None:
         return least
     present = min(max(record.bytes_per_second, spec.min_bytes_per_second), spec.max_bytes_per_second)
-    if not spec.adaptive or measured is None or measured.speed is None:
+    if not spec.adaptive or measured is None or measured.speed is None or measured.used is None:
         return present
     behind = measured.lag > max(measured.lag_before, present * LAG_ALLOWED_S)
     if measured.fallen or behind:
         return max(spec.min_bytes_per_second, int(present * LOWER))
-    if measured.speed >= present * USED:
+    if measured.used >= present * USED or measured.speed <= 0:
         return min(spec.max_bytes_per_second, int(present * RAISE) + 1)
     return present

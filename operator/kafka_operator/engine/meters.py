@@ -32,6 +32,10 @@ class Meters:
         status = item.status
         if status.state not in {State.PENDING, State.RUNNING, State.ROLLING_BACK} or item.action is Action.CANCEL:
             return False
+        if (
+            item.action is Action.ROLLBACK and not status.rollback
+        ):  # what is measured there says nothing of the way back
+            return False
         if not status.handed_over and item.throttle is None:
             return False
         memory = self._memory(item)
