@@ -1,0 +1,158 @@
+"""Clusters behind TLS, SCRAM and client certificates, their Secrets on a real API server, on a stock broker of version 3.9."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+
+from lab.cluster import KafkaCluster
+from lab.cluster import kafka_cluster as start_kafka_cluster
+from lab.folder import lab_folder
+from lab.kafka import CLIENT, INTERNAL
+from lab.kubernetes import OPERATOR, KubernetesApi
+from lab.steward import StewardOperator
+from lab.waiting import wait_until
+from tests.integration.test_secured import MECHANISM, PASSWORDS, broker_settings, write_users
+from tests.kafka_operator.live import PATIENCE_S, Namespace
+from tests.kafka_operator.makers import raw_cluster, raw_topic
+from tests.kafka_wire_net.authority import Authority
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
+
+GUESS, ROTATED = "guessed-hunter2", "rotated-hunter2"
+SCRAM = {"type": "scram-sha-512", "username": "controller", "secretRef": {"name": "user"}}
+TLS = {"caSecretRef": {"name": "ca"}}
+
+READ_SECRETS = f"""
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {{name: operator-secrets}}
+rules:
+  - {{apiGroups: [""], resources: [secrets], resourceNames: [ca, other-ca, user, certificate], verbs: [get]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {{name: operator-secrets}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: operator-secrets}}
+subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {OPERATOR}}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Who signs the broker's certificate and our own."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def guarded(authority: Authority) -> Iterator[KafkaCluster]:
+    """One stock broker: SCRAM over TLS on one listener, client certificates on the other."""
+    settings = broker_settings(authority) | {
+        "listener.security.protocol.map": f"{INTERNAL}:SASL_SSL,{CLIENT}:SSL",
+        f"listener.name.{CLIENT.lower()}.ssl.client.auth": "required",
+    }
+    with contextlib.ExitStack() as stack:
+        folder: Path = stack.enter_context(lab_folder(None))
+        cluster = stack.enter_context(start_kafka_cluster((1,), start=False, folder=folder, settings=settings))
+        write_users(cluster)
+        cluster.start_brokers()
+        yield cluster
+
+
+@pytest.fixture
+def vault(api: KubernetesApi, operator: StewardOperator) -> Iterator[Namespace]:
+    """A namespace of its own; the operator may get no Secret in it yet."""
+    assert operator.ready
+    made = Namespace(api, "vault")
+    yield made
+    made.empty()
+
+
+def keep(namespace: Namespace, name: str, **values: str) -> None:
+    """Have a Secret with these values, `_` for `.` in their keys."""
+    data = {key.replace("_", "."): base64.b64encode(value.encode()).decode() for key, value in values.items()}
+    raw = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace.name}, "data": data}
+    namespace.api.kubectl("apply", "-f", "-", stdin=json.dumps(raw), check=True)
+
+
+def test_secrets_are_read_rotated_and_shown_nowhere(
+    vault: Namespace, guarded: KafkaCluster, authority: Authority, operator: StewardOperator
+) -> None:
+    """Features 27: TLS and SASL from Secrets, rotated without a restart; each trouble by its name; least privilege."""
+    scram = guarded.broker(1).address(INTERNAL)
+    vault.take(raw_cluster("main", scram, tls=TLS, authentication=SCRAM))
+    vault.until("Cluster", "main", "Unknown", "SecretNotAllowed")
+    vault.api.kubectl(f"--namespace={vault.name}", "apply", "-f", "-", stdin=READ_SECRETS, check=True)
+    vault.until("Cluster", "main", "Unknown", "SecretNotFound")
+    keep(vault, "ca", ca_crt=authority.certificate.read_text(encoding="ascii"))
+    keep(vault, "user", user="controller")
+    vault.until("Cluster", "main", "Unknown", "BadSecret", "Secret vault/user has no key password; it has user.")
+    keep(vault, "user", password=GUESS)
+    vault.until("Cluster", "main", "Unknown", "AuthenticationFailed")
+    keep(vault, "user", password=PASSWORDS["controller"])
+    vault.until("Cluster", "main", "True")
+
+    vault.take(raw_topic("guarded", partitions=1, replicationFactor=1))
+    vault.until("Topic", "guarded", "True")
+
+    admin = AdminClient(
+        {
+            "bootstrap.servers": scram,
+            "security.protocol": "SASL_SSL",
+            "ssl.ca.location": str(authority.certificate),
+            "sasl.mechanism": MECHANISM,
+            "sasl.username": "broker",
+            "sasl.password": PASSWORDS["broker"],
+        }
+    )
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 8192)
+    rotated = UserScramCredentialUpsertion("controller", info, ROTATED.encode())
+    admin.alter_user_scram_credentials([rotated])["controller"].result(PATIENCE_S)
+    vault.until("Cluster", "main", "Unknown", "AuthenticationFailed")  # connections.max.reauth.ms
+    keep(vault, "user", password=ROTATED)
+    vault.until("Cluster", "main", "True")
+    vault.take(raw_topic("guarded", partitions=2, replicationFactor=1))
+    wait_until(
+        lambda: vault.status("Topic", "guarded").get("partitions") == 2, timeout_s=PATIENCE_S, what="the Topic grew"
+    )
+
+    shown = operator.process.log_text() + vault.kubectl(
+        "get", "clusters.steward.dev,topics.steward.dev,events", "-o", "yaml"
+    )
+    assert [] == [secret for secret in (GUESS, ROTATED, *PASSWORDS.values(), "PRIVATE KEY") if secret in shown]
+
+
+def test_a_certificate_of_our_own_opens_the_cluster(
+    api: KubernetesApi, operator: StewardOperator, guarded: KafkaCluster, authority: Authority, tmp_path: Path
+) -> None:
+    """MTLS; the brokers' certificate is verified, and its trouble told."""
+    assert operator.ready
+    namespace = Namespace(api, "certificates")
+    api.kubectl(f"--namespace={namespace.name}", "apply", "-f", "-", stdin=READ_SECRETS, check=True)
+    certificate, key = authority.sign("steward", "/CN=steward")
+    keep(namespace, "certificate", tls_crt=certificate.read_text("ascii"), tls_key=key.read_text("ascii"))
+    keep(namespace, "ca", ca_crt=authority.certificate.read_text(encoding="ascii"))
+    keep(namespace, "other-ca", ca_crt=Authority(tmp_path).certificate.read_text(encoding="ascii"))
+    mtls = {"type": "mtls", "secretRef": {"name": "certificate"}}
+    server = guarded.broker(1).address(CLIENT)
+
+    namespace.take(raw_cluster("main", server, tls=TLS, authentication=mtls))
+    namespace.until("Cluster", "main", "True")
+    assert "3.9" == namespace.status("Cluster", "main")["versions"]["software"]
+    namespace.take(raw_cluster("main", server, tls={"caSecretRef": {"name": "other-ca"}}, authentication=mtls))
+    namespace.until("Cluster", "main", "Unknown", "TlsFailed")
+    namespace.take(raw_cluster("main", server, tls=TLS, authentication=mtls))
+    namespace.until("Cluster", "main", "True")
+    namespace.take(raw_cluster("main", server, tls=TLS))
+    wait_until(
+        lambda: namespace.ready("Cluster", "main")[1] in {"TlsFailed", "ClusterUnreachable"},
+        timeout_s=PATIENCE_S,
+        what="without a certificate nobody is let in",
+    )
+    namespace.empty()
