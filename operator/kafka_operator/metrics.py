@@ -55,6 +55,24 @@ class Metrics:
             "steward_reconciliations_queue_size", "Resources that wait for their turn.", registry=self.registry
         )
         self.resources = Gauge("steward_resources", "Resources that are known.", kind, registry=self.registry)
+        self.ready = Gauge(
+            "steward_resources_ready",
+            "Resources that this process serves, by the status of their Ready condition: True, False or Unknown.",
+            ["kind", "ready"],
+            registry=self.registry,
+        )
+        self.throttle = Gauge(
+            "steward_reassignment_throttle_bytes_per_second",
+            "The replication throttle that is in force in Kafka for a Reassignment; none where there is none.",
+            ["namespace", "name"],
+            registry=self.registry,
+        )
+        self.progress = Gauge(
+            "steward_reassignment_progress_ratio",
+            "How far a Reassignment is that goes on, from 0 to 1.",
+            ["namespace", "name"],
+            registry=self.registry,
+        )
         self.drifted = Gauge(
             "steward_topics_drifted",
             "Topics that differ from their Kafka topics, where that is not being mended; counted at each resync.",
@@ -63,6 +81,12 @@ class Metrics:
         self.watch_lag = Gauge(
             "steward_watch_lag_seconds",
             "For how long the watch owes a change that a list has shown; 0 when it owes none.",
+            registry=self.registry,
+        )
+        self.shard = Gauge(
+            "steward_shard",
+            "The shard, from 0, that this process serves, of so many.",
+            ["shards"],
             registry=self.registry,
         )
         self.lease_held = Gauge(

@@ -93,7 +93,7 @@ async def _operate(settings: OperatorSettings) -> None:
         stack.callback(heartbeat.cancel)
         await _check_rights(kube, settings)
         if leadership is not None:
-            await leadership.gain()
+            metrics.shard.labels(str(settings.shards)).set(await leadership.gain())
         await _until_one_ends(core, leadership, heartbeat, found, settings.namespaces)
         if settings.own_namespace is not None:
             await core.loop.close()  # nothing is claimed any more
@@ -224,6 +224,7 @@ async def _until_one_ends(
     tasks = [
         heartbeat,
         asyncio.create_task(core.resync.run(), name="resync"),
+        asyncio.create_task(core.figures.run(), name="figures"),
         asyncio.ensure_future(watching),
     ]
     if leadership is not None:

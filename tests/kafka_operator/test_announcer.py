@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kafka_operator.decide.steps import Announcement
 from kafka_operator.engine.announcer import BURST, MAX_BUCKETS, REFILL_S, Announcer
 from kafka_operator.kube.events import MAX_MESSAGE_BYTES, event_body
@@ -39,6 +41,18 @@ async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
     await Announcer(kube, lambda: 0.0).announce(topic(), NEWS)
 
     assert [] == kube.events
+
+
+def test_the_same_news_has_the_same_name_whoever_tells_it() -> None:
+    """Each event once, across restarts too; news of a later version is other news."""
+    notice = Notice(Key(Kind.TOPIC, "shop", "orders"), "uid", "7", True, "InvalidConfig", "Unknown")
+
+    def name(told: Notice) -> object:
+        return event_body(told)["metadata"]["name"]
+
+    assert name(notice) == name(replace(notice))
+    others = [replace(notice, resource_version="8"), replace(notice, message="x"), replace(notice, uid="other")]
+    assert 4 == len({name(item) for item in (notice, *others)})
 
 
 async def test_what_is_remembered_is_bounded() -> None:

@@ -105,6 +105,8 @@ async def test_an_event_is_posted_in_the_resources_namespace(api: tuple[Api, Kub
     ((method, path, _, body),) = fake.asked
     assert ("POST", "/api/v1/namespaces/shop/events") == (method, path)
     assert "InvalidConfig" == body["reason"]
+    fake.answer(409, {"message": "already exists"})
+    await kube.post_event(Notice(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))  # told already
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from kafka_operator.engine.cluster_looks import ClusterLooks
 from kafka_operator.engine.clusters import ClusterReconciler
 from kafka_operator.engine.credentials import Credentials
 from kafka_operator.engine.elections import ElectionReconciler
+from kafka_operator.engine.figures import Figures
 from kafka_operator.engine.fleets import Fleets
 from kafka_operator.engine.front import Front
 from kafka_operator.engine.links import Connect, Links
@@ -40,6 +41,7 @@ class Core:
     """The parts that a process runs and asks."""
 
     cache: Cache
+    figures: Figures
     front: Front
     links: Links
     loop: Loop
@@ -104,6 +106,7 @@ def build_core(
     watch_lag = WatchLag(clock)
     return Core(
         cache=cache,
+        figures=Figures(cache, metrics, serves),
         front=Front(cache, retries, watch_lag, loop.submit),
         links=links,
         loop=loop,

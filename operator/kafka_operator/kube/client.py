@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -99,8 +100,12 @@ class KubeClient:
         )
 
     async def post_event(self, notice: Notice) -> None:
-        """Record an event."""
-        await self.call("post_event", "POST", f"/api/v1/namespaces/{notice.key.namespace}/events", event_body(notice))
+        """Record an event, once: the same news of the same version of an object has the same name."""
+        path = f"/api/v1/namespaces/{quote(notice.key.namespace, safe='')}/events"
+        with contextlib.suppress(
+            ConflictError
+        ):  # told already, by a call whose answer was lost or a process before this one
+            await self.call("post_event", "POST", path, event_body(notice))
 
     async def get_secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
         """Return the values of a Secret by key."""

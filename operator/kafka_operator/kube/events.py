@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import hashlib
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ def event_body(notice: Notice) -> dict[str, Any]:
     moment = write_time(datetime.now(UTC))
     return {
         "metadata": {
-            "name": f"{notice.key.name[:MAX_NAME_LENGTH]}.{secrets.token_hex(8)}",
+            "name": f"{notice.key.name[:MAX_NAME_LENGTH]}.{_digest(notice)}",
             "namespace": notice.key.namespace,
         },
         "involvedObject": {
@@ -43,6 +43,12 @@ def event_body(notice: Notice) -> dict[str, Any]:
         "lastTimestamp": moment,
         "count": 1,
     }
+
+
+def _digest(notice: Notice) -> str:
+    """Return what is the same for the same news of the same version of an object, whichever process tells it, and how often."""
+    told = (notice.uid, notice.resource_version, str(notice.warning), notice.reason, notice.message)
+    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:16]
 
 
 def _shortened(message: str) -> str:

@@ -1,0 +1,88 @@
+"""Metrics: what is documented is there, and what is there is documented; what gauges show of resources."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client.metrics import MetricWrapperBase
+
+from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.figures import Figures
+from kafka_operator.metrics import Metrics
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.reassignment import ReassignmentStatus, State
+from kafka_operator.resources.reassignment_records import Progress
+from kafka_operator.resources.throttle import ThrottleRecord
+from tests.kafka_operator.makers import cluster, reassignment, topic
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+
+
+def documented() -> dict[str, set[str]]:
+    """Names and labels as the page has them."""
+    rows = re.findall(r"^\| `(steward_\w+)` \|([^|]*)\|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
+
+
+def existing() -> dict[str, set[str]]:
+    """Names, as Prometheus shows them, and labels of all metrics."""
+    found = {}
+    for collector in Metrics().registry._collector_to_names:
+        assert isinstance(collector, MetricWrapperBase), collector
+        suffix = "_total" if collector._type == "counter" else ""
+        found[collector._name + suffix] = set(collector._labelnames)
+    return found
+
+
+def test_what_is_documented_is_there_and_the_reverse() -> None:
+    """Names and labels alike: alerts are written by the page."""
+    assert existing() == documented()
+
+
+def test_expressions_of_alerts_name_metrics_that_there_are() -> None:
+    """Those of the page."""
+    named = set(re.findall(r"\bsteward_\w+", PAGE.read_text(encoding="utf-8")))
+
+    assert set() == named - existing().keys()
+
+
+def test_figures_show_what_is_known_and_forget_what_is_gone() -> None:
+    """Ready by kind; the throttle that is in force; how far a move is."""
+    cache, metrics = Cache(), Metrics()
+    figures = Figures(cache, metrics, lambda ref: ref.name == "main")
+    moving = reassignment()
+    status = ReassignmentStatus(
+        state=State.RUNNING, progress=Progress(done=1, total=4), throttle=ThrottleRecord(rates=(5, 7))
+    )
+    cache.learn(cluster())
+    cache.learn(topic())
+    cache.learn(topic("far", cluster="other", uid="far"))
+    cache.learn(replace(moving, status=status))
+    figures.refresh()
+
+    def shown(metric: str, /, **labels: str) -> float | None:
+        return metrics.registry.get_sample_value(f"steward_{metric}", labels)
+
+    place = {"namespace": "shop", "name": "move"}
+    assert 1 == shown("resources_ready", kind="Topic", ready="Unknown")
+    assert (7, 0.25) == (
+        shown("reassignment_throttle_bytes_per_second", **place),
+        shown("reassignment_progress_ratio", **place),
+    )
+    cache.forget(moving.key)
+    figures.refresh()
+    assert shown("reassignment_throttle_bytes_per_second", **place) is None
+    assert shown("reassignment_progress_ratio", **place) is None
+
+
+def test_a_batch_is_shown_in_progress_by_kind_and_name() -> None:
+    """Since when, so that an alert finds what is stuck; and no longer than it goes on."""
+    metrics = Metrics()
+    labels = {"kind": "Topic", "namespace": "shop", "name": "orders"}
+    name = "steward_reconciliations_in_progress_start_time_seconds"
+    with metrics.batch(Kind.TOPIC, [Key(Kind.TOPIC, "shop", "orders")], clock=lambda: 1234.5):
+        assert 1234.5 == pytest.approx(metrics.registry.get_sample_value(name, labels))
+    assert metrics.registry.get_sample_value(name, labels) is None
