@@ -1,0 +1,111 @@
+"""Elections, the numbers of a Cluster and `steward import`, on a real API server and a stock Kafka cluster of version 3.9."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lab.cluster import KafkaCluster
+from lab.waiting import wait_until
+from tests.kafka_operator.live import PATIENCE_S, ROOT, Namespace
+from tests.kafka_operator.makers import raw_election
+from tests.kafka_operator.stock import Stock
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
+
+VITALS_S = 60.0
+"""All partitions are counted every half minute."""
+
+
+def leaders(kafka: Stock, topic: str) -> list[int]:
+    """Who leads each partition, as brokers show it."""
+    partitions = kafka.admin.list_topics(timeout=PATIENCE_S).topics[topic].partitions
+    return [partitions[index].leader for index in sorted(partitions)]
+
+
+def until_ended(shop: Namespace, name: str) -> dict[str, object]:
+    """Wait until an Election is over; return its status."""
+    wait_until(
+        lambda: shop.status("Election", name).get("state") in {"Completed", "PartlyFailed", "Failed"},
+        timeout_s=PATIENCE_S,
+        what=f"{name} is over",
+        context=lambda: str(shop.status("Election", name)),
+    )
+    return shop.status("Election", name)
+
+
+def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, kafka_cluster: KafkaCluster) -> None:
+    """Features 35: by ElectLeaders, on a controller that is not ours; what needs none is told, too."""
+    kafka.create("elect-preferred", [[2, 1], [1, 2], [2, 3]])
+    kafka_cluster.broker(2).restart()
+    wait_until(lambda: 2 not in leaders(kafka, "elect-preferred"), timeout_s=PATIENCE_S, what="broker 2 leads nothing")
+    kafka_cluster.wait_until_in_sync("elect-preferred")
+
+    shop.take(raw_election("back", topics=["elect-preferred", "not-there"]))
+    status = until_ended(shop, "back")
+
+    assert "PartlyFailed" == status["state"]
+    assert {"selected": 4, "needed": 3, "elected": 2, "notNeeded": 1, "failed": 1} == status["counts"]
+    wait_until(
+        lambda: leaders(kafka, "elect-preferred") == [2, 1, 2], timeout_s=PATIENCE_S, what="broker 2 leads again"
+    )
+    shop.take(raw_election("again", brokers=[2]))
+    assert "Completed" == until_ended(shop, "again")["state"]
+
+
+def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
+    shop: Namespace, kafka: Stock, kafka_cluster: KafkaCluster
+) -> None:
+    """Unclean; and the Cluster tells of the partition before and after."""
+    kafka.create("elect-unclean", [[2, 3]])
+    kafka_cluster.broker(3).kill()
+    wait_until(
+        lambda: kafka_cluster.partition_state("elect-unclean", 0)["isr"] == [2], timeout_s=PATIENCE_S, what="2 is alone"
+    )  # type: ignore[index]
+    kafka_cluster.broker(2).kill()
+    kafka_cluster.broker(3).start()
+    wait_until(lambda: leaders(kafka, "elect-unclean") == [-1], timeout_s=PATIENCE_S, what="nobody leads")
+    wait_until(
+        lambda: int(shop.status("Cluster", "main").get("offline", 0)) > 0, timeout_s=VITALS_S, what="the Cluster tells"
+    )
+
+    shop.take(raw_election("preferred", partitions=[{"topic": "elect-unclean", "partition": 0}]))
+    shop.take(raw_election("unclean", type="Unclean", acceptDataLoss=True, topics=["elect-unclean"]))
+    status = until_ended(shop, "unclean")
+
+    expected = [{"topic": "elect-unclean", "partition": 0, "result": "ELECTED", "leader": 3}]
+    assert expected == status["results"]
+    failed = until_ended(shop, "preferred")
+    assert "PREFERRED_LEADER_NOT_AVAILABLE" in str(failed["results"])
+    kafka_cluster.broker(2).start()
+    wait_until(
+        lambda: shop.status("Cluster", "main").get("underReplicated") == 0, timeout_s=VITALS_S, what="all is well again"
+    )
+    assert "3.9-IV0" == shop.status("Cluster", "main")["versions"]["interBrokerProtocol"]
+
+
+def test_what_is_imported_applies_and_is_ready_at_once(shop: Namespace, kafka: Stock, tmp_path: Path) -> None:
+    """Features (e) 8: the command, kubectl apply, Ready; nothing changes in Kafka."""
+    kafka.create("Import_Me", [[1, 2], [2, 3]])
+    kafka.set_config("Import_Me", "retention.ms", "12345")
+    kafka.create("import-too", [[3, 1]])
+    command = [sys.executable, "-m", "steward", "import", f"--bootstrap-server={kafka.bootstrap}", "--cluster=main"]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'operator'}"}
+    chosen = ["--include=Import_*", "--include=import-*", f"--output={tmp_path}"]
+    subprocess.run([*command, *chosen], env=environment, check=True, timeout=PATIENCE_S, capture_output=True)
+
+    shop.kubectl("apply", "-f", str(tmp_path))
+    names = [yaml.safe_load(path.read_text(encoding="utf-8"))["metadata"]["name"] for path in tmp_path.iterdir()]
+    assert 2 == len(names)
+    for name in names:
+        shop.until("Topic", name, "True", "AsDeclared")
+    assert ([[1, 2], [2, 3]], {"retention.ms": "12345"}) == (kafka.replicas("Import_Me"), kafka.config("Import_Me"))
+    for name in names:
+        shop.delete("Topic", name)
+        shop.until_gone("Topic", name)
+    assert kafka.exists("Import_Me")
