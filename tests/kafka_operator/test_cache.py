@@ -70,3 +70,17 @@ def test_clusters_of_one_kafka_id_are_one() -> None:
     assert {"main", "alias"} == {ref.name for ref in cache.same_cluster(MAIN)}
     assert [ClusterRef("shop", "unseen")] == cache.same_cluster(ClusterRef("shop", "unseen"))
     assert [ClusterRef("shop", "gone")] == cache.same_cluster(ClusterRef("shop", "gone"))
+
+
+def test_what_is_gone_stays_gone() -> None:
+    """A late event of a deleted Topic would have its Kafka topic made anew; another of its name is another."""
+    cache = Cache()
+    first = topic(uid="first")
+    cache.learn(first)
+    cache.forget(first.key)
+
+    assert not cache.learn(at_version(topic(uid="first"), "9"))
+    assert cache.topic(first.key) is None
+    assert cache.learn(at_version(topic(uid="second"), "8"))
+    cache.forget(first.key, "third")
+    assert not cache.learn(at_version(topic(uid="third"), "11"))

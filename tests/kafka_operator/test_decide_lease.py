@@ -81,7 +81,7 @@ def test_a_holder_that_meets_another_has_lost() -> None:
 
 @given(st.floats(0, 1e6), st.floats(0, 100))
 def test_nobody_acts_when_another_may_begin(renewed_s: float, later_s: float) -> None:
-    """A holder counts from before its call, others from when they saw it: it stops seconds before they may begin."""
+    """O10: a holder counts from before its call, others from when they saw it: it stops seconds before they may begin."""
     now_s = renewed_s + later_s
     seen_later = Sighting(OTHERS, renewed_s)
     if isinstance(decide_candidate("operator", seen_later, "us", now_s), Take):

@@ -42,7 +42,7 @@ def kill(leader: Leadership) -> None:
 
 @in_virtual_time
 async def test_one_works_and_the_others_stand_by() -> None:
-    """And say for whom; the holder renews every two seconds and nobody else writes."""
+    """O10; they say for whom. The holder renews every two seconds and nobody else writes."""
     leases = FakeLeases()
     first, second = process(leases, "a"), process(leases, "b")
     assert 0 == await first.gain()

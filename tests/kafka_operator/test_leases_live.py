@@ -146,7 +146,7 @@ def test_a_standby_that_is_told_to_end_ends_well(
 def test_a_thawed_holder_ends_and_changes_nothing(
     pair: tuple[StewardOperator, StewardOperator], place: Namespace
 ) -> None:
-    """SIGSTOP past the Lease, another takes over, SIGCONT: every status is as the other left it."""
+    """O10: SIGSTOP past the Lease, another takes over, SIGCONT: every status is as the other left it."""
     first, second = pair
     worked_on(place, "before")
     first.pause()

@@ -15,7 +15,7 @@ NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=20
 
 @given(NAMES, NAMES, st.integers(1, MAX_SHARDS))
 def test_every_cluster_is_served_by_exactly_one_shard(namespace: str, name: str, shards: int) -> None:
-    """The same in every process; so is what refers to it, wherever that is."""
+    """O10: the same in every process; so is what refers to it, wherever that is."""
     ref = ClusterRef(namespace, name)
 
     assert 1 == sum(shard_of(ref, shards) == shard for shard in range(shards))

@@ -42,6 +42,7 @@ class World:
         """As what connections were made, in order."""
         self.metrics = Metrics()
         self.lose_watch_events = False
+        self.resync_s = RESYNC_S
         self._core: Core | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -59,7 +60,7 @@ class World:
             self._connect,
             self.metrics,
             namespaces=(),
-            resync_interval_s=RESYNC_S,
+            resync_interval_s=self.resync_s,
             now=lambda: START + timedelta(seconds=loop.time()),
             clock=loop.time,
             rng=random.Random(1),
@@ -113,13 +114,17 @@ class World:
     def _watched(self, event: WatchEvent) -> None:
         if self.lose_watch_events or self._core is None:
             return
-        core = self._core
+        self.bring(event, WATCH_DELAY_S)
 
-        async def bring() -> None:
-            await asyncio.sleep(WATCH_DELAY_S)
+    def bring(self, event: WatchEvent, delay_s: float) -> None:
+        """Have the watch bring an event to the operator that runs now."""
+        core = self.core
+
+        async def take() -> None:
+            await asyncio.sleep(delay_s)
             await core.front.take(event.kind, event.type, event.object)
 
-        self._tasks.append(asyncio.create_task(bring()))
+        self._tasks.append(asyncio.create_task(take()))
 
     @staticmethod
     async def _resync(core: Core) -> None:

@@ -1,7 +1,8 @@
 """The resources as last read, whoever read them: a watch, a list, or the answer to a write of our own.
 
-The highest resource version wins, so that a late watch event never hides what we wrote after it. A cache is never trusted alone: a
-write carries the version that it was decided on, and the API server refuses it when that is not the present one.
+The highest resource version wins, so that a late watch event never hides what we wrote after it, and what is gone stays gone, so that
+none brings a deleted Topic back, whose Kafka topic would be made anew. A cache is never trusted alone: a write carries the version that
+it was decided on, and the API server refuses it when that is not the present one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from kafka_operator.resources.topic import Topic, read_topic
 Resource = Cluster | Topic | Reassignment | Election
 NameT = TypeVar("NameT")
 
+MAX_GONE = 20_000
+"""Uids of gone resources that are remembered, some 3 MB; an event that is late by more than so many deletions is none of any watch."""
+
 READERS: Mapping[Kind, Callable[[RawObject], Resource]] = {
     Kind.CLUSTER: read_cluster,
     Kind.TOPIC: read_topic,
@@ -37,6 +41,7 @@ class Cache:
     """All resources of the watched namespaces, by name, by cluster, and Topics by the Kafka topic that they name."""
 
     def __init__(self) -> None:
+        self._gone: dict[str, None] = {}
         self._clusters: dict[Key, Cluster] = {}
         self._topics: dict[Key, Topic] = {}
         self._reassignments: dict[Key, Reassignment] = {}
@@ -45,7 +50,9 @@ class Cache:
         self._by_topic_name: dict[str, set[Key]] = defaultdict(set)
 
     def learn(self, resource: Resource) -> bool:
-        """Keep a resource unless a newer state of it is known; tell whether it was kept."""
+        """Keep a resource unless a newer state of it is known, or that it is gone; tell whether it was kept."""
+        if resource.metadata.uid in self._gone:
+            return False
         known = self.get(resource.key)
         if known is not None and not newer(resource.metadata.resource_version, known.metadata.resource_version):
             return False
@@ -57,10 +64,19 @@ class Cache:
     def forget(self, key: Key, uid: str | None = None) -> bool:
         """Drop a resource that is gone (only that of this uid, if one is given); tell whether it was there."""
         known = self.get(key)
+        self._bury(uid or (None if known is None else known.metadata.uid))
         if known is None or (uid is not None and known.metadata.uid != uid):
             return False
         self._remove(known)
         return True
+
+    def _bury(self, uid: str | None) -> None:
+        """Remember that the resource of a uid is gone; uids are never used again."""
+        if uid is None:
+            return
+        self._gone[uid] = None
+        if len(self._gone) > MAX_GONE:
+            del self._gone[next(iter(self._gone))]
 
     def get(self, key: Key) -> Resource | None:
         """Return a resource."""

@@ -74,6 +74,8 @@ class ClusterReconciler:
             if isinstance(step, Done | Retry | Wait):
                 return step
             outcome = await self._writer.carry_out(cluster, step)
+            if isinstance(outcome, Retry):
+                self._looks.forget(ref)  # what was seen is not written: the next try is to see it again
             if outcome is not None:
                 return outcome
             if isinstance(step, WriteStatus):

@@ -1,0 +1,69 @@
+"""Stories whose users look before they act on: under faults all takes longer, and what never began has another end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafka_operator.names import Key, Kind
+from tests.kafka_operator.makers import raw_plan, raw_reassignment, raw_topic
+from tests.kafka_operator.test_crash_anywhere import create, reassign, refused
+from tests.kafka_operator.world import RESYNC_S, World
+
+ORDERS = Key(Kind.TOPIC, "shop", "orders")
+MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
+PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
+
+PATIENCE_S = 2 * RESYNC_S
+"""What a lost event hid is found by a resync."""
+
+__all__ = ["cancel", "change", "conflict", "create", "delete", "delete_running", "reassign", "refused"]
+
+
+async def until(world: World, condition: Callable[[], bool]) -> None:
+    """Let time pass until a condition holds, a moment at least."""
+    await world.run(2)
+    await world.until(condition, PATIENCE_S)
+
+
+async def change(world: World) -> None:
+    """A Topic is Ready; its partitions grow, one setting changes, one comes, one goes."""
+    world.kube.apply(raw_topic(config={"retention.ms": "1", "cleanup.policy": "compact"}))
+    await until(world, lambda: world.kube.ready(ORDERS)[0] == "True")
+    world.kube.apply(raw_topic(partitions=8, config={"retention.ms": "2", "min.insync.replicas": "2"}))
+
+
+async def delete(world: World) -> None:
+    """A Topic is Ready, and is deleted."""
+    world.kube.apply(raw_topic())
+    await until(world, lambda: world.kube.ready(ORDERS)[0] == "True")
+    world.kube.delete(ORDERS)
+
+
+async def conflict(world: World) -> None:
+    """Two Topics for one Kafka topic; the winner goes."""
+    second = Key(Kind.TOPIC, "shop", "second")
+    world.kube.apply(raw_topic())
+    await until(world, lambda: world.kube.ready(ORDERS)[0] == "True")
+    world.kube.apply(raw_topic("second", topicName="orders", partitions=2))
+    await until(world, lambda: world.kube.ready(second)[1] == "Conflict")
+    world.kube.delete(ORDERS)
+
+
+async def begun(world: World) -> None:
+    """A plan is on its way, and takes for ever."""
+    world.kafka.move_s = 1000
+    world.kafka.add("orders", [(1, 2, 3)] * 2)
+    world.kube.apply(raw_reassignment(plan=PLAN))
+    await until(world, lambda: world.kube.ready(MOVE)[1] == "Running" and len(world.kafka.moves) == len(PLAN))
+
+
+async def cancel(world: World) -> None:
+    """A plan is cancelled on the way."""
+    await begun(world)
+    world.kube.apply(raw_reassignment(plan=PLAN, action="Cancel"))
+
+
+async def delete_running(world: World) -> None:
+    """A plan is deleted on the way."""
+    await begun(world)
+    world.kube.delete(MOVE)

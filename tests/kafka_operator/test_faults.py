@@ -1,0 +1,129 @@
+"""Every call spoilt in every way, events lost, late and doubled, lists that are stale: the end is always the same (O1, O3).
+
+Besides test_crash_anywhere, where the process dies at every call. Here it lives, and what it calls lies to it.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.kafka_operator.crash_stories import SETTLE_S, Story
+from tests.kafka_operator.faults import Fault, FaultyGate, FaultyWorld, Watch
+from tests.kafka_operator.gate import Gate
+from tests.kafka_operator.makers import raw_cluster
+from tests.kafka_operator.patient_stories import (
+    cancel,
+    change,
+    conflict,
+    create,
+    delete,
+    delete_running,
+    reassign,
+    refused,
+)
+from tests.kafka_operator.virtual_time import run_virtually
+from tests.kafka_operator.world import RESYNC_S, World
+
+STORIES: tuple[Story, ...] = (create, change, delete, conflict, refused, reassign, cancel, delete_running)
+
+RANDOM_RUNS = 12
+"""Of each story, with a fifth of all calls spoilt and a kill among them."""
+
+
+async def tell(story: Story, world: World) -> object:
+    """Tell a story in a world; return what is seen in the end, when faults have stopped and nothing is written any more."""
+    world.kube.apply(raw_cluster())
+    world.start()
+    try:
+        await world.run(0.5)
+        await story(world)
+        await world.run(SETTLE_S)
+        if isinstance(world.gate, FaultyGate) and world.gate.faults:
+            world.gate.heal()
+            await world.run(RESYNC_S)
+        world.kube.writes.clear()
+        await world.run(RESYNC_S + 30)
+        assert [] == world.kube.writes, "something is still being written"
+        return world.state()
+    finally:
+        await world.kill()
+
+
+def undisturbed(story: Story) -> tuple[object, list[str]]:
+    """The end of a story without faults, and the calls of it."""
+    gate = Gate()
+    return run_virtually(_undisturbed(story, gate)), gate.calls
+
+
+async def _undisturbed(story: Story, gate: Gate) -> object:
+    return await tell(story, World(gate))
+
+
+def story_name(story: Story) -> str:
+    """For a test's id."""
+    return story.__name__
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("story", STORIES, ids=story_name)
+def test_whichever_call_is_spoilt_the_end_is_the_same(story: Story, fault: Fault) -> None:
+    """O1, O3: 429, 5xx, 409, a time-out after success, a request that arrives twice; brokers or the controller away."""
+    expected, calls = undisturbed(story)
+    busy = calls.index("kube list Reassignment") + 1
+    last = max(number for number, call in enumerate(calls, 1) if "list" not in call and "describe_cluster" not in call)
+
+    for number in range(busy, last + 1):
+
+        async def spoilt(number: int = number) -> object:
+            return await tell(story, World(FaultyGate(faults={number: fault})))
+
+        assert expected == run_virtually(spoilt()), f"{fault} at call {number}: {calls[number - 1]}"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("story", STORIES, ids=story_name)
+def test_many_faults_and_a_kill_change_no_end(story: Story) -> None:
+    """O1, O3: a fifth of all calls spoilt anyhow, the process killed at one of them; the seed is in the message."""
+    expected, calls = undisturbed(story)
+    for seed in range(RANDOM_RUNS):
+        rng = random.Random(f"{story.__name__} {seed}")
+        faults = {number: rng.choice(list(Fault)) for number in range(4, len(calls)) if rng.random() < 0.2}
+        gate = FaultyGate(faults=faults, kill_at=rng.randrange(4, len(calls)), after=rng.random() < 0.5)
+
+        async def spoilt(gate: Gate = gate) -> object:
+            return await tell(story, World(gate))
+
+        assert expected == run_virtually(spoilt()), f"seed {seed}: {faults}"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("watch", Watch)
+@pytest.mark.parametrize("story", STORIES, ids=story_name)
+def test_whichever_event_is_lost_or_late_the_end_is_the_same(story: Story, watch: Watch) -> None:
+    """O1, O2: all others come twice. What a gap hid, the next resync finds."""
+    expected, _ = undisturbed(story)
+    for number in range(1, 9):
+
+        async def watched(number: int = number) -> object:
+            world = FaultyWorld(watch=watch, event=number)
+            world.resync_s = 1.0
+            return await tell(story, world)
+
+        assert expected == run_virtually(watched()), f"{watch} from event {number} on"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("story", STORIES, ids=story_name)
+def test_stale_lists_change_no_end(story: Story) -> None:
+    """O1: every second list is three seconds old, and one is made each second: what is gone comes up again, what is new is missing."""
+    expected, _ = undisturbed(story)
+
+    async def stale() -> object:
+        world = FaultyWorld(stale=True)
+        world.resync_s = 1.0
+        return await tell(story, world)
+
+    assert expected == run_virtually(stale())
