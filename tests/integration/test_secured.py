@@ -1,5 +1,6 @@
 """A cluster where nobody speaks without TLS and SCRAM: brokers, our controller and clients, on every listener."""
 
+import asyncio
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,15 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from kafka_operator.admin.client import KafkaAdmin
+from kafka_operator.admin.port import NotLetInError
+from kafka_operator.decide.election import Elect
+from kafka_operator.decide.observed import KafkaTopic
+from kafka_operator.decide.steps import CreateTopic
+from kafka_operator.metrics import Metrics
+from kafka_operator.resources.election import ElectionType
+from kafka_operator.resources.reassignment import Partition
+from kafka_operator.resources.security import Login, Security
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_512, encode_credential, make_credential
 from kafka_zookeeper.formats.configs import encode_config
 from lab.cluster import KafkaCluster
@@ -175,6 +185,38 @@ def test_nobody_else_is_let_in(secured: Secured) -> None:
     log = secured.controller.process.log_text()
     assert "Authentication of" in log
     assert [] == [secret for secret in ("guessed-secret", *PASSWORDS.values()) if secret in log]
+
+
+async def test_the_operator_comes_in_and_has_leaders_elected(secured: Secured) -> None:
+    """Our operator's client on our controller alone, by TLS and SCRAM: who is there, how it is, ElectLeaders, a wrong password."""
+    ca = secured.authority.certificate.read_text(encoding="ascii")
+    login = Login(MECHANISM, "controller", PASSWORDS["controller"])
+    operator = KafkaAdmin([secured.address], Metrics(), Security(tls=True, ca=ca, login=login))
+    try:
+        topic = CreateTopic("operated", 4, 2, ())
+        assert {} == await operator.create_topics([topic])
+        await asyncio.to_thread(secured.cluster.wait_until_in_sync, "operated")
+        seen = await operator.describe_cluster()
+        assert (CONTROLLER, (1, 2)) == (seen.controller_id, seen.broker_ids)
+        assert ("3.9",) == (await operator.describe_versions(seen.broker_ids)).software
+        await asyncio.to_thread(secured.cluster.broker(1).restart)
+        await asyncio.to_thread(secured.cluster.wait_until_in_sync, "operated")
+
+        everything = tuple(Partition("operated", index) for index in range(4))
+        assert {} == await operator.elect_leaders(Elect(ElectionType.PREFERRED, everything))
+        found = (await operator.describe_topics(["operated"]))["operated"]
+        assert isinstance(found, KafkaTopic)
+        assert [item.replicas[0] for item in found.partitions] == [item.leader for item in found.partitions]
+        vitals = await operator.describe_vitals()
+        assert (0, 0) == (vitals.under_replicated, vitals.offline)
+    finally:
+        await operator.close()
+
+    guess = Security(tls=True, ca=ca, login=Login(MECHANISM, "controller", "guessed-secret"))
+    stranger = KafkaAdmin([secured.address], Metrics(), guess)
+    with pytest.raises(NotLetInError, match="AuthenticationFailed"):
+        await stranger.describe_cluster()
+    await stranger.close()
 
 
 def is_let_in(settings: dict[str, str | int]) -> bool:
