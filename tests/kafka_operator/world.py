@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 from kafka_operator.admin.port import Admin
 from kafka_operator.engine.core import Core, build_core
+from kafka_operator.engine.queue import CAPACITY
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.security import Security
 from tests.kafka_operator.fake_kafka import FakeKafka, GuardedKafka
@@ -43,6 +44,8 @@ class World:
         self.metrics = Metrics()
         self.lose_watch_events = False
         self.resync_s = RESYNC_S
+        self.capacity = CAPACITY
+        """Of the queue."""
         self._core: Core | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -66,6 +69,7 @@ class World:
             rng=random.Random(1),
             pods=self.pods,
             drain=True,
+            capacity=self.capacity,
         )
         self.kube.watcher = self._watched
         self._tasks = [asyncio.create_task(self._resync(self._core))]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
+from itertools import islice
 
 from kafka_operator.names import Key
 
@@ -63,7 +64,7 @@ class WorkQueue:
     def take(self, lane: Lane, limit: int) -> list[Key]:
         """Take the names that waited longest in a lane."""
         waiting = self._lanes.get(lane, {})
-        taken = list(waiting)[:limit]
+        taken = list(islice(waiting, limit))
         for key in taken:
             del waiting[key]
             self._cancel_timer(key)
