@@ -21,7 +21,7 @@ KAFKA_VERSION = "3.9.2"
 JAVA_FOLDER = Path(__file__).parent / "java"
 
 NEWEST_KAFKA_VERSION = "4.3.1"
-"""Whose messages and error codes are known as well; its jars are read and asked, no broker of it runs."""
+"""Whose messages and error codes are known as well; clusters with a quorum of their own run it (`lab/kraft.py`)."""
 
 INSTALL_JAVA = "apt-get install --yes default-jdk-headless"
 

@@ -1,0 +1,136 @@
+"""The Admin client on a stock Kafka 4.x cluster with a quorum of its own: what a Cluster shows, elections, import (mode external)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import pytest
+
+from kafka_operator.admin.client import KafkaAdmin
+from kafka_operator.admin.port import AdminError
+from kafka_operator.decide.election import Elect
+from kafka_operator.decide.observed import KafkaTopic
+from kafka_operator.importing.manifests import Wanted
+from kafka_operator.importing.run import read_topics
+from kafka_operator.metrics import Metrics
+from kafka_operator.resources.election import ElectionType
+from kafka_operator.resources.reassignment import Partition
+from lab.kraft import KraftNode, kraft_cluster
+from tests.kafka_operator.stock import Stock
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
+
+PATIENCE_S = 60.0
+LOOK_EVERY_S = 0.2
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[dict[int, KraftNode]]:
+    """Two brokers, the first of which is the controller as well."""
+    with kraft_cluster((1, 2)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def stock(nodes: dict[int, KraftNode]) -> Stock:
+    """The cluster as its owner uses it."""
+    return Stock(nodes[1].address)
+
+
+@pytest.fixture
+async def admin(nodes: dict[int, KraftNode]) -> AsyncIterator[KafkaAdmin]:
+    """The operator's client."""
+    client = KafkaAdmin([nodes[1].address], Metrics())
+    yield client
+    await client.close()
+
+
+async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something holds in a cluster that gives no event for it; a call that fails is made again."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                if await holds():
+                    return
+            except AdminError:
+                await asyncio.sleep(LOOK_EVERY_S)
+                continue
+            await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def leaders(admin: KafkaAdmin, topic: str) -> list[int]:
+    """Who leads each partition."""
+    found = (await admin.describe_topics([topic])).get(topic)
+    return [item.leader for item in found.partitions] if isinstance(found, KafkaTopic) else []
+
+
+async def test_a_cluster_shows_what_it_is(admin: KafkaAdmin, stock: Stock) -> None:
+    """Brokers that are controllers, too, are brokers; metadata.version instead of a protocol between brokers."""
+    seen = await admin.describe_cluster()
+    assert (1, 2) == seen.broker_ids
+
+    versions = await admin.describe_versions(seen.broker_ids)
+    assert (("4.3",), "4.3-IV0", None) == (
+        versions.software,
+        versions.metadata_version,
+        versions.inter_broker_protocol,
+    )
+    assert versions.features
+
+    await asyncio.to_thread(stock.create, "seen", [[1, 2], [2, 1]])
+
+    async def well() -> bool:
+        vitals = await admin.describe_vitals()
+        return (vitals.partitions, vitals.under_replicated, vitals.offline, vitals.imbalance.partitions) == (2, 0, 0, 0)
+
+    await eventually(well)
+
+
+async def test_leaders_are_elected_and_what_is_not_needed_is_no_failure(
+    admin: KafkaAdmin, stock: Stock, nodes: dict[int, KraftNode]
+) -> None:
+    """ElectLeaders through a broker that is not the controller's leader at all; refused where the preferred one is away."""
+    await asyncio.to_thread(stock.create, "elected", [[2, 1], [1, 2]])
+    everything = Elect(ElectionType.PREFERRED, (Partition("elected", 0), Partition("elected", 1)))
+    assert {} == await admin.elect_leaders(everything)
+
+    await asyncio.to_thread(nodes[2].stop)
+
+    async def one_leads() -> bool:
+        return await leaders(admin, "elected") == [1, 1]
+
+    await eventually(one_leads)
+    failed = await admin.elect_leaders(everything)
+    assert {Partition("elected", 0): "PREFERRED_LEADER_NOT_AVAILABLE"} == {
+        partition: failure.name for partition, failure in failed.items()
+    }
+    vitals = await admin.describe_vitals()
+    assert vitals.under_replicated > 0
+    assert vitals.imbalance.worst_broker == 2
+
+    await asyncio.to_thread(nodes[2].start)
+
+    async def elected() -> bool:
+        return {} == await admin.elect_leaders(everything) and await leaders(admin, "elected") == [2, 1]
+
+    await eventually(elected)
+    gone = await admin.elect_leaders(Elect(ElectionType.UNCLEAN, (Partition("not-there", 0),)))
+    assert ["UNKNOWN_TOPIC_OR_PARTITION"] == [failure.name for failure in gone.values()]
+
+
+async def test_its_topics_are_imported(admin: KafkaAdmin, stock: Stock) -> None:
+    """Only what is set on a topic itself."""
+    await asyncio.to_thread(stock.create, "imported", [[1, 2]])
+    await asyncio.to_thread(stock.set_config, "imported", "retention.ms", "12345")
+
+    manifests = await read_topics(admin, Wanted("main", include=("imported",)), pytest.fail)
+
+    expected = {
+        "clusterRef": {"name": "main"},
+        "partitions": 1,
+        "replicationFactor": 2,
+        "config": {"retention.ms": "12345"},
+        "deletionPolicy": "Retain",
+    }
+    assert [expected] == [manifest.document["spec"] for manifest in manifests]
