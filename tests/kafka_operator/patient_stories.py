@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafka_operator.names import Key, Kind
-from tests.kafka_operator.makers import raw_plan, raw_reassignment, raw_topic
+from kafka_operator.resources.reassignment import Partition
+from tests.kafka_operator.makers import raw_election, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.test_crash_anywhere import create, reassign, refused
 from tests.kafka_operator.world import RESYNC_S, World
 
@@ -16,7 +17,7 @@ PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
 PATIENCE_S = 2 * RESYNC_S
 """What a lost event hid is found by a resync."""
 
-__all__ = ["cancel", "change", "conflict", "create", "delete", "delete_running", "reassign", "refused"]
+__all__ = ["cancel", "change", "conflict", "create", "delete", "delete_running", "elect", "reassign", "refused"]
 
 
 async def until(world: World, condition: Callable[[], bool]) -> None:
@@ -47,6 +48,14 @@ async def conflict(world: World) -> None:
     world.kube.apply(raw_topic("second", topicName="orders", partitions=2))
     await until(world, lambda: world.kube.ready(second)[1] == "Conflict")
     world.kube.delete(ORDERS)
+
+
+async def elect(world: World) -> None:
+    """Leaders return to where they are preferred; one of them is there already."""
+    world.kafka.add("orders", [(1, 2, 3), (2, 3, 1), (3, 1, 2)])
+    world.kafka.leaders |= {Partition("orders", 0): 3, Partition("orders", 2): 1}
+    key = world.kube.apply(raw_election(topics=["orders"]))
+    await until(world, lambda: world.kube.ready(key)[0] == "True")
 
 
 async def begun(world: World) -> None:

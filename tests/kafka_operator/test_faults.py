@@ -20,13 +20,14 @@ from tests.kafka_operator.patient_stories import (
     create,
     delete,
     delete_running,
+    elect,
     reassign,
     refused,
 )
 from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import RESYNC_S, World
 
-STORIES: tuple[Story, ...] = (create, change, delete, conflict, refused, reassign, cancel, delete_running)
+STORIES: tuple[Story, ...] = (create, change, delete, conflict, refused, reassign, cancel, delete_running, elect)
 
 RANDOM_RUNS = 12
 """Of each story, with a fifth of all calls spoilt and a kill among them."""
