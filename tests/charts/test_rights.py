@@ -88,7 +88,11 @@ def test_the_operator_may_read_and_change_its_own_leases_alone(chart: Chart, rep
         if "leases" in rule["resources"]
     ]
     assert [(NAMESPACE, ["create"]), (NAMESPACE, ["get", "patch"])] == [(place, rule["verbs"]) for place, rule in rules]
-    assert list(lease_names(f"{RELEASE}-operator", shards)) == rules[1][1]["resourceNames"]
+    names = list(lease_names(f"{RELEASE}-operator", shards))
+    assert names == rules[1][1]["resourceNames"]
+    assert names == [
+        item["metadata"]["name"] for item in resources if item["kind"] == "Lease"
+    ]  # so they go with the release
     deployment = one(resources, "Deployment", f"{RELEASE}-operator")["spec"]
     arguments = deployment["template"]["spec"]["containers"][0]["args"]
     assert (f"--shards={shards}" in arguments) == (shards > 1)
