@@ -1,0 +1,233 @@
+"""A proxy between a client and a real Kubernetes API server that spoils what passes: by order, and repeatably.
+
+    what a request may meet         refused with a status (Retry-After with 429), cut off before or after its effect, sent twice, delayed
+    what a watch may meet           cut, an event hidden, an event doubled, ended by 410
+
+It speaks plain HTTP to its client on 127.0.0.1 and TLS to the server, and adds nothing of its own to what it lets through. It runs on a
+thread and a loop of its own, so that it serves blocking tests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import ssl
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from lab.kubernetes import KubernetesApi
+from lab.ports import free_port, release_port
+
+START_TIMEOUT_S = 10.0
+"""A listener is there in milliseconds."""
+
+MAX_BODY_BYTES = 64 * 2**20
+"""Larger than anything that an API server takes."""
+
+HOP_BY_HOP = {"connection", "content-encoding", "content-length", "host", "keep-alive", "transfer-encoding"}
+"""Headers of one connection, and those that the libraries set anew."""
+
+GONE_EVENT = {
+    "type": "ERROR",
+    "object": {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410},
+}
+"""What a watch is told whose version is too old."""
+
+
+class Spoil(StrEnum):
+    """What becomes of one request."""
+
+    CUT = "cut"
+    """The connection closes before the request reaches the server."""
+    LOST = "lost"
+    """It has its effect, and the connection closes instead of the answer."""
+    DOUBLED = "doubled"
+    """It reaches the server twice; the second answer comes back."""
+    DELAYED = "delayed"
+    """It waits for a second."""
+    TOO_MANY = "429"
+    """With Retry-After: 1."""
+    CONFLICT = "409"
+    ERROR = "500"
+    UNAVAILABLE = "503"
+
+
+class OnWatch(StrEnum):
+    """What becomes of one event of a watch."""
+
+    HIDE = "hide"
+    DOUBLE = "double"
+    CUT = "cut"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, as rules see it."""
+
+    number: int
+    """From 1, in the order of arrival."""
+    method: str
+    path: str
+    watch: bool
+
+
+Rule = Callable[[Call], Spoil | None]
+WatchRule = Callable[[int, Mapping[str, Any]], OnWatch | None]
+"""Asked with the event's number, from 1, and the event."""
+
+STATUSES = {Spoil.TOO_MANY: 429, Spoil.CONFLICT: 409, Spoil.ERROR: 500, Spoil.UNAVAILABLE: 503}
+REASONS = {429: "TooManyRequests", 409: "Conflict", 500: "InternalError", 503: "ServiceUnavailable"}
+
+
+class KubernetesProxy:
+    """A proxy that runs; set `rule` and `watch_rule` at any time, None lets everything through."""
+
+    def __init__(self, api: KubernetesApi) -> None:
+        self.port = free_port()
+        self.rule: Rule | None = None
+        self.watch_rule: WatchRule | None = None
+        self.spoilt: Counter[str] = Counter()
+        """How often what was done."""
+        self.calls: list[Call] = []
+        self._api = api
+        self._events = 0
+        self._loop = asyncio.new_event_loop()
+        self._listening = threading.Event()
+        self._ended = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="kubernetes proxy", daemon=True)
+        self._thread.start()
+        if not self._listening.wait(START_TIMEOUT_S):
+            raise TimeoutError("the proxy does not listen")
+
+    def kubeconfig_for(self, user: str, folder: Path) -> Path:
+        """Write and return a kubeconfig whose server is the proxy."""
+        content = json.loads(self._api.kubeconfig_for(user).read_text(encoding="utf-8"))
+        content["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{self.port}"}
+        path = folder / f"kubeconfig-{user}-by-proxy"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(content), encoding="utf-8")
+        return path
+
+    def close(self) -> None:
+        """End it; whoever waits for an answer sees the connection close."""
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join(START_TIMEOUT_S)
+        release_port(self.port)
+
+    def _run(self) -> None:
+        self._loop.run_until_complete(self._serve())
+        self._loop.close()
+
+    async def _serve(self) -> None:
+        app = web.Application(client_max_size=MAX_BODY_BYTES)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        context = ssl.create_default_context(cafile=str(self._api.certificate_authority))
+        connector = aiohttp.TCPConnector(ssl=context, limit=0)
+        async with aiohttp.ClientSession(
+            connector=connector, timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False
+        ) as self._session:
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", self.port).start()
+            self._listening.set()
+            await self._ended.wait()
+            await runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        watch = request.query.get("watch", "") in {"true", "1"}
+        call = Call(len(self.calls) + 1, request.method, request.path_qs, watch)
+        self.calls.append(call)
+        spoil = None if self.rule is None else self.rule(call)
+        body = await request.read()
+        if spoil is not None:
+            self.spoilt[spoil] += 1
+        if spoil in STATUSES:
+            return _refusal(STATUSES[spoil])
+        if spoil is Spoil.CUT:
+            return _closed(request)
+        if spoil is Spoil.DELAYED:
+            await asyncio.sleep(1)
+        if spoil in {Spoil.DOUBLED, Spoil.LOST}:
+            async with self._ask(request, body) as answer:
+                await answer.read()
+            if spoil is Spoil.LOST:
+                return _closed(request)
+        async with self._ask(request, body) as answer:
+            if watch:
+                return await self._stream(request, answer)
+            return web.Response(status=answer.status, headers=_passed(answer.headers), body=await answer.read())
+
+    def _ask(self, request: web.Request, body: bytes) -> contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        url = self._api.url + request.path_qs
+        headers = _passed(request.headers) | {"Accept-Encoding": "identity"}
+        return self._session.request(request.method, url, headers=headers, data=body or None)
+
+    async def _stream(self, request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+        response = web.StreamResponse(status=answer.status, headers=_passed(answer.headers))
+        await response.prepare(request)
+        buffer = b""
+        async for chunk in answer.content.iter_any():
+            *lines, buffer = (buffer + chunk).split(b"\n")
+            for line in lines:
+                what = self._on_watch(line)
+                if what is OnWatch.GONE:
+                    await response.write(json.dumps(GONE_EVENT).encode() + b"\n")
+                if what in {OnWatch.CUT, OnWatch.GONE}:
+                    return response
+                copies = 0 if what is OnWatch.HIDE else 2 if what is OnWatch.DOUBLE else 1
+                await response.write((line + b"\n") * copies)
+        return response
+
+    def _on_watch(self, line: bytes) -> OnWatch | None:
+        if self.watch_rule is None or not line:
+            return None
+        self._events += 1
+        what = self.watch_rule(self._events, json.loads(line))
+        if what is not None:
+            self.spoilt[f"watch {what}"] += 1
+        return what
+
+
+def _passed(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in HOP_BY_HOP}
+
+
+def _refusal(status: int) -> web.Response:
+    """Return an answer as the API server words it."""
+    body = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": status,
+        "reason": REASONS[status],
+        "message": f"the proxy answers {status}",
+    }
+    headers = {"Retry-After": "1"} if status == 429 else {}
+    return web.json_response(body, status=status, headers=headers)
+
+
+def _closed(request: web.Request) -> web.Response:
+    """Close the connection instead of an answer."""
+    if request.transport is not None:
+        request.transport.close()
+    return web.Response(status=500)
+
+
+@contextlib.contextmanager
+def kubernetes_proxy(api: KubernetesApi) -> Iterator[KubernetesProxy]:
+    """Yield a proxy that listens; it ends with the block."""
+    proxy = KubernetesProxy(api)
+    try:
+        yield proxy
+    finally:
+        proxy.close()

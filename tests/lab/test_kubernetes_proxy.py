@@ -1,0 +1,160 @@
+"""The proxy before an API server, and what the operator's client makes of what it does; the server here is a few lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import aiohttp
+import pytest
+from aiohttp import web
+from kubernetes.aio.client import Configuration
+
+from kafka_operator.kube.client import KubeClient
+from kafka_operator.kube.port import ConflictError, KubeError, UnavailableError
+from kafka_operator.metrics import Metrics
+from kafka_operator.names import Key, Kind
+from lab.kubernetes import KubernetesApi
+from lab.kubernetes_proxy import KubernetesProxy, OnWatch, Spoil, kubernetes_proxy
+
+ORDERS = Key(Kind.TOPIC, "shop", "orders")
+EVENTS = [{"type": "ADDED", "object": {"metadata": {"name": name}}} for name in "abc"]
+
+
+class Server:
+    """What reached it."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(request.method)
+        if "watch" not in request.query:
+            return web.json_response({"kind": "Topic"})
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        for event in EVENTS:
+            await stream.write(json.dumps(event).encode() + b"\n")
+        return stream
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 with its key in one file."""
+    folder = tmp_path_factory.mktemp("tls")
+    program = shutil.which("openssl")
+    assert program is not None
+    subprocess.run(
+        [
+            program, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1",
+            "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "certificate.pem",
+        ],
+        cwd=folder, check=True, capture_output=True,
+    )  # fmt: skip
+    return folder
+
+
+@pytest.fixture
+async def passing(certificate: Path) -> AsyncIterator[tuple[Server, KubernetesProxy, KubeClient]]:
+    """The server, the proxy before it, and a client of the proxy."""
+    server = Server()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate / "certificate.pem", certificate / "key.pem")
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+    api = SimpleNamespace(
+        url=f"https://127.0.0.1:{runner.addresses[0][1]}", certificate_authority=certificate / "certificate.pem"
+    )
+    with kubernetes_proxy(cast("KubernetesApi", api)) as proxy:
+        kube = KubeClient(Configuration(host=f"http://127.0.0.1:{proxy.port}"), Metrics())
+        yield server, proxy, kube
+        await kube.close()
+    await runner.cleanup()
+
+
+async def test_nothing_is_spoilt_without_a_rule(passing: tuple[Server, KubernetesProxy, KubeClient]) -> None:
+    """It adds and takes nothing."""
+    server, proxy, kube = passing
+
+    assert {"kind": "Topic"} == await kube.patch_status(ORDERS, {"status": {}})
+
+    assert ["PATCH"] == server.asked
+    assert [("PATCH", False)] == [(call.method, call.watch) for call in proxy.calls]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "effects"),
+    [
+        (Spoil.CUT, UnavailableError, 0),
+        (Spoil.LOST, UnavailableError, 1),
+        (Spoil.DOUBLED, None, 2),
+        (Spoil.DELAYED, None, 1),
+        (Spoil.CONFLICT, ConflictError, 0),
+        (Spoil.ERROR, UnavailableError, 0),
+        (Spoil.UNAVAILABLE, UnavailableError, 0),
+    ],
+)
+async def test_each_fault_is_what_it_says(
+    passing: tuple[Server, KubernetesProxy, KubeClient], spoil: Spoil, error: type[KubeError] | None, effects: int
+) -> None:
+    """Before or after the effect, once or twice; and in the words of the operator's port."""
+    server, proxy, kube = passing
+    proxy.rule = lambda _: spoil
+
+    if error is None:
+        await kube.patch_status(ORDERS, {"status": {}})
+    else:
+        with pytest.raises(error):
+            await kube.patch_status(ORDERS, {"status": {}})
+
+    assert effects == len(server.asked)
+    assert {spoil: 1} == proxy.spoilt
+
+
+async def test_a_server_that_asks_for_patience_is_asked_again_when_it_said(
+    passing: tuple[Server, KubernetesProxy, KubeClient],
+) -> None:
+    """429 with Retry-After: 1."""
+    server, proxy, kube = passing
+    proxy.rule = lambda call: Spoil.TOO_MANY if call.number == 1 else None
+    began_s = asyncio.get_running_loop().time()
+
+    await kube.patch_status(ORDERS, {"status": {}})
+
+    assert asyncio.get_running_loop().time() - began_s >= 1
+    assert ["PATCH"] == server.asked
+
+
+@pytest.mark.parametrize(
+    ("what", "seen"),
+    [
+        (None, ["a", "b", "c"]),
+        (OnWatch.HIDE, ["a", "c"]),
+        (OnWatch.DOUBLE, ["a", "b", "b", "c"]),
+        (OnWatch.CUT, ["a"]),
+        (OnWatch.GONE, ["a", "ERROR"]),
+    ],
+)
+async def test_a_watch_loses_doubles_or_ends(
+    passing: tuple[Server, KubernetesProxy, KubeClient], what: OnWatch | None, seen: list[str]
+) -> None:
+    """At the second event."""
+    _, proxy, _ = passing
+    proxy.watch_rule = lambda number, _: what if number == 2 else None
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{proxy.port}/topics?watch=true") as got,
+    ):
+        events = [json.loads(line) for line in (await got.read()).splitlines()]
+
+    assert seen == [event["object"].get("metadata", {}).get("name", event["type"]) for event in events]
