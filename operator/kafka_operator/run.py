@@ -31,7 +31,7 @@ from kafka_operator.kube.client import KubeClient
 from kafka_operator.kube.leases import LeaseClient
 from kafka_operator.kube.login import LoginError, configuration, connection_info
 from kafka_operator.kube.pods import PodClient
-from kafka_operator.kube.port import RefusedError, UnavailableError
+from kafka_operator.kube.port import KubeError, RefusedError, UnavailableError
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import ClusterRef
 from kafka_operator.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
@@ -105,7 +105,9 @@ async def _check_rights(kube: KubeClient, settings: OperatorSettings) -> None:
     while True:
         try:
             return await require_rights(kube, needed_rights(settings))
-        except UnavailableError as error:
+        except RefusedError:
+            raise
+        except KubeError as error:  # whatever else it is may pass
             log.warning("rights not checked", extra={"error": str(error)})
             await asyncio.sleep(RETRY_S)
 
