@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.patience import DELETION_PATIENCE_S
+from kafka_operator.decide.plan import Trouble
 from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion_away
 from kafka_operator.decide.steps import Done, Release, Retry, Submit
 from kafka_operator.resources.reassignment import Partition, Reassignment, ReassignmentStatus, State
+from kafka_operator.resources.reassignment_records import Stored
 from tests.kafka_operator.makers import assignments, decide, kafka_topic, moving, raw_plan, reassignment, view
 
 P0 = Partition("orders", 0)
@@ -53,6 +55,19 @@ def test_one_that_never_began_goes_at_once() -> None:
     """Nothing was recorded, so nothing was handed over."""
     assert Release() == decide(reassignment(deleted=True, plan=raw_plan(p0=[2])), view())
     assert Done() == decide(deleted(State.PENDING, held=False), view())
+
+
+def test_what_cannot_be_known_is_told() -> None:
+    """Plan and base are gone from their ConfigMaps: it goes, and whatever moves goes on."""
+    running = deleted(State.RUNNING)
+    kept = replace(running, status=replace(running.status, plan=None, base=None, stored=Stored(("gone",), 1)))
+
+    gone = decide(kept, view(SEEN, moves=MOVES, recorded=Trouble("PlanLost", "ConfigMap gone is gone.")))
+
+    assert isinstance(gone, Release)
+    assert gone.announcement is not None
+    assert ("MovesGoOn", True) == (gone.announcement.reason, gone.announcement.warning)
+    assert "ConfigMap gone is gone." in gone.announcement.message
 
 
 def test_deletion_never_wedges_a_namespace() -> None:

@@ -9,6 +9,7 @@ from kafka_operator.decide.ending import taken_away, taken_back
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.patience import give_up_late
 from kafka_operator.decide.places import find_places, find_places_back
+from kafka_operator.decide.plan import Trouble
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment import ways
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
@@ -32,6 +33,8 @@ def decide_reassignment_deletion(reassignment: Reassignment, view: ReassignmentV
         return step
     if left is not None:
         return give_up_late(view.waited_s, Announcement(True, "ThrottleLeft", words))
+    if begun and isinstance(view.recorded, Trouble):
+        return Release(_moves_go_on(view.recorded.message))
     return Release(CANCELLED if begun else None)
 
 
