@@ -104,6 +104,24 @@ async def test_room_that_becomes_free_is_taken_by_the_next_oldest() -> None:
 
 
 @in_virtual_time
+async def test_an_edit_while_a_topic_is_being_created_is_bound_as_well() -> None:
+    """Each step is decided on the Topic as it is by then, and so is the room for it."""
+    async with running() as world:
+        world.kube.apply(raw_cluster(allowedNamespaces=[{"namespaces": ["*"], "maxPartitions": 30}]))
+        await world.run(1)
+        for number in range(20):
+            space = f"team-{number}"
+            world.kube.apply(tenant("t", space, topicName=f"{space}.t", partitions=4))
+            await world.run(0.05 + number / 500)
+            world.kube.apply(tenant("t", space, topicName=f"{space}.t", partitions=31))
+            await world.run(2)
+
+            held = world.kafka.topics.get(f"{space}.t")
+            assert held is None or 4 == len(held.replicas)
+            assert "QuotaExceeded" == world.kube.ready(key("t", space))[1]
+
+
+@in_virtual_time
 async def test_nothing_is_said_of_an_unreachable_cluster_to_those_who_may_not_use_it() -> None:
     """Its addresses are none of their business."""
     async with running() as world:

@@ -283,7 +283,7 @@ class KafkaAdmin:
         connection.close()
 
 
-def _named(call: str, validate_only: bool) -> str:  # one of two names
+def _named(call: str, validate_only: bool) -> str:
     """Return what the metrics call a call that may be a question only."""
     return f"validate_{call}" if validate_only else call
 

@@ -50,9 +50,9 @@ class Try:
     """What is known of one batch while it is worked on."""
 
     ref: ClusterRef
-    refusals: Mapping[Key, Refusal]
     reassignments: Mapping[str, Mapping[str, Reassignment]]
     """By namespace and name."""
+    refusals: Mapping[Key, Refusal] = field(default_factory=dict)
     seen: Mapping[str, KafkaTopic] | None = None
     """None: look before the next decision."""
     away: Away | None = None
@@ -84,11 +84,12 @@ class TopicReconciler:
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Try once for each Topic of a batch; all of them refer to one Cluster."""
-        attempt = Try(ref, self._refusals(ref, keys), self._reassignments())
+        attempt = Try(ref, self._reassignments())
         outcomes: dict[Key, Outcome] = {}
         pending = list(keys)
         for _ in range(MAX_ROUNDS):
             topics = [topic for key in pending if (topic := self._cache.topic(key)) is not None]
+            attempt.refusals = self._refusals(attempt, topics)
             await self._look(attempt, topics)
             steps = [(topic, self._decide(topic, attempt)) for topic in topics]
             outcomes.update({topic.key: step for topic, step in steps if isinstance(step, Done | Retry | Wait)})
@@ -102,16 +103,19 @@ class TopicReconciler:
                 self._told.pop(key, None)
         return ended
 
-    def _refusals(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Refusal]:
-        """Return why Topics of other namespaces may not be on the Cluster."""
-        cluster = self._cache.cluster(ref)
-        topics = [topic for key in keys if (topic := self._cache.topic(key)) is not None]
+    def _refusals(self, attempt: Try, topics: Sequence[Topic]) -> Mapping[Key, Refusal]:
+        """Return why Topics of other namespaces may not be on the Cluster, as they and its rules are at this moment.
+
+        What has had an effect in this try has found its room, though its status does not show it yet.
+        """
+        ref, cluster = attempt.ref, self._cache.cluster(attempt.ref)
         if cluster is None or all(topic.key.namespace == ref.namespace for topic in topics):
             return {}
         refusals: dict[Key, Refusal] = {}
         if cluster.has_quotas:
             all_topics = (item for item in self._cache.dependents(ref) if isinstance(item, Topic))
-            refusals |= quota_refusals(cluster, all_topics)
+            found = quota_refusals(cluster, all_topics)
+            refusals |= {key: refusal for key, refusal in found.items() if key not in attempt.applied}
         for topic in topics:
             refusal = refusal_of_topic(cluster, topic.key.namespace, topic.name)
             if refusal is not None:
