@@ -1,0 +1,36 @@
+"""The same policies of Topics on a stock Kafka 4.x cluster with a quorum of its own (KRaft), where what they need of the brokers may differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lab.kraft import kraft_cluster
+from tests.kafka_operator.stock import Stock
+from tests.kafka_operator.test_end_to_end_topics import (
+    test_a_topic_observes_and_then_enforces,
+    test_a_topic_that_is_there_and_differs_is_adopted_by_consent,
+    test_an_edited_replication_factor_is_carried_out_under_a_throttle,
+    test_drift_that_is_mended_and_a_topic_created_anew_are_told_once,
+    test_settings_left_alone_are_left_alone,
+    test_what_the_brokers_refuse_in_part_is_not_done_in_part,
+)
+
+__all__ = [
+    "test_a_topic_observes_and_then_enforces",
+    "test_a_topic_that_is_there_and_differs_is_adopted_by_consent",
+    "test_an_edited_replication_factor_is_carried_out_under_a_throttle",
+    "test_drift_that_is_mended_and_a_topic_created_anew_are_told_once",
+    "test_settings_left_alone_are_left_alone",
+    "test_what_the_brokers_refuse_in_part_is_not_done_in_part",
+]
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[Stock]:
+    """Two brokers, the first of which is the controller as well; it takes the place of the cluster of version 3.9."""
+    with kraft_cluster((1, 2)) as nodes:
+        yield Stock(nodes[1].address)
