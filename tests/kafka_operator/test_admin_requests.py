@@ -85,6 +85,27 @@ def test_topics_are_read_and_missing_ones_left_out() -> None:
     assert (29, "TOPIC_AUTHORIZATION_FAILED") == (secret.code, secret.name)
 
 
+def test_a_topic_of_which_only_the_lack_of_a_leader_is_said_is_not_one_without_partitions() -> None:
+    """A controller that has not begun says so of every topic (and brokers of one that is being made): nobody knows more yet.
+
+    To be taken at its word would be to grow a topic that is there, and to forget what had been seen of it.
+    """
+    leaderless = answer(partition_index=0, leader_id=-1, replica_nodes=[1], isr_nodes=[1])
+    response = answer(
+        brokers=[],
+        topics=[
+            answer(error_code=5, name="unknown", topic_id=uuid.UUID(int=0), partitions=[]),
+            answer(error_code=5, name="dark", topic_id=uuid.UUID(int=0), partitions=[leaderless]),
+        ],
+    )
+    found = requests.topics_of(response)
+
+    assert isinstance(found["unknown"], Failure)
+    assert isinstance(found["dark"], KafkaTopic)
+    assert (41,) == requests.codes_of_metadata(response)
+    assert () == requests.codes_of_metadata(answer(brokers=[answer(node_id=1)]))
+
+
 def test_only_settings_of_the_topic_itself_are_read() -> None:
     """Defaults of the broker and the cluster are not set on the topic."""
     configs = [

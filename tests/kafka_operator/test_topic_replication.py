@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_operator.decide.conditions import with_ready
+from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Retry, Wait, WriteStatus
 from kafka_operator.decide.topic import PATIENCE_S, decide_topic
 from kafka_operator.decide.topic_replication import LOOK_EVERY_S
@@ -174,7 +175,9 @@ def test_a_factor_that_somebody_raised_is_told_and_no_copy_is_taken_away() -> No
     settled = replace(declared, status=status_of(decide_topic(declared, topic_view(kafka_topic(replicas=(1, 2))))))
     raised = topic_view(kafka_topic(replicas=(1, 2, 3)), waited_s=PATIENCE_S)
 
-    told = status_of(decide_topic(settled, raised))
+    troubled = replace(settled, status=status_of(decide_topic(settled, replace(raised, failure=Failure(37, "", "")))))
+
+    told = status_of(decide_topic(troubled, raised))
 
     assert ("False", "ReplicationFactorRaised") == ready(told.conditions)
     assert ["replicationFactor"] == [item.field for item in told.drift]

@@ -28,6 +28,7 @@ from kafka_operator.admin.port import (
     NotLetInError,
     Refusals,
 )
+from kafka_operator.admin.quorum import controller_of
 from kafka_operator.admin.tls import make_context
 from kafka_operator.admin.vitals import look_at_versions, look_at_vitals
 from kafka_operator.decide.copies import Health
@@ -77,7 +78,7 @@ class KafkaAdmin:
         def work(connection: Connection) -> ClusterSeen:
             response = connection.to_any(requests.metadata_request([]))
             broker_ids = only_brokers(connection, response, self._controllers_alone)
-            return ClusterSeen(response.cluster_id or "", response.controller_id, broker_ids)
+            return ClusterSeen(response.cluster_id or "", controller_of(connection, response), broker_ids)
 
         return await self._call("describe_cluster", work)
 
@@ -86,7 +87,7 @@ class KafkaAdmin:
         if not names:
             return {}
         request = requests.metadata_request(names)
-        return requests.topics_of(await self._controller_call("describe_topics", request, lambda _: ()))
+        return requests.topics_of(await self._controller_call("describe_topics", request, requests.codes_of_metadata))
 
     async def describe_configs(
         self, wanted: Mapping[str, frozenset[str]]

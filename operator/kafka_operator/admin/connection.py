@@ -20,6 +20,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kafka_operator.admin.let_in import why_not_let_in
 from kafka_operator.admin.port import ControllerUnavailableError
+from kafka_operator.decide.kafka_errors import NOT_CONTROLLER
 from kafka_operator.names import COMPONENT
 from kafka_operator.resources.security import PLAINTEXT, Security
 
@@ -43,8 +44,6 @@ MAX_FAILURES = 32
 
 LAST_WORDS_S = 0.05
 """How long after a broker's last words its connection is closed: what they were is handled in well under a millisecond."""
-
-NOT_CONTROLLER = 41
 
 NO_CONTROLLER = -1
 

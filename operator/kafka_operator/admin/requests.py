@@ -25,7 +25,7 @@ from kafka.protocol.admin import (
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_operator.decide.election import Elect
-from kafka_operator.decide.kafka_errors import ELECTION_NOT_NEEDED, UNKNOWN_TOPIC_OR_PARTITION
+from kafka_operator.decide.kafka_errors import ELECTION_NOT_NEEDED, NOT_CONTROLLER, UNKNOWN_TOPIC_OR_PARTITION
 from kafka_operator.decide.layout import Layout
 from kafka_operator.decide.observed import ConfigValue, Failure, KafkaPartition, KafkaTopic, Move
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
@@ -77,13 +77,16 @@ def metadata_request(names: Sequence[str] | None) -> Any:
 
 
 def topics_of(response: Any) -> dict[str, KafkaTopic | Failure]:
-    """Read a Metadata answer; topics that do not exist are left out."""
+    """Read a Metadata answer; topics that do not exist are left out.
+
+    One without a leader is shown with the partitions that it has; without any, whoever answered knows nothing of it yet.
+    """
     found: dict[str, KafkaTopic | Failure] = {}
     for topic in response.topics:
         code = topic.error_code
         if code == UNKNOWN_TOPIC_OR_PARTITION:
             continue
-        failure = None if code == LEADER_NOT_AVAILABLE else failure_of(code)
+        failure = None if code == LEADER_NOT_AVAILABLE and topic.partitions else failure_of(code)
         found[topic.name] = failure or KafkaTopic(
             name=topic.name,
             topic_id=_topic_id(topic),
@@ -93,6 +96,11 @@ def topics_of(response: Any) -> dict[str, KafkaTopic | Failure]:
             ),
         )
     return found
+
+
+def codes_of_metadata(response: Any) -> tuple[int, ...]:
+    """Return NOT_CONTROLLER for an answer without nodes, which is what a controller gives that has not begun or is none any more."""
+    return () if response.brokers else (NOT_CONTROLLER,)
 
 
 def layout_of(response: Any, broker_ids: Collection[int]) -> Layout:

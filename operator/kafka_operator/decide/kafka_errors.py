@@ -8,6 +8,7 @@ from __future__ import annotations
 from kafka_operator.decide.observed import Failure
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
+NOT_CONTROLLER = 41
 TOPIC_ALREADY_EXISTS = 36
 PREFERRED_LEADER_NOT_AVAILABLE = 80
 ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
@@ -43,7 +44,7 @@ PASSING = {
     13,  # NETWORK_EXCEPTION
     14,  # COORDINATOR_LOAD_IN_PROGRESS
     36,  # TOPIC_ALREADY_EXISTS: created by our own call that timed out, or not gone yet after a deletion
-    41,  # NOT_CONTROLLER
+    NOT_CONTROLLER,
     60,  # REASSIGNMENT_IN_PROGRESS
     77,  # STALE_BROKER_EPOCH: a broker that restarts
     89,  # THROTTLING_QUOTA_EXCEEDED

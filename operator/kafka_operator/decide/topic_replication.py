@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_operator.decide.conditions import FALSE, TRUE, ready_of
+from kafka_operator.decide.conditions import FALSE, ready_of
 from kafka_operator.decide.observed import KafkaTopic
 from kafka_operator.decide.steps import CancelReassignment, CreateReassignment
 from kafka_operator.decide.topic_drift import find_drift, has_factor
@@ -78,10 +78,8 @@ def decide_replication(
 
 def _was_raised_elsewhere(topic: Topic, seen: KafkaTopic) -> bool:
     """Tell whether this very spec had taken effect, and the topic has got more replicas since than it says."""
-    ready = ready_of(topic.status.conditions)
-    settled = ready is not None and (ready.status == TRUE or ready.reason == RAISED)
-    current = topic.status.observed_generation == topic.metadata.generation
-    return settled and current and _most_replicas(seen) > topic.replication_factor
+    settled = topic.status.settled_generation == topic.metadata.generation
+    return settled and _most_replicas(seen) > topic.replication_factor
 
 
 def _most_replicas(seen: KafkaTopic) -> int:

@@ -55,6 +55,8 @@ def judged(
         replication_change=verdict.change,
         conditions=_with_drift(topic, conditions, verdict.drift, now),
     )
+    if verdict.status == TRUE and not verdict.drift:
+        status = replace(status, settled_generation=topic.metadata.generation)
     if shown is not None:
         status = replace(
             status,

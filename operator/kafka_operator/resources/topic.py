@@ -74,6 +74,8 @@ class TopicStatus:
     """What is written to `status`; None where nothing is known."""
 
     observed_generation: int | None = None
+    settled_generation: int | None = None
+    """The last generation that the topic was as declared by."""
     topic_name: str | None = None
     topic_id: str | None = None
     partitions: int | None = None
@@ -86,6 +88,7 @@ class TopicStatus:
         """Return the whole status as a merge patch: what is not known is taken away."""
         return {
             "observedGeneration": self.observed_generation,
+            "settledGeneration": self.settled_generation,
             "topicName": self.topic_name,
             "topicId": self.topic_id,
             "partitions": self.partitions,
@@ -167,6 +170,7 @@ def _read_status(status: RawObject) -> TopicStatus:
     change = status.get("replicationChange")
     return TopicStatus(
         observed_generation=status.get("observedGeneration"),
+        settled_generation=status.get("settledGeneration"),
         topic_name=status.get("topicName"),
         topic_id=status.get("topicId"),
         partitions=status.get("partitions"),
