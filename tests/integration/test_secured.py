@@ -2,10 +2,14 @@
 
 import asyncio
 import contextlib
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import (
     AdminClient,
@@ -35,6 +39,8 @@ from lab.ports import free_port, release_port
 from lab.steward import StewardController
 from lab.waiting import wait_until
 from tests.kafka_wire_net.authority import Authority
+
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
 
@@ -217,6 +223,53 @@ async def test_the_operator_comes_in_and_has_leaders_elected(secured: Secured) -
     with pytest.raises(NotLetInError, match="AuthenticationFailed"):
         await stranger.describe_cluster()
     await stranger.close()
+
+
+def test_its_topics_are_imported_by_the_file_of_kafkas_own_tools(secured: Secured, tmp_path: Path) -> None:
+    """`steward import --command-config`: the same file as kafka-topics takes; a wrong password is told, and not shown."""
+    topic = NewTopic("to-import", 2, 2, config={"retention.ms": "12345"})
+    admin = AdminClient(secured.client("controller", PASSWORDS["controller"]))
+    admin.create_topics([topic])["to-import"].result(PATIENCE_S)
+    secured.cluster.wait_until_in_sync("to-import")
+
+    done = run_import(secured, tmp_path, PASSWORDS["controller"])
+    assert 0 == done.returncode, done.stderr
+    expected = {
+        "clusterRef": {"name": "main"},
+        "partitions": 2,
+        "replicationFactor": 2,
+        "config": {"retention.ms": "12345"},
+        "deletionPolicy": "Retain",
+    }
+    assert expected == yaml.safe_load(done.stdout)["spec"]
+
+    refused = run_import(secured, tmp_path, "guessed-secret")
+    assert (1, "") == (refused.returncode, refused.stdout)
+    assert "AuthenticationFailed" in refused.stderr
+    assert "guessed-secret" not in refused.stderr
+
+
+def run_import(secured: Secured, folder: Path, password: str) -> subprocess.CompletedProcess[str]:
+    """Import one topic, as the user of the controller."""
+    config = folder / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_SSL\n"
+        f"sasl.mechanism={MECHANISM}\n"
+        f'sasl.jaas.config={LOGIN} username="controller" password="{password}";\n'
+        f"ssl.truststore.type=PEM\nssl.truststore.location={secured.authority.certificate}\n",
+        encoding="utf-8",
+    )
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "steward", "import", "--bootstrap-server", secured.address),
+            *("--command-config", str(config), "--cluster", "main", "--include", "to-import"),
+        ],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'operator'}"},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
 
 
 def is_let_in(settings: dict[str, str | int]) -> bool:
