@@ -58,7 +58,9 @@ def test_a_topic_that_only_observes_lists_what_differs_and_changes_nothing() -> 
     watching = topic(held=False, policy="Observe", partitions=8, replicationFactor=2, config={"a": "1", "b": "2"})
     seen = kafka_topic(b="3", c="4")
 
-    step = decide_topic(watching, topic_view(seen))
+    asked = decide_topic(watching, topic_view(seen))
+    assert Apply((GrowTopic("orders", 8), AlterConfig("orders", (("a", "1"), ("b", "2")), ())), asks_only=True) == asked
+    step = decide_topic(watching, topic_view(seen, applied=True))
 
     status = status_of(step)
     assert (
@@ -71,7 +73,7 @@ def test_a_topic_that_only_observes_lists_what_differs_and_changes_nothing() -> 
     words = "partitions 6 (declared 8), replicationFactor 3 (declared 2), a not set (declared 1), b 3 (declared 2)"
     assert ("True", f"The Kafka topic differs: {words}.") == condition(status, "Drifted")
     assert (TOPIC_ID, 6) == (status.topic_id, status.partitions)
-    assert Done() == decide_topic(replace(watching, status=status), topic_view(seen))
+    assert Done() == decide_topic(replace(watching, status=status), topic_view(seen, applied=True))
 
 
 def test_a_topic_that_only_observes_is_ready_when_nothing_differs() -> None:
@@ -85,10 +87,24 @@ def test_a_topic_that_only_observes_is_ready_when_nothing_differs() -> None:
 
 def test_a_missing_topic_is_observed_too() -> None:
     """It is not created."""
-    status = status_of(decide_topic(topic(held=False, policy="Observe"), topic_view(None)))
+    status = status_of(decide_topic(topic(held=False, policy="Observe"), topic_view(None, applied=True)))
 
     assert (Drift("topic", "present", None),) == status.drift
     assert "the topic does not exist" in status.conditions[0].message
+
+
+def test_what_the_brokers_would_refuse_is_told_beforehand() -> None:
+    """Features 9: they are asked with validate_only, and nothing is done by that."""
+    watching = topic(held=False, policy="Observe", config={"no.such": "1"})
+    failure = Failure(40, "INVALID_CONFIG", "Unknown topic config name: no.such")
+
+    status = status_of(decide_topic(watching, topic_view(kafka_topic(), applied=True, failure=failure)))
+
+    assert ("False", "Drifted") == ready(status.conditions)
+    assert "would refuse to have it as declared: Unknown topic config name: no.such" in status.conditions[0].message
+    passing = Failure(7, "REQUEST_TIMED_OUT", "Later.")
+    status = status_of(decide_topic(watching, topic_view(kafka_topic(), applied=True, failure=passing)))
+    assert "Later" not in status.conditions[0].message
 
 
 def test_a_topic_that_turns_to_observing_lets_go() -> None:

@@ -25,11 +25,14 @@ async def test_a_topic_that_observes_writes_one_status_and_nothing_in_kafka() ->
     """Features 8: the drift is told once, however often it is looked at; what is new is told at the resync."""
     async with running() as world:
         world.kafka.add("orders", [(1, 2, 3)] * 4, retention_ms="9")
+        world.kube.apply(raw_topic(policy="Observe", config={"retention.ms": "1", "no.such": "1"}))
+        await world.run(2)
+        assert "would refuse to have it as declared: Unknown topic config name: no.such" in world.kube.ready(ORDERS)[2]
         world.kube.apply(raw_topic(policy="Observe", config={"retention.ms": "1"}))
         await world.run(2 * RESYNC_S)
 
         assert 0 == changes(world)
-        assert 1 == world.kube.writes.count(str(ORDERS))
+        assert 2 == world.kube.writes.count(str(ORDERS))
         assert ["Drifted"] == events(world)
         held = world.kube.objects[ORDERS]
         assert ["partitions", "config.retention.ms"] == [item["field"] for item in held["status"]["drift"]]
@@ -55,6 +58,19 @@ async def test_a_topic_that_only_observes_is_in_nobodys_way() -> None:
 
         assert key("watching") not in world.kube.objects
         assert "orders" in world.kafka.topics
+
+
+@in_virtual_time
+async def test_what_is_refused_to_one_that_observes_is_no_trouble_of_the_owner() -> None:
+    """Both in one batch; the owner's change is carried out."""
+    async with running() as world:
+        await settled_topic(world)
+        world.kube.apply(raw_topic("watching", topicName="orders", policy="Observe", config={"no.such": "1"}))
+        world.kube.apply(raw_topic(partitions=8))
+        await world.until(lambda: world.kube.ready(ORDERS)[0] == "True" and bool(world.kube.ready(key("watching"))[0]))
+
+        await world.until(lambda: len(world.kafka.topics["orders"].replicas) == 8)
+        assert "would refuse" in world.kube.ready(key("watching"))[2]
 
 
 @in_virtual_time

@@ -132,11 +132,13 @@ class Apply:
 
     actions: tuple[TopicAction, ...]
     news: Announcement | None = None
+    asks_only: bool = False
+    """Whether the brokers are only asked (validate_only) what they would refuse."""
 
     @property
     def checked_first(self) -> bool:
         """Whether the brokers are asked before (validate_only): for a new topic, and where one of two effects might be refused."""
-        return any(isinstance(action, CreateTopic) for action in self.actions) or (
+        return self.asks_only or any(isinstance(action, CreateTopic) for action in self.actions) or (
             len([action for action in self.actions if isinstance(action, GrowTopic | AlterConfig)]) > 1
         )
 

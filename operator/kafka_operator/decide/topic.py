@@ -98,7 +98,7 @@ def decide_topic(topic: Topic, view: TopicView) -> Step:
     if view.owner is not None:
         verdict = Verdict(FALSE, "Conflict", conflict_message(topic.name, view.owner))
         return judged(topic, verdict, view.now) or Done()
-    if view.failure is not None:
+    if view.failure is not None and not (topic.observes and view.applied):  # what was only asked is no failure
         return _after_failure(topic, view, view.failure)
     if topic.observes:
         return _observe(topic, view)
@@ -137,17 +137,28 @@ def decide_topic_away(topic: Topic, away: Away, now: datetime, waited_s: float) 
 
 
 def _observe(topic: Topic, view: TopicView) -> Step:
-    """Show in what the Kafka topic differs, and change nothing."""
+    """Show in what the Kafka topic differs, and what the brokers would refuse of mending it; change nothing."""
     drift = find_drift(topic, view.seen)
+    actions = wanted_actions(topic, view.seen)
+    if actions and not view.applied:
+        return Apply(actions, asks_only=True)
     dark = None if drift or view.seen is None else _without_leader(topic, view, view.seen)
     if dark is not None:
         return dark
     verdict = AS_DECLARED
     if drift:
-        message = f"The Kafka topic differs: {told(drift)}. Nothing is changed (policy Observe)."
+        message = (
+            f"The Kafka topic differs: {told(drift)}. Nothing is changed (policy Observe).{_would_be_refused(view)}"
+        )
         verdict = Verdict(FALSE, "Drifted", message, drift)
     written = judged(topic, verdict, view.now, shown=view.seen)
     return written or (Release() if topic.metadata.held else Done())
+
+
+def _would_be_refused(view: TopicView) -> str:
+    if view.failure is None or passes_by_itself(view.failure):
+        return ""
+    return f" The brokers would refuse to have it as declared: {message_of(view.failure)}"
 
 
 def _create(topic: Topic, view: TopicView) -> Step:

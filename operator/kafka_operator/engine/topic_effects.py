@@ -38,7 +38,7 @@ class TopicEffects:
         checked = [apply for _, apply in applies if apply.checked_first]
         if checked:
             await self._change(checked, validate_only=True)
-        passed = [apply for topic, apply in applies if topic.name not in self._effects.failures]
+        passed = [apply for topic, apply in applies if not apply.asks_only and topic.name not in self._effects.failures]
         await self._change(passed, validate_only=False)
         await self._stop_moves(
             [action for apply in passed for action in apply.actions if isinstance(action, StopMoves)]

@@ -59,6 +59,8 @@ class Try:
     applied: set[Key] = field(default_factory=set)
     failures: dict[str, Failure] = field(default_factory=dict)
     """By the Kafka topic's name: of looking at it, or of changing it."""
+    asked: dict[Key, Failure] = field(default_factory=dict)
+    """Of asking only, for Topics that observe."""
 
 
 class TopicReconciler:
@@ -164,7 +166,7 @@ class TopicReconciler:
             owner=self._owner_beside(topic),
             seen=attempt.seen.get(topic.name),
             applied=topic.key in attempt.applied,
-            failure=attempt.failures.get(topic.name),
+            failure=attempt.asked.get(topic.key) or attempt.failures.get(topic.name),
             reassignments=attempt.reassignments.get(topic.key.namespace, {}),
         )
         return decide_topic_deletion(topic, view) if deleted else decide_topic(topic, view)
@@ -189,7 +191,11 @@ class TopicReconciler:
         outcomes = {
             topic.key: outcome for (topic, _), outcome in zip(writes, results, strict=True) if outcome is not None
         }
-        applies = [(topic, step) for topic, step in steps if isinstance(step, Apply)]
+        asks = {topic.name: (topic, step) for topic, step in steps if isinstance(step, Apply) and step.asks_only}
+        attempt.applied.update(topic.key for topic, step in steps if isinstance(step, Apply) and step.asks_only)
+        if asks:
+            await self._ask(attempt, list(asks.values()))
+        applies = [(topic, step) for topic, step in steps if isinstance(step, Apply) and not step.asks_only]
         if applies:
             await self._apply(attempt, applies)
         return outcomes
@@ -200,6 +206,14 @@ class TopicReconciler:
         if isinstance(step, CreateReassignment | CancelReassignment):
             return await self._owned.carry_out(topic, step)
         return await self._writer.carry_out(topic, step)
+
+    async def _ask(self, attempt: Try, asks: Sequence[tuple[Topic, Apply]]) -> None:
+        """Ask the brokers for Topics that only observe; what is refused to them is nobody else's trouble."""
+        effects = await TopicEffects(self._links, attempt.ref).carry_out(asks)
+        attempt.asked.update(
+            {topic.key: effects.failures[topic.name] for topic, _ in asks if topic.name in effects.failures}
+        )
+        attempt.away = effects.away
 
     async def _apply(self, attempt: Try, applies: Sequence[tuple[Topic, Apply]]) -> None:
         effects = await TopicEffects(self._links, attempt.ref).carry_out(applies)
