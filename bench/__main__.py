@@ -24,6 +24,7 @@ from bench import (
     shutdown_at_scale,
     takeover,
     takeover_at_scale,
+    topics,
 )
 from bench.harness import Effort, Row, Side
 
@@ -38,6 +39,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         shutdown,
         takeover_at_scale,
         shutdown_at_scale,
+        topics,
     )
 }
 """By name; each module has NAME, ABOUT and measure(effort), which yields rows."""

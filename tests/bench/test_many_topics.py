@@ -1,0 +1,31 @@
+"""What the bench of Topics counts, and what it takes for done."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+from bench.many_topics import is_ready, writes
+from lab.kubernetes import KubernetesApi
+
+TEXT = b"""# TYPE apiserver_request_total counter
+apiserver_request_total{code="200",group="steward.dev",resource="topics",subresource="",verb="PATCH"} 7
+apiserver_request_total{code="200",group="steward.dev",resource="topics",subresource="status",verb="PATCH"} 5
+apiserver_request_total{code="409",group="steward.dev",resource="topics",subresource="status",verb="PATCH"} 1
+apiserver_request_total{code="201",group="steward.dev",resource="topics",subresource="",verb="POST"} 100
+apiserver_request_total{code="200",group="steward.dev",resource="clusters",subresource="status",verb="PATCH"} 3
+"""
+
+
+def test_every_change_but_the_creations_counts() -> None:
+    """Refused ones too: they cost as much."""
+    api = cast("KubernetesApi", SimpleNamespace(get=lambda _: TEXT))
+
+    assert 13 == writes(api)
+
+
+def test_a_topic_is_done_with_when_it_is_ready() -> None:
+    """Not before it has a status."""
+    assert not is_ready({})
+    assert not is_ready({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})
+    assert is_ready({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
