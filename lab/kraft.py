@@ -1,4 +1,4 @@
-"""A stock Kafka 4.x cluster, which has a quorum of its own: one node that is broker and controller, and brokers beside it.
+"""A stock Kafka 4.x cluster, which has a quorum of its own: brokers, and a controller that is one of them or a node of its own.
 
 Sized for a small machine, without security. What it leaves out: a quorum of more than one.
 """
@@ -7,53 +7,80 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import logging
 import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
 from lab.folder import lab_folder
-from lab.jars import NEWEST_KAFKA_VERSION
+from lab.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION
 from lab.java_process import java_command, write_properties
-from lab.kafka import CLIENT, HEAP, SMALL
+from lab.kafka import CLIENT, HEAP, SESSION_TIMEOUT_MS, SMALL
 from lab.missing import LabError
 from lab.ports import free_port, release_port
 from lab.process import READY_TIMEOUT_S, Process
-from lab.waiting import port_accepts
+from lab.waiting import port_accepts, wait_until
 
 CONTROLLER = "CONTROLLER"
+
+CONTROLLER_ID = 100
+"""No broker's id, where the controller is a node of its own."""
 
 FORMAT_TIMEOUT_S = 60.0
 """A JVM's start and three small files: two seconds."""
 
+LOOK_TIMEOUT_S = 2.0
+"""A broker that serves clients answers within milliseconds."""
+
+INTERNAL_TOPIC_REPLICATION = 3
+"""Kafka's own default; a smaller cluster lowers it to its size so that groups and transactions work."""
+
 
 class KraftNode:
-    """One node; it keeps its ports and data over restarts. The first of a cluster is its controller as well."""
+    """One node; it keeps its ports and data over restarts. It is a broker (`port`), a controller (`controller_port`) or both."""
 
     def __init__(
-        self, node_id: int, folder: Path, *, quorum: str, cluster_id: str, controller_port: int | None
+        self,
+        node_id: int,
+        folder: Path,
+        *,
+        quorum: str,
+        cluster_id: str,
+        controller_port: int | None,
+        port: int | None,
+        brokers: int,
     ) -> None:
         self.node_id = node_id
-        self.port = free_port()
+        self.port = port
         self._cluster_id = cluster_id
-        listeners = {CLIENT: self.port} | ({} if controller_port is None else {CONTROLLER: controller_port})
+        self._data_folder = folder / f"node-{node_id}-data"
+        self._ports = {
+            name: number for name, number in ((CLIENT, port), (CONTROLLER, controller_port)) if number is not None
+        }
+        replication = str(min(INTERNAL_TOPIC_REPLICATION, brokers))
         values = {
             "node.id": str(node_id),
-            "process.roles": "broker" if controller_port is None else "broker,controller",
+            "process.roles": ",".join({CLIENT: "broker", CONTROLLER: "controller"}[name] for name in self._ports),
             "controller.quorum.voters": quorum,
-            "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items()),
+            "listeners": ",".join(f"{name}://127.0.0.1:{number}" for name, number in self._ports.items()),
             "listener.security.protocol.map": f"{CLIENT}:PLAINTEXT,{CONTROLLER}:PLAINTEXT",
-            "inter.broker.listener.name": CLIENT,
             "controller.listener.names": CONTROLLER,
-            "log.dirs": str(folder / f"node-{node_id}-data"),
-            "broker.session.timeout.ms": "3000",
-            "broker.heartbeat.interval.ms": "500",
-            "offsets.topic.replication.factor": "1",
+            "log.dirs": str(self._data_folder),
+            "broker.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+            "broker.heartbeat.interval.ms": str(SESSION_TIMEOUT_MS // 6),
+            "offsets.topic.replication.factor": replication,
+            "transaction.state.log.replication.factor": replication,
+            "transaction.state.log.min.isr": str(min(2, brokers)),
             **SMALL,
         }
+        if port is not None:
+            values["inter.broker.listener.name"] = CLIENT
         self._properties = write_properties(folder / f"node-{node_id}.properties", values)
-        command = java_command("kafka.Kafka", str(self._properties), heap=HEAP, version=NEWEST_KAFKA_VERSION)
-        self.process = Process(f"node-{node_id}", command, folder)
+        self.process = Process(f"node-{node_id}", _java("kafka.Kafka", str(self._properties)), folder)
 
     @property
     def address(self) -> str:
@@ -61,45 +88,133 @@ class KraftNode:
         return f"127.0.0.1:{self.port}"
 
     def format(self) -> None:
-        """Make its folder, as kafka-storage does; once in its life."""
-        arguments = ("format", "--cluster-id", self._cluster_id, "--config", str(self._properties))
-        command = java_command("kafka.tools.StorageTool", *arguments, heap=HEAP, version=NEWEST_KAFKA_VERSION)
+        """Make its folder, as kafka-storage does; once in its life. A broker's has no more than a name in it, a controller's a first log."""
+        if CONTROLLER not in self._ports:
+            names = {"cluster.id": self._cluster_id, "node.id": str(self.node_id), "directory.id": new_id()}
+            write_properties(self._data_folder / "meta.properties", {"version": "1", **names})
+            return
+        arguments = ("format", f"--cluster-id={self._cluster_id}", f"--config={self._properties}")
+        command = _java("kafka.tools.StorageTool", *arguments, log4j="log4j-tools.properties")
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S)
         if done.returncode:
             raise LabError(f"node {self.node_id} could not be formatted:\n{done.stdout}{done.stderr}")
 
-    def start(self) -> float:
-        """Start it and return the seconds until it accepts clients."""
+    def launch(self) -> None:
+        """Start it without waiting; after a kill -9 it registers itself as soon as the session of its last life is over."""
         self.process.launch()
-        return self.process.wait_until_ready(lambda: port_accepts(self.port), timeout_s=READY_TIMEOUT_S)
+
+    def wait_until_ready(self) -> float:
+        """Return the seconds until it accepts connections, and counts itself among the brokers if it is one."""
+        return self.process.wait_until_ready(
+            lambda: (
+                all(map(port_accepts, self._ports.values())) and (self.port is None or self.node_id in self.alive())
+            ),
+            timeout_s=READY_TIMEOUT_S,
+        )
+
+    def start(self) -> float:
+        """Start it and return the seconds until it was ready."""
+        self.launch()
+        return self.wait_until_ready()
+
+    def alive(self) -> set[int]:
+        """Return the brokers that are alive to its knowledge; none while it does not answer."""
+        admin = AdminClient({"bootstrap.servers": self.address}, logger=_UNHEARD)
+        with contextlib.suppress(KafkaException):
+            return set(admin.list_topics(timeout=LOOK_TIMEOUT_S).brokers)
+        return set()
 
     def stop(self) -> None:
         """End it in good order: its leaders go to others."""
         self.process.terminate()
 
-    def close(self) -> None:
-        """End it at once and give its port back."""
+    def kill(self) -> None:
+        """Kill -9: its partitions stay leaderless until the controller sees its session expire."""
         self.process.kill()
-        release_port(self.port)
+
+    def restart(self) -> float:
+        """Stop it if it runs, start it, and return the seconds that the start took."""
+        if self.process.running:
+            self.stop()
+        return self.start()
+
+    def close(self) -> None:
+        """End it at once and give its ports back."""
+        self.process.kill()
+        for port in self._ports.values():
+            release_port(port)
+
+
+class KraftCluster(dict[int, KraftNode]):
+    """The brokers by their ids."""
+
+    def __init__(self, controller_id: int) -> None:
+        super().__init__()
+        self._controller_id = controller_id
+
+    def broker(self, broker_id: int) -> KraftNode:
+        """Return the broker with this id."""
+        return self[broker_id]
+
+    def bootstrap(self) -> str:
+        """Bootstrap servers, all brokers, comma-separated."""
+        return ",".join(node.address for node in self.values())
+
+    def controller_id(self) -> int:
+        """Return the quorum's leader: there is one voter."""
+        return self._controller_id
+
+    def know_each_other(self) -> bool:
+        """Tell whether each broker knows that all of them are alive."""
+        return all(node.alive() == set(self) for node in self.values())
 
 
 @contextlib.contextmanager
-def kraft_cluster(node_ids: Sequence[int] = (1, 2)) -> Iterator[dict[int, KraftNode]]:
-    """Yield a running cluster by node id; everything ends with the block."""
+def kraft_cluster(node_ids: Sequence[int] = (1, 2), *, controller_id: int | None = None) -> Iterator[KraftCluster]:
+    """Yield a running cluster by broker id; everything ends with the block.
+
+    `controller_id` names the controller, which is a node of its own unless it is among the brokers; the first broker by default.
+    """
+    chosen = node_ids[0] if controller_id is None else controller_id
     controller_port = free_port()
-    cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-    quorum = f"{node_ids[0]}@127.0.0.1:{controller_port}"
+    cluster_id = new_id()
+    quorum = f"{chosen}@127.0.0.1:{controller_port}"
     with contextlib.ExitStack() as stack:
-        stack.callback(release_port, controller_port)
         folder = stack.enter_context(lab_folder(None))
-        nodes = {}
-        for node_id in node_ids:
-            own_port = controller_port if node_id == node_ids[0] else None
-            node = KraftNode(node_id, folder, quorum=quorum, cluster_id=cluster_id, controller_port=own_port)
+        cluster = KraftCluster(chosen)
+        nodes = []
+        for node_id in dict.fromkeys((chosen, *node_ids)):
+            node = KraftNode(
+                node_id,
+                folder,
+                quorum=quorum,
+                cluster_id=cluster_id,
+                controller_port=controller_port if node_id == chosen else None,
+                port=free_port() if node_id in node_ids else None,
+                brokers=len(node_ids),
+            )
             stack.callback(node.close)
-            nodes[node_id] = node
-        for node in nodes.values():
+            nodes.append(node)
+        for node in nodes:
             node.format()
-        for node in nodes.values():
-            node.start()
-        yield nodes
+            node.launch()
+        for node in nodes:
+            node.wait_until_ready()
+        cluster.update({node.node_id: node for node in nodes if node.node_id in node_ids})
+        wait_until(cluster.know_each_other, timeout_s=READY_TIMEOUT_S, what="all brokers know each other")
+        yield cluster
+
+
+def new_id() -> str:
+    """Return a random id as Kafka writes it."""
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+
+
+def _java(main_class: str, *arguments: str, log4j: str = "log4j.properties") -> list[str]:
+    quiet = {"log4j2.configurationFile": (JAVA_FOLDER / "log4j2.properties").resolve().as_uri()}
+    return java_command(main_class, *arguments, heap=HEAP, version=NEWEST_KAFKA_VERSION, log4j=log4j, properties=quiet)
+
+
+_UNHEARD = logging.getLogger("lab.kraft.unheard")
+"""Takes what a client says of a broker that is not there yet."""
+_UNHEARD.setLevel(logging.CRITICAL)

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from lab import cluster, kubernetes
+from lab import cluster, kraft, kubernetes
 from lab import zookeeper as zookeeper_module
 from lab.cluster import KafkaCluster
+from lab.kraft import CONTROLLER_ID, KraftCluster
 from lab.kubernetes import KubernetesApi
 from lab.zookeeper import ZooKeeperServer
 
@@ -41,6 +42,13 @@ def chroot(zookeeper: ZooKeeperServer, request: pytest.FixtureRequest) -> str:
 def kafka_cluster() -> Iterator[KafkaCluster]:
     """Three brokers under a controller of their own (Kafka's); mark the test `kafka` and use topics of your own."""
     with cluster.kafka_cluster((1, 2, 3)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kraft_cluster() -> Iterator[KraftCluster]:
+    """Three brokers of Kafka 4.x and a controller of their own; mark the test `kafka` and use topics of your own."""
+    with kraft.kraft_cluster((1, 2, 3), controller_id=CONTROLLER_ID) as running:
         yield running
 
 
