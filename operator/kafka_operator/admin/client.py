@@ -29,7 +29,6 @@ from kafka_operator.admin.port import (
     Refusals,
 )
 from kafka_operator.admin.quorum import controller_of
-from kafka_operator.admin.quorum import controller_of
 from kafka_operator.admin.tls import make_context
 from kafka_operator.admin.vitals import look_at_versions, look_at_vitals
 from kafka_operator.decide.copies import Health
