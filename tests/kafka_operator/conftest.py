@@ -13,7 +13,7 @@ from lab.kubernetes import OPERATOR, KubernetesApi, kubernetes_api
 from lab.steward import StewardOperator
 from tests.kafka_operator.live import Namespace, install_crds
 from tests.kafka_operator.makers import raw_cluster
-from tests.kafka_operator.stock import Stock
+from tests.kafka_operator.stock import Brokers, Stock
 
 ROLE = f"""
 apiVersion: rbac.authorization.k8s.io/v1
@@ -59,6 +59,12 @@ def kafka(kafka_cluster: KafkaCluster) -> Stock:
     return Stock(kafka_cluster.bootstrap())
 
 
+@pytest.fixture(scope="module")
+def brokers(kafka_cluster: KafkaCluster) -> Brokers:
+    """The same cluster, for tests that restart and kill its brokers and leave them well again."""
+    return kafka_cluster
+
+
 @pytest.fixture
 def shop(
     api: KubernetesApi, operator: StewardOperator, kafka: Stock, request: pytest.FixtureRequest
@@ -66,7 +72,8 @@ def shop(
     """A namespace of this test's own, with a Cluster that is Ready."""
     assert operator.ready
     words = re.sub("[^a-z0-9]+", "-", request.node.name.lower())
-    made = Namespace(api, f"{zlib.crc32(words.encode()):08x}-{words}"[:63].strip("-"))
+    # By the whole id: the same test may run on clusters of several kinds.
+    made = Namespace(api, f"{zlib.crc32(request.node.nodeid.encode()):08x}-{words}"[:63].strip("-"))
     made.take(raw_cluster("main", *kafka.bootstrap.split(",")))
     made.until("Cluster", "main", "True")
     yield made

@@ -12,7 +12,12 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from lab.cluster import KafkaCluster
+from lab.kraft import KraftCluster
 from lab.waiting import wait_until
+
+Brokers = KafkaCluster | KraftCluster
+"""In ZooKeeper mode, or with a quorum of their own."""
 
 PATIENCE_S = 30.0
 RECORD_BYTES = 10_000
@@ -29,6 +34,11 @@ class Stock:
         """Return the replicas of each partition, as Metadata shows them."""
         partitions = self.admin.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
         return [partitions[index].replicas for index in sorted(partitions)]
+
+    def in_sync(self, topic: str) -> list[list[int]]:
+        """Return the replicas in sync of each partition, ascending, as Metadata shows them."""
+        partitions = self.admin.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+        return [sorted(partitions[index].isrs) for index in sorted(partitions)]
 
     def exists(self, topic: str) -> bool:
         """Tell whether a topic is there."""

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lab.cluster import KafkaCluster
 from lab.http_get import http_get
 from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.steward import StewardOperator
 from lab.waiting import wait_until
 from tests.kafka_operator.live import PATIENCE_S, Namespace
 from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment, raw_topic
-from tests.kafka_operator.stock import Stock
+from tests.kafka_operator.stock import Brokers, Stock
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
 
@@ -50,13 +49,21 @@ def test_a_topic_is_created_grows_changes_and_goes(shop: Namespace, kafka: Stock
     wait_until(lambda: not kafka.exists("e2e-life"), timeout_s=PATIENCE_S, what="the Kafka topic is gone")
 
 
-def test_a_cluster_shows_what_it_is(shop: Namespace, kafka_cluster: KafkaCluster) -> None:
+def test_a_cluster_shows_what_it_is(shop: Namespace, brokers: Brokers) -> None:
     """Brokers, their ids, the controller, Kafka's own id."""
     status = shop.status("Cluster", "main")
 
     assert (3, [1, 2, 3]) == (status["brokers"], status["brokerIds"])
-    assert kafka_cluster.controller_id() == status["controllerId"]
+    assert brokers.controller_id() == status["controllerId"]
     assert status["clusterId"]
+
+
+def test_a_cluster_shows_its_versions(shop: Namespace) -> None:
+    """What brokers are, and what they say to each other."""
+    versions = shop.status("Cluster", "main")["versions"]
+
+    assert ("3.9", "3.9-IV0") == (versions["software"], versions["interBrokerProtocol"])
+    assert "metadataVersion" not in versions
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab.cluster import KafkaCluster
 from lab.waiting import wait_until
 from tests.kafka_operator.live import PATIENCE_S, ROOT, Namespace
 from tests.kafka_operator.makers import raw_election
-from tests.kafka_operator.stock import Stock
+from tests.kafka_operator.stock import Brokers, Stock
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(240)]
 
@@ -39,12 +38,14 @@ def until_ended(shop: Namespace, name: str) -> dict[str, object]:
     return shop.status("Election", name)
 
 
-def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, kafka_cluster: KafkaCluster) -> None:
+def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, brokers: Brokers) -> None:
     """Features 35: by ElectLeaders, on a controller that is not ours; what needs none is told, too."""
     kafka.create("elect-preferred", [[2, 1], [1, 2], [2, 3]])
-    kafka_cluster.broker(2).restart()
+    brokers.broker(2).restart()
     wait_until(lambda: 2 not in leaders(kafka, "elect-preferred"), timeout_s=PATIENCE_S, what="broker 2 leads nothing")
-    kafka_cluster.wait_until_in_sync("elect-preferred")
+    wait_until(
+        lambda: kafka.in_sync("elect-preferred") == [[1, 2], [1, 2], [2, 3]], timeout_s=PATIENCE_S, what="all in sync"
+    )
 
     shop.take(raw_election("back", topics=["elect-preferred", "not-there"]))
     status = until_ended(shop, "back")
@@ -59,16 +60,14 @@ def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, 
 
 
 def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
-    shop: Namespace, kafka: Stock, kafka_cluster: KafkaCluster
+    shop: Namespace, kafka: Stock, brokers: Brokers
 ) -> None:
     """Unclean; and the Cluster tells of the partition before and after."""
     kafka.create("elect-unclean", [[2, 3]])
-    kafka_cluster.broker(3).kill()
-    wait_until(
-        lambda: kafka_cluster.partition_state("elect-unclean", 0)["isr"] == [2], timeout_s=PATIENCE_S, what="2 is alone"
-    )  # type: ignore[index]
-    kafka_cluster.broker(2).kill()
-    kafka_cluster.broker(3).start()
+    brokers.broker(3).kill()
+    wait_until(lambda: kafka.in_sync("elect-unclean") == [[2]], timeout_s=PATIENCE_S, what="2 is alone")
+    brokers.broker(2).kill()
+    brokers.broker(3).start()
     wait_until(lambda: leaders(kafka, "elect-unclean") == [-1], timeout_s=PATIENCE_S, what="nobody leads")
     wait_until(
         lambda: int(shop.status("Cluster", "main").get("offline", 0)) > 0, timeout_s=VITALS_S, what="the Cluster tells"
@@ -82,11 +81,10 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     assert expected == status["results"]
     failed = until_ended(shop, "preferred")
     assert "PREFERRED_LEADER_NOT_AVAILABLE" in str(failed["results"])
-    kafka_cluster.broker(2).start()
+    brokers.broker(2).start()
     wait_until(
         lambda: shop.status("Cluster", "main").get("underReplicated") == 0, timeout_s=VITALS_S, what="all is well again"
     )
-    assert "3.9-IV0" == shop.status("Cluster", "main")["versions"]["interBrokerProtocol"]
 
 
 def test_what_is_imported_applies_and_is_ready_at_once(shop: Namespace, kafka: Stock, tmp_path: Path) -> None:
