@@ -138,8 +138,10 @@ class Apply:
     @property
     def checked_first(self) -> bool:
         """Whether the brokers are asked before (validate_only): for a new topic, and where one of two effects might be refused."""
-        return self.asks_only or any(isinstance(action, CreateTopic) for action in self.actions) or (
-            len([action for action in self.actions if isinstance(action, GrowTopic | AlterConfig)]) > 1
+        return (
+            self.asks_only
+            or any(isinstance(action, CreateTopic) for action in self.actions)
+            or (len([action for action in self.actions if isinstance(action, GrowTopic | AlterConfig)]) > 1)
         )
 
 
