@@ -44,8 +44,8 @@ KUBERNETES = Need(
 )
 HELM = Need("helm (a build, where it is needed, takes minutes)", helm)
 
-NEEDS: Mapping[str, Need] = {"zookeeper": KAFKA, "kafka": KAFKA, "java": JUDGES, "kubernetes": KUBERNETES, "helm": HELM}
-"""The mark of a test -> what it needs."""
+NEEDS: Mapping[str, Need] = {"zookeeper": KAFKA, "kafka": JUDGES, "java": JUDGES, "kubernetes": KUBERNETES, "helm": HELM}
+"""The mark of a test -> what it needs; brokers of both versions run."""
 
 
 @dataclass(frozen=True, slots=True)
