@@ -36,6 +36,7 @@ def settled(**spec: object) -> Topic:
     declared = topic(**spec)
     status = TopicStatus(
         observed_generation=1,
+        settled_generation=1,
         topic_name="orders",
         topic_id=TOPIC_ID,
         partitions=6,
