@@ -10,19 +10,27 @@ get Secrets: which ones, only Clusters say; one that may not be got is told in t
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafka_operator.decide.shards import lease_names
 from kafka_operator.kube.client import KubeClient
+from kafka_operator.kube.port import KubeError, RefusedError
 from kafka_operator.names import GROUP, Kind
 from kafka_operator.settings import OperatorSettings
 
 MAX_PARALLEL = 8
 """Reviews under way at once: some 20 for each namespace, a millisecond each."""
 
+RETRY_S = 2.0
+"""Delay before a review that was not answered is asked for again; those that were are not."""
+
 LEASES = "coordination.k8s.io"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+log = logging.getLogger(__name__)
 
 
 class MissingRightsError(Exception):
@@ -81,13 +89,23 @@ def _in_namespace(namespace: str | None, *, pods: bool) -> list[Right]:
 
 
 async def require_rights(client: KubeClient, rights: Sequence[Right]) -> None:
-    """Ask for each of them; MissingRightsError names those that are not there, KubeError when one cannot be asked for."""
+    """Ask for each of them, until it is answered; MissingRightsError names those that are not there.
+
+    RefusedError when that may not even be asked.
+    """
     parallel = asyncio.Semaphore(MAX_PARALLEL)
 
     async def allowed(right: Right) -> bool:
         async with parallel:
-            answer = await client.call("review_access", "POST", REVIEWS, _review(right))
-        return bool(answer["status"]["allowed"])
+            while True:
+                try:
+                    answer = await client.call("review_access", "POST", REVIEWS, _review(right))
+                    return bool(answer["status"]["allowed"])
+                except RefusedError:
+                    raise
+                except KubeError as error:  # whatever else it is may pass
+                    log.warning("right not checked", extra={"right": str(right), "error": str(error)})
+                    await asyncio.sleep(RETRY_S)
 
     answers = await asyncio.gather(*(allowed(right) for right in rights))
     missing = [str(right) for right, answer in zip(rights, answers, strict=True) if not answer]

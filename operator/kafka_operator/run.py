@@ -26,12 +26,12 @@ from kafka_operator.decide.shards import lease_names, shard_of
 from kafka_operator.engine.core import Core, build_core
 from kafka_operator.engine.fence import fenced
 from kafka_operator.engine.leadership import Leadership, LeaseLostError
-from kafka_operator.engine.resync import RETRY_S, NotInstalledError
+from kafka_operator.engine.resync import NotInstalledError
 from kafka_operator.kube.client import KubeClient
 from kafka_operator.kube.leases import LeaseClient
 from kafka_operator.kube.login import LoginError, configuration, connection_info
 from kafka_operator.kube.pods import PodClient
-from kafka_operator.kube.port import KubeError, RefusedError, UnavailableError
+from kafka_operator.kube.port import RefusedError, UnavailableError
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import ClusterRef
 from kafka_operator.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
@@ -91,25 +91,13 @@ async def _operate(settings: OperatorSettings) -> None:
         log.info("operator starts", extra={"namespaces": list(settings.namespaces) or "all", "api": found.host})
         heartbeat = asyncio.create_task(core.loop.beat(), name="heartbeat")
         stack.callback(heartbeat.cancel)
-        await _check_rights(kube, settings)
+        await require_rights(kube, needed_rights(settings))
         if leadership is not None:
             metrics.shard.labels(str(settings.shards)).set(await leadership.gain())
         await _until_one_ends(core, leadership, heartbeat, found, settings.namespaces)
         if settings.own_namespace is not None:
             await core.loop.close()  # nothing is claimed any more
             await core.parting.part_from(settings.own_namespace)
-
-
-async def _check_rights(kube: KubeClient, settings: OperatorSettings) -> None:
-    """Return when all rights are there; MissingRightsError when some are not, RefusedError when that may not even be asked."""
-    while True:
-        try:
-            return await require_rights(kube, needed_rights(settings))
-        except RefusedError:
-            raise
-        except KubeError as error:  # whatever else it is may pass
-            log.warning("rights not checked", extra={"error": str(error)})
-            await asyncio.sleep(RETRY_S)
 
 
 def _end_on_signals() -> None:

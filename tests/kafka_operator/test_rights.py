@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from kubernetes.aio.client import Configuration
 
+from kafka_operator import rights as rights_module
 from kafka_operator.kube.client import KubeClient
 from kafka_operator.metrics import Metrics
 from kafka_operator.rights import MissingRightsError, Right, needed_rights, require_rights
@@ -82,6 +83,29 @@ async def test_a_missing_right_is_named(reviewer: tuple[list[dict[str, Any]], Ku
     assert len(rights) == len(asked)
     scale = {"verb": "patch", "group": "apps", "resource": "statefulsets", "subresource": "scale", "namespace": "shop"}
     assert {**scale, "name": ""} in asked
+
+
+async def test_a_review_that_is_not_answered_is_asked_for_again_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An API server that fails every fourth request would else never answer all of them in one go."""
+    monkeypatch.setattr(rights_module, "RETRY_S", 0.01)
+    asked: list[str] = []
+
+    async def review(request: web.Request) -> web.Response:
+        asked.append(str(await request.json()))
+        if len(asked) % 4 == 0:
+            return web.json_response({}, status=503)
+        return web.json_response({"status": {"allowed": True}})
+
+    app = web.Application()
+    app.router.add_post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+    async with TestServer(app) as server:
+        kube = KubeClient(Configuration(host=f"http://127.0.0.1:{server.port}"), Metrics())
+        rights = needed_rights(OperatorSettings())
+        await require_rights(kube, rights)
+        await kube.close()
+
+    assert len(rights) == len(set(asked))
+    assert len(asked) < 2 * len(rights)
 
 
 async def test_with_all_rights_nothing_is_said(reviewer: tuple[list[dict[str, Any]], KubeClient]) -> None:
