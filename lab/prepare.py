@@ -44,7 +44,13 @@ KUBERNETES = Need(
 )
 HELM = Need("helm (a build, where it is needed, takes minutes)", helm)
 
-NEEDS: Mapping[str, Need] = {"zookeeper": KAFKA, "kafka": JUDGES, "java": JUDGES, "kubernetes": KUBERNETES, "helm": HELM}
+NEEDS: Mapping[str, Need] = {
+    "zookeeper": KAFKA,
+    "kafka": JUDGES,
+    "java": JUDGES,
+    "kubernetes": KUBERNETES,
+    "helm": HELM,
+}
 """The mark of a test -> what it needs; brokers of both versions run."""
 
 
