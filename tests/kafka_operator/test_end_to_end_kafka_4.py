@@ -17,7 +17,6 @@ from tests.kafka_operator.test_end_to_end import (
 )
 from tests.kafka_operator.test_end_to_end_elections import (
     test_a_partition_without_a_leader_gets_one_where_loss_is_accepted,
-    test_leaders_return_to_a_broker_that_is_back,
     test_what_is_imported_applies_and_is_ready_at_once,
 )
 from tests.kafka_operator.test_end_to_end_moves import (
@@ -32,7 +31,6 @@ __all__ = [
     "test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back",
     "test_a_topic_is_created_grows_changes_and_goes",
     "test_drift_is_reverted_and_foreign_settings_stay",
-    "test_leaders_return_to_a_broker_that_is_back",
     "test_what_is_imported_applies_and_is_ready_at_once",
 ]
 
