@@ -69,18 +69,18 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     brokers.broker(2).kill()
     brokers.broker(3).start()
     wait_until(lambda: leaders(kafka, "elect-unclean") == [-1], timeout_s=PATIENCE_S, what="nobody leads")
+    shop.take(raw_election("preferred", partitions=[{"topic": "elect-unclean", "partition": 0}]))
     wait_until(
         lambda: int(shop.status("Cluster", "main").get("offline", 0)) > 0, timeout_s=VITALS_S, what="the Cluster tells"
     )
+    failed = until_ended(shop, "preferred")
+    assert "PREFERRED_LEADER_NOT_AVAILABLE" in str(failed["results"])
 
-    shop.take(raw_election("preferred", partitions=[{"topic": "elect-unclean", "partition": 0}]))
     shop.take(raw_election("unclean", type="Unclean", acceptDataLoss=True, topics=["elect-unclean"]))
     status = until_ended(shop, "unclean")
 
     expected = [{"topic": "elect-unclean", "partition": 0, "result": "ELECTED", "leader": 3}]
     assert expected == status["results"]
-    failed = until_ended(shop, "preferred")
-    assert "PREFERRED_LEADER_NOT_AVAILABLE" in str(failed["results"])
     brokers.broker(2).start()
     wait_until(
         lambda: shop.status("Cluster", "main").get("underReplicated") == 0, timeout_s=VITALS_S, what="all is well again"
