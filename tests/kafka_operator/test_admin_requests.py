@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka_operator.admin import requests
+from kafka_operator.admin.connection import Connection
+from kafka_operator.admin.health import look_at_health
+from kafka_operator.admin.port import ControllerUnavailableError
+from kafka_operator.admin.vitals import look_at_vitals
 from kafka_operator.decide.observed import ConfigValue, Failure, KafkaTopic, Move
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
 from kafka_operator.resources.reassignment import Partition
@@ -104,6 +109,31 @@ def test_a_topic_of_which_only_the_lack_of_a_leader_is_said_is_not_one_without_p
     assert isinstance(found["dark"], KafkaTopic)
     assert (41,) == requests.codes_of_metadata(response)
     assert () == requests.codes_of_metadata(answer(brokers=[answer(node_id=1)]))
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        look_at_vitals,
+        lambda connection: look_at_health(connection, {}),
+        lambda connection: requests.metadata_of(connection, ["a"]),
+    ],
+    ids=["numbers", "copies before a broker is taken away", "topics"],
+)
+def test_no_look_takes_an_answer_without_nodes_for_an_empty_cluster(look: Callable[[Connection], object]) -> None:
+    """Nothing would be endangered by any broker's going, and every broker would hold nothing."""
+
+    class NotBegun(Connection):
+        def __init__(self) -> None:
+            self._controller_id = 1000
+
+        def to_node(self, request: object, node_id: int | None) -> object:
+            assert request is not None
+            assert node_id == 1000
+            return answer(brokers=[], topics=[], controller_id=-1)
+
+    with pytest.raises(ControllerUnavailableError):
+        look(NotBegun())
 
 
 def test_only_settings_of_the_topic_itself_are_read() -> None:

@@ -86,8 +86,8 @@ class KafkaAdmin:
         """Return the topics that exist, without their settings, as the controller sees them."""
         if not names:
             return {}
-        request = requests.metadata_request(names)
-        return requests.topics_of(await self._controller_call("describe_topics", request, requests.codes_of_metadata))
+        response = await self._call("describe_topics", lambda connection: requests.metadata_of(connection, names))
+        return requests.topics_of(response)
 
     async def describe_configs(
         self, wanted: Mapping[str, frozenset[str]]
@@ -171,7 +171,7 @@ class KafkaAdmin:
         """Return topics and racks as the controller sees them; a controller that is no broker is left out."""
 
         def work(connection: Connection) -> Layout:
-            response = connection.to_controller(requests.metadata_request(names), lambda _: ())
+            response = requests.metadata_of(connection, names)
             brokers = only_brokers(connection, response, self._controllers_alone)
             return requests.layout_of(response, brokers)
 

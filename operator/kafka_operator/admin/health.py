@@ -11,10 +11,10 @@ from typing import Any
 
 from kafka.admin import ConfigResourceType
 from kafka.protocol.admin import DescribeConfigsRequest
-from kafka.protocol.metadata import MetadataRequest
 
 from kafka_operator.admin.broker_roles import only_brokers
 from kafka_operator.admin.connection import Connection
+from kafka_operator.admin.requests import metadata_of
 from kafka_operator.decide.copies import Copies, Health
 from kafka_operator.resources.reassignment import Partition
 
@@ -26,13 +26,7 @@ MAX_TOPICS = 500
 
 def look_at_health(connection: Connection, known: dict[int, bool]) -> Health:
     """Ask the controller for everything; `known` is `only_brokers`' own."""
-    request = MetadataRequest(
-        topics=None,
-        allow_auto_topic_creation=False,
-        include_cluster_authorized_operations=False,
-        include_topic_authorized_operations=False,
-    )
-    response = connection.to_controller(request, lambda _: ())
+    response = metadata_of(connection, None)
     return Health(response.controller_id, only_brokers(connection, response, known), tuple(copies_of(response)))
 
 

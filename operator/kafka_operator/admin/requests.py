@@ -24,6 +24,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import MetadataRequest
 
+from kafka_operator.admin.connection import Connection
 from kafka_operator.decide.election import Elect
 from kafka_operator.decide.kafka_errors import ELECTION_NOT_NEEDED, NOT_CONTROLLER, UNKNOWN_TOPIC_OR_PARTITION
 from kafka_operator.decide.layout import Layout
@@ -74,6 +75,14 @@ def metadata_request(names: Sequence[str] | None) -> Any:
         include_cluster_authorized_operations=False,
         include_topic_authorized_operations=False,
     )
+
+
+def metadata_of(connection: Connection, names: Sequence[str] | None) -> Any:
+    """Ask the controller for topics by name, or (None) for all, and return its answer.
+
+    ControllerUnavailableError for one without nodes, as of a controller that has not begun: a cluster with nothing in it is no such thing.
+    """
+    return connection.to_controller(metadata_request(names), codes_of_metadata)
 
 
 def topics_of(response: Any) -> dict[str, KafkaTopic | Failure]:

@@ -13,10 +13,10 @@ from kafka.admin import ConfigResourceType
 from kafka.errors import KafkaError
 from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.broker_version_data import BrokerVersionData
-from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+from kafka.protocol.metadata import ApiVersionsRequest
 
 from kafka_operator.admin.connection import OPERATION_TIMEOUT_MS, Connection
-from kafka_operator.admin.requests import list_reassignments_request, moves_of
+from kafka_operator.admin.requests import list_reassignments_request, metadata_of, moves_of
 from kafka_operator.decide.vitals import Tally, Vitals, read_versions
 from kafka_operator.resources.cluster import Versions
 
@@ -28,13 +28,7 @@ MAX_ASKED = 200
 
 def look_at_vitals(connection: Connection) -> Vitals:
     """Ask the controller for everything, and for moves where that matters."""
-    request = MetadataRequest(
-        topics=None,
-        allow_auto_topic_creation=False,
-        include_cluster_authorized_operations=False,
-        include_topic_authorized_operations=False,
-    )
-    tally = count(connection.to_controller(request, lambda _: ()))
+    tally = count(metadata_of(connection, None))
     if not tally.lacking:
         return tally.sum_up({})
     asked = list_reassignments_request(OPERATION_TIMEOUT_MS)
