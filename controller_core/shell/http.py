@@ -1,17 +1,17 @@
 """What probes and Prometheus ask over HTTP: `/metrics`, `/healthz` (the loop turns), `/readyz` (this process can serve).
 
-`/state` tells what the controller knows and has under way (`inside`), to callers on this machine alone: it names topics, and
-whoever may scrape metrics need not know these.
+`ProbeServer` has these three for any process. `/state` tells what the controller knows and has under way (`inside`), to callers on
+this machine alone: it names topics, and whoever may scrape metrics need not know these.
 
 A standby is ready: it is doing its work, which is to wait. Whether it holds the cluster is a metric, not a reason to be taken
 out of service. Leaves out anything that a caller could change.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from controller_core.shell.inside import Document
 from controller_core.shell.metrics import Metrics
@@ -20,28 +20,28 @@ MAX_REQUEST_BYTES = 4096
 """Nobody has anything to send here."""
 
 
-class Probes:
-    """A small HTTP server."""
+class ProbeServer:
+    """A small HTTP server for one process: the three paths, and `routes` besides."""
 
     def __init__(
         self,
-        metrics: Metrics,
-        before_scrape: Callable[[], None],
+        registry: CollectorRegistry,
         ready: Callable[[], str | None],
-        inside: Callable[[str | None], Document | None],
+        *,
+        before_scrape: Callable[[], None] | None = None,
+        routes: Iterable[web.RouteDef] = (),
     ) -> None:
-        """`ready` returns why the process is not ready, or None; `inside` tells its state, or that of the topic named."""
-        self._metrics = metrics
-        self._before_scrape = before_scrape
+        """`ready` returns why the process is not ready, or None."""
+        self._registry = registry
         self._ready = ready
-        self._inside = inside
+        self._before_scrape = before_scrape
         application = web.Application(client_max_size=MAX_REQUEST_BYTES)
         application.add_routes(
             [
                 web.get("/metrics", self._serve_metrics),
                 web.get("/healthz", self._serve_health),
                 web.get("/readyz", self._serve_readiness),
-                web.get("/state", self._serve_state),
+                *routes,
             ]
         )
         self._runner = web.AppRunner(application, access_log=None)
@@ -56,8 +56,9 @@ class Probes:
         await self._runner.cleanup()
 
     async def _serve_metrics(self, _: web.Request) -> web.Response:
-        self._before_scrape()
-        return web.Response(body=generate_latest(self._metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        if self._before_scrape is not None:
+            self._before_scrape()
+        return web.Response(body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _serve_health(self, _: web.Request) -> web.Response:
         return web.Response(text="ok\n")
@@ -65,6 +66,22 @@ class Probes:
     async def _serve_readiness(self, _: web.Request) -> web.Response:
         why = self._ready()
         return web.Response(text="ok\n") if why is None else web.Response(status=503, text=f"{why}\n")
+
+
+class Probes(ProbeServer):
+    """The controller's, with `/state`."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        before_scrape: Callable[[], None],
+        ready: Callable[[], str | None],
+        inside: Callable[[str | None], Document | None],
+    ) -> None:
+        """`ready` returns why the process is not ready, or None; `inside` tells its state, or that of the topic named."""
+        self._inside = inside
+        state = web.get("/state", self._serve_state)
+        super().__init__(metrics.registry, ready, before_scrape=before_scrape, routes=[state])
 
     async def _serve_state(self, request: web.Request) -> web.Response:
         if not is_this_machine(request.remote):

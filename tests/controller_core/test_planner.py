@@ -149,6 +149,21 @@ def test_without_levelling_nothing_moves_that_need_not(request: PlanRequest) -> 
     assert copied_bytes(request, after(request, plan)) == plan.copied_bytes
 
 
+@given(requests())
+def test_racks_alone_move_nothing_where_they_are_not_asked_for(request: PlanRequest) -> None:
+    """Drained, or of another factor; and what moves for that is bounded by that alone."""
+    request = replace(request, level=False, racks=False)
+    plan = plan_moves(request)
+    staying = request.brokers.keys() - request.drained
+    before = unpad_all(request.replicas)
+
+    assert all(
+        not set(before[step.row]) <= staying or request.replication_factor not in {None, len(before[step.row])}
+        for step in plan.steps()
+    )
+    assert not any("rack" in one.why for one in plan.unreached)
+
+
 @given(requests(racks=False))
 def test_the_lower_bound_is_surplus_or_deficit_whichever_is_larger(request: PlanRequest) -> None:
     """Computed anew from its definition: surplus over the allowed mean, all of drained brokers, deficits (no racks)."""
@@ -202,6 +217,9 @@ def test_a_budget_is_kept_by_a_prefix_of_the_same_steps(request: PlanRequest, bu
 
     assert budget >= cut.copied_bytes
     assert whole.rows[: len(moves)].tolist() == moves
+    assert whole.copied_bytes == cut.copied_bytes + cut.cut_bytes
+    assert (whole.reasons != Reason.LEADERS).sum() == len(moves) + cut.cut_steps
+    assert whole.lower_bound_bytes == cut.lower_bound_bytes
     assert sorted(cut.reasons.tolist()) == cut.reasons.tolist()
 
 

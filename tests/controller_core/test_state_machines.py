@@ -58,7 +58,7 @@ def test_a_replica_moves_along_the_table_alone(current: ReplicaState, target: Re
 
 
 def test_an_illegal_move_says_what_would_be_legal() -> None:
-    """Issue 4: illegal moves are refused; errors tell what happened, to what, and what to do."""
+    """Required: illegal moves are refused; errors tell what happened, to what, and what to do."""
     refused = partition_machine.check_transition(PartitionState.NEW, PartitionState.NON_EXISTENT)
 
     assert Illegal("NewPartition", "NonExistentPartition", ("OfflinePartition",)) == refused
@@ -108,7 +108,7 @@ def test_a_new_controller_takes_replicas_on_dead_brokers_as_not_deletable_and_ma
 
 
 def test_states_have_kafkas_names() -> None:
-    """The state-change log speaks Kafka's language (issue 4, observability)."""
+    """The state-change log speaks Kafka's language (observability)."""
     assert "NonExistentPartition" == PartitionState.NON_EXISTENT.label
     assert "ReplicaDeletionIneligible" == ReplicaState.DELETION_INELIGIBLE.label
     assert "NonExistentReplica" == ReplicaState.NON_EXISTENT.label

@@ -1,4 +1,4 @@
-"""Topics' config maps, refused in the words of a Kafka 3.9 broker (issue 3: reason InvalidConfig)."""
+"""Topics' config maps, refused in the words of a Kafka 3.9 broker (reason InvalidConfig)."""
 
 import pytest
 from hypothesis import given

@@ -15,7 +15,7 @@ Algorithm (`planning`): everything happens on columns (`table`), in this order.
 
 `plain` is the plain twin: one best move after another, by lists.
 
-Leaves out carrying moves out (`cluster.reassignment`) and measuring loads.
+Leaves out carrying moves out (`cluster.reassignment`) and measuring loads; plans over several measured resources are `measured`.
 """
 
 from controller_core.cluster.planner.planning import plan_moves

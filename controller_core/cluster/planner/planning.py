@@ -15,7 +15,7 @@ from controller_core.cluster.planner.request import LoadArray, PlanRequest
 from controller_core.cluster.planner.result import BrokerFigures, Plan, Reason
 from controller_core.cluster.planner.shortfalls import shortfalls
 from controller_core.cluster.planner.table import Rows, Table, table_of
-from controller_core.cluster.planner.targets import Targets, forced_bytes, lower_bound_bytes, targets_of
+from controller_core.cluster.planner.targets import Targets, doubled_bytes, forced_bytes, lower_bound_bytes, targets_of
 
 FEW_REPLICAS = 1_000
 """Up to here single moves, the best each, take milliseconds and are better than moves by the thousand."""
@@ -27,10 +27,11 @@ def plan_moves(request: PlanRequest) -> Plan:
     make_room(table, request.replication_factor or 0)
     factors = final_factors(table, request.replication_factor)
     targets = targets_of(table, factors)
-    bound = lower_bound_bytes(table, targets, factors) if request.level else forced_bytes(table, factors)
+    least = lower_bound_bytes(table, targets, factors) if request.level else forced_bytes(table, factors)
+    bound = max(least, doubled_bytes(table, factors)) if request.racks else least
     before, held = table.replicas.copy(), table.held.copy()
     if table.stays.any():
-        move_all(table, targets, factors, request.replication_factor, level=request.level)
+        move_all(table, targets, factors, request)
     rows, copied, reasons = ordered(table, before, held, targets)
     kept = within_budget(copied, request.budget_bytes)
     table.replicas[rows[kept:]] = before[rows[kept:]]
@@ -50,6 +51,8 @@ def plan_moves(request: PlanRequest) -> Plan:
         copied_bytes=int(copied[:kept].sum()),
         copied_replicas=int(new_to(before, table.replicas, table.nobody).sum()),
         lower_bound_bytes=bound,
+        cut_steps=len(copied) - kept,
+        cut_bytes=int(copied[kept:].sum()),
         brokers=_figures(table, targets, before, held),
         unreached=shortfalls(request, table, targets, cut=kept < len(copied)),
     )
@@ -62,10 +65,10 @@ def final_factors(table: Table, wanted: int | None) -> Rows:
     return np.minimum(asked, max(1, int(table.stays.sum())))
 
 
-def move_all(table: Table, targets: Targets, factors: Rows, wanted: int | None, *, level: bool) -> None:
+def move_all(table: Table, targets: Targets, factors: Rows, request: PlanRequest) -> None:
     """Change the table into what it is to become; replicas are dropped only where a replication factor is wanted."""
-    if wanted is not None:
-        drop_replicas(table, targets, wanted)
+    if request.replication_factor is not None:
+        drop_replicas(table, targets, request.replication_factor)
     for slot in range(table.replicas.shape[1]):
         holder = table.replicas[:, slot]
         rows = np.flatnonzero((holder != table.nobody) & ~table.stays[holder])
@@ -73,8 +76,9 @@ def move_all(table: Table, targets: Targets, factors: Rows, wanted: int | None, 
     for _ in range(table.replicas.shape[1]):
         rows = np.flatnonzero(table.factors() < factors)
         must_place(table, targets, rows, table.factors()[rows], keep_racks=False)
-    repair_racks(table, targets)
-    if not level:
+    if request.racks:
+        repair_racks(table, targets)
+    if not request.level:
         return
     if table.replicas.size > FEW_REPLICAS:
         shed(table, targets)

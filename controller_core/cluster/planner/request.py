@@ -35,6 +35,7 @@ class PlanRequest:
     `loads`: bytes of one replica by partition; without it every replica counts one. `leaders`: present leaders, -1 for none.
     `replication_factor`: for all partitions; None leaves each as it is. `budget_bytes`: most bytes copied; None for no limit.
     `level`: whether brokers and leaders are levelled as well; without it nothing moves but what drains, racks and factors need.
+    `racks`: whether second replicas in a rack move for that alone; what moves for another reason heeds racks in any case.
     """
 
     replicas: IntArray
@@ -45,6 +46,7 @@ class PlanRequest:
     replication_factor: int | None = None
     budget_bytes: int | None = None
     level: bool = True
+    racks: bool = True
 
     def checked_loads(self) -> LoadArray:
         """Return the load of a replica of each partition after checking the whole request: ValueError says what is wrong."""

@@ -65,12 +65,21 @@ class BrokerFigures:
     leads_after: LoadArray
 
 
+def steps_of(
+    rows: npt.NDArray[np.intp], replicas: IntArray, copied: LoadArray, reasons: npt.NDArray[np.int8]
+) -> Iterator[Step]:
+    """Yield the steps of a plan's columns as values, one at a time."""
+    for row, new, amount, reason in zip(rows, replicas, copied, reasons, strict=True):
+        yield Step(int(row), unpad(new), int(amount), Reason(int(reason)))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """What to do, in order: any prefix of the steps is valid by itself.
 
     `rows`, `bytes` and `reasons` have an entry for each step, `replicas` a padded row of broker ids. `lower_bound_bytes` is what
-    any plan that reaches the same ranges and drains must copy; with a budget, `copied_bytes` may be below it.
+    any plan that reaches the same ranges and drains must copy; with a budget, `copied_bytes` may be below it, and `cut_steps` and
+    `cut_bytes` are what the budget left out.
     """
 
     rows: npt.NDArray[np.intp]
@@ -80,10 +89,11 @@ class Plan:
     copied_bytes: int
     copied_replicas: int
     lower_bound_bytes: int
+    cut_steps: int
+    cut_bytes: int
     brokers: BrokerFigures
     unreached: tuple[Unreached, ...]
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps as values, one at a time."""
-        for row, replicas, copied, reason in zip(self.rows, self.replicas, self.bytes, self.reasons, strict=True):
-            yield Step(int(row), unpad(replicas), int(copied), Reason(int(reason)))
+        return steps_of(self.rows, self.replicas, self.bytes, self.reasons)

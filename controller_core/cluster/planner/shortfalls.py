@@ -21,7 +21,7 @@ def shortfalls(request: PlanRequest, table: Table, targets: Targets, *, cut: boo
     return (
         *_of_brokers_that_leave(table, cut=cut),
         *_of_factor(request, table, cut=cut),
-        *_of_racks(request, table, cut=cut),
+        *(_of_racks(request, table, cut=cut) if request.racks else ()),
         *(_of_load(table, targets, cut=cut) if request.level else ()),
     )
 

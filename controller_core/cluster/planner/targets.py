@@ -65,17 +65,18 @@ def lower_bound_bytes(table: Table, targets: Targets, factors: Rows) -> int:
     grown = int((table.load * (factors - table.factors())).sum())
     leaving = int(np.maximum(0, table.held - targets.upper).sum())
     lacking = int(np.maximum(0, targets.lower - table.held).sum())
-    return max(leaving + grown, lacking, _doubled_bytes(table, factors), 0)
+    return max(leaving + grown, lacking, 0)
 
 
 def forced_bytes(table: Table, factors: Rows) -> int:
-    """Return the fewest bytes where nothing is levelled: what drained brokers hold, what factors add, what doubles in a rack."""
+    """Return the fewest bytes where nothing is levelled: what drained brokers hold, and what factors add."""
     grown = int((table.load * (factors - table.factors())).sum())
     leaving = int(table.held[~table.stays].sum())
-    return max(leaving + grown, _doubled_bytes(table, factors), 0)
+    return max(leaving + grown, 0)
 
 
-def _doubled_bytes(table: Table, factors: Rows) -> int:
+def doubled_bytes(table: Table, factors: Rows) -> int:
+    """Return the fewest bytes that leave no second replica in a rack while another rack has none."""
     if not table.racks:
         return 0
     needed = np.minimum(table.racks, factors)

@@ -1,0 +1,128 @@
+"""DescribeLogDirs' answer into columns: the size of each replica that a broker holds, in each of its folders.
+
+Replicas have a fixed layout, so numpy reads each topic's as one piece. Leaves out whether a folder is cordoned. The plain
+twin is `codec.decode_response`. Source: DescribeLogDirsResponse 2 to 5 (KIP-113, KIP-827).
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_wire import column_reading as reading
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.column_reading import IntColumn, LongColumn, Unusual
+
+MESSAGE = "DescribeLogDirsResponse"
+_REPLICA = np.dtype(
+    [
+        ("partition_index", ">i4"),
+        ("partition_size", ">i8"),
+        ("offset_lag", ">i8"),
+        ("is_future_key", "u1"),
+        ("tags", "u1"),
+    ]
+)
+_TAILS = {
+    (): 0,
+    ("total_bytes", "usable_bytes"): 16,
+    ("total_bytes", "usable_bytes", "is_cordoned"): 17,
+}
+"""What follows a folder's topics, and its bytes."""
+
+
+class LogDir(NamedTuple):
+    """A folder of a broker; sizes are -1 where the broker does not tell them."""
+
+    path: str
+    error_code: int
+    total_bytes: int
+    usable_bytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogDirColumns:
+    """An answer: folders and, folder after folder, topics with `topic_rows` replicas of each; a row for each replica."""
+
+    error_code: int
+    """Of the whole answer; versions below 3 have none, which is 0."""
+    log_dirs: tuple[LogDir, ...]
+    topics: tuple[str, ...]
+    """A topic is named once for each folder that it is in."""
+    topic_rows: LongColumn
+    partition_index: IntColumn
+    size_bytes: LongColumn
+    is_future: npt.NDArray[np.bool_]
+    """The copy that is being moved between folders, beside the one that counts."""
+
+
+def decode_log_dirs(version: int, frame: bytes) -> LogDirColumns:
+    """Decode a whole response (without its size). Raises CodecError."""
+    return reading.decode_columns(ApiKey.DESCRIBE_LOG_DIRS, version, frame, _directly, _plainly)
+
+
+def _plainly(body: Body) -> LogDirColumns:
+    topics = [topic for result in body["results"] for topic in result["topics"]]
+    replicas = [one for topic in topics for one in topic["partitions"]]
+    return LogDirColumns(
+        body["error_code"],
+        tuple(
+            LogDir(one["log_dir"], one["error_code"], one["total_bytes"], one["usable_bytes"])
+            for one in body["results"]
+        ),
+        tuple(topic["name"] for topic in topics),
+        np.array([len(topic["partitions"]) for topic in topics], np.int64),
+        np.array([one["partition_index"] for one in replicas], np.int32),
+        np.array([one["partition_size"] for one in replicas], np.int64),
+        np.array([one["is_future_key"] for one in replicas], np.bool_),
+    )
+
+
+def _directly(version: int, data: bytes) -> LogDirColumns:
+    tail = _tail(version)
+    position = reading.HEADER_BYTES + 4
+    error_code = 0
+    if "error_code" in reading.has_fields(MESSAGE, version):
+        error_code, position = reading.int_at(data, position, 2), position + 2
+    count, position = reading.count_at(data, position)
+    log_dirs: list[LogDir] = []
+    names: list[str] = []
+    rows: list[int] = []
+    parts: list[bytes] = []
+    for _ in range(count):
+        dir_error = reading.int_at(data, position, 2)
+        path, position = reading.string_at(data, position + 2)
+        position = reading.topics_at(data, position, _REPLICA, names, rows, parts)
+        total, usable = (reading.int_at(data, position + at, 8) if tail else -1 for at in (0, 8))
+        log_dirs.append(LogDir(path, dir_error, total, usable))
+        position = reading.no_tags(data, position + tail)
+    reading.expect_end(data, reading.no_tags(data, position))
+    found = reading.fixed(parts, _REPLICA)
+    return LogDirColumns(
+        error_code,
+        tuple(log_dirs),
+        tuple(names),
+        np.array(rows, np.int64),
+        found["partition_index"].astype(np.int32),
+        found["partition_size"].astype(np.int64),
+        found["is_future_key"] != 0,
+    )
+
+
+@cache
+def _tail(version: int) -> int:
+    """Return how many bytes follow a folder's topics; raises Unusual for a version with other fields than are read here."""
+    result = reading.has_fields(MESSAGE, version, "results")
+    if not (
+        reading.has_fields(MESSAGE, version)
+        in {("throttle_time_ms", "results"), ("throttle_time_ms", "error_code", "results")}
+        and result[:3] == ("error_code", "log_dir", "topics")
+        and result[3:] in _TAILS
+        and reading.has_fields(MESSAGE, version, "results", "topics") == ("name", "partitions")
+        and reading.has_fields(MESSAGE, version, "results", "topics", "partitions") == tuple(_REPLICA.names or ())[:-1]
+    ):
+        raise Unusual
+    return _TAILS[result[3:]]

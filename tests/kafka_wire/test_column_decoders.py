@@ -1,0 +1,208 @@
+"""What is read into columns is what the codec reads of the same bytes, whatever is in them.
+
+Sources: docs/analytics.md, the numbers on sampling; MetadataResponse, ListOffsetsResponse and DescribeLogDirsResponse of
+Kafka 3.9 and 4.3 (KIP-482). The codec is the plain twin.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_wire import codec, column_reading, log_dir_columns, metadata_columns, offset_columns, schema
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body, CodecError
+from tests.kafka_wire.bodies import Bodies
+from tests.kafka_wire.effort import examples
+
+Decoder = Callable[[int, bytes], Any]
+
+INT16, INT32, INT64 = (st.integers(-(1 << bits), (1 << bits) - 1) for bits in (15, 31, 63))
+IDS = st.one_of(
+    st.just([1, 2, 3]), st.lists(INT32, max_size=4), st.integers(126, 128).map(lambda count: list(range(count)))
+)
+NAMES = st.text(max_size=300)
+"""Long enough for a length of two bytes."""
+
+METADATA_PARTITION = st.fixed_dictionaries(
+    {
+        "error_code": INT16,
+        "partition_index": INT32,
+        "leader_id": INT32,
+        "leader_epoch": INT32,
+        "replica_nodes": IDS,
+        "isr_nodes": IDS,
+        "offline_replicas": st.just([]) | IDS,
+    }
+)
+OFFSET = st.fixed_dictionaries(
+    {"partition_index": INT32, "error_code": INT16, "timestamp": INT64, "offset": INT64, "leader_epoch": INT32}
+)
+REPLICA = st.fixed_dictionaries(
+    {"partition_index": INT32, "partition_size": INT64, "offset_lag": INT64, "is_future_key": st.booleans()}
+)
+
+DECODERS: dict[ApiKey, tuple[Decoder, Any, st.SearchStrategy[Body], str]] = {
+    ApiKey.METADATA: (metadata_columns.decode_metadata, metadata_columns, METADATA_PARTITION, "topics"),
+    ApiKey.LIST_OFFSETS: (offset_columns.decode_list_offsets, offset_columns, OFFSET, "topics"),
+    ApiKey.DESCRIBE_LOG_DIRS: (log_dir_columns.decode_log_dirs, log_dir_columns, REPLICA, "results"),
+}
+DIRECT = {ApiKey.METADATA: range(11, 14), ApiKey.LIST_OFFSETS: range(6, 12), ApiKey.DESCRIBE_LOG_DIRS: range(2, 6)}
+"""Versions that are read without the codec: whatever a broker of 3.0 or later speaks."""
+CASES = [(key, version) for key in DECODERS for version in schema.known_versions(f"{key.message}Response").all()]
+
+
+def strategy(key: ApiKey, version: int) -> st.SearchStrategy[Body]:
+    """Bodies with lists of every usual and unusual length."""
+    partitions = st.lists(DECODERS[key][2], max_size=4)
+    return Bodies(version, {"partitions": partitions, "name": NAMES}).structs(
+        schema.definition(f"{key.message}Response", version).fields
+    )
+
+
+def frame(key: ApiKey, version: int, body: Body) -> bytes:
+    """A response as it comes over the wire."""
+    return codec.encode_response(key, version, 7, body)
+
+
+def plainly(key: ApiKey, version: int, data: bytes) -> Any:
+    """The twin's columns."""
+    return DECODERS[key][1]._plainly(codec.decode_response(key, version, data)[1])
+
+
+def assert_same(expected: Any, actual: Any) -> None:
+    """Every column of the same shape, type and values."""
+    for each in fields(expected):
+        one, other = getattr(expected, each.name), getattr(actual, each.name)
+        if isinstance(one, np.ndarray):
+            assert (one.dtype, one.shape) == (other.dtype, other.shape), each.name
+            assert one.tolist() == other.tolist(), each.name
+        else:
+            assert one == other, each.name
+
+
+@pytest.mark.parametrize(("key", "version"), CASES)
+def test_columns_are_those_of_the_codec(key: ApiKey, version: int) -> None:
+    """Any body of any version; what cannot be a list of columns in one is read by the codec itself."""
+    if version not in DIRECT[key]:
+        bodies = Bodies(version).structs(schema.definition(f"{key.message}Response", version).fields)
+    else:
+        bodies = strategy(key, version)
+
+    @examples(6)
+    @given(bodies)
+    def hold(body: Body) -> None:
+        data = _encoded(key, version, body)
+        if data is not None:
+            assert_same(plainly(key, version, data), DECODERS[key][0](version, data))
+
+    hold()
+
+
+def _encoded(key: ApiKey, version: int, body: Body) -> bytes | None:
+    """None: the version lacks something of the body."""
+    try:
+        return frame(key, version, body)
+    except CodecError:
+        return None
+
+
+@pytest.mark.parametrize(("key", "version"), [(key, version) for key in DIRECT for version in DIRECT[key]])
+def test_what_is_usual_is_read_without_the_codec(key: ApiKey, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many topics with many partitions of several layouts, as brokers of 3.0 and later send them."""
+    data = frame(key, version, usual(key))
+    expected = plainly(key, version, data)
+    monkeypatch.setattr(column_reading, "MAX_PLAIN_BYTES", 0)
+
+    assert_same(expected, DECODERS[key][0](version, data))
+
+
+def usual(key: ApiKey) -> Body:
+    """Three hundred partitions of each topic, whose ISRs shrink here and there."""
+    if key is ApiKey.METADATA:
+        partitions = [
+            {
+                "partition_index": index,
+                "leader_id": index % 3,
+                "leader_epoch": index,
+                "replica_nodes": [0, 1, 2],
+                "isr_nodes": [0, 1, 2][: 1 + index % 7 % 3],
+                "offline_replicas": [2] if index % 11 == 0 else [],
+            }
+            for index in range(300)
+        ]
+        brokers = [{"node_id": node, "host": f"broker-{node}", "port": 9092, "rack": None} for node in range(3)]
+        topics = [{"name": f"topic-{at}", "partitions": partitions} for at in range(20)]
+        return {"cluster_id": "cluster", "controller_id": 1, "brokers": brokers, "topics": [*topics, {"name": "none"}]}
+    if key is ApiKey.LIST_OFFSETS:
+        offsets = [{"partition_index": index, "offset": index << 33, "leader_epoch": 1} for index in range(300)]
+        return {"topics": [{"name": f"topic-{at}", "partitions": offsets} for at in range(20)]}
+    sizes = [{"partition_index": index, "partition_size": index << 33} for index in range(300)]
+    topics = [{"name": f"topic-{at}", "partitions": sizes} for at in range(20)]
+    return {"results": [{"log_dir": "/a", "topics": topics}, {"log_dir": "/b", "error_code": 56, "topics": []}]}
+
+
+@pytest.mark.parametrize("key", DECODERS)
+@examples(150)
+@given(data=st.data())
+def test_malformed_bytes_end_in_the_codecs_error(key: ApiKey, data: st.DataObject) -> None:
+    """A peer's bytes end in CodecError, or in columns that are the codec's: never in anything else."""
+    version = DIRECT[key][-1]
+    whole = bytearray(frame(key, version, data.draw(strategy(key, version))))
+    for _ in range(data.draw(st.integers(1, 3))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    spoilt = bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    try:
+        expected = plainly(key, version, spoilt)
+    except (CodecError, OverflowError):
+        with pytest.raises(CodecError):
+            DECODERS[key][0](version, spoilt)
+    else:
+        assert_same(expected, DECODERS[key][0](version, spoilt))
+
+
+@pytest.mark.parametrize("key", DECODERS)
+def test_a_large_answer_in_an_unusual_form_is_refused(key: ApiKey, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As dicts it would take a hundred times its bytes."""
+    version = DIRECT[key][-1]
+    monkeypatch.setattr(column_reading, "MAX_PLAIN_BYTES", 10)
+
+    with pytest.raises(CodecError, match="unusual form; at most 10"):
+        DECODERS[key][0](version, frame(key, version, usual(key)) + b"\0")
+
+
+TOPICS = st.lists(st.tuples(NAMES, st.lists(INT32, max_size=140)), max_size=4)
+
+
+@pytest.mark.parametrize("version", DIRECT[ApiKey.LIST_OFFSETS])
+def test_a_request_from_columns_is_the_codecs(version: int) -> None:
+    """Byte for byte."""
+
+    @examples(10)
+    @given(TOPICS, st.sampled_from([offset_columns.LATEST, offset_columns.EARLIEST]))
+    def hold(topics: list[tuple[str, list[int]]], timestamp: int) -> None:
+        asked = [
+            {"name": name, "partitions": [{"partition_index": one, "timestamp": timestamp} for one in partitions]}
+            for name, partitions in topics
+        ]
+        expected = codec.encode("ListOffsetsRequest", version, {"replica_id": -1, "topics": asked})
+
+        assert expected == offset_columns.encode_list_offsets(
+            version,
+            [name for name, _ in topics],
+            np.array([len(partitions) for _, partitions in topics], np.int64),
+            np.array([one for _, partitions in topics for one in partitions], np.int32),
+            timestamp,
+        )
+
+    hold()
+
+
+def test_a_request_of_before_flexible_versions_is_refused() -> None:
+    """Such a broker is asked by the codec, or not at all."""
+    with pytest.raises(CodecError, match="not written from columns"):
+        offset_columns.encode_list_offsets(5, [], np.array([], np.int64), np.array([], np.int32), offset_columns.LATEST)
