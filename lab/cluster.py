@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lab.alive import alive
 from lab.door import Door
 from lab.folder import lab_folder
 from lab.kafka import CLIENT, HEAP, SESSION_TIMEOUT_MS, KafkaBroker
@@ -22,7 +23,6 @@ INTERNAL_TOPIC_REPLICATION = 3
 
 CONTROLLER_TIMEOUT_S = 60.0
 """Twenty times the session time-out after which brokers elect a new controller by themselves."""
-
 
 IN_SYNC_TIMEOUT_S = 60.0
 """A restarted broker is back in the ISR within seconds of its registration."""
@@ -106,6 +106,19 @@ class KafkaCluster:
         what = "a controller is elected" if controller_id is None else f"{controller_id} is the controller"
         return wait_until(elected, timeout_s=timeout_s, what=what)
 
+    def wait_until_known(self, *others: int) -> None:
+        """Wait until the controller has told every broker of all of them and of `others`.
+
+        A client that asks for something before stays with its question: librdkafka looks for the controller once, and then waits
+        for news of brokers until the request is too old.
+        """
+        everybody = {*self.brokers, *others}
+        wait_until(
+            lambda: all(everybody <= alive(broker.address()) for broker in self.brokers.values()),
+            timeout_s=CONTROLLER_TIMEOUT_S,
+            what=f"every broker knows {sorted(everybody)}",
+        )
+
     def assignment(self, topic: str) -> dict[int, list[int]]:
         """Return the replicas of each partition as ZooKeeper has them, empty for an unknown topic."""
         data = self.zookeeper.read(f"{self.chroot}/brokers/topics/{topic}")
@@ -157,8 +170,9 @@ def kafka_cluster(
 ) -> Iterator[KafkaCluster]:
     """Yield a cluster with these brokers; everything ends with the block.
 
-    `start=False` leaves the brokers to `start_brokers`, for a controller that must be there first. A given `zookeeper` is used and
-    left running. `settings_of` are further settings of single brokers, and `doors` those by which single brokers are reached.
+    Started, they know each other and their controller. `start=False` leaves them to `start_brokers`, for a controller that must be
+    there first. A given `zookeeper` is used and left running. `settings_of` are further settings of single brokers, and `doors` those
+    by which single brokers are reached.
     """
     replication = str(min(INTERNAL_TOPIC_REPLICATION, len(broker_ids)))
     common = {
@@ -186,6 +200,7 @@ def kafka_cluster(
                 )
             if start:
                 cluster.start_brokers()
+                cluster.wait_until_known()
             yield cluster
         finally:
             cluster.close()

@@ -12,7 +12,8 @@ from pathlib import Path
 from lab.door import Door
 from lab.jars import KAFKA_VERSION
 from lab.java_process import java_command, write_properties
-from lab.ports import free_port, release_port
+from lab.node import Node
+from lab.ports import free_port
 from lab.process import READY_TIMEOUT_S, Process
 from lab.waiting import port_accepts, wait_until
 from lab.zookeeper import ZooKeeperServer
@@ -42,7 +43,7 @@ SMALL = {
 """What a broker needs less of when it serves one test: threads, buffers, internal partitions, patience."""
 
 
-class KafkaBroker:
+class KafkaBroker(Node):
     """One broker with an id of its own; it keeps its ports and data over restarts.
 
     `chroot` is Kafka's place in ZooKeeper; `inter_broker_protocol_version` such as "2.6" makes it talk as that version does;
@@ -123,24 +124,11 @@ class KafkaBroker:
             lambda: all(map(port_accepts, self.ports.values())) and self.registered, timeout_s=timeout_s
         )
 
-    def start(self) -> float:
-        """Start it and return the seconds until it was ready."""
-        self.launch()
-        return self.wait_until_ready()
-
     def wait_until_deregistered(self) -> float:
         """Return the seconds until its znode was gone."""
         return wait_until(
             lambda: not self.registered, timeout_s=READY_TIMEOUT_S, what=f"broker {self.broker_id} deregistered"
         )
-
-    def stop(self) -> int | None:
-        """SIGTERM (controlled shutdown), wait, and return the exit code: 143 when all went well."""
-        return self.process.terminate()
-
-    def kill(self) -> None:
-        """Kill -9: its partitions stay leaderless until somebody sees its session expire."""
-        self.process.kill()
 
     def pause(self) -> None:
         """Freeze it: sockets stay open, heartbeats and fetches stop."""
@@ -150,19 +138,11 @@ class KafkaBroker:
         """Thaw it."""
         self.process.resume()
 
-    def restart(self) -> float:
-        """Stop it if it runs, start it, and return the seconds that the start took."""
-        if self.process.running:
-            self.stop()
-        return self.start()
-
     def close(self) -> None:
-        """End it at once and give its ports back."""
-        self.process.kill()
+        """End it at once, and the door before it, and give its ports back."""
+        super().close()
         if self.door is not None:
             self.door.close()
-        for port in self.ports.values():
-            release_port(port)
 
 
 def _listeners(ports: Mapping[str, int]) -> str:

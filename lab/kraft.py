@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import logging
 import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
-
+from lab.alive import alive
 from lab.folder import lab_folder
 from lab.jars import JAVA_FOLDER, NEWEST_KAFKA_VERSION
 from lab.java_process import java_command, write_properties
 from lab.kafka import CLIENT, HEAP, SESSION_TIMEOUT_MS, SMALL
 from lab.missing import LabError
-from lab.ports import free_port, release_port
+from lab.node import Node
+from lab.ports import free_port
 from lab.process import READY_TIMEOUT_S, Process
 from lab.waiting import port_accepts, wait_until
 
@@ -33,14 +31,11 @@ CONTROLLER_ID = 100
 FORMAT_TIMEOUT_S = 60.0
 """A JVM's start and three small files: two seconds."""
 
-LOOK_TIMEOUT_S = 2.0
-"""A broker that serves clients answers within milliseconds."""
-
 INTERNAL_TOPIC_REPLICATION = 3
 """Kafka's own default; a smaller cluster lowers it to its size so that groups and transactions work."""
 
 
-class KraftNode:
+class KraftNode(Node):
     """One node; it keeps its ports and data over restarts. It is a broker (`port`), a controller (`controller_port`) or both."""
 
     def __init__(
@@ -58,15 +53,15 @@ class KraftNode:
         self.port = port
         self._cluster_id = cluster_id
         self._data_folder = folder / f"node-{node_id}-data"
-        self._ports = {
+        self.ports = {
             name: number for name, number in ((CLIENT, port), (CONTROLLER, controller_port)) if number is not None
         }
         replication = str(min(INTERNAL_TOPIC_REPLICATION, brokers))
         values = {
             "node.id": str(node_id),
-            "process.roles": ",".join({CLIENT: "broker", CONTROLLER: "controller"}[name] for name in self._ports),
+            "process.roles": ",".join({CLIENT: "broker", CONTROLLER: "controller"}[name] for name in self.ports),
             "controller.quorum.voters": quorum,
-            "listeners": ",".join(f"{name}://127.0.0.1:{number}" for name, number in self._ports.items()),
+            "listeners": ",".join(f"{name}://127.0.0.1:{number}" for name, number in self.ports.items()),
             "listener.security.protocol.map": f"{CLIENT}:PLAINTEXT,{CONTROLLER}:PLAINTEXT",
             "controller.listener.names": CONTROLLER,
             "log.dirs": str(self._data_folder),
@@ -89,7 +84,7 @@ class KraftNode:
 
     def format(self) -> None:
         """Make its folder, as kafka-storage does; once in its life. A broker's has no more than a name in it, a controller's a first log."""
-        if CONTROLLER not in self._ports:
+        if CONTROLLER not in self.ports:
             names = {"cluster.id": self._cluster_id, "node.id": str(self.node_id), "directory.id": new_id()}
             write_properties(self._data_folder / "meta.properties", {"version": "1", **names})
             return
@@ -103,46 +98,16 @@ class KraftNode:
         """Start it without waiting; after a kill -9 it registers itself as soon as the session of its last life is over."""
         self.process.launch()
 
-    def wait_until_ready(self) -> float:
+    def wait_until_ready(self, *, timeout_s: float = READY_TIMEOUT_S) -> float:
         """Return the seconds until it accepts connections, and counts itself among the brokers if it is one."""
         return self.process.wait_until_ready(
-            lambda: (
-                all(map(port_accepts, self._ports.values())) and (self.port is None or self.node_id in self.alive())
-            ),
-            timeout_s=READY_TIMEOUT_S,
+            lambda: all(map(port_accepts, self.ports.values())) and (self.port is None or self.node_id in self.alive()),
+            timeout_s=timeout_s,
         )
-
-    def start(self) -> float:
-        """Start it and return the seconds until it was ready."""
-        self.launch()
-        return self.wait_until_ready()
 
     def alive(self) -> set[int]:
         """Return the brokers that are alive to its knowledge; none while it does not answer."""
-        admin = AdminClient({"bootstrap.servers": self.address}, logger=_UNHEARD)
-        with contextlib.suppress(KafkaException):
-            return set(admin.list_topics(timeout=LOOK_TIMEOUT_S).brokers)
-        return set()
-
-    def stop(self) -> None:
-        """End it in good order: its leaders go to others."""
-        self.process.terminate()
-
-    def kill(self) -> None:
-        """Kill -9: its partitions stay leaderless until the controller sees its session expire."""
-        self.process.kill()
-
-    def restart(self) -> float:
-        """Stop it if it runs, start it, and return the seconds that the start took."""
-        if self.process.running:
-            self.stop()
-        return self.start()
-
-    def close(self) -> None:
-        """End it at once and give its ports back."""
-        self.process.kill()
-        for port in self._ports.values():
-            release_port(port)
+        return alive(self.address)
 
 
 class KraftCluster(dict[int, KraftNode]):
@@ -213,8 +178,3 @@ def new_id() -> str:
 def _java(main_class: str, *arguments: str, log4j: str = "log4j.properties") -> list[str]:
     quiet = {"log4j2.configurationFile": (JAVA_FOLDER / "log4j2.properties").resolve().as_uri()}
     return java_command(main_class, *arguments, heap=HEAP, version=NEWEST_KAFKA_VERSION, log4j=log4j, properties=quiet)
-
-
-_UNHEARD = logging.getLogger("lab.kraft.unheard")
-"""Takes what a client says of a broker that is not there yet."""
-_UNHEARD.setLevel(logging.CRITICAL)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from lab.archiving import make_archives
 from lab.helm import helm
 from lab.jars import KAFKA_VERSION, NEWEST_KAFKA_VERSION, java_with_compiler, kafka_jars
 from lab.kube_binaries import kube_binaries
@@ -35,10 +36,11 @@ def _kafka() -> None:
 def _judges() -> None:
     _kafka()
     kafka_jars(NEWEST_KAFKA_VERSION)
+    make_archives()
 
 
 KAFKA = Need(f"Java and the jars of Kafka {KAFKA_VERSION}", _kafka)
-JUDGES = Need(f"the jars of Kafka {NEWEST_KAFKA_VERSION}", _judges)
+JUDGES = Need(f"the jars of Kafka {NEWEST_KAFKA_VERSION}, and archives of both", _judges)
 KUBERNETES = Need(
     "the Kubernetes API server, kubectl and etcd (a build, where it is needed, takes minutes)", kube_binaries
 )

@@ -1,7 +1,9 @@
-"""All tests, as two runs of pytest side by side: `python -m lab.suites [pytest's options]`.
+"""All tests, as four runs of pytest, three of them side by side: `python -m lab.suites [pytest's options]`.
 
-One has the tests on whole clusters, which wait most of the time, for sessions to end and brokers to start; the other has the rest, which
-computes. Options go to both. What names files or folders (`tests/lab`, `tests/x.py::test_y`) is one plain run.
+One has the tests on whole clusters and one the operator's on a live Kubernetes API: both wait most of the time, for sessions to end and
+brokers to start. The third has the rest, which computes, and lets the others go first, so that nothing in them is late for a session.
+What runs on Spark and Helm, which is as much to compute, begins when one of them has ended, so that no processor is idle at the end.
+Options go to all. What names files or folders (`tests/lab`, `tests/x.py::test_y`) is one plain run.
 """
 
 from __future__ import annotations
@@ -9,21 +11,61 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import pytest
+
+from lab.interruption import end_as_by_ctrl_c
 
 ROOT = Path(__file__).resolve().parents[1]
 
 ON_CLUSTERS = "tests/integration"
 
-PARTS = {"clusters": [ON_CLUSTERS], "rest": ["tests", f"--ignore={ON_CLUSTERS}"]}
+OF_OPERATOR = "tests/kafka_operator"
+
+LAST = ("tests/balance_analytics", "tests/bench", "tests/charts", "tests/lab", "tests/steward")
+
+AT_ONCE = 3
+"""Two that compute beside two that wait would make the latter late."""
+
+LIVE = ("pytest.mark.kubernetes", "pytest.mark.kafka")
+"""In the text of the operator's tests that meet a real API server or real brokers."""
+
+LETS_OTHERS_GO_FIRST = ("nice", "-n", "7")
+"""A fifth of a processor that somebody else wants as well, all of one that nobody wants."""
+
+SHOWN = ("--durations=15", "--durations-min=5")
+"""Where the time goes, so that it is seen when it grows."""
 
 END_TIMEOUT_S = 60
 """Several times what a run needs to end its peers when it is told to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One run of pytest: what it is asked for, and by which command it is started."""
+
+    name: str
+    arguments: Sequence[str]
+    by: Sequence[str] = ()
+
+
+def parts(root: Path = ROOT) -> tuple[Part, ...]:
+    """Return the runs, as they begin; together they take each file of tests once."""
+    texts = {
+        path.relative_to(root): path.read_text(encoding="utf-8") for path in (root / OF_OPERATOR).glob("test_*.py")
+    }
+    live = sorted(str(path) for path, text in texts.items() if any(mark in text for mark in LIVE))
+    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *live, *LAST)]
+    return (
+        Part("operator", live),
+        Part("clusters", [ON_CLUSTERS]),
+        Part("rest", ["tests", *ignored], LETS_OTHERS_GO_FIRST),
+        Part("last", LAST),
+    )
 
 
 def names_tests(arguments: Sequence[str]) -> bool:
@@ -44,22 +86,26 @@ def main(arguments: list[str]) -> int:
     """Run the tests and return the exit status."""
     if names_tests(arguments):
         return _start(arguments).wait()
-    runs = {name: _start([*paths, *arguments], piped=True) for name, paths in PARTS.items()}
-    tellers = [threading.Thread(target=_tell, args=[name, run]) for name, run in runs.items()]
-    signal.signal(signal.SIGTERM, _interrupt)
+    runs: list[subprocess.Popen[str]] = []
+
+    def carry_out(part: Part) -> int:
+        run = _start([*SHOWN, *part.arguments, *arguments], by=part.by, piped=True)
+        runs.append(run)
+        _tell(part.name, run)
+        return run.wait()
+
+    end_as_by_ctrl_c()
+    pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        for teller in tellers:
-            teller.start()
-        return verdict([run.wait() for run in runs.values()])
+        return verdict([done.result() for done in [pool.submit(carry_out, part) for part in parts()]])
     finally:
-        for run in runs.values():
+        pool.shutdown(wait=False, cancel_futures=True)
+        for run in runs:
             _end(run)
-        for teller in tellers:
-            teller.join(END_TIMEOUT_S)
 
 
-def _start(arguments: Sequence[str], *, piped: bool = False) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "pytest", *arguments]
+def _start(arguments: Sequence[str], *, by: Sequence[str] = (), piped: bool = False) -> subprocess.Popen[str]:
+    command = [*by, sys.executable, "-m", "pytest", *arguments]
     output = subprocess.PIPE if piped else None
     return subprocess.Popen(command, cwd=ROOT, stdout=output, text=True, errors="replace")
 
@@ -70,10 +116,6 @@ def _tell(name: str, run: subprocess.Popen[str]) -> None:
     for line in run.stdout:
         sys.stdout.write(f"{name:>8} | {line}")
         sys.stdout.flush()
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _end(run: subprocess.Popen[str]) -> None:

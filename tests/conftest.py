@@ -3,6 +3,7 @@
 A test that breaks its peer (stops, kills or freezes something) starts one of its own with `lab.cluster.kafka_cluster` and its like.
 """
 
+import os
 import zlib
 from collections.abc import Iterator
 
@@ -18,9 +19,10 @@ from lab.zookeeper import ZooKeeperServer
 
 pytest_plugins = ["lab.pytest_plugin", "pytester"]
 
-# A busy machine is no defect of an example; pytest's own timeout ends one that hangs.
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
+# A busy machine is no defect of an example; pytest's own timeout ends one that hangs. The soak looks further.
+settings.register_profile("quick", deadline=None, max_examples=40)
+settings.register_profile("soak", deadline=None, max_examples=400)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(scope="session")

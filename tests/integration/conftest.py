@@ -106,24 +106,7 @@ class Held:
 
     def wait_until_known(self) -> None:
         """Wait until every broker has heard of every other one and of the controller."""
-        everybody = {*BROKERS, self.controller.controller_id}
-        for broker in self.cluster.brokers.values():
-            admin = AdminClient({"bootstrap.servers": broker.address()})
-            wait_until(
-                lambda admin=admin: self._known(admin) == everybody,
-                timeout_s=PATIENCE_S,
-                what=f"everybody known to broker {broker.broker_id}",
-            )
-
-    @staticmethod
-    def _known(admin: AdminClient) -> set[int]:
-        """Ask for the brokers; a broker that has just started and knows nobody makes the client speak of a partial response."""
-        try:
-            return set(admin.list_topics(timeout=PATIENCE_S).brokers)
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError._PARTIAL:
-                return set()
-            raise
+        self.cluster.wait_until_known(self.controller.controller_id)
 
     def wait_until_all_are_back(self, topic: str) -> None:
         """Wait until every replica of a topic is in sync again."""

@@ -49,7 +49,7 @@ subjects:
 
 def install(api: KubernetesApi) -> None:
     """Apply the custom resources and the operator's rights, and wait until the API serves the former."""
-    api.kubectl("apply", f"--filename={ROOT / 'crds'}", check=True)
+    api.kubectl("apply", "--server-side", f"--filename={ROOT / 'crds'}", check=True)
     api.kubectl("apply", "--filename=-", stdin=OPERATOR_ROLE, check=True)
     names = [f"customresourcedefinition/{kind}.steward.dev" for kind in KINDS]
     api.kubectl("wait", "--for=condition=Established", f"--timeout={PATIENCE_S:.0f}s", *names, check=True)

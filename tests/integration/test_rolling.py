@@ -23,11 +23,12 @@ from tests.integration.conftest import CHROOT, Held
 from tests.integration.kubernetes import User, install, manifest, plan_text, topic_text
 from tests.integration.pod_stand_in import PodStandIn
 
-pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kafka, pytest.mark.kubernetes, pytest.mark.timeout(600)]
 
 BROKERS = (1, 2, 3)
 MIN_ISR = 2
-PATIENCE_S = 90.0
+PATIENCE_S = 240.0
+"""Three brokers, one after the other; half a minute each while other tests compute beside."""
 
 ROLE = f"""
 apiVersion: rbac.authorization.k8s.io/v1
@@ -148,7 +149,7 @@ def wait_for(user: User, condition_type: str, status: str, reason: str) -> str:
 
 
 def test_pods_are_drained_and_rolled_one_at_a_time_and_nothing_is_lost(place: Held, site: Site) -> None:
-    """Issue: a rolling restart of all brokers under load loses nothing acked and never drops a partition under min ISR."""
+    """Required: a rolling restart of all brokers under load loses nothing acked and never drops a partition under min ISR."""
     user, pods = site.user, site.pods
     place.create("rolled", partitions=6, min_insync_replicas=str(MIN_ISR))
     began_s = time.monotonic()
@@ -194,7 +195,7 @@ def test_a_topic_that_cannot_spare_a_copy_holds_up_its_broker(place: Held, site:
 
 
 def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site: Site) -> None:
-    """Issue: scaling in is refused while it holds replicas, and says which; then it goes by itself."""
+    """Required: scaling in is refused while it holds replicas, and says which; then it goes by itself."""
     user, pods = site.user, site.pods
     pods.replaces = False
     for topic in place.topics() - {"held"}:
@@ -217,7 +218,7 @@ def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site:
 
 
 def test_a_missing_right_is_named_and_ends_the_operator(api: KubernetesApi, site: Site) -> None:
-    """Issue: which verb on which resource."""
+    """Required: which verb on which resource."""
     api.kubectl("delete", "clusterrole", "steward-operator-pods", check=True)
     with lab_folder() as folder:
         options = ["--pods", "--drain", f"--namespace={site.user.namespace}"]
@@ -231,12 +232,16 @@ def test_a_missing_right_is_named_and_ends_the_operator(api: KubernetesApi, site
             api.kubectl("apply", "--filename=-", stdin=ROLE, check=True)
 
     assert "operator cannot run" in log
-    assert "patch on statefulsets.apps/scale in namespace kafka; " in log
-    assert "delete on pods in namespace kafka; get on nodes" in log
+    for right in (
+        "patch on statefulsets.apps/scale in namespace kafka",
+        "delete on pods in namespace kafka",
+        "get on nodes",
+    ):
+        assert right in log
 
 
 def test_an_operator_that_goes_with_its_namespace_lets_everything_go(api: KubernetesApi, site: Site) -> None:
-    """Issue: a deleted namespace is not wedged. Its pods go first, the operator's own among them; nobody empties it here."""
+    """Required: a deleted namespace is not wedged. Its pods go first, the operator's own among them; nobody empties it here."""
     user = site.user
     user.apply(topic_text("kept", replication_factor=2))
     user.wait_until_ready("kept")

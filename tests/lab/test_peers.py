@@ -1,10 +1,14 @@
 """The real peers: they start, break and come back as tests and the demo need them to."""
 
 import json
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from lab.cluster import KafkaCluster
 from lab.cluster import kafka_cluster as new_kafka_cluster
@@ -12,6 +16,7 @@ from lab.jars import kafka_jars
 from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.tools import kafka_leader_election, kafka_reassign_partitions, kafka_topics
 from lab.traffic import Traffic
+from lab.waiting import wait_until
 from lab.zookeeper import ZooKeeperServer, zookeeper_server
 
 pytestmark = pytest.mark.timeout(240)
@@ -139,6 +144,25 @@ def test_brokers_speak_as_an_older_version_when_told_to() -> None:
 
     assert data is not None
     assert 4 == json.loads(data)["version"]
+
+
+@pytest.mark.kafka
+def test_a_cluster_that_started_is_one_that_its_controller_has_spoken_to() -> None:
+    """A broker that is up and registered knows nobody yet; a client that asks it then for a topic waits for a minute, and in vain."""
+    with zookeeper_server() as server:
+        server.client.create("/controller", b'{"version": 2, "brokerid": 99, "timestamp": "1"}')
+
+        def elect_when_up() -> None:
+            wait_until(lambda: server.read("/brokers/ids/1") is not None, timeout_s=60, what="the broker registered")
+            time.sleep(1)
+            server.client.delete("/controller")
+
+        with ThreadPoolExecutor(1) as pool:
+            elected = pool.submit(elect_when_up)
+            with new_kafka_cluster((1,), zookeeper=server) as cluster:
+                elected.result(0)
+                admin = AdminClient({"bootstrap.servers": cluster.bootstrap()})
+                assert admin.create_topics([NewTopic("at-once", 1, 1)])["at-once"].result(60) is None
 
 
 @pytest.mark.java

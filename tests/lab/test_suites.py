@@ -1,8 +1,11 @@
-"""How the two runs of all tests become one verdict."""
+"""How the runs of all tests become one verdict."""
+
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from lab.suites import names_tests, verdict
+from lab.suites import ROOT, names_tests, parts, verdict
 
 OK, FAILED, NONE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED
 
@@ -37,3 +40,26 @@ def test_a_failure_of_either_run_is_a_failure(expected: int, statuses: list[int]
 def test_named_tests_are_one_plain_run(*, expected: bool, arguments: list[str]) -> None:
     """Whoever names a file wants to see its output as pytest prints it."""
     assert expected == names_tests(arguments)
+
+
+def test_each_file_of_tests_is_in_one_run() -> None:
+    """None is left out, and none runs twice."""
+    runs = [
+        {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py") if _takes(part.arguments, path)}
+        for part in parts()
+    ]
+
+    files = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
+    assert files == set().union(*runs)
+    assert len(files) == sum(map(len, runs))
+    assert all(runs)
+
+
+def _takes(arguments: Sequence[str], path: Path) -> bool:
+    ignored = [ROOT / one.removeprefix("--ignore=") for one in arguments if one.startswith("--ignore=")]
+    chosen = [ROOT / one for one in arguments if not one.startswith("--")]
+    return _below(path, chosen) and not _below(path, ignored)
+
+
+def _below(path: Path, folders: Sequence[Path]) -> bool:
+    return any(path == folder or folder in path.parents for folder in folders)

@@ -1,0 +1,78 @@
+"""A load as hourly facts, written straight: for sizes at which minutes would be terabytes.
+
+Every look was there: no gaps. Leaves out samples (`minute_samples`), from which the pipeline makes the same facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from balance_analytics.model.facts import FACTS
+from lab.generated_load.layout import Layout
+from lab.generated_load.parquet import day_folder, lists, named, write
+from lab.generated_load.state import Hour, hours
+
+PARTITIONS_PER_FILE = 50_000
+"""As the pipeline lays its own facts."""
+
+
+def write_facts(layout: Layout, folder: Path) -> None:
+    """Write all days."""
+    leader = layout.leaders(0)
+    coming = hours(layout)
+    while day := tuple(islice(coming, 24)):
+        where = day_folder(folder, layout.spec.start_s + day[0].hour * 3600)
+        before = [leader, *(hour.leader for hour in day)]
+        moved = [one != other for one, other in pairwise(before)]
+        leader = day[-1].leader
+        for number, rows in enumerate(_blocks(layout.spec.partitions)):
+            _write_block(layout, day, moved, rows, where / f"part-{number:05d}.parquet")
+
+
+def _blocks(partitions: int) -> Iterator[slice]:
+    for begin in range(0, partitions, PARTITIONS_PER_FILE):
+        yield slice(begin, min(partitions, begin + PARTITIONS_PER_FILE))
+
+
+def _write_block(layout: Layout, day: tuple[Hour, ...], moved: list[np.ndarray], rows: slice, path: Path) -> None:
+    """Write a day of some partitions, a partition's hours side by side."""
+    spec = layout.spec
+    topic = layout.topic[rows]
+    there = np.stack([layout.there(hour.hour)[rows] for hour in day], axis=1).reshape(-1)
+
+    def column(values: list[np.ndarray]) -> np.ndarray:
+        return np.asarray(np.stack([one[rows] for one in values], axis=1).reshape(-1)[there])
+
+    count = len(day)
+    record_bytes = np.repeat(layout.t_record_bytes[topic], count)[there].astype(np.float64)
+    groups = np.repeat(layout.t_groups[topic], count)[there]
+    messages = np.floor(column([hour.messages for hour in day]))
+    seconds = np.tile(spec.start_s + 3600 * np.array([hour.hour for hour in day]), len(topic))[there]
+    total = int(there.sum())
+    reset = column([hour.reset for hour in day])
+    columns = {
+        "cluster_id": named([spec.cluster_id], np.zeros(total, np.int32)),
+        "topic": named(layout.names, np.repeat(topic, count)[there]),
+        "partition": np.repeat(layout.partition[rows], count)[there].astype(np.int32),
+        "hour": pa.array(seconds * 1_000_000).cast(pa.timestamp("us", tz="UTC")),
+        "leader": column([hour.leader for hour in day]).astype(np.int32),
+        "replicas": lists(np.repeat(layout.replicas[rows], count, axis=0)[there]),
+        "minutes": np.full(total, 60, np.int32),
+        "gap_minutes": np.zeros(total, np.int32),
+        "resets": reset.astype(np.int32),
+        "leader_changes": column(moved).astype(np.int32),
+        "messages_in": messages,
+        "bytes_in": messages * record_bytes,
+        "bytes_out": messages * record_bytes * groups,
+        "bytes_out_source": named(["estimate"], np.zeros(total, np.int32)),
+        "record_bytes": record_bytes,
+        "size_bytes": column([hour.size + hour.kept for hour in day]).astype(np.int64),
+        "size_growth_bytes": column([hour.kept for hour in day]),
+        "source_in": named(["offsets"], np.zeros(total, np.int32)),
+    }
+    write(path, FACTS, columns)

@@ -1,0 +1,94 @@
+"""A load as samples a minute, as the sampler would write them to Parquet: a file an hour.
+
+Looks are missing in the spec's gaps; a partition whose leader went down is without one for two looks, and nothing is known of it
+then. Leaves out facts (`hourly_facts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from balance_analytics.model.sample_rows import SAMPLE_ROWS
+from lab.generated_load.layout import Array, Layout
+from lab.generated_load.parquet import day_folder, lists, named, write
+from lab.generated_load.state import Hour, hours
+
+LEADERLESS_LOOKS = 2
+LAG = 50
+"""Messages that groups are behind."""
+
+
+def write_samples(layout: Layout, folder: Path) -> None:
+    """Write all hours; the look at an hour's end is the first of the next file, and the last one has it, too."""
+    for seconds, columns in samples(layout):
+        write(day_folder(folder, seconds) / f"looks-{seconds}.parquet", SAMPLE_ROWS, columns)
+
+
+def samples(layout: Layout) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the columns of each hour's looks, with the hour's start."""
+    spec = layout.spec
+    before = layout.leaders(0)
+    for hour in hours(layout):
+        begin = hour.hour * 60
+        minutes = [
+            minute
+            for minute in range(61 if hour.hour == spec.hours - 1 else 60)
+            if not any(first <= begin + minute <= last for first, last in layout.gaps)
+        ]
+        if minutes:
+            yield spec.start_s + 3600 * hour.hour, _columns(layout, hour, np.array(minutes), before)
+        before = hour.leader
+
+
+def _columns(layout: Layout, hour: Hour, minutes: Array, before: Array) -> dict[str, Any]:
+    """Return an hour's looks, look by look."""
+    spec = layout.spec
+    alive = np.flatnonzero(layout.there(hour.hour))
+    looks, width = len(minutes), len(alive)
+    part = _part_done(spec.seed, hour.hour)[minutes][:, None]
+    end = np.floor(hour.end[alive] + hour.messages[alive] * part)
+    size = np.floor(hour.size[alive] + hour.kept[alive] * part)
+    start = np.maximum(0, end - np.floor(size / layout.t_record_bytes[layout.topic[alive]]))
+    down = layout.down(hour.hour)
+    replicas = layout.replicas[alive]
+    in_sync = ~np.isin(replicas, down)
+    fallen = np.isin(before[alive], down) & (hour.leader[alive] != before[alive])
+    unknown = fallen[None, :] & (np.arange(looks)[:, None] < LEADERLESS_LOOKS)
+    groups = layout.t_groups[layout.topic[alive]]
+    round_ms = np.repeat((spec.start_s + 3600 * hour.hour + 60 * minutes) * 1000, width)
+    late = np.random.default_rng([spec.seed, 2, hour.hour]).integers(200, 1500, looks)
+
+    def known(values: Array) -> Any:
+        return pa.array(values.reshape(-1).astype(np.int64), mask=unknown.reshape(-1))
+
+    def looked(values: Array) -> Array:
+        return np.tile(values, (looks, *([1] * (values.ndim - 1))))
+
+    sizes = pa.array(np.repeat(size.reshape(-1).astype(np.int64), 3), mask=~looked(in_sync).reshape(-1))
+    return {
+        "cluster_id": named([spec.cluster_id], np.zeros(looks * width, np.int32)),
+        "topic": named(layout.names, looked(layout.topic[alive])),
+        "partition": looked(layout.partition[alive]).astype(np.int32),
+        "sampled_at_ms": round_ms + np.repeat(late, width),
+        "round_ms": round_ms,
+        "leader": np.where(unknown, -1, hour.leader[alive][None, :]).reshape(-1).astype(np.int32),
+        "leader_epoch": np.full(looks * width, hour.hour, np.int32),
+        "replicas": lists(looked(replicas)),
+        "isr": lists(looked(replicas), looked(in_sync)),
+        "start_offset": known(start),
+        "end_offset": known(end),
+        "size_bytes": pa.ListArray.from_arrays(np.arange(looks * width + 1, dtype=np.int32) * 3, sizes),
+        "committed_offset_sum": known(np.maximum(0, end - LAG) * groups[None, :]),
+        "committed_groups": looked(groups).astype(np.int32),
+    }
+
+
+def _part_done(seed: int, hour: int) -> Array:
+    """Return which part of an hour's messages has come by each of its minutes, 0 to 60 (float64, 61)."""
+    weights = np.random.default_rng([seed, 3, hour]).uniform(0.5, 1.5, 60)
+    return np.concatenate(([0.0], np.cumsum(weights) / weights.sum()))

@@ -1,0 +1,53 @@
+"""Columns to Parquet files in the analytics' schemas. Leaves out what is in them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from balance_analytics.model.column import Column, Kind
+
+_TYPES: Mapping[Kind, Any] = {
+    Kind.STRING: pa.string(),
+    Kind.INT32: pa.int32(),
+    Kind.INT64: pa.int64(),
+    Kind.FLOAT64: pa.float64(),
+    Kind.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+    Kind.INT32_LIST: pa.list_(pa.int32()),
+    Kind.INT64_LIST: pa.list_(pa.int64()),
+}
+
+
+def day_folder(root: Path, seconds: int) -> Path:
+    """Return (and make) the folder of the day that a time is in."""
+    folder = root / f"date={dt.datetime.fromtimestamp(seconds, dt.UTC):%Y-%m-%d}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def lists(values: np.ndarray, kept: np.ndarray | None = None) -> Any:
+    """Return rows of a matrix as lists; `kept` (bool, same shape) leaves entries out of them."""
+    counts = np.full(len(values), values.shape[1]) if kept is None else kept.sum(axis=1)
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    flat = values.reshape(-1) if kept is None else values[kept]
+    return pa.ListArray.from_arrays(offsets, pa.array(flat))
+
+
+def named(names: Sequence[str], numbers: np.ndarray) -> Any:
+    """Return names by number, each held once."""
+    return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(list(names))).cast(pa.string())
+
+
+def write(path: Path, table: Sequence[Column], columns: Mapping[str, Any]) -> None:
+    """Write one file."""
+    arrays = [
+        pa.array(columns[one.name]) if isinstance(columns[one.name], np.ndarray) else columns[one.name] for one in table
+    ]
+    cast = [array.cast(_TYPES[one.kind]) for array, one in zip(arrays, table, strict=True)]
+    pq.write_table(pa.table(cast, names=[one.name for one in table]), path, compression="zstd", compression_level=1)

@@ -1,0 +1,15 @@
+"""To be told to end (SIGTERM) ends a program as Ctrl-C does: blocks are left, and what they started is ended."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+
+
+def end_as_by_ctrl_c() -> None:
+    """Have SIGTERM raise KeyboardInterrupt in the main thread from now on."""
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,52 @@
+"""What every node of Kafka's is to a test, whichever way it is controlled: started, ended well, killed, started again, and closed.
+
+Leaves out when one is ready, and what has to be waited for before it may start.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from lab.ports import release_port
+from lab.process import READY_TIMEOUT_S, Process
+
+
+class Node(ABC):
+    """One node; it keeps its ports, by listener, and its data over restarts."""
+
+    process: Process
+    ports: Mapping[str, int]
+
+    @abstractmethod
+    def launch(self) -> None:
+        """Start it without waiting."""
+
+    @abstractmethod
+    def wait_until_ready(self, *, timeout_s: float = READY_TIMEOUT_S) -> float:
+        """Return the seconds until it serves."""
+
+    def start(self) -> float:
+        """Start it and return the seconds until it was ready."""
+        self.launch()
+        return self.wait_until_ready()
+
+    def stop(self) -> int | None:
+        """SIGTERM: its leaders go to others; wait, and return the exit code: 143 when all went well."""
+        return self.process.terminate()
+
+    def kill(self) -> None:
+        """Kill -9: its partitions stay leaderless until somebody sees its session expire."""
+        self.process.kill()
+
+    def restart(self) -> float:
+        """Stop it if it runs, start it, and return the seconds that the start took."""
+        if self.process.running:
+            self.stop()
+        return self.start()
+
+    def close(self) -> None:
+        """End it at once and give its ports back."""
+        self.process.kill()
+        for port in self.ports.values():
+            release_port(port)
