@@ -14,6 +14,7 @@ from steward.options.controller import BalanceOptions, PlaceOptions
 from steward.options.groups import in_groups
 from steward.options.importing import ManifestOptions, SourceOptions
 from steward.options.logs import LogOptions
+from steward.options.sampler import KeepOptions, KeyOptions, LookOptions, PrometheusOptions, SamplerPlaceOptions
 from steward.options.security import (
     AuthorizerOptions,
     BrokerSecurityOptions,
@@ -130,6 +131,25 @@ def operator(
             "--drain/--no-drain", envvar="STEWARD_DRAIN", help="With --pods: take them off nodes that are drained."
         ),
     ] = False,
+    spark: Annotated[
+        bool, typer.Option("--spark/--no-spark", envvar="STEWARD_SPARK", help="Serve SparkApplications and schedules.")
+    ] = False,
+    spark_operator: Annotated[
+        bool,
+        typer.Option(
+            "--spark-operator/--no-spark-operator",
+            envvar="STEWARD_SPARK_OPERATOR",
+            help="With --spark: hand those of engine SparkOperator to Kubeflow's.",
+        ),
+    ] = False,
+    spark_local: Annotated[
+        bool,
+        typer.Option(
+            "--spark-local/--no-spark-local",
+            envvar="STEWARD_SPARK_LOCAL",
+            help="With --spark: run those of engine Local as this user, on this machine. For a laptop alone.",
+        ),
+    ] = False,
     own_namespace: Annotated[
         str | None,
         typer.Option(
@@ -148,6 +168,16 @@ def operator(
         int,
         typer.Option(envvar="STEWARD_SHARDS", min=1, help="Divide Clusters among so many, with a Lease each."),
     ] = 1,
+    webhook_port: Annotated[
+        int | None,
+        typer.Option(envvar="STEWARD_WEBHOOK_PORT", min=0, max=65535, help="HTTPS port of the admission webhook."),
+    ] = None,
+    webhook_certificate: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_WEBHOOK_CERTIFICATE", help="Its certificate with the chain, PEM.")
+    ] = None,
+    webhook_private_key: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_WEBHOOK_PRIVATE_KEY", help="The certificate's key, PEM.")
+    ] = None,
     *,
     logs: LogOptions,
 ) -> None:
@@ -167,6 +197,12 @@ def operator(
             resync_interval_s=resync_interval_s,
             pods=pods,
             drain=drain,
+            spark=spark,
+            spark_operator=spark_operator,
+            spark_local=spark_local,
+            webhook_port=webhook_port,
+            webhook_certificate=webhook_certificate,
+            webhook_private_key=webhook_private_key,
             own_namespace=own_namespace,
             lease=lease,
             identity=identity,
@@ -184,3 +220,25 @@ def import_topics(source: SourceOptions, manifests: ManifestOptions) -> None:
     from steward.import_command import run_import  # noqa: PLC0415 - see the module
 
     raise typer.Exit(run_import(source, manifests))
+
+
+@app.command()
+@in_groups
+def sampler(
+    look: LookOptions,
+    keep: KeepOptions,
+    keys: KeyOptions,
+    rates: PrometheusOptions,
+    place: SamplerPlaceOptions,
+    brokers: BrokerSecurityOptions,
+    logs: LogOptions,
+) -> None:
+    """Look at a cluster once a minute, by Kafka's protocol alone: sizes, offsets, leaders. For the analytics."""
+    from steward.sampler_command import run_sampler, sampler_plan  # noqa: PLC0415 - see the module
+
+    logs.set_up()
+    try:
+        plan = sampler_plan(look, keep, place, brokers, keys, rates)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    raise typer.Exit(run_sampler(plan))

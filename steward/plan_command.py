@@ -1,7 +1,9 @@
 """`steward plan`: what a person needs to have a plan carried out by its digest, without a cluster.
 
 steward plan digest plan.json                  prints the digest, as spec.planFrom.digest and status.planDigest have it
-steward plan configmaps plan.json --name NAME  prints ConfigMaps that hold it, for `kubectl apply -f -`
+steward plan configmaps plan.json --name NAME  prints ConfigMaps that hold it, for `kubectl apply --server-side -f -`
+
+Without --server-side kubectl keeps a copy of what it sent in an annotation, which may have 262,144 bytes: a large plan does not fit.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ def config_maps(
     name: Annotated[str, typer.Option(help="Name of the ConfigMaps; each gets a number behind it.")],
     namespace: Annotated[str | None, typer.Option(help="Their namespace; kubectl's own if it is not given.")] = None,
 ) -> None:
-    """Print ConfigMaps that hold a plan, and as a comment for people the lines that name them in a Reassignment."""
+    """Print ConfigMaps that hold a plan, for kubectl apply --server-side -f - (a plain apply refuses large ones).
+
+    As a comment for people the lines that name them in a Reassignment go to the other output.
+    """
     from kafka_operator.decide.plan_packing import packed_document  # noqa: PLC0415 - as in `main`
 
     document = _read(file)

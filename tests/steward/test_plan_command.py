@@ -26,7 +26,7 @@ def test_a_digest_is_printed_for_a_file_and_for_the_input(tmp_path: Path) -> Non
 
 
 def test_config_maps_hold_the_plan_and_the_lines_that_name_them_are_told(tmp_path: Path) -> None:
-    """For kubectl apply -f -, and for the Reassignment."""
+    """For kubectl apply --server-side -f -, and for the Reassignment."""
     path = tmp_path / "plan.json"
     path.write_text(document(PLAN), encoding="utf-8")
 

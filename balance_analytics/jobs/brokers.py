@@ -1,0 +1,109 @@
+"""The brokers as Kafka itself tells of them: who is alive, in which rack, with how much disk. No sample says so.
+
+Asked by the Java client that Spark's connector brings along, with the same settings for access. A controller of ours stands in the
+list of brokers too, and is none. Brokers before 3.3 do not tell the size of their disks (KIP-827). What --brokers says wins. Leaves
+out looks at partitions: those are the samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from balance_analytics.jobs.samples import Samples, address
+from balance_analytics.jobs.troubles import LeftOuts, told_of
+from balance_analytics.study.columns import BrokerFacts
+
+TIMEOUT_S = 30
+"""For an answer: what the Java client waits by default for one request."""
+
+PROCESS_ROLES, CONTROLLER_ALONE = "process.roles", "controller"
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers:
+    """`facts` of those that anybody told of; `alive` is None where nobody could be asked."""
+
+    facts: BrokerFacts
+    alive: frozenset[int] | None = None
+
+
+def brokers_of(spark: SparkSession, samples: Samples | None, told: BrokerFacts, left_out: LeftOuts) -> Brokers:
+    """Ask the cluster that holds the samples; where they are Parquet, what was told is all. Raises `AnalyticsError`."""
+    if samples is None or not samples.in_kafka:
+        return Brokers(told)
+    servers, _ = address(samples.place)
+    with told_of(samples.place, "brokers"):
+        racks, sizes = _asked(spark, {**samples.options, "bootstrap.servers": servers}, left_out)
+    named = {broker: rack for broker, rack in racks.items() if rack is not None}
+    return Brokers(BrokerFacts({**named, **told.racks}, {**sizes, **told.capacities}), frozenset(racks))
+
+
+def _asked(
+    spark: SparkSession, settings: Mapping[str, str], left_out: LeftOuts
+) -> tuple[dict[int, str | None], dict[int, int]]:
+    """Return racks and bytes of disk by broker; a controller that only stands in the list of brokers is none."""
+    jvm: Any = spark._jvm  # noqa: SLF001 - Python has no other way to the Java client
+    given = jvm.java.util.HashMap()
+    limits = dict.fromkeys(("request.timeout.ms", "default.api.timeout.ms"), str(TIMEOUT_S * 1000))
+    for name, value in {**settings, **limits}.items():
+        given.put(name, value)
+    admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(given)
+    try:
+        cluster = admin.describeCluster()
+        racks = {int(node.id()): node.rack() for node in jvm.java.util.ArrayList(_wait(jvm, cluster.nodes()))}
+        controller = _wait(jvm, cluster.controller())
+        if controller is not None and not _holds_data(jvm, admin, int(controller.id()), left_out):
+            racks.pop(int(controller.id()), None)
+        return racks, _sizes(jvm, admin, sorted(racks), left_out)
+    finally:
+        admin.close()
+
+
+def _wait(jvm: Any, future: Any) -> Any:
+    return future.get(TIMEOUT_S, jvm.java.util.concurrent.TimeUnit.SECONDS)
+
+
+def _holds_data(jvm: Any, admin: Any, node: int, left_out: LeftOuts) -> bool:
+    """Say whether the controller is a broker: one of ours says of its `process.roles` that it is a controller alone.
+
+    One that does not tell takes nothing, since moves to a node without disks would never end.
+    """
+    kinds = jvm.org.apache.kafka.common.config.ConfigResource.Type
+    resource = jvm.org.apache.kafka.common.config.ConfigResource(kinds.BROKER, str(node))
+    asked = jvm.java.util.ArrayList()
+    asked.add(resource)
+    try:
+        told = jvm.java.util.HashMap(_wait(jvm, admin.describeConfigs(asked).all())).get(resource)
+    except Py4JError:
+        remedy = "allow DESCRIBE_CONFIGS on the cluster; until then nothing is moved to it"
+        left_out.add(f"whether node {node}, the controller, is a broker, which it did not tell", 1, remedy)
+        return False
+    roles = told.get(PROCESS_ROLES)
+    return roles is None or (roles.value() or "").strip() != CONTROLLER_ALONE
+
+
+def _sizes(jvm: Any, admin: Any, brokers: Sequence[int], left_out: LeftOuts) -> dict[int, int]:
+    """Return the bytes of brokers' disks, of those that tell."""
+    ids = jvm.java.util.ArrayList()
+    for broker in brokers:
+        ids.add(broker)
+    asked = jvm.java.util.HashMap(admin.describeLogDirs(ids).descriptions())
+    sizes: dict[int, int] = {}
+    for broker in brokers:
+        try:
+            sizes[broker] = _size(jvm.java.util.HashMap(_wait(jvm, asked[broker])))
+        except Py4JError:
+            remedy = "see that they are alive, allow DESCRIBE on the cluster, or name the sizes in --brokers"
+            left_out.add("brokers that did not tell the size of their disks", 1, remedy)
+    return {broker: size for broker, size in sizes.items() if size}
+
+
+def _size(folders: Any) -> int:
+    """Return the bytes of all log folders' volumes; 0 where one of them is not told (Kafka before 3.3)."""
+    totals = [folders[path].totalBytes() for path in folders]
+    return sum(int(total.getAsLong()) for total in totals) if all(total.isPresent() for total in totals) else 0

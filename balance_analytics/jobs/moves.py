@@ -1,0 +1,130 @@
+"""Stage `moves`: loads and the study's result to a proposal, as `<out>/moves.json` and `<out>/reassignment.json`.
+
+The latter is a List for `kubectl apply --server-side`; it is there only when something is to move and the Cluster's name is known. Leaves
+out the planning (`moves/`) and the Kubernetes API (`proposing`).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from balance_analytics.jobs.brokers import Brokers
+from balance_analytics.jobs.files import Table, exists, read_text, remove, write_text
+from balance_analytics.jobs.troubles import AnalyticsError, told_of
+from balance_analytics.model.loads import PARTITION_LOADS
+from balance_analytics.model.moves_json import MOVES_NAME, moves_from_json, moves_to_json
+from balance_analytics.model.rate_rows import OF_TOPICS
+from balance_analytics.model.report_input import ProposedMoves
+from balance_analytics.model.results import RESULT_NAME, Result
+from balance_analytics.model.results_json import ResultError, from_json
+from balance_analytics.moves.for_report import proposed_moves
+from balance_analytics.moves.manifests import manifests, proposal_name
+from balance_analytics.moves.partition_loads import NEEDED, loads_of
+from balance_analytics.moves.proposal import propose
+from balance_analytics.moves.terms import Terms
+
+MANIFEST_NAME = "reassignment.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What the user wants levelled, and what the Reassignment is for; without a `cluster` no manifest is made."""
+
+    resources: tuple[str, ...]
+    tolerance: float
+    max_bytes: int | None = None
+    excluded_topics: tuple[str, ...] = ()
+    excluded_brokers: tuple[int, ...] = ()
+    cluster: str | None = None
+    namespace: str | None = None
+    approved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The moves for the report, their name not said yet, and the objects to create: none where nothing is to move."""
+
+    moves: ProposedMoves
+    objects: tuple[dict[str, Any], ...]
+
+
+def run(spark: SparkSession, out: str, brokers: Brokers, goal: Goal) -> Planned:
+    """Plan, and write the manifest. Raises `AnalyticsError`."""
+    result = read_result(spark, out)
+    loads = Table(spark, f"{out}/loads/partition", PARTITION_LOADS, "loads")
+    if not loads.exists():
+        raise AnalyticsError(f"there are no loads yet under {out}: run the stage `loads` first")
+    with told_of(out, "loads"):
+        columns = loads.read().select(*NEEDED).toArrow().to_pydict()
+    try:
+        proposal = propose(loads_of(columns), _terms(result, brokers, goal))
+        objects: list[dict[str, Any]] = []
+        if goal.cluster is not None:
+            objects = manifests(
+                proposal,
+                name=proposal_name(proposal, goal.cluster, result.cluster_id),
+                namespace=goal.namespace,
+                cluster=goal.cluster,
+                cluster_id=result.cluster_id,
+                approved=goal.approved,
+            )
+    except ValueError as error:
+        raise AnalyticsError(f"no moves can be planned for the loads under {out}: {error}") from error
+    with told_of(out, "moves"):
+        if objects:
+            listed = {"apiVersion": "v1", "kind": "List", "items": objects}
+            write_text(spark, f"{out}/{MANIFEST_NAME}", json.dumps(listed, indent=1) + "\n")
+        else:
+            remove(spark, f"{out}/{MANIFEST_NAME}")
+    sources = {one.resource: one.source for one in result.skew if one.resource in OF_TOPICS}
+    return Planned(proposed_moves(proposal, None, goal.tolerance, sources), tuple(objects))
+
+
+def _terms(result: Result, brokers: Brokers, goal: Goal) -> Terms:
+    """Say who there is: brokers of the study, and those that are alive. Those that lead nothing of what they should are away."""
+    alive = brokers.alive
+    named = {*(one.broker for one in result.brokers), *brokers.facts.racks, *brokers.facts.capacities, *(alive or ())}
+    idle = frozenset(one.broker for one in result.brokers if one.preferred_leaders and not one.leaders)
+    capacities = {"disk": dict(brokers.facts.capacities)} if brokers.facts.capacities else {}
+    return Terms(
+        racks={broker: brokers.facts.racks.get(broker) for broker in sorted(named)},
+        away=idle if alive is None else frozenset(named - alive),
+        excluded_brokers=frozenset(goal.excluded_brokers),
+        excluded_topics=frozenset(goal.excluded_topics),
+        capacities=capacities,
+        tolerance=goal.tolerance,
+        budget_bytes=goal.max_bytes,
+        resources=goal.resources,
+    )
+
+
+def keep(spark: SparkSession, out: str, moves: ProposedMoves) -> None:
+    """Write the moves for the stage `report`."""
+    with told_of(out, "moves"):
+        write_text(spark, f"{out}/{MOVES_NAME}", moves_to_json(moves))
+
+
+def kept(spark: SparkSession, out: str) -> ProposedMoves | None:
+    """Return the moves that were kept; None before the stage has run."""
+    with told_of(out, "moves"):
+        if not exists(spark, f"{out}/{MOVES_NAME}"):
+            return None
+        try:
+            return moves_from_json(read_text(spark, f"{out}/{MOVES_NAME}"))
+        except ResultError as error:
+            raise AnalyticsError(f"{out}/{MOVES_NAME} cannot be read: run the stage `moves` again: {error}") from error
+
+
+def read_result(spark: SparkSession, out: str) -> Result:
+    """Return the study's result. Raises `AnalyticsError`."""
+    with told_of(out, "result"):
+        if not exists(spark, f"{out}/{RESULT_NAME}"):
+            raise AnalyticsError(f"there is no {RESULT_NAME} yet under {out}: run the stage `study` first")
+        try:
+            return from_json(read_text(spark, f"{out}/{RESULT_NAME}"))
+        except ResultError as error:
+            raise AnalyticsError(f"{out}/{RESULT_NAME} cannot be read: run the stage `study` again: {error}") from error

@@ -1,0 +1,175 @@
+"""The job's command line: what may be asked for, and what cannot be. Leaves out reading the files that it names (`inputs`)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+
+from balance_analytics.moves.terms import RESOURCES, TOLERANCE
+from kafka_operator.resources.object_names import is_namespace_name, is_object_name
+from kafka_operator.resources.quantity import read_bytes
+
+STAGES = ("facts", "loads", "study", "moves", "report")
+MAX_WINDOW_DAYS = 90
+"""A peak hour is kept in twelve bits, 170 days of hours; a quarter's history is as much as says anything of now."""
+
+MAX_MINUTES = 60
+MAX_PERCENT = 100
+MAX_BROKER_ID = 2**31 - 1
+TERMINATION_LOG = "/dev/termination-log"
+"""Where Kubernetes reads a container's last words: terminationMessagePath, by default."""
+
+
+def parser(description: str = "") -> argparse.ArgumentParser:
+    """Return the command line."""
+    made = argparse.ArgumentParser(prog="balance_analytics.jobs.main", description=description)
+    _study(made)
+    _goal(made)
+    _proposal(made)
+    return made
+
+
+def options_of(arguments: Sequence[str] | None, description: str = "") -> argparse.Namespace:
+    """Read the command line; what cannot be ends the process with status 2, as argparse has it."""
+    command = parser(description)
+    options = command.parse_args(arguments)
+    if options.round_seconds < 1 or options.min_hours < 1:
+        command.error("--round-seconds and --min-hours must be 1 or more")
+    if options.propose and "moves" not in options.stage:
+        command.error("--propose needs the stage moves")
+    if options.propose and not (options.cluster and options.namespace):
+        command.error("--propose needs --cluster and --namespace: the name and place of the Cluster resource")
+    if options.approve and not options.propose:
+        command.error("--approve needs --propose")
+    return options
+
+
+def _study(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--samples", metavar="PLACE", help="kafka://HOST:PORT[,HOST:PORT][/TOPIC], or a folder of Parquet"
+    )
+    made.add_argument("--kafka-properties", metavar="FILE", help="settings of a Kafka client, a line each, for access")
+    made.add_argument("--facts", required=True, metavar="PATH", help="where hourly facts are kept")
+    made.add_argument("--out", required=True, metavar="PATH", help="where loads, the result, moves and the report go")
+    made.add_argument(
+        "--window-days", type=_number(1, MAX_WINDOW_DAYS), default=14, metavar="N", help="days to study (14)"
+    )
+    made.add_argument("--min-hours", type=int, default=24, metavar="N", help="fewer hours are too few to study (24)")
+    made.add_argument(
+        "--min-minutes", type=_number(1, MAX_MINUTES), default=5, metavar="N", help="seen of an hour that counts (5)"
+    )
+    made.add_argument("--round-seconds", type=int, default=60, metavar="S", help="how often the sampler looks (60)")
+    made.add_argument("--cluster-id", metavar="ID", help="where facts hold several clusters")
+    made.add_argument("--brokers", metavar="FILE", help='JSON: {"1": {"rack": "a", "disk_bytes": 1000000000000}, …}')
+    made.add_argument("--rates", metavar="PLACE", help="Prometheus' rates of topics: a file, or a folder of files")
+    made.add_argument(
+        "--key-sketches", metavar="FILE", help='JSON: {"TOPIC": {"messages": 9, "error": 0, "counts": {…}}}'
+    )
+    made.add_argument(
+        "--stage", type=_stages, default=STAGES, metavar="NAME[,NAME]", help=f"some of {', '.join(STAGES)}"
+    )
+
+
+def _goal(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--resources",
+        type=_resources,
+        default=RESOURCES,
+        metavar="NAME[,NAME]",
+        help=f"what moves shall level, some of {', '.join(RESOURCES)}; all by default",
+    )
+    made.add_argument(
+        "--tolerance-percent",
+        type=_number(1, MAX_PERCENT),
+        default=round(TOLERANCE * 100),
+        metavar="N",
+        help="how far from the mean a broker may be (5)",
+    )
+    made.add_argument(
+        "--max-bytes", type=_bytes, metavar="BYTES", help="copied at most, such as 500Gi; no limit by default"
+    )
+    made.add_argument(
+        "--exclude-topics", type=_names, default=(), metavar="TOPIC[,TOPIC]", help="that stay where they are"
+    )
+    made.add_argument("--exclude-brokers", type=_ids, default=(), metavar="ID[,ID]", help="that take and give nothing")
+
+
+def _proposal(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--cluster", type=_name, metavar="NAME", help="of the Cluster resource that a Reassignment is for"
+    )
+    made.add_argument("--namespace", type=_namespace, metavar="NAME", help="where that is")
+    made.add_argument("--propose", action="store_true", help="create the Reassignment, which then waits for approval")
+    made.add_argument("--approve", action="store_true", help="and have it carried out at once")
+    made.add_argument("--kubeconfig", metavar="FILE", help="for --propose outside of a pod")
+    made.add_argument(
+        "--termination-log",
+        default=TERMINATION_LOG,
+        metavar="FILE",
+        help=f"the summary goes here where there is such a file ({TERMINATION_LOG})",
+    )
+
+
+def _stages(text: str) -> tuple[str, ...]:
+    """Return the stages named, in their own order.
+
+    >>> _stages("study,loads")
+    ('loads', 'study')
+    """
+    return _some_of(text, STAGES, "stage")
+
+
+def _resources(text: str) -> tuple[str, ...]:
+    return _some_of(text, RESOURCES, "resource")
+
+
+def _some_of(text: str, known: Sequence[str], what: str) -> tuple[str, ...]:
+    names = text.split(",")
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise argparse.ArgumentTypeError(f"there is no {what} {', '.join(unknown)}; there are {', '.join(known)}")
+    return tuple(one for one in known if one in names)
+
+
+def _number(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
+def _bytes(text: str) -> int:
+    try:
+        return read_bytes(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return the names in a list, once each.
+
+    >>> _names("b, a,,b")
+    ('a', 'b')
+    """
+    return tuple(sorted({name.strip() for name in text.split(",")} - {""}))
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    names = _names(text)
+    if not all(name.isdecimal() and int(name) <= MAX_BROKER_ID for name in names):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of brokers' ids")
+    return tuple(sorted(map(int, names)))
+
+
+def _name(text: str) -> str:
+    if not is_object_name(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of an object of Kubernetes")
+    return text
+
+
+def _namespace(text: str) -> str:
+    if not is_namespace_name(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of a namespace of Kubernetes")
+    return text

@@ -1,0 +1,131 @@
+"""Rates of topics that Prometheus knows, in the place of what offsets tell: an input that may lack, in part or whole.
+
+Prometheus counts a topic's bytes, no partition's. So a topic's rate of an hour is spread over its partitions:
+
+- by their share of the pace that offsets tell: bytes of the same kind over minutes seen;
+- where no partition's is known, or all are 0, by their share of messages; else evenly;
+- a partition whose own pace is not known counts as the mean of those whose is, and is given no number: nobody saw it.
+
+The paces of a topic's partitions then add up to its rate. An hour counts with `MIN_RATES` of them; one with fewer keeps the
+estimate. What cannot be taken is left out and counted: lines that are no rates, topics that nobody looked at.
+Leaves out asking Prometheus (`sampling/prometheus.py`) and hours that nobody looked at: a rate makes no fact.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as sf
+
+from balance_analytics.jobs.files import exists, write
+from balance_analytics.jobs.samples import HOUR_MS, MAX_AHEAD_MS
+from balance_analytics.jobs.statistics import DIGITS
+from balance_analytics.jobs.troubles import LeftOuts, told_of
+from balance_analytics.model.column import ddl, names
+from balance_analytics.model.facts import FACTS
+from balance_analytics.model.rate_rows import OF_INSTANCES, OF_TOPICS, RATE_ROWS, SOURCE, TOPIC_HOURS
+
+RATE_OF_MS = 300_000
+"""What a rate is taken over, up to its time: so it belongs to the hour in which the middle of that lies."""
+
+MIN_RATES = 5
+"""Of an hour, as of the minutes of looks: the mean of fewer is that of a moment."""
+
+MAX_NAME_CHARACTERS = 1_024
+"""Of a line's strings, as the sampler has it; longer ones are no rates, and are not kept in memory."""
+
+SECONDS_PER_MINUTE = 60
+_BROKEN = "_broken"
+
+
+def stage(spark: SparkSession, place: str, path: str, now_ms: int, left_out: LeftOuts) -> bool:
+    """Write the rates at `place`, a file or a folder of files, as TOPIC_HOURS under `path`, and say whether there are any.
+
+    Raises `AnalyticsError` when the place cannot be reached.
+    """
+    with told_of(place, "rates"):
+        if not exists(spark, place):
+            remedy = "let `steward sampler --prometheus-rates` write them there, or leave --rates out"
+            left_out.add(f"rates, which are not there: {place}", 1, remedy)
+            return False
+        reader = spark.read.schema(f"{ddl(RATE_ROWS)}, `{_BROKEN}` string").option("columnNameOfCorruptRecord", _BROKEN)
+        lines = reader.option("maxStringLen", MAX_NAME_CHARACTERS).json(place)
+        (seen,) = lines.agg(sf.count_if(_good(now_ms)).alias("good"), sf.count("*").alias("all")).collect()
+        remedy = "give files that `steward sampler --prometheus-rates` wrote, and no others"
+        left_out.add("lines that are no rates of Prometheus", seen["all"] - seen["good"], remedy)
+        if seen["good"]:
+            write(topic_hours(lines.where(_good(now_ms))), path, "rates")
+        return bool(seen["good"])
+
+
+def _good(now_ms: int) -> Column:
+    """Return whether a line can be taken; never null."""
+    named = sf.length("of").between(1, MAX_NAME_CHARACTERS) & sf.col("resource").isin(*OF_TOPICS, *OF_INSTANCES)
+    timed = sf.col("at_ms").between(RATE_OF_MS, now_ms + MAX_AHEAD_MS)
+    finite = (sf.col("value") >= 0) & (sf.col("value") < float("inf"))
+    whole = sf.col(_BROKEN).isNull() & (sf.col("source") == SOURCE)
+    return sf.coalesce(whole & named & timed & finite, sf.lit(False))
+
+
+def topic_hours(lines: DataFrame) -> DataFrame:
+    """Return TOPIC_HOURS of good lines; one that is there twice, as where files overlap, counts once."""
+    once = (
+        lines.where(sf.col("resource").isin(*OF_TOPICS))
+        .groupBy("resource", "of", "at_ms")
+        .agg(sf.max("value").alias("value"))
+    )
+    hour_ms = sf.floor((sf.col("at_ms") - RATE_OF_MS // 2) / HOUR_MS) * HOUR_MS
+    of_hour = once.groupBy(sf.col("of").alias("topic"), sf.timestamp_millis(hour_ms.cast("bigint")).alias("hour")).agg(
+        *(_mean(name).alias(f"rate_{name}") for name in OF_TOPICS)
+    )
+    return of_hour.select(*names(TOPIC_HOURS))
+
+
+def _mean(resource: str) -> Column:
+    """Return the mean of an hour's rates, rounded as every rate is: sums depend on their order in the last digits."""
+    value = sf.when(sf.col("resource") == resource, sf.col("value"))
+    return sf.when(sf.count(value) >= MIN_RATES, sf.round(sf.avg(value), DIGITS))
+
+
+def with_rates(facts: DataFrame, hours: DataFrame) -> DataFrame:
+    """Return facts of one cluster with TOPIC_HOURS in the place of their bytes, where there are any."""
+    joined = facts.join(hours, ["topic", "hour"], "left")
+    taken = {}
+    for amount, rate, source in (
+        ("bytes_in", "rate_bytes_in", "source_in"),
+        ("bytes_out", "rate_bytes_out", "bytes_out_source"),
+    ):
+        given = sf.col(rate).isNotNull() & (sf.col("minutes") > 0)
+        spread = sf.col(rate) * _share(sf.col(amount)) * sf.col("minutes") * SECONDS_PER_MINUTE
+        taken[amount] = sf.when(given, spread).otherwise(sf.col(amount))
+        taken[source] = sf.when(given, sf.lit(SOURCE)).otherwise(sf.col(source))
+    return joined.withColumns(taken).select(*names(FACTS))
+
+
+def _share(amount: Column) -> Column:
+    """Return which part of its topic's rate is a partition's, by the rule above.
+
+    In order of partitions, so that sums are the same to the last digit whichever task adds them up.
+    """
+    of_topic = (
+        Window.partitionBy("topic", "hour")
+        .orderBy("partition")
+        .rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    )
+    part = 1 / sf.count("*").over(of_topic)
+    shares = []
+    for known in (amount, sf.col("messages_in")):
+        pace = sf.try_divide(known, sf.when(sf.col("minutes") > 0, sf.col("minutes")))
+        mean = sf.avg(pace).over(of_topic)
+        shares.append((mean > 0, part * sf.coalesce(sf.try_divide(pace, mean), sf.lit(1.0))))
+    (by_bytes, of_bytes), (by_messages, of_messages) = shares
+    return sf.when(by_bytes, of_bytes).when(by_messages, of_messages).otherwise(part)
+
+
+def tell_foreign(facts: DataFrame, hours: DataFrame, left_out: LeftOuts) -> None:
+    """Note the topics of rates that no look knows: deleted, or another cluster's."""
+    foreign = hours.select("topic").distinct().join(facts.select("topic").distinct(), "topic", "left_anti").count()
+    left_out.add(
+        "topics of rates that no look knows",
+        foreign,
+        "nothing, if they are deleted or internal; else ask Prometheus for this cluster alone",
+    )

@@ -1,0 +1,36 @@
+"""Stage `report`: the result and the moves to `<out>/report.html`, its pictures, `summary.json` and `metrics.prom`.
+
+The same result and moves make the same bytes. Leaves out drawing (`report/`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from balance_analytics.jobs.files import write_bytes
+from balance_analytics.jobs.moves import kept, read_result
+from balance_analytics.jobs.troubles import told_of
+from balance_analytics.model.report_input import ReportInput
+from balance_analytics.report.summary import summary_of
+from balance_analytics.report.writing import PAGE, report_files
+from kafka_operator.resources.spark_summary import BalanceSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """Where the page is, and what it says in short."""
+
+    path: str
+    summary: BalanceSummary
+
+
+def run(spark: SparkSession, out: str, title: str | None) -> Reported:
+    """Draw and write everything; `title` names the cluster for people, its own id where there is none."""
+    result = read_result(spark, out)
+    report = ReportInput(title or result.cluster_id, None, result, kept(spark, out))
+    with told_of(out, "report"):
+        for name, data in report_files(report).items():
+            write_bytes(spark, f"{out}/{name}", data)
+    return Reported(f"{out}/{PAGE}", summary_of(report))

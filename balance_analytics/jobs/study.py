@@ -1,0 +1,109 @@
+"""Stage `study`: tables of loads to one result (`model/results.py`), written as JSON under `<out>/result.json`.
+
+The tables are small by now: brokers x hours, and a row for each partition; they come to the driver as Arrow columns.
+Leaves out every figure's arithmetic (`study/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from balance_analytics.jobs.files import Table, write_text
+from balance_analytics.jobs.troubles import AnalyticsError, told_of
+from balance_analytics.model.loads import BROKER_HOURS, PARTITION_LOADS
+from balance_analytics.model.results import RESULT_NAME, LeftOut, Result
+from balance_analytics.model.results_json import to_json
+from balance_analytics.study.answer import study
+from balance_analytics.study.columns import BrokerColumns, BrokerFacts, PartitionColumns, Question
+from balance_analytics.study.key_skew import KeySketch
+from controller_core.model.columns import pad
+
+HOUR_S = 3600
+
+
+def run(
+    spark: SparkSession, out: str, facts: BrokerFacts, sketches: Mapping[str, KeySketch], left_out: Sequence[LeftOut]
+) -> Result:
+    """Study the loads under `out`, write the result there and return it. Raises `AnalyticsError`."""
+    hours = Table(spark, f"{out}/loads/broker_hours", BROKER_HOURS, "loads")
+    loads = Table(spark, f"{out}/loads/partition", PARTITION_LOADS, "loads")
+    if not (hours.exists() and loads.exists()):
+        raise AnalyticsError(f"there are no loads yet under {out}: run the stage `loads` first")
+    with told_of(out, "loads"):
+        cluster_id, partitions, out_known = _partitions(loads)
+        brokers = _brokers(hours, sorted({*facts.racks, *facts.capacities}))
+        if not len(partitions.partition) or not len(brokers.hours):
+            raise AnalyticsError(
+                f"the loads under {out} hold no partition: see that the facts are of brokers that lead"
+            )
+        question = Question(cluster_id, partitions, brokers, facts, out_known, sketches, *_rated(loads))
+        result = study(question, tuple(left_out))
+        write_text(spark, f"{out}/{RESULT_NAME}", to_json(result))
+    return result
+
+
+def _partitions(loads: Table) -> tuple[str, PartitionColumns, bool]:
+    table = loads.read().orderBy("topic", "partition").toArrow()
+    names = np.array(table["topic"].to_pylist(), dtype=object)
+    topics, topic = np.unique(names.astype(str), return_inverse=True) if len(names) else (names, np.zeros(0, np.int64))
+    clusters = table["cluster_id"].unique().to_pylist()
+    columns = PartitionColumns(
+        topics=topics.tolist(),
+        topic=topic.astype(np.int64),
+        partition=_ints(table, "partition"),
+        leader=_ints(table, "leader"),
+        replicas=pad(table["replicas"].to_pylist()).astype(np.int64),
+        bytes_in_mean=_floats(table, "bytes_in_mean"),
+        bytes_in_p95=_floats(table, "bytes_in_p95"),
+    )
+    out_known = bool(np.isfinite(_floats(table, "bytes_out_mean")).any())
+    return (clusters[0] if clusters else ""), columns, out_known
+
+
+def _rated(loads: Table) -> tuple[float, float]:
+    """Return which part of partitions' hours have Prometheus' rates, of bytes in and of bytes out."""
+    columns = (("hours_in_rated", "hours"), ("hours_out_rated", "hours_out"))
+    parts = (sf.try_divide(sf.sum(rated), sf.sum(hours)) for rated, hours in columns)
+    (row,) = loads.read().select(*(sf.coalesce(part, sf.lit(0.0)) for part in parts)).collect()
+    return float(row[0]), float(row[1])
+
+
+def _brokers(hours: Table, named: list[int]) -> BrokerColumns:
+    """Return the table as brokers x hours; brokers that are `named` and hold nothing are there with nothing."""
+    table = hours.read().select("*", sf.unix_timestamp("hour").alias("at_s")).orderBy("broker", "hour").toArrow()
+    broker, at_s = _ints(table, "broker"), _ints(table, "at_s")
+    ids = np.union1d(broker, np.array(named, dtype=np.int64))
+    first = int(at_s.min()) if len(at_s) else 0
+    column = (at_s - first) // HOUR_S
+    width = int(column.max()) + 1 if len(column) else 0
+    row = np.searchsorted(ids, broker)
+
+    def wide(name: str) -> Any:
+        values = np.zeros((len(ids), width))
+        values[row, column] = _floats(table, name)
+        return values
+
+    return BrokerColumns(
+        brokers=ids,
+        hours=first + HOUR_S * np.arange(width, dtype=np.int64),
+        led=wide("leaders").astype(np.int64),
+        bytes_in=wide("bytes_in"),
+        bytes_out=wide("bytes_out"),
+        messages_in=wide("messages_in"),
+        copies=wide("copies").astype(np.int64),
+        disk_bytes=wide("size_bytes"),
+    )
+
+
+def _ints(table: Any, name: str) -> Any:
+    return table[name].to_numpy().astype(np.int64)
+
+
+def _floats(table: Any, name: str) -> Any:
+    """Return a column as float64, NaN where it is null."""
+    return table[name].to_numpy(zero_copy_only=False).astype(np.float64)

@@ -1,0 +1,1 @@
+"""Values of the analytics: samples, facts, results. Leaves out how they come about."""

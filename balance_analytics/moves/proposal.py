@@ -1,0 +1,137 @@
+"""A proposal: the moves, and what each broker has of each resource before and after them.
+
+Leaves out how it reaches people (`manifests`, the report).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from balance_analytics.moves.partition_loads import PartitionLoads
+from balance_analytics.moves.terms import Terms, request_of
+from controller_core.cluster.planner.measured import MeasuredPlan, plan_measured
+from controller_core.cluster.planner.result import Reason
+from controller_core.model.columns import unpad
+from kafka_operator.resources.reassignment import Assignment, Partition
+
+MAX_UNREACHED = 20
+"""What is not reached, in words, is listed up to here: the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerBeforeAfter:
+    """One broker: by resource, in the order of `Proposal.resources`, what it has before and after, and its range."""
+
+    broker: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SkewBeforeAfter:
+    """One resource: the largest broker over the mean of all that stay, before and after."""
+
+    resource: str
+    max_over_mean_before: float
+    max_over_mean_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Moves in the order in which they are to be made, those of leaders alone first, with the replicas of before beside.
+
+    `kept_unknown` partitions keep their places because their load is not known. `lower_bound_bytes`: see
+    `controller_core.cluster.planner.measured.bound`.
+    """
+
+    moves: tuple[Assignment, ...]
+    base: tuple[Assignment, ...]
+    leaders_only: int
+    copied_bytes: int
+    lower_bound_bytes: int
+    resources: tuple[str, ...]
+    brokers: tuple[BrokerBeforeAfter, ...]
+    skew: tuple[SkewBeforeAfter, ...]
+    unreached: tuple[str, ...]
+    kept_unknown: int
+
+    def figures(self) -> dict[str, Any]:
+        """Return everything but the moves, for JSON."""
+        return {
+            "partitions": len(self.moves),
+            "leadersOnly": self.leaders_only,
+            "bytesToMove": self.copied_bytes,
+            "lowerBoundBytes": self.lower_bound_bytes,
+            "loads": "disk: bytes at the window's end; rates: bytes/s, bytes in as p95 of the hours, bytes out as their mean",
+            "resources": list(self.resources),
+            "skew": [
+                {"resource": one.resource, "before": one.max_over_mean_before, "after": one.max_over_mean_after}
+                for one in self.skew
+            ],
+            "brokers": [
+                {"id": one.broker}
+                | {
+                    name: {"before": before, "after": after, "lower": lower, "upper": upper}
+                    for name, before, after, lower, upper in zip(
+                        self.resources, one.before, one.after, one.lower, one.upper, strict=True
+                    )
+                }
+                for one in self.brokers
+            ],
+            "unreached": list(self.unreached),
+            "partitionsOfUnknownLoad": self.kept_unknown,
+        }
+
+
+def propose(loads: PartitionLoads, terms: Terms) -> Proposal:
+    """Plan moves for measured loads; ValueError when loads and terms contradict each other."""
+    plan = plan_measured(request_of(loads, terms))
+    names = [Partition(loads.topics[row], int(loads.partition[row])) for row in plan.rows.tolist()]
+    told = [item.why for item in plan.unreached]
+    more = [f"and {len(told) - MAX_UNREACHED} more"] if len(told) > MAX_UNREACHED else []
+    return Proposal(
+        moves=tuple(Assignment(name, unpad(new)) for name, new in zip(names, plan.replicas, strict=True)),
+        base=tuple(Assignment(name, unpad(old)) for name, old in zip(names, loads.replicas[plan.rows], strict=True)),
+        leaders_only=int((plan.reasons == Reason.LEADERS.value).sum()),
+        copied_bytes=plan.copied_bytes,
+        lower_bound_bytes=plan.lower_bound_bytes,
+        resources=tuple(one.name for one in plan.resources),
+        brokers=_brokers(plan),
+        skew=_skew(plan),
+        unreached=(*told[:MAX_UNREACHED], *more),
+        kept_unknown=int((~loads.known).sum()),
+    )
+
+
+def _brokers(plan: MeasuredPlan) -> tuple[BrokerBeforeAfter, ...]:
+    def of(name: str) -> list[tuple[int, ...]]:
+        columns = np.array([getattr(one, name) for one in plan.resources]).astype(np.int64)
+        return [tuple(map(int, column)) for column in columns.T]
+
+    rows = zip(plan.ids.tolist(), of("before"), of("after"), of("lower"), of("upper"), strict=True)
+    return tuple(BrokerBeforeAfter(*row) for row in rows)
+
+
+def _skew(plan: MeasuredPlan) -> tuple[SkewBeforeAfter, ...]:
+    """Work skew out over the brokers that stay, as the study does."""
+    stay = ~plan.drained
+    found = []
+    for one in plan.resources:
+        mean_before, mean_after = (
+            max(float(held[stay].mean()) if stay.any() else 0.0, 1e-9) for held in (one.before, one.after)
+        )
+        highest = [float(held[stay].max(initial=0)) for held in (one.before, one.after)]
+        idle = not one.before.any()
+        found.append(
+            SkewBeforeAfter(
+                one.name,
+                1.0 if idle else highest[0] / mean_before,
+                1.0 if idle else highest[1] / mean_after,
+            )
+        )
+    return tuple(found)

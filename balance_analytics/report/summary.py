@@ -1,0 +1,88 @@
+"""A study in a few numbers: for a resource's status, and for Prometheus.
+
+Leaves out their JSON (`kafka_operator.resources.spark_summary`), and where they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from balance_analytics.model.report_input import ProposedMoves, ReportInput
+from balance_analytics.model.results import Forecast
+from kafka_operator.resources.spark_summary import BalanceSummary, SoonestFull
+
+PREFIX = "steward_balance_"
+
+
+def summary_of(report: ReportInput) -> BalanceSummary:
+    """Sum a report up, with all digits; where the report is, is not known yet."""
+    result, moves = report.result, report.moves
+    return BalanceSummary(
+        window_end=result.window.end,
+        partitions=result.partitions,
+        hot_partitions=result.hot_partitions_found,
+        not_preferred_ratio=result.leader_imbalance.ratio,
+        moved_partitions=0 if moves is None else moves.partitions,
+        bytes_to_move=0 if moves is None else moves.copied_bytes,
+        left_outs=len(result.left_out),
+        skew={one.resource: one.max_over_mean for one in result.skew},
+        skew_before={} if moves is None else _over_mean(moves, after=False),
+        skew_after={} if moves is None else _over_mean(moves, after=True),
+        soonest_full=_soonest_full(result.forecasts),
+        reassignment=None if moves is None else moves.name,
+    )
+
+
+def _soonest_full(forecasts: Iterable[Forecast]) -> SoonestFull | None:
+    """Return the first of them; None where all are beyond what was looked ahead."""
+    found = [
+        SoonestFull(one.broker, one.days, one.days_low, one.days_high) for one in forecasts if one.days is not None
+    ]
+    return min(found, key=lambda one: (one.days, one.broker), default=None)
+
+
+def _over_mean(moves: ProposedMoves, *, after: bool) -> dict[str, float]:
+    return {
+        one.resource: max(one.after if after else one.before, default=0.0) / one.mean
+        for one in moves.resources
+        if one.mean > 0
+    }
+
+
+def metrics_of(summary: BalanceSummary, cluster_id: str) -> str:
+    """Return Prometheus' text form, for a textfile collector, a push gateway or the operator's own endpoint."""
+    cluster = f'cluster_id="{_escaped(cluster_id)}"'
+    lines: list[str] = []
+
+    def gauge(name: str, about: str, values: list[tuple[str, float]]) -> None:
+        if values:
+            lines.extend((f"# HELP {PREFIX}{name} {about}", f"# TYPE {PREFIX}{name} gauge"))
+            lines.extend(f"{PREFIX}{name}{{{labels}}} {value!r}" for labels, value in values)
+
+    def by_resource(values: Mapping[str, float]) -> list[tuple[str, float]]:
+        return [(f'{cluster},resource="{_escaped(name)}"', float(value)) for name, value in values.items()]
+
+    gauge("skew", "Largest broker over the mean of the window; 1 is even.", by_resource(summary.skew))
+    gauge("skew_after", "The same with the proposed moves made.", by_resource(summary.skew_after))
+    gauge("partitions", "Partitions studied.", [(cluster, float(summary.partitions))])
+    gauge("hot_partitions", "Partitions that weigh too much.", [(cluster, float(summary.hot_partitions))])
+    gauge(
+        "not_preferred_ratio",
+        "Part of partitions not led by their preferred replica.",
+        [(cluster, summary.not_preferred_ratio)],
+    )
+    gauge("moved_partitions", "Partitions that the proposal moves.", [(cluster, float(summary.moved_partitions))])
+    gauge("bytes_to_move", "Bytes that the proposal copies.", [(cluster, float(summary.bytes_to_move))])
+    if summary.soonest_full is not None:
+        labels = f'{cluster},broker="{summary.soonest_full.broker}"'
+        gauge("disk_full_days", "Days until the first disk is full.", [(labels, summary.soonest_full.days)])
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    r"""Escape a label's value as Prometheus' text form asks for.
+
+    >>> _escaped('a"b')
+    'a\\"b'
+    """
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

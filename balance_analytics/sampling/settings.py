@@ -1,0 +1,56 @@
+"""What a sampler is told at its start. Leaves out files of secrets: who starts it reads these (NodeSettings holds the outcome)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from balance_analytics.sampling.cluster_link import Address
+from kafka_wire.net.client import NodeSettings
+
+MIN_INTERVAL_S, MAX_INTERVAL_S = 5, 3_600
+"""Looks that are closer tell offsets' noise, and a look may take half of it; the pipeline's facts are of an hour."""
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""Metadata of 1.3 M partitions; a larger answer is refused before anything is set aside for it."""
+CONNECT_TIMEOUT_MS = 3_000
+REQUEST_TIMEOUT_MS = 10_000
+"""A broker that takes longer is not asked any further in that look: the others' samples are due."""
+CLIENT_ID = "steward-sampler"
+MAX_BOOTSTRAP = 64
+NODE_SETTINGS = NodeSettings(
+    client_id=CLIENT_ID,
+    connect_timeout_ms=CONNECT_TIMEOUT_MS,
+    request_timeout_ms=REQUEST_TIMEOUT_MS,
+    max_frame_bytes=MAX_ANSWER_BYTES,
+)
+"""Of every broker, before TLS and SASL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplerSettings:
+    """How and when it looks."""
+
+    bootstrap: tuple[Address, ...]
+    node: NodeSettings = NODE_SETTINGS
+    interval_s: int = 60
+    with_committed: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.bootstrap) <= MAX_BOOTSTRAP:
+            raise ValueError(f"{len(self.bootstrap)} bootstrap servers; 1 to {MAX_BOOTSTRAP} are taken")
+        if not MIN_INTERVAL_S <= self.interval_s <= MAX_INTERVAL_S:
+            raise ValueError(f"an interval of {self.interval_s} s; {MIN_INTERVAL_S} to {MAX_INTERVAL_S} are taken")
+
+
+def parse_bootstrap(servers: Sequence[str]) -> tuple[Address, ...]:
+    """Read HOST:PORT, each of which may be several with commas between. Raises ValueError.
+
+    >>> parse_bootstrap(["a:9092, b:9093", "[::1]:9094"])
+    (Address(host='a', port=9092), Address(host='b', port=9093), Address(host='::1', port=9094))
+    """
+    found = []
+    for server in (one.strip() for given in servers for one in given.split(",") if one.strip()):
+        host, colon, port = server.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) < 65_536):
+            raise ValueError(f"the bootstrap server {server!r} is not HOST:PORT")
+        found.append(Address(host, int(port)))
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,70 @@
+"""Key skew out of a sketch: which keys a topic's messages pile up on, with at most a few hundred counters.
+
+Misra and Gries (1982): at most k counters; a message counts up its key's counter, or takes a free one, or, when all are taken, every
+counter loses one. A counter is then never too high, and too low by at most n / (k + 1) after n messages. Sketches are merged by
+adding counters and taking off the (k+1)-th highest (Agarwal et al. 2012), within the same bound. Here keys come in batches of equal
+keys already counted, which is a merge with an exact sketch.
+
+Leaves out who samples messages, and what the keys mean: a key is its text, or a hash where nobody may read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+COUNTERS = 256
+"""Any key with more than one message in 257 is found; a partition's fair part of most topics is about that."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySketch:
+    """`counts` by key, of `messages` in all; each is at most `error` too low. `counters` is the limit on their number."""
+
+    counters: int = COUNTERS
+    messages: int = 0
+    error: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def adding(self, batch: Mapping[str, int]) -> KeySketch:
+        """Return the sketch after a batch of messages, counted by key."""
+        return self.merged(KeySketch(self.counters, sum(batch.values()), 0, batch))
+
+    def merged(self, other: KeySketch) -> KeySketch:
+        """Return the sketch of both.
+
+        >>> both = KeySketch(counters=1).adding({"a": 5, "b": 2})
+        >>> dict(both.counts), both.error, both.messages
+        ({'a': 3}, 2, 7)
+        """
+        counts = dict(self.counts)
+        for key, count in other.counts.items():
+            counts[key] = counts.get(key, 0) + count
+        messages, error = self.messages + other.messages, self.error + other.error
+        if len(counts) > self.counters:
+            off = sorted(counts.values(), reverse=True)[self.counters]
+            counts = {key: count - off for key, count in counts.items() if count > off}
+            error += off
+        return KeySketch(self.counters, messages, error, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Heavy:
+    """A key and the part of all messages that it has, at least and at most."""
+
+    key: str
+    at_least: float
+    at_most: float
+
+
+def heavy_keys(sketch: KeySketch, part: float) -> list[Heavy]:
+    """Return the keys that may have `part` of the messages or more, the heaviest first; none that has is missing."""
+    if not sketch.messages:
+        return []
+    found = (Heavy(key, n / sketch.messages, (n + sketch.error) / sketch.messages) for key, n in sketch.counts.items())
+    return sorted((one for one in found if one.at_most >= part), key=lambda one: (-one.at_least, one.key))
+
+
+def partition_floor(sketch: KeySketch) -> float:
+    """Return the part of the topic that one partition carries at least, however many there are: its heaviest key's."""
+    return max(sketch.counts.values(), default=0) / sketch.messages if sketch.messages else 0.0

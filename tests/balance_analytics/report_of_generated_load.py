@@ -1,0 +1,61 @@
+"""A whole report of generated load: study, proposal, pages.
+
+The pictures in docs/pictures are drawn by it:
+
+python -m tests.balance_analytics.report_of_generated_load docs/pictures
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from balance_analytics.model.report_input import ReportInput
+from balance_analytics.moves.for_report import proposed_moves
+from balance_analytics.moves.partition_loads import loads_of
+from balance_analytics.moves.proposal import Proposal, propose
+from balance_analytics.moves.terms import Terms
+from balance_analytics.report.page import pictures_of
+from balance_analytics.study.answer import study
+from balance_analytics.study.columns import Question
+from lab.generated_load import Layout, LoadSpec, lay_out
+from lab.generated_load.state import hours
+from tests.balance_analytics.generated import question
+
+SPEC = LoadSpec(seed=11, partitions=900, topics=40, brokers=12, days=14, hot=6, outages=2, resets=2, deleted_topics=1)
+DRAWN = ("before-after", "heat-map")
+
+
+def columns_of(layout: Layout, asked: Question) -> dict[str, list[Any]]:
+    """Return the partitions' loads as `<out>/loads/partition` has them."""
+    last = list(hours(layout))[-1]
+    rows = np.flatnonzero(layout.there(layout.spec.hours - 1))
+    found = asked.partitions
+    return {
+        "topic": [found.topics[number] for number in found.topic.tolist()],
+        "partition": found.partition.tolist(),
+        "leader": found.leader.tolist(),
+        "replicas": found.replicas.tolist(),
+        "bytes_in_p95": found.bytes_in_p95.tolist(),
+        "bytes_out_mean": [None] * len(rows),
+        "size_bytes": (last.size + last.kept)[rows].astype(np.int64).tolist(),
+    }
+
+
+def generated_report(spec: LoadSpec = SPEC) -> tuple[ReportInput, Proposal]:
+    """Lay out, study, propose."""
+    layout = lay_out(spec)
+    brokers = range(1, spec.brokers + 1)
+    asked = question(layout, dict.fromkeys(brokers, 80 * 2**40))
+    proposal = propose(loads_of(columns_of(layout, asked)), Terms(racks=dict.fromkeys(brokers)))
+    moves = proposed_moves(proposal, "balance-2026-01-15")
+    return ReportInput("a generated cluster", "2026-01-15T00:10:00Z", study(asked, ()), moves), proposal
+
+
+if __name__ == "__main__":
+    for picture in pictures_of(generated_report()[0]):
+        if picture.name in DRAWN:
+            (Path(sys.argv[1]) / f"balance-{picture.name}.png").write_bytes(picture.png)

@@ -1,0 +1,106 @@
+"""Bad input ends in a sentence that says what and what to do, or is left out by name while the rest goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from balance_analytics.jobs.main import main, parser, run
+from balance_analytics.jobs.troubles import AnalyticsError, _words
+from balance_analytics.model.results import Result
+from lab.generated_load import LoadSpec, lay_out
+from lab.generated_load.hourly_facts import write_facts
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600), pytest.mark.usefixtures("spark")]
+
+LOAD = LoadSpec(seed=5, partitions=12, topics=3, brokers=3, days=3, hot=0, outages=0, resets=0)
+NOW_MS = (LOAD.start_s + LOAD.hours * 3600) * 1000
+
+
+def study(folder: Path, *more: str) -> Result | None:
+    """Run with facts and output in a folder."""
+    return run(parser().parse_args(["--facts", f"{folder}/facts", "--out", f"{folder}/out", *more]), NOW_MS).result
+
+
+def test_no_samples_yet_says_what_to_start(tmp_path: Path) -> None:
+    """Neither a folder, nor anything in it."""
+    with pytest.raises(AnalyticsError, match=r"no samples yet at .*: start `steward sampler`"):
+        study(tmp_path, "--samples", f"{tmp_path}/nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(AnalyticsError, match=r"no samples yet at .*: start `steward sampler`"):
+        study(tmp_path, "--samples", f"{tmp_path}/empty")
+
+
+def test_stages_ask_for_what_they_read(tmp_path: Path) -> None:
+    """By the name of the stage that writes it."""
+    with pytest.raises(AnalyticsError, match=r"no facts yet at .*: run the stage `facts` first"):
+        study(tmp_path, "--stage", "loads")
+    with pytest.raises(AnalyticsError, match=r"no loads yet under .*: run the stage `loads` first"):
+        study(tmp_path, "--stage", "study")
+    with pytest.raises(AnalyticsError, match=r"--samples is missing"):
+        study(tmp_path)
+
+
+def test_a_corrupt_file_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
+    """One day's file is no Parquet at all, another was cut short."""
+    write_facts(lay_out(LOAD), tmp_path / "facts")
+    files = sorted((tmp_path / "facts").rglob("*.parquet"))
+    files[0].write_bytes(b"no Parquet" * 40)
+    (files[1].parent / "cut.parquet").write_bytes(files[1].read_bytes()[:2000])
+
+    result = study(tmp_path, "--stage", "loads,study")
+
+    assert result is not None
+    named = [one.what for one in result.left_out if "corrupt" in one.what]
+    assert 2 == len(named)
+    assert any("date=2026-01-05" in one for one in named)
+    assert (48, 12) == (result.window.hours_seen, result.partitions)
+
+
+def test_too_few_hours_say_how_many_there_must_be(tmp_path: Path) -> None:
+    """Rather no study than one of an afternoon."""
+    write_facts(lay_out(LOAD), tmp_path / "facts")
+
+    with pytest.raises(AnalyticsError, match=r"facts of 72 hours, too few to study: .* there are 100 \(--min-hours\)"):
+        study(tmp_path, "--stage", "loads", "--min-hours", "100")
+
+
+def test_a_store_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    """A refused connection, and a scheme that this Spark knows no file system for."""
+    with pytest.raises(AnalyticsError, match=r"the store of the samples cannot be reached: hdfs://127.0.0.1:9/looks"):
+        study(tmp_path, "--samples", "hdfs://127.0.0.1:9/looks")
+    with pytest.raises(AnalyticsError, match=r"no file system for s3a://bucket/looks.*hadoop-aws"):
+        study(tmp_path, "--samples", "s3a://bucket/looks")
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ("java.net.UnknownHostException: store", "the store of the facts cannot be reached"),
+        ("org.apache.kafka.common.errors.TimeoutException: x", "the brokers at kafka://b:9092 do not answer"),
+        ("UnknownTopicOrPartitionException: x", "there are no facts yet at kafka://b:9092"),
+        ("something else", "the facts at kafka://b:9092 could not be worked on: something else"),
+    ],
+)
+def test_what_spark_says_becomes_a_sentence(told: str, words: str) -> None:
+    """By the exception that is in it."""
+    assert words in _words(told, "kafka://b:9092", "facts")
+
+
+def test_files_given_by_hand_are_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last line says which file, and the status is 1."""
+    (tmp_path / "a.json").write_text("{")
+    (tmp_path / "b.json").write_text(json.dumps({"1": {"disk_bytes": "much"}}))
+    (tmp_path / "c.json").write_text(json.dumps({"t": {"messages": 1}}))
+    base = ["--facts", str(tmp_path), "--out", str(tmp_path), "--stage", "study"]
+
+    for option, file, words in (
+        ("--brokers", "a.json", "is not JSON"),
+        ("--brokers", "b.json", "disk_bytes is no number"),
+        ("--key-sketches", "c.json", "lacks messages, error or counts"),
+        ("--brokers", "d.json", "cannot be read"),
+    ):
+        assert 1 == main([*base, option, str(tmp_path / file)])
+        assert words in capsys.readouterr().err

@@ -1,0 +1,192 @@
+"""Samples become hourly facts: differences where they are valid, marks where they are not, and never an invented number."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from balance_analytics.jobs import facts
+from balance_analytics.jobs.samples import Samples
+from balance_analytics.jobs.troubles import LeftOuts
+from balance_analytics.model.column import ddl
+from balance_analytics.model.sample_rows import SAMPLE_ROWS
+from lab.generated_load import lay_out
+from lab.generated_load.minute_samples import write_samples
+from lab.generated_load.state import hours
+from tests.balance_analytics.generated import MINUTES
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+
+MINUTE_MS = 60_000
+START_MS = MINUTES.start_s * 1000
+END_MS = START_MS + MINUTES.hours * 3_600_000
+
+
+def look(minute: int, end: int | None, topic: str = "t", **changes: Any) -> tuple[Any, ...]:
+    """A look at partition 0 of a topic: two replicas, 100 bytes a message, all of them held."""
+    size = None if end is None else end * 100
+    said = {
+        "cluster_id": "c",
+        "topic": topic,
+        "partition": 0,
+        "sampled_at_ms": START_MS + minute * MINUTE_MS + 300,
+        "round_ms": START_MS + minute * MINUTE_MS,
+        "leader": 1,
+        "leader_epoch": 0,
+        "replicas": [1, 2],
+        "isr": [1, 2],
+        "start_offset": None if end is None else 0,
+        "end_offset": end,
+        "size_bytes": [size, size],
+        "committed_offset_sum": end,
+        "committed_groups": 1,
+    }
+    return tuple({**said, **changes}.values())
+
+
+def facts_of(spark: SparkSession, *looks: tuple[Any, ...]) -> dict[str, Any]:
+    """The fact of the first hour, by topic."""
+    frame = spark.createDataFrame(list(looks), ddl(SAMPLE_ROWS))
+    rows = facts.hourly(frame, MINUTE_MS).where(f"hour = timestamp_seconds({MINUTES.start_s})").collect()
+    return {row.topic: row for row in rows}
+
+
+def stored(folder: Path) -> list[dict[str, Any]]:
+    """All facts, in order."""
+    table = pq.read_table(folder)
+    rows = table.sort_by([(name, "ascending") for name in ("topic", "partition", "hour")]).drop(["date"]).to_pylist()
+    return list(rows)
+
+
+def bring_up_to_date(spark: SparkSession, folder: Path, samples: str = "samples") -> list[dict[str, Any]]:
+    """Run the stage over `samples` and return what is stored then."""
+    options = facts.FactsOptions(now_ms=END_MS, window_days=14)
+    facts.run(
+        spark, Samples(spark, str(folder / samples)), str(folder / "facts"), str(folder / "new"), options, LeftOuts()
+    )
+    return stored(folder / "facts")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A day of looks, once for this module; copy it before it is changed."""
+    folder = tmp_path_factory.mktemp("looks")
+    write_samples(lay_out(MINUTES), folder / "samples")
+    return folder
+
+
+def test_what_cannot_be_compared_is_marked_and_gives_no_number(spark: SparkSession) -> None:
+    """Resets, leaders that move, gaps, looks that know nothing, looks that came twice: one topic for each."""
+    found = facts_of(
+        spark,
+        *(look(minute, 1000 + 10 * minute, "plain") for minute in range(6)),
+        *(look(minute, 1000 + 10 * minute, "twice") for minute in (0, 1, 1, 2, 2, 3)),
+        look(0, 1000, "reset"),
+        look(1, 1010, "reset"),
+        look(2, 5, "reset"),
+        look(3, 25, "reset"),
+        look(0, 1000, "gap"),
+        look(1, 1010, "gap"),
+        look(20, 9000, "gap"),
+        look(21, 9010, "gap"),
+        look(0, 1000, "unknown"),
+        look(1, None, "unknown", leader=-1),
+        look(2, 1020, "unknown"),
+        look(0, 1000, "moved"),
+        look(1, 1010, "moved", leader=2, size_bytes=[101000, 77]),
+        look(2, 1020, "moved", leader=2, size_bytes=[101000, 177]),
+        look(0, 1000, "groups"),
+        look(1, 1010, "groups", committed_groups=2, committed_offset_sum=5000),
+        look(2, 1020, "groups", committed_groups=2, committed_offset_sum=4000),
+    )
+
+    expected = {
+        # minutes, resets, leader changes, messages, bytes read, growth of the leader's copy
+        "plain": (5, 0, 0, 50.0, 5000.0, 5000.0),
+        "twice": (3, 0, 0, 30.0, 3000.0, 3000.0),
+        "reset": (2, 1, 0, 30.0, 3000.0, 3000.0),
+        "gap": (2, 0, 0, 20.0, 2000.0, 2000.0),
+        "unknown": (0, 0, 0, None, None, None),
+        "moved": (2, 0, 1, 20.0, pytest.approx(20 * (77 + 177) / (1010 + 1020)), 100.0),
+        "groups": (2, 0, 0, 20.0, None, 2000.0),
+    }
+    assert expected == {
+        topic: (row.minutes, row.resets, row.leader_changes, row.messages_in, row.bytes_out, row.size_growth_bytes)
+        for topic, row in found.items()
+    }
+    assert {"none"} == {found[topic].bytes_out_source for topic in ("unknown", "groups")}
+    assert (1, 55, 2) == (found["unknown"].leader, found["plain"].gap_minutes, found["moved"].leader)
+
+
+def test_facts_are_what_the_generator_put_in(spark: SparkSession, written: Path, tmp_path: Path) -> None:
+    """Messages of every hour that was looked at from end to end, to the message; and the same again on the next run."""
+    layout = lay_out(MINUTES)
+    shutil.copytree(written / "samples", tmp_path / "samples")
+
+    found = bring_up_to_date(spark, tmp_path)
+
+    truth = {
+        (layout.names[layout.topic[row]], int(layout.partition[row]), hour.hour): float(hour.messages[row])
+        for hour in hours(layout)
+        for row in range(MINUTES.partitions)
+    }
+    whole = [one for one in found if one["minutes"] == 60]
+    assert len(whole) > 0.85 * len(truth)
+    for one in whole:
+        hour = (int(one["hour"].timestamp()) - MINUTES.start_s) // 3600
+        assert pytest.approx(truth[one["topic"], one["partition"], hour], abs=1) == one["messages_in"]
+    changes = sum(one["leader_changes"] for one in found)
+    assert sum((layout.leaders(hour) != layout.leaders(hour - 1)).sum() for hour in range(1, MINUTES.hours)) == changes
+    assert len(layout.resets) == sum(one["resets"] for one in found)
+    assert found == bring_up_to_date(spark, tmp_path)
+
+
+def test_late_data_is_taken_and_facts_outlive_their_samples(spark: SparkSession, written: Path, tmp_path: Path) -> None:
+    """Looks that come a run later make the same facts; looks that retention takes leave theirs behind."""
+    files = sorted((written / "samples").rglob("*.parquet"))
+    day = tmp_path / "samples" / files[0].parent.name
+    day.mkdir(parents=True)
+    for file in files[:8] + files[9:]:
+        shutil.copy(file, day)
+    without = bring_up_to_date(spark, tmp_path)
+
+    shutil.copy(files[8], day)
+    late = bring_up_to_date(spark, tmp_path)
+    for file in sorted(day.glob("*.parquet"))[:12]:
+        file.unlink()
+    after = bring_up_to_date(spark, tmp_path)
+
+    in_eighth = [[one["minutes"] for one in found if one["hour"].hour == 8] for found in (without, late)]
+    assert [[0] * MINUTES.partitions, [60] * MINUTES.partitions] == in_eighth
+    assert late == after
+
+
+def test_looks_of_wrong_clocks_are_left_out_and_named(spark: SparkSession, tmp_path: Path) -> None:
+    """A look stamped an hour from its round, or from the future."""
+    rows = [look(minute, 1000 + minute) for minute in range(4)]
+    rows += [look(4, 9000, sampled_at_ms=START_MS + 3_600_000), look(2_000_000, 9000)]
+    names = [column.name for column in SAMPLE_ROWS]
+    folder = tmp_path / "samples" / "date=2026-01-05"
+    folder.mkdir(parents=True)
+    schema = pa.schema(
+        [(name, pa.int32()) for name in ("partition", "leader", "leader_epoch", "committed_groups")]
+        + [("replicas", pa.list_(pa.int32())), ("isr", pa.list_(pa.int32()))]
+    )
+    table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
+    for field in schema:
+        table = table.set_column(names.index(field.name), field.name, table[field.name].cast(field.type))
+    pq.write_table(table, folder / "a.parquet")
+    left_out = LeftOuts()
+
+    samples = Samples(spark, str(tmp_path / "samples"))
+    options = facts.FactsOptions(now_ms=END_MS, window_days=14)
+    facts.run(spark, samples, str(tmp_path / "facts"), str(tmp_path / "new"), options, left_out)
+
+    assert [("looks whose clocks disagree", 2)] == [(one.what, one.count) for one in left_out.all()]
+    assert [3.0] == [one["messages_in"] for one in stored(tmp_path / "facts") if one["minutes"]]

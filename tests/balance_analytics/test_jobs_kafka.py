@@ -1,0 +1,129 @@
+"""Samples in a real topic become the same facts as samples in Parquet: read through Spark's own connector."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from balance_analytics.jobs import facts
+from balance_analytics.jobs.brokers import Brokers, brokers_of
+from balance_analytics.jobs.samples import PER_MESSAGE, Samples
+from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
+from balance_analytics.model.column import names
+from balance_analytics.model.sample_rows import SAMPLE_ROWS
+from balance_analytics.study.columns import BrokerFacts
+from lab.cluster import KafkaCluster
+from lab.generated_load import LoadSpec, lay_out
+from lab.generated_load.minute_samples import samples, write_samples
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
+
+TOPIC = "samples-of-a-load"
+LOAD = LoadSpec(seed=11, partitions=9, topics=3, brokers=3, days=1, hot=0, outages=1, gaps=1, resets=1)
+NOW_MS = (LOAD.start_s + LOAD.hours * 3600) * 1000
+PATIENCE_S = 60.0
+
+
+def messages() -> Iterator[dict[str, Any]]:
+    """The load as the sampler says it: a message for a topic and a look, arrays with an entry a partition."""
+    for _, columns in samples(lay_out(LOAD)):
+        rows = [
+            dict(zip(names(SAMPLE_ROWS), row, strict=True))
+            for row in zip(*(pa.array(columns[name]).to_pylist() for name in names(SAMPLE_ROWS)), strict=True)
+        ]
+        of_message: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in rows:
+            of_message.setdefault(tuple(row[name] for name in PER_MESSAGE), []).append(row)
+        for said, partitions in of_message.items():
+            arrays = {name: [row[name] for row in partitions] for name in names(SAMPLE_ROWS) if name not in PER_MESSAGE}
+            yield {"schema": 1, **dict(zip(PER_MESSAGE, said, strict=True)), **arrays}
+
+
+def run(spark: SparkSession, place: str, folder: Path) -> tuple[list[Any], list[tuple[str, int]]]:
+    """Run the stage over samples anywhere; returns the facts and what was left out."""
+    left_out = LeftOuts()
+    options = facts.FactsOptions(NOW_MS, window_days=14)
+    facts.run(spark, Samples(spark, place), str(folder / "facts"), str(folder / "new"), options, left_out)
+    table = pq.read_table(folder / "facts")
+    order = [(name, "ascending") for name in ("topic", "partition", "hour")]
+    return table.sort_by(order).to_pylist(), [(one.what, one.count) for one in left_out.all()]
+
+
+def test_a_topic_of_samples_makes_the_facts_that_parquet_makes(
+    spark: SparkSession, kafka_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    """And what is no sample is left out by name, however it got there."""
+    bootstrap = kafka_cluster.bootstrap()
+    new = NewTopic(TOPIC, 2, 1, config={"retention.ms": "-1"})
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([new])[TOPIC].result(PATIENCE_S)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for message in messages():
+        header: list[tuple[str, str | bytes | None]] = [("schema", b"1")]
+        value = json.dumps(message).encode()
+        producer.produce(TOPIC, value, message["topic"].encode(), timestamp=message["sampled_at_ms"], headers=header)
+        producer.poll(0)
+    for junk in (b"no sample", b'{"schema": 2}'):
+        producer.produce(TOPIC, junk, b"junk", timestamp=LOAD.start_s * 1000 + 60_000)
+    assert 0 == producer.flush(PATIENCE_S)
+    write_samples(lay_out(LOAD), tmp_path / "looks")
+
+    from_parquet, nothing = run(spark, str(tmp_path / "looks"), tmp_path / "parquet")
+    from_kafka, left_out = run(spark, f"kafka://{bootstrap}/{TOPIC}", tmp_path / "kafka")
+
+    assert LOAD.hours - 2 <= len(from_parquet) // LOAD.partitions
+    assert from_parquet == from_kafka
+    assert [] == nothing
+    assert [("messages that are no samples of this version", 2)] == left_out
+
+
+def test_a_topic_that_is_not_there_says_what_to_start(
+    spark: SparkSession, kafka_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    """The first run may come before the first look."""
+    with pytest.raises(AnalyticsError, match=r"no samples yet at kafka://.*: start `steward sampler`"):
+        run(spark, f"kafka://{kafka_cluster.bootstrap()}/not-there", tmp_path)
+
+
+def test_brokers_tell_who_they_are_and_how_large_their_disks_are(
+    spark: SparkSession, kafka_cluster: KafkaCluster
+) -> None:
+    """No sample says so; what was told by hand wins."""
+    left_out = LeftOuts()
+    told = BrokerFacts({1: "by-hand"}, {1: 7})
+    found = brokers_of(spark, Samples(spark, f"kafka://{kafka_cluster.bootstrap()}"), told, left_out)
+
+    alive = frozenset(
+        int(node) for node in AdminClient({"bootstrap.servers": kafka_cluster.bootstrap()}).list_topics().brokers
+    )
+    assert () == left_out.all()
+    assert alive == found.alive
+    assert ("by-hand", 7) == (found.facts.racks[1], found.facts.capacities[1])
+    assert alive == found.facts.capacities.keys()
+    assert all(size > 2**20 for broker, size in found.facts.capacities.items() if broker != 1)
+
+
+def test_brokers_that_are_away_are_named(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Required: an unreachable place is told with what to do."""
+    monkeypatch.setattr("balance_analytics.jobs.brokers.TIMEOUT_S", 1)
+
+    with pytest.raises(
+        AnalyticsError, match=r"the brokers at kafka://127\.0\.0\.1:9/x do not answer: check the address"
+    ):
+        brokers_of(spark, Samples(spark, "kafka://127.0.0.1:9/x"), BrokerFacts(), LeftOuts())
+
+
+def test_parquet_has_no_brokers_to_ask(spark: SparkSession) -> None:
+    """What was told by hand is all."""
+    told = BrokerFacts({1: "a"}, {})
+
+    assert Brokers(told, None) == brokers_of(spark, Samples(spark, "/looks"), told, LeftOuts())

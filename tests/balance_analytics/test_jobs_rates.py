@@ -1,0 +1,187 @@
+"""Prometheus' rates take the place of the estimate where they are given, and their source is said.
+
+Source: docs/analytics.md (where each figure comes from).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from balance_analytics.jobs.facts import merged
+from balance_analytics.jobs.main import parser, run
+from balance_analytics.jobs.rates import stage, with_rates
+from balance_analytics.jobs.troubles import LeftOuts
+from balance_analytics.model.column import ddl
+from balance_analytics.model.facts import FACTS
+from balance_analytics.model.rate_rows import TOPIC_HOURS
+from balance_analytics.model.results import Result
+from balance_analytics.sampling.prometheus import Rate, write_rates
+from lab.generated_load import LoadSpec, lay_out
+from lab.generated_load.minute_samples import write_samples
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+
+LOAD = LoadSpec(seed=3, partitions=8, topics=2, brokers=3, days=1, hot=0, outages=0, gaps=0, resets=0)
+HOUR_MS = 3_600_000
+START_MS = LOAD.start_s * 1000
+NOW_MS = START_MS + LOAD.hours * HOUR_MS
+RATED = range(2, 20)
+"""Hours of which Prometheus knows."""
+
+
+def planted(topic: str, resource: str, hour: int) -> float:
+    """A topic's rate: nothing that offsets could tell."""
+    return 1000.0 * (hour + 1) + (500.0 if resource == "bytes_out" else 0.0) + len(topic)
+
+
+def fact(partition: int, topic: str = "t", minutes: int = 60, **changes: Any) -> tuple[Any, ...]:
+    """The fact of a partition in the first hour."""
+    said: dict[str, Any] = dict.fromkeys(column.name for column in FACTS)
+    said |= {"cluster_id": "c", "topic": topic, "partition": partition, "minutes": minutes, "messages_in": 60.0}
+    said |= {"bytes_in": 60.0, "bytes_out": 60.0, "bytes_out_source": "estimate", "source_in": "offsets"}
+    return tuple({**said, **changes}.values())
+
+
+def test_a_topics_rate_is_spread_by_the_first_rule_that_knows(spark: SparkSession) -> None:
+    """By the estimate, else by messages, else evenly; what nobody saw has its part and no number."""
+    unknown: dict[str, Any] = {"bytes_out": None, "bytes_out_source": "none"}
+    rows = [
+        fact(0, "estimate", bytes_out=30.0),
+        fact(1, "estimate", bytes_out=90.0, messages_in=7.0),
+        fact(2, "estimate", minutes=30, bytes_out=60.0),  # as fast as 120 an hour
+        fact(0, "unseen", bytes_out=30.0),
+        fact(1, "unseen", bytes_out=90.0),
+        fact(2, "unseen", minutes=0, **unknown),
+        fact(0, "messages", messages_in=20.0, **unknown),
+        fact(1, "messages", messages_in=60.0, **unknown),
+        fact(0, "even", messages_in=0.0, **unknown),
+        fact(1, "even", messages_in=0.0, **unknown),
+        fact(0, "no rate", bytes_out=30.0),
+    ]
+    hours = [(topic, None, None, 240.0) for topic in ("estimate", "unseen", "messages", "even")]
+    rates = spark.createDataFrame(hours, ddl(TOPIC_HOURS))
+    facts = spark.createDataFrame(rows, ddl(FACTS))
+    # Times of facts and rates are null here; null joins nothing.
+    at = "TIMESTAMP'2026-03-02 10:00:00' AS hour"
+    plain = facts.selectExpr(*(at if one.name == "hour" else one.name for one in FACTS))
+    rated = with_rates(plain, rates.selectExpr("topic", at, "rate_bytes_in", "rate_bytes_out"))
+    found = rated.collect()
+
+    paces = {
+        (one.topic, one.partition): one.bytes_out and round(one.bytes_out / one.minutes / 60, 9)
+        for one in sorted(found)
+    }
+    expected = {
+        ("estimate", 0): 30.0,
+        ("estimate", 1): 90.0,
+        ("estimate", 2): 120.0,
+        ("unseen", 0): 40.0,
+        ("unseen", 1): 120.0,
+        ("unseen", 2): None,
+        ("messages", 0): 60.0,
+        ("messages", 1): 180.0,
+        ("even", 0): 120.0,
+        ("even", 1): 120.0,
+        ("no rate", 0): round(30 / 3600, 9),
+    }
+    assert expected == paces
+    assert {("no rate", "estimate"), ("unseen", "none")} == {
+        (one.topic, one.bytes_out_source) for one in found if one.bytes_out_source != "prometheus"
+    }
+    assert {(60.0, "offsets")} == {(one.bytes_in, one.source_in) for one in found}
+    # They stay once Prometheus no longer has them.
+    assert sorted(found) == sorted(merged(plain, rated).collect())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A day of looks, and rates of two runs of the sampler that overlap, beside what is none."""
+    made = tmp_path_factory.mktemp("rated")
+    layout = lay_out(LOAD)
+    write_samples(layout, made / "samples")
+    (made / "rates").mkdir()
+    rates = [
+        Rate(resource, topic, START_MS + hour * HOUR_MS + minute * 60_000 + 150_000, planted(topic, resource, hour))
+        for resource in ("bytes_in", "bytes_out")
+        for topic in [*layout.names, "elsewhere"]
+        for hour in RATED
+        for minute in range(0, 60, 5)
+        if resource == "bytes_out" or topic == layout.names[0]
+    ]
+    rates.append(Rate("bytes_out", layout.names[0], START_MS + 150_000, 7.0))  # of a moment: too few for an hour
+    rates.append(Rate("cpu", "broker-1:7071", START_MS + 150_000, 0.5))
+    write_rates(made / "rates" / "a.json", rates[: len(rates) * 2 // 3])
+    write_rates(made / "rates" / "b.json", rates[len(rates) // 3 :])
+    good = rates[0]._asdict()
+    bad: list[dict[str, Any]] = [
+        {"value": -1.0},
+        {"value": float("nan")},
+        {"value": "much"},
+        {"of": None},
+        {"of": "x" * 2000},
+        {"at_ms": 2 * NOW_MS},
+        {"resource": "hope"},
+        {"source": "guess"},
+    ]
+    lines = ["no rate", "[", *(json.dumps({**good, **one}) for one in bad)]
+    (made / "rates" / "c.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return made
+
+
+def studied(folder: Path, stages: str, *more: str) -> tuple[Result | None, dict[tuple[Any, ...], dict[str, Any]]]:
+    """Run stages; the result, if there is one, and facts by topic, partition and hour."""
+    places = ["--samples", f"{folder}/samples", "--facts", f"{folder}/facts", "--out", f"{folder}/out"]
+    options = parser().parse_args([*places, "--stage", stages, *more])
+    result = run(options, NOW_MS).result
+    rows = pq.read_table(folder / "facts").drop(["date"]).to_pylist()
+    hours = [(int(one["hour"].timestamp()) - LOAD.start_s) // 3600 for one in rows]
+    return result, {(one["topic"], one["partition"], hour): one for one, hour in zip(rows, hours, strict=True)}
+
+
+def test_planted_rates_are_found_again_and_their_source_is_said(spark: SparkSession, folder: Path) -> None:
+    """To the byte in every hour that has them; other hours keep the estimate; twice the same."""
+    assert spark is not None
+    names = lay_out(LOAD).names
+    _, before = studied(folder, "facts")
+    result, facts = studied(folder, "facts,loads,study", "--rates", f"{folder}/rates")
+
+    for name in names:
+        for resource, source in (("bytes_in", "source_in"), ("bytes_out", "bytes_out_source")):
+            for hour in range(LOAD.hours):
+                of_topic = {at: one for at, one in facts.items() if (at[0], at[2]) == (name, hour)}
+                if hour in RATED and (resource == "bytes_out" or name == names[0]):
+                    assert {"prometheus"} == {one[source] for one in of_topic.values()}
+                    pace = sum(one[resource] / one["minutes"] / 60 for one in of_topic.values())
+                    assert pytest.approx(planted(name, resource, hour)) == pace
+                    shares = [one[resource] * before[at]["minutes"] / one["minutes"] for at, one in of_topic.items()]
+                    former = [before[at][resource] for at in of_topic]
+                    assert pytest.approx([one / sum(former) for one in former]) == [one / sum(shares) for one in shares]
+                else:
+                    assert all(one[resource] == before[at][resource] for at, one in of_topic.items())
+                    assert not {"prometheus"} & {one[source] for one in of_topic.values()}
+
+    assert result is not None
+    sources = {one.resource: one.source for one in result.skew}
+    assert sources["bytes_in"].startswith("prometheus in ")
+    assert sources["bytes_in"].endswith(" % of hours, else offsets")
+    assert "prometheus in 75.0 % of hours, else estimate" == sources["bytes_out"]
+    noted = {one.what: one.count for one in result.left_out if "rates" in one.what}
+    assert {"lines that are no rates of Prometheus": 10, "topics of rates that no look knows": 1} == noted
+    assert (None, facts) == studied(folder, "facts", "--rates", f"{folder}/rates")
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_rates_that_are_not_there_are_named_or_none(spark: SparkSession, tmp_path: Path, empty: bool) -> None:
+    """The study goes on with the estimate."""
+    left_out = LeftOuts()
+    if empty:
+        (tmp_path / "rates").mkdir()
+
+    assert stage(spark, f"{tmp_path}/rates", f"{tmp_path}/staged", NOW_MS, left_out) is False
+    assert ([] if empty else [f"rates, which are not there: {tmp_path}/rates"]) == [one.what for one in left_out.all()]

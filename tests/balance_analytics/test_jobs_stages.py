@@ -1,0 +1,202 @@
+"""All five stages over looks of one hour, as a schedule runs them: from samples to a proposal, a report and last words."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from balance_analytics.jobs.main import main, parser, run
+from balance_analytics.jobs.options import options_of
+from balance_analytics.jobs.troubles import AnalyticsError
+from balance_analytics.model.column import ddl
+from balance_analytics.model.sample_rows import SAMPLE_ROWS
+from kafka_operator.resources.reassignment import Assignment
+from tests.balance_analytics.test_jobs_facts import look
+
+START_MS = int(datetime(2026, 3, 2, 9, tzinfo=UTC).timestamp() * 1000)
+NOW_MS = START_MS + 600_000
+EVERY_MS = 10_000
+GOAL = ("--min-hours", "1", "--min-minutes", "1", "--round-seconds", "10", "--cluster", "main", "--namespace", "kafka")
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(600)]
+
+
+def looks(minutes: int) -> list[tuple[Any, ...]]:
+    """A look every ten seconds at twelve partitions that broker 1 leads all, and broker 3 has hardly anything."""
+    return [
+        look(
+            0,
+            1000 + turn * 100,
+            "orders",
+            partition=partition,
+            sampled_at_ms=START_MS + turn * EVERY_MS + 100,
+            round_ms=START_MS + turn * EVERY_MS,
+            replicas=[1, 2] if partition else [3, 1],
+            isr=[1, 2] if partition else [3, 1],
+            leader=1 if partition else 3,
+        )
+        for partition in range(12)
+        for turn in range(minutes * 60_000 // EVERY_MS + 1)
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four minutes of looks in a folder, and all stages run over them once."""
+    made = tmp_path_factory.mktemp("stages")
+    frame = spark.createDataFrame(looks(4), ddl(SAMPLE_ROWS)).selectExpr("*", "DATE'2026-03-02' AS date")
+    frame.write.partitionBy("date").parquet(str(made / "samples"))
+    (made / "termination-log").touch()
+    return made
+
+
+def asked(folder: Path, *more: str) -> list[str]:
+    """The command line of a schedule."""
+    places = ["--samples", f"{folder}/samples", "--facts", f"{folder}/facts", "--out", f"{folder}/out"]
+    return [*places, "--termination-log", f"{folder}/termination-log", *GOAL, *more]
+
+
+@pytest.fixture(scope="module")
+def files(folder: Path) -> dict[str, bytes]:
+    """What the stages wrote."""
+    ran = run(options_of(asked(folder)), NOW_MS)
+    assert ran.failure is None
+    return written(folder)
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """All files of the run that are not tables."""
+    return {path.name: path.read_bytes() for path in (folder / "out").iterdir() if path.suffix not in {"", ".crc"}}
+
+
+def test_the_moves_are_a_reassignment_that_waits(files: dict[str, bytes]) -> None:
+    """Required: the result is a Reassignment in state Proposed, with before and after figures for every broker."""
+    figures, reassignment = json.loads(files["reassignment.json"])["items"]
+
+    assert ("Required", {"name": "main"}) == (reassignment["spec"]["approval"], reassignment["spec"]["clusterRef"])
+    assert ("kafka", "ConfigMap") == (reassignment["metadata"]["namespace"], figures["kind"])
+    assert reassignment["metadata"]["name"].startswith("main-balance-")
+    brokers = json.loads(figures["data"]["figures.json"])["brokers"]
+    leaders = {one["id"]: one["leaders"] for one in brokers}
+    assert [11, 0, 1] == [leaders[broker]["before"] for broker in (1, 2, 3)]
+    assert [4, 4, 4] == [leaders[broker]["after"] for broker in (1, 2, 3)]
+
+
+def test_rates_of_a_few_minutes_are_of_those_minutes(files: dict[str, bytes]) -> None:
+    """An hour of which four minutes were seen has the pace of these: 100 messages of 100 bytes each ten seconds."""
+    broker = next(one for one in json.loads(files["result.json"])["brokers"] if one["broker"] == 1)
+
+    assert pytest.approx(11 * 1000.0) == broker["bytes_in_mean"]
+
+
+def test_the_report_and_the_summary_are_there(files: dict[str, bytes]) -> None:
+    """One page, a picture for each thing that there is, the summary."""
+    assert {"report.html", "before-after.png", "heat-map.png", "summary.json", "metrics.prom"} <= files.keys()
+    summary = json.loads(files["summary.json"])
+    assert 12 == summary["partitions"]
+    assert summary["movedPartitions"] > 0
+    assert summary["skewAfter"]["leaders"] < summary["skewBefore"]["leaders"]
+    assert summary["reassignment"] is None  # nobody was asked to propose
+
+
+def test_a_second_run_writes_the_same(folder: Path, files: dict[str, bytes]) -> None:
+    """All five stages anew, byte for byte; that each begins again alone, the tests around show."""
+    run(options_of(asked(folder)), NOW_MS)
+
+    assert files == written(folder)
+
+
+def test_the_last_words_are_the_summary(
+    folder: Path, files: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For the termination message, within what Kubernetes keeps; a place that is not there is none."""
+    assert files
+    assert 0 == main(asked(folder, "--stage", "report"))
+    said = json.loads((folder / "termination-log").read_text())
+
+    assert ("BalanceSummary", f"{folder}/out/report.html") == (said["kind"], said["report"])
+    assert f"the report is {folder}/out/report.html" in capsys.readouterr().out
+    assert 0 == main(asked(folder, "--stage", "report", "--termination-log", f"{folder}/nowhere"))
+    assert not (folder / "nowhere").exists()
+
+
+def test_where_nothing_needs_to_move_nothing_is_proposed(folder: Path, files: dict[str, bytes]) -> None:
+    """Said so; the Reassignment of the run before is no longer there to be applied."""
+    ran = run(options_of(asked(folder, "--stage", "moves,report", "--exclude-topics", "orders")), NOW_MS)
+    now = written(folder)
+
+    assert ["nothing needs to move, so nothing is proposed"] == ran.told
+    assert "reassignment.json" not in now
+    assert b"Nothing needs to move" in now["report.html"]
+    run(options_of(asked(folder, "--stage", "moves,report")), NOW_MS)
+    assert files == written(folder)
+
+
+def test_a_proposal_that_cannot_be_made_fails_the_run_and_is_still_reported(
+    folder: Path, files: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last line says what and what to do, and so do the last words."""
+    (folder / "kubeconfig").write_text(
+        json.dumps(
+            {
+                "current-context": "a",
+                "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+                "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:9"}}],
+                "users": [{"name": "a", "user": {}}],
+            }
+        )
+    )
+    status = main(asked(folder, "--stage", "moves,report", "--propose", "--kubeconfig", f"{folder}/kubeconfig"))
+
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert 1 == status
+    assert "the API server does not answer when asked to list reassignments in namespace kafka" in last
+    assert "list reassignments" in (folder / "termination-log").read_text()
+    assert files == written(folder)
+
+
+def test_stages_ask_for_what_they_read(spark: SparkSession, tmp_path: Path) -> None:
+    """By the name of the stage that writes it."""
+    assert spark is not None
+    base = ["--facts", f"{tmp_path}/facts", "--out", f"{tmp_path}/out", "--stage"]
+    for stage in ("moves", "report"):
+        with pytest.raises(AnalyticsError, match=r"no result\.json yet under .*: run the stage `study` first"):
+            run(parser().parse_args([*base, stage]), NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--window-days", "91"], "is no number from 1 to 90"),
+        (["--stage", "dance"], "there is no stage dance"),
+        (["--resources", "cpu"], "there is no resource cpu"),
+        (["--max-bytes", "much"], "is no number of bytes"),
+        (["--exclude-brokers", "1,x"], "is no list of brokers' ids"),
+        (["--cluster", "A B"], "is no name of an object of Kubernetes"),
+        (["--namespace", "team.a"], "is no name of a namespace of Kubernetes"),
+        (["--propose"], "--propose needs --cluster and --namespace"),
+        (["--propose", "--stage", "study"], "--propose needs the stage moves"),
+        (["--approve"], "--approve needs --propose"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused(more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With status 2, before anything is started."""
+    with pytest.raises(SystemExit) as ended:
+        options_of(["--facts", "f", "--out", "o", *more])
+
+    assert 2 == ended.value.code
+    assert words in capsys.readouterr().err
+
+
+def test_moves_have_the_shape_of_a_plan(files: dict[str, bytes]) -> None:
+    """Every partition once, with as many replicas as before."""
+    plan = json.loads(files["reassignment.json"])["items"][-1]["spec"]["plan"]
+    moves = [Assignment((one["topic"], one["partition"]), tuple(one["replicas"])) for one in plan]  # type: ignore[arg-type]
+
+    assert len(moves) == len({move.partition for move in moves})
+    assert {2} == {len(set(move.replicas)) for move in moves}

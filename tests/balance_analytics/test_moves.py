@@ -1,0 +1,179 @@
+"""From loads to a proposal that waits: which load counts, what stays, what the Reassignment says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from balance_analytics.moves.for_report import proposed_moves
+from balance_analytics.moves.manifests import manifests
+from balance_analytics.moves.partition_loads import LoadsError, loads_of
+from balance_analytics.moves.proposal import Proposal, propose
+from balance_analytics.moves.terms import RESOURCES, Terms
+from kafka_operator.decide.plan_document import digest_of, read_config_maps
+from kafka_operator.decide.plan_packing import INLINE_PARTITIONS
+from kafka_operator.resources.reassignment import read_reassignment
+from kafka_operator.resources.reassignment_terms import Approval
+
+BROKERS = range(1, 5)
+TERMS = Terms(racks=dict.fromkeys(BROKERS))
+
+
+def columns(partitions: int = 60, **other: list[Any]) -> dict[str, list[Any]]:
+    """All partitions on brokers 1 and 2, led by 1."""
+    rows = range(partitions)
+    return {
+        "topic": [f"topic-{row // 20}" for row in rows],
+        "partition": [row % 20 for row in rows],
+        "leader": [1] * partitions,
+        "replicas": [[1, 2] for _ in rows],
+        "bytes_in_p95": [100.0 + row % 7 for row in rows],
+        "bytes_out_mean": [50.0 for _ in rows],
+        "size_bytes": [10_000 + 10 * (row % 11) for row in rows],
+    } | other
+
+
+def proposal(partitions: int = 60, terms: Terms = TERMS, **other: list[Any]) -> Proposal:
+    """A proposal for `columns`."""
+    return propose(loads_of(columns(partitions, **other)), terms)
+
+
+def test_every_resource_is_levelled_and_every_broker_has_figures() -> None:
+    """Required: before and after figures for every broker; half the bytes must be copied, as two brokers of four are empty."""
+    found = proposal()
+
+    assert RESOURCES == found.resources
+    assert tuple(BROKERS) == tuple(one.broker for one in found.brokers)
+    assert [2.0] == [round(one.max_over_mean_before, 1) for one in found.skew if one.resource == "disk"]
+    assert all(one.max_over_mean_after <= 1.07 for one in found.skew)
+    assert found.lower_bound_bytes <= found.copied_bytes <= 1.2 * found.lower_bound_bytes
+    assert found.figures()["brokers"][0]["disk"]["before"] == sum(columns()["size_bytes"])
+
+
+def test_moves_of_leaders_alone_come_first() -> None:
+    """Required: leadership moves first since they are free; a cluster whose replicas are even copies nothing."""
+    replicas = [[1 + (row + place) % 4 for place in range(4)] for row in range(60)]
+    found = proposal(replicas=[[1, *sorted(set(row) - {1})] for row in replicas])
+
+    assert 0 == found.copied_bytes
+    assert len(found.moves) == found.leaders_only > 0
+
+
+def test_what_is_not_known_and_what_is_excluded_stays() -> None:
+    """A partition whose size or rate is not known has no number invented for it."""
+    sizes: list[Any] = columns()["size_bytes"]
+    sizes[3] = None
+    terms = replace(TERMS, excluded_topics=frozenset({"topic-1"}))
+    found = proposal(terms=terms, size_bytes=sizes)
+
+    assert 1 == found.kept_unknown
+    moved = {str(move.partition) for move in found.moves}
+    assert "topic-0-3" not in moved
+    assert not any(name.startswith("topic-1-") for name in moved)
+
+
+def test_brokers_that_are_away_keep_what_they_have() -> None:
+    """As a goal's plan: what a broker holds is not copied elsewhere because it restarts."""
+    found = proposal(terms=replace(TERMS, away=frozenset({2})))
+
+    for before, after in zip(found.base, found.moves, strict=True):
+        assert (2 in before.replicas) == (2 in after.replicas)
+
+
+def test_a_proposal_waits_for_approval_unless_the_user_said_otherwise() -> None:
+    """Required: never executed without approval unless the user said so."""
+    waiting = manifests(proposal(), name="b", namespace="n", cluster="main")[-1]
+    approved = manifests(proposal(), name="b", namespace="n", cluster="main", approved=True)[-1]
+
+    assert "Required" == waiting["spec"]["approval"]
+    assert "approvedDigest" not in waiting["spec"]
+    assert "Automatic" == approved["spec"]["approval"]
+
+
+def test_a_small_plan_is_in_the_reassignment_and_is_read_by_the_operator() -> None:
+    """And its figures are beside it."""
+    found = proposal()
+    figures, reassignment = manifests(found, name="b", namespace="n", cluster="main")
+
+    read = read_reassignment(
+        reassignment
+        | {
+            "metadata": reassignment["metadata"]
+            | {"uid": "u", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        }
+    )
+    assert found.moves == read.plan
+    assert Approval.REQUIRED is read.approval
+    assert json.loads(figures["data"]["figures.json"])["bytesToMove"] == found.copied_bytes
+    assert reassignment["metadata"]["annotations"]["steward.dev/figures"] == figures["metadata"]["name"]
+
+
+def test_a_large_plan_is_in_config_maps_under_its_digest() -> None:
+    """docs/reassignments.md: spec.planFrom names ConfigMaps and the digest of what they hold together."""
+    found = proposal(partitions=3 * INLINE_PARTITIONS)
+    *parts, _, reassignment = manifests(found, name="b", namespace=None, cluster="main", cluster_id="c")
+    spec = reassignment["spec"]
+
+    assert "plan" not in spec
+    assert [part["metadata"]["name"] for part in parts] == spec["planFrom"]["configMaps"]
+    assert found.moves == read_config_maps(parts).plan
+    assert digest_of(found.moves, cluster_id="c") == spec["planFrom"]["digest"]
+
+
+def test_the_same_loads_give_the_same_manifests_in_any_order_of_rows() -> None:
+    """Run twice, the same output; Parquet's rows come in any order."""
+    turned = {name: column[::-1] for name, column in columns().items()}
+    first = manifests(proposal(), name="b", namespace="n", cluster="main")
+
+    assert first == manifests(propose(loads_of(turned), TERMS), name="b", namespace="n", cluster="main")
+    assert first == yaml.safe_load(yaml.safe_dump(first))
+
+
+def test_nothing_to_move_is_no_manifest() -> None:
+    """An even cluster is left alone."""
+    replicas = [[1 + row % 4, 1 + (row + 1) % 4] for row in range(80)]
+    even: list[Any] = [100.0] * 80
+    found = proposal(80, replicas=replicas, bytes_in_p95=even, bytes_out_mean=even, size_bytes=[10_000] * 80)
+
+    assert [] == manifests(found, name="b", namespace="n", cluster="main")
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"partition": [0] * 60}, "is there twice"),
+        ({"leader": [1]}, "differ in length"),
+    ],
+)
+def test_columns_that_are_no_loads_are_refused(other: dict[str, list[Any]], words: str) -> None:
+    """LoadsError says what is wrong."""
+    with pytest.raises(LoadsError, match=words):
+        loads_of(columns(**other))
+
+
+def test_a_column_that_lacks_is_named() -> None:
+    """Another table than loads/partition."""
+    with pytest.raises(LoadsError, match="size_bytes"):
+        loads_of({name: column for name, column in columns().items() if name != "size_bytes"})
+
+
+def test_capacities_of_an_unknown_resource_are_refused() -> None:
+    """A slip of the pen would otherwise be no limit at all."""
+    with pytest.raises(LoadsError, match="disks"):
+        proposal(terms=replace(TERMS, capacities={"disks": {1: 5}}))
+
+
+def test_the_report_shows_what_is_proposed() -> None:
+    """The same figures in the report's own terms."""
+    found = proposal()
+    shown = proposed_moves(found, "b")
+
+    assert found.copied_bytes == shown.copied_bytes
+    disk = next(one for one in shown.resources if one.resource == "disk")
+    assert (*BROKERS,) == disk.brokers
+    assert np.isclose(np.mean(disk.before), disk.mean, rtol=0.01)

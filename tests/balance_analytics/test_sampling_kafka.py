@@ -1,0 +1,189 @@
+"""The sampler on real clusters, Kafka 3.9 with ZooKeeper and 4.x with a quorum: what it wrote is what the cluster has.
+
+Sources: docs/analytics.md (sampling over Kafka's protocol alone, on any cluster).
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+
+from balance_analytics.jobs.inputs import sketches_of
+from balance_analytics.jobs.options import parser
+from balance_analytics.model.sample_messages import decode
+from balance_analytics.model.samples import Samples
+from balance_analytics.sampling.keys import key_name
+from balance_analytics.study.key_skew import COUNTERS, heavy_keys
+from lab.cluster import KafkaCluster
+from lab.kraft import KraftCluster
+from lab.steward import ROOT
+from lab.waiting import wait_until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(180)]
+
+PATIENCE_S = 60.0
+TOPIC, SAMPLES, GROUP = "sampled", "__samples_of_a_test", "sampled-readers"
+KEYED = "sampled-by-key"
+MESSAGES = {0: 30, 1: 7, 2: 0}
+"""By partition."""
+
+
+@dataclass
+class Sampled:
+    """A cluster with one topic of known content."""
+
+    bootstrap: str
+    admin: AdminClient
+
+    def sampler(self, *arguments: str) -> str:
+        """Run `steward sampler --once`; returns what it wrote on its error output."""
+        command = [sys.executable, "-m", "steward", "sampler", f"--bootstrap-server={self.bootstrap}", "--once"]
+        path = f"{ROOT}:{ROOT / 'operator'}"
+        done = subprocess.run(
+            [*command, *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            env={"PYTHONPATH": path, "PATH": ""},
+        )
+        assert 0 == done.returncode, done.stderr
+        return done.stderr
+
+    def consumer(self, group: str) -> Consumer:
+        """A consumer from the start, which commits by itself alone."""
+        settings = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+        return Consumer({"bootstrap.servers": self.bootstrap, **settings})
+
+
+def committed(consumer: Consumer) -> bool:
+    """Commit what the group has read; not so while its coordinator, which the first commit makes, still loads."""
+    try:
+        consumer.commit(offsets=[TopicPartition(TOPIC, 0, 20), TopicPartition(TOPIC, 1, 7)], asynchronous=False)
+    except KafkaException as error:
+        if not error.args[0].retriable() and error.args[0].code() != KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+            raise
+        return False
+    return True
+
+
+@pytest.fixture(params=["kafka_cluster", "kraft_cluster"], scope="module")
+def sampled(request: pytest.FixtureRequest) -> Iterator[Sampled]:
+    """Messages in it, and a group that has read some of them."""
+    cluster: KafkaCluster | KraftCluster = request.getfixturevalue(request.param)
+    one = Sampled(cluster.bootstrap(), AdminClient({"bootstrap.servers": cluster.bootstrap()}))
+    one.admin.create_topics([NewTopic(TOPIC, len(MESSAGES), 2)])[TOPIC].result(PATIENCE_S)
+    producer = Producer({"bootstrap.servers": one.bootstrap, "acks": "all"})
+    for partition, count in MESSAGES.items():
+        for _ in range(count):
+            producer.produce(TOPIC, b"x" * 100, partition=partition)
+    assert 0 == producer.flush(PATIENCE_S)
+    consumer = one.consumer(GROUP)
+    wait_until(lambda: committed(consumer), timeout_s=PATIENCE_S, what=f"offsets of {GROUP} committed")
+    consumer.close()
+    yield one
+    one.admin.delete_topics([TOPIC, SAMPLES])
+
+
+def kept(one: Sampled) -> dict[str, Samples]:
+    """All messages of the samples topic, by topic: the newest of each."""
+    consumer = one.consumer("readers-of-samples")
+    partitions = consumer.list_topics(SAMPLES, timeout=PATIENCE_S).topics[SAMPLES].partitions
+    ends = {at: consumer.get_watermark_offsets(TopicPartition(SAMPLES, at), timeout=PATIENCE_S)[1] for at in partitions}
+    consumer.assign([TopicPartition(SAMPLES, at, 0) for at in partitions])
+    found: dict[str, Samples] = {}
+    for _ in range(sum(ends.values())):
+        message = consumer.poll(PATIENCE_S)
+        assert message is not None
+        assert message.error() is None, message.error()
+        assert [("schema", b"1")] == message.headers()
+        key, value = message.key(), message.value()
+        assert isinstance(key, bytes)
+        assert value is not None
+        found[key.decode()] = decode(key, value)
+    consumer.close()
+    return found
+
+
+def test_what_it_wrote_is_what_the_cluster_has(sampled: Sampled) -> None:
+    """Leaders and replicas as Kafka's own Admin client tells them, offsets as they were produced, what the group committed."""
+    told = sampled.sampler(f"--topic={SAMPLES}", "--topic-partitions=2", "--topic-retention-hours=48")
+    look = kept(sampled)[TOPIC]
+    metadata = sampled.admin.list_topics(TOPIC, timeout=PATIENCE_S)
+    partitions = metadata.topics[TOPIC].partitions
+
+    assert '"message": "looked"' in told
+    assert [0, 1, 2] == look.partition.tolist()
+    assert [partitions[at].leader for at in range(3)] == look.leader.tolist()
+    assert [partitions[at].replicas for at in range(3)] == look.replicas.tolist()
+    assert [sorted(partitions[at].isrs) for at in range(3)] == [sorted(row) for row in look.isr.tolist()]
+    assert list(MESSAGES.values()) == look.end_offset.tolist()
+    assert [0, 0, 0] == look.start_offset.tolist()
+    assert [20, 7, 0] == look.committed_offset_sum.tolist()
+    assert [1, 1, 0] == look.committed_groups.tolist()
+    sizes = look.size_bytes.tolist()
+    assert all(30 * 100 < size < 30 * 300 for size in sizes[0])
+    assert [0, 0] == sizes[2]
+
+
+def test_the_samples_topic_is_as_it_was_asked_for(sampled: Sampled) -> None:
+    """Partitions, replicas, retention, never compacted; a second look finds it and adds to it."""
+    for _ in range(2):
+        sampled.sampler(f"--topic={SAMPLES}", "--topic-partitions=2", "--topic-retention-hours=48")
+    partitions = sampled.admin.list_topics(SAMPLES, timeout=PATIENCE_S).topics[SAMPLES].partitions
+    resource = ConfigResource(ResourceType.TOPIC, SAMPLES)
+    configs = sampled.admin.describe_configs([resource])[resource].result(PATIENCE_S)
+
+    assert [3, 3] == [len(one.replicas) for one in partitions.values()]
+    assert "172800000" == configs["retention.ms"].value
+    assert "delete" == configs["cleanup.policy"].value
+    assert SAMPLES in kept(sampled)
+
+
+def test_the_same_goes_into_parquet(sampled: Sampled, tmp_path: Path) -> None:
+    """Where there is no topic to be had."""
+    import pyarrow.parquet as pq
+
+    sampled.sampler(f"--parquet={tmp_path}", "--no-committed")
+    (path,) = tmp_path.rglob("*.parquet")
+    rows = [row for row in pq.read_table(path, partitioning=None).to_pylist() if row["topic"] == TOPIC]
+
+    assert list(MESSAGES.items()) == [(row["partition"], row["end_offset"]) for row in rows]
+    assert [None] * 3 == [row["committed_offset_sum"] for row in rows]
+
+
+def test_keys_that_messages_pile_up_on_are_found(sampled: Sampled, tmp_path: Path) -> None:
+    """Planted: half of the messages have one key, a tenth another; the study's --key-sketches takes the file that was written."""
+    planted = {b"whale": 600, b"shark": 120, **{f"fish-{at}".encode(): 1 for at in range(480)}}
+    sampled.admin.create_topics([NewTopic(KEYED, 3, 1)])[KEYED].result(PATIENCE_S)
+    producer = Producer({"bootstrap.servers": sampled.bootstrap, "acks": "all", "compression.type": "gzip"})
+    without_key: tuple[None, int] = (None, 50)
+    for key, count in (*planted.items(), without_key):
+        for _ in range(count):
+            producer.produce(KEYED, b"value", key)
+    assert 0 == producer.flush(PATIENCE_S)
+
+    file = tmp_path / "keys.json"
+    told = sampled.sampler(
+        f"--parquet={tmp_path}",
+        "--no-committed",
+        f"--key-topic={KEYED}",
+        "--key-messages=5000",
+        f"--key-sketches={file}",
+    )
+    sampled.admin.delete_topics([KEYED])[KEYED].result(PATIENCE_S)
+
+    assert "not counted" not in told
+    options = parser().parse_args(["--facts=f", "--out=o", f"--key-sketches={file}"])
+    sketch = sketches_of(options.key_sketches)[KEYED]
+    heavy = heavy_keys(sketch, 0.05)
+    assert 1200 == sketch.messages
+    assert [key_name(b"whale"), key_name(b"shark")] == [one.key for one in heavy]
+    for one, part in zip(heavy, (0.5, 0.1), strict=True):
+        assert one.at_least <= part <= one.at_most
+        assert one.at_most - one.at_least <= 1 / COUNTERS
