@@ -30,6 +30,15 @@ ADOPT = f"{GROUP}/adopt"
 PAUSE = f"{GROUP}/pause-reconciliation"
 """Annotation that a user sets, to "true", on any resource: nothing is done for it as long as it is there."""
 
+SPARK_APPLICATION_LABEL = f"{GROUP}/spark-application-uid"
+"""Label of all pods of a SparkApplication: its uid, since a name may be longer than a label's value."""
+
+SPARK_ROLE_LABEL = f"{GROUP}/spark-role"
+"""Label of a SparkApplication's pods: driver or executor."""
+
+SPARK_ATTEMPT_LABEL = f"{GROUP}/spark-attempt"
+"""Label of a SparkApplication's pods: the attempt that they belong to, from 1."""
+
 COMPONENT = "steward-operator"
 """Who reports the events, and who manages the fields that it writes."""
 
@@ -41,11 +50,20 @@ class Kind(StrEnum):
     TOPIC = "Topic"
     REASSIGNMENT = "Reassignment"
     ELECTION = "Election"
+    SPARK_APPLICATION = "SparkApplication"
+    SCHEDULED_SPARK_APPLICATION = "ScheduledSparkApplication"
 
     @property
     def plural(self) -> str:
         """Return the name in URLs."""
         return f"{self.value.lower()}s"
+
+
+KAFKA_KINDS = (Kind.CLUSTER, Kind.TOPIC, Kind.REASSIGNMENT, Kind.ELECTION)
+"""The kinds that are served always; Clusters first, so that the others find theirs."""
+
+SPARK_KINDS = (Kind.SPARK_APPLICATION, Kind.SCHEDULED_SPARK_APPLICATION)
+"""The kinds that are served with --spark."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -27,6 +27,7 @@ RETRY_S = 2.0
 """Delay before a review that was not answered is asked for again; those that were are not."""
 
 LEASES = "coordination.k8s.io"
+KUBEFLOW = "sparkoperator.k8s.io"
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -60,7 +61,7 @@ class Right:
 def needed_rights(settings: OperatorSettings) -> list[Right]:
     """Return all that these settings need."""
     namespaces: Sequence[str | None] = settings.namespaces or (None,)
-    rights = [right for namespace in namespaces for right in _in_namespace(namespace, pods=settings.pods)]
+    rights = [right for namespace in namespaces for right in _in_namespace(namespace, settings)]
     if settings.pods and settings.drain:
         rights.append(Right("get", "", "nodes"))
     if settings.own_namespace is not None:
@@ -73,19 +74,30 @@ def needed_rights(settings: OperatorSettings) -> list[Right]:
     return rights
 
 
-def _in_namespace(namespace: str | None, *, pods: bool) -> list[Right]:
+def _in_namespace(namespace: str | None, settings: OperatorSettings) -> list[Right]:
     verbs = ("get", "list", "watch", "patch")
-    rights = [Right(verb, GROUP, kind.plural, namespace=namespace) for kind in Kind for verb in verbs]
-    rights += [Right("patch", GROUP, kind.plural, "status", namespace) for kind in Kind]
+    rights = [Right(verb, GROUP, kind.plural, namespace=namespace) for kind in settings.kinds for verb in verbs]
+    rights += [Right("patch", GROUP, kind.plural, "status", namespace) for kind in settings.kinds]
     # A Topic whose replication factor changes has a Reassignment made.
     rights.append(Right("create", GROUP, Kind.REASSIGNMENT.plural, namespace=namespace))
     rights.append(Right("create", "", "events", namespace=namespace))
     rights += [Right(verb, "", "configmaps", namespace=namespace) for verb in ("get", "create")]  # plans
-    if pods:
+    pods: set[str] = set()
+    if settings.pods:
         rights.append(Right("get", "apps", "statefulsets", namespace=namespace))
         rights.append(Right("patch", "apps", "statefulsets", "scale", namespace))
-        rights += [Right(verb, "", "pods", namespace=namespace) for verb in ("list", "delete")]
-    return rights
+        pods |= {"list", "delete"}
+    if settings.spark:
+        pods |= {"get", "list", "create", "delete"}
+        rights.append(Right("get", "", "pods", "log", namespace))
+        # Runs of schedules, and applications whose time to live is over.
+        rights += [
+            Right(verb, GROUP, Kind.SPARK_APPLICATION.plural, namespace=namespace) for verb in ("create", "delete")
+        ]
+    if settings.spark_operator:
+        kubeflow = ("get", "create", "patch")
+        rights += [Right(verb, KUBEFLOW, "sparkapplications", namespace=namespace) for verb in kubeflow]
+    return rights + [Right(verb, "", "pods", namespace=namespace) for verb in sorted(pods)]
 
 
 async def require_rights(client: KubeClient, rights: Sequence[Right]) -> None:

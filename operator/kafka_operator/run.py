@@ -1,6 +1,6 @@
 """The operator's process: everything is made and joined here, started, watched over and ended.
 
-With a Lease it works only while it holds that; it looks, lists and watches nothing before. One that loses its Lease ends.
+With a Lease it works only while it holds that; it looks, lists and watches nothing before. One that loses its Lease begins anew.
 """
 
 from __future__ import annotations
@@ -8,13 +8,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import random
 import secrets
 import signal
 import socket
+import sys
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import NoReturn
 
 import kopf
 from kubernetes.aio.client import Configuration
@@ -23,15 +26,19 @@ from prometheus_client import start_http_server
 from kafka_operator.admin.client import KafkaAdmin
 from kafka_operator.admin.port import Admin, ClusterUnreachableError
 from kafka_operator.decide.shards import lease_names, shard_of
+from kafka_operator.engine.admission import Admission
 from kafka_operator.engine.core import Core, build_core
 from kafka_operator.engine.fence import fenced
 from kafka_operator.engine.leadership import Leadership, LeaseLostError
 from kafka_operator.engine.resync import NotInstalledError
+from kafka_operator.engine.spark_applications import SparkPorts
+from kafka_operator.engine.spark_local import LocalDrivers
 from kafka_operator.kube.client import KubeClient
 from kafka_operator.kube.leases import LeaseClient
 from kafka_operator.kube.login import LoginError, configuration, connection_info
 from kafka_operator.kube.pods import PodClient
 from kafka_operator.kube.port import RefusedError, UnavailableError
+from kafka_operator.kube.spark import SparkClient
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import ClusterRef
 from kafka_operator.probes import BATCH_MAX_S, BEAT_MAX_S, Check, Probes
@@ -39,6 +46,7 @@ from kafka_operator.resources.security import Security
 from kafka_operator.rights import MissingRightsError, needed_rights, require_rights
 from kafka_operator.settings import OperatorSettings
 from kafka_operator.watching import make_registry, watch
+from kafka_operator.webhook import CertificateError, Webhook
 
 WATCH_LAG_RESYNCS = 3
 """A change that this many lists have shown and the watch has not brought will not come."""
@@ -57,12 +65,12 @@ def run(settings: OperatorSettings) -> int:
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
         asyncio.run(_operate(settings))
-    except (LoginError, MissingRightsError, NotInstalledError, RefusedError) as error:
+    except (CertificateError, LoginError, MissingRightsError, NotInstalledError, RefusedError) as error:
         log.error("operator cannot run", extra={"error": str(error)})
         return EXIT_FAILED
     except LeaseLostError as error:
         log.error("lease lost", extra={"error": str(error)})
-        return EXIT_FAILED
+        _begin_anew()
     except asyncio.CancelledError:
         return EXIT_OK
     except Exception:  # whatever it was, the pod is started anew and goes on where things stand
@@ -73,6 +81,18 @@ def run(settings: OperatorSettings) -> int:
 
 
 main = run
+
+
+def _begin_anew() -> NoReturn:
+    """Become the process that was started, by its own command line: nothing remembered, no call under way, and it stands by.
+
+    One that only ended would do as well, were it not for the kubelet, which waits up to five minutes before it starts a container
+    that ends each time the API server is away.
+    """
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - what is run is what runs
 
 
 async def _operate(settings: OperatorSettings) -> None:
@@ -88,13 +108,14 @@ async def _operate(settings: OperatorSettings) -> None:
         core = _make_core(settings, kube, metrics, leadership)
         stack.push_async_callback(core.close)  # before the Lease is given back
         _listen(settings, core, leadership, metrics, stack)
+        await _answer_reviews(settings, kube, metrics, stack)
         log.info("operator starts", extra={"namespaces": list(settings.namespaces) or "all", "api": found.host})
         heartbeat = asyncio.create_task(core.loop.beat(), name="heartbeat")
         stack.callback(heartbeat.cancel)
         await require_rights(kube, needed_rights(settings))
         if leadership is not None:
             metrics.shard.labels(str(settings.shards)).set(await leadership.gain())
-        await _until_one_ends(core, leadership, heartbeat, found, settings.namespaces)
+        await _until_one_ends(core, leadership, heartbeat, found, settings)
         if settings.own_namespace is not None:
             await core.loop.close()  # nothing is claimed any more
             await core.parting.part_from(settings.own_namespace)
@@ -149,7 +170,16 @@ def _make_core(settings: OperatorSettings, kube: KubeClient, metrics: Metrics, l
         pods=PodClient(guarded) if settings.pods else None,
         drain=settings.drain,
         serves=serves,
+        spark=_spark_ports(settings, guarded),
     )
+
+
+def _spark_ports(settings: OperatorSettings, kube: KubeClient) -> SparkPorts | None:
+    """Return what SparkApplications are carried out by; None where they are not served."""
+    if not settings.spark:
+        return None
+    local = LocalDrivers() if settings.spark_local else None
+    return SparkPorts(SparkClient(kube), local, kubeflow=settings.spark_operator)
 
 
 def _listen(
@@ -170,6 +200,28 @@ def _listen(
         notes = {} if leadership is None else {"lease": lambda: leadership.stands_by}
         probes = Probes(settings.listen_address, settings.health_port, health=health, ready=ready, notes=notes)
         stack.callback(probes.close)
+
+
+async def _answer_reviews(
+    settings: OperatorSettings, kube: KubeClient, metrics: Metrics, stack: contextlib.AsyncExitStack
+) -> None:
+    """Open the port of the webhook; it needs no Lease, since it changes nothing."""
+    if settings.webhook_port is None:
+        return
+    assert settings.webhook_certificate is not None, settings  # the settings say so themselves
+    assert settings.webhook_private_key is not None, settings
+
+    def connect(bootstrap_servers: Sequence[str], security: Security) -> Admin:
+        return KafkaAdmin(bootstrap_servers, metrics, security)
+
+    namespaces = settings.namespaces
+    admission = Admission(
+        kube, connect, metrics, namespaces=namespaces, clock=time.monotonic, rng=random.SystemRandom()
+    )
+    stack.push_async_callback(admission.close)
+    webhook = Webhook(settings.webhook_certificate, settings.webhook_private_key, admission.review)
+    stack.push_async_callback(webhook.close)
+    await webhook.start(settings.listen_address, settings.webhook_port)
 
 
 def _checks(
@@ -202,15 +254,15 @@ async def _until_one_ends(
     leadership: Leadership | None,
     heartbeat: asyncio.Task[None],
     found: Configuration,
-    namespaces: Sequence[str],
+    settings: OperatorSettings,
 ) -> None:
     """Run the watch and the resync beside the heartbeat and the Lease; when one ends, end the others, and raise what it raised."""
 
     async def login() -> kopf.ConnectionInfo:
         return await connection_info(found)
 
-    registry = make_registry(core.front, login, core.loop.close)
-    watching: Awaitable[None] = watch(registry, namespaces)
+    registry = make_registry(core.front, login, core.loop.close, settings.kinds)
+    watching: Awaitable[None] = watch(registry, settings.namespaces)
     tasks = [
         heartbeat,
         asyncio.create_task(core.resync.run(), name="resync"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_operator.decide.shards import MAX_SHARDS
+from kafka_operator.names import KAFKA_KINDS, SPARK_KINDS, Kind
 
 RESYNC_INTERVAL_S = 120.0
 """Every so often everything is listed and compared anew: so long may drift, or an event that a watch lost, go unseen."""
@@ -31,6 +32,17 @@ class OperatorSettings:
     """Whether pods of brokers are replaced and scaled, for Clusters that have `spec.brokers`."""
     drain: bool = False
     """Whether nodes are looked at as well, so that pods leave one that is drained; this takes a ClusterRole."""
+    spark: bool = False
+    """Whether SparkApplications and their schedules are served."""
+    spark_operator: bool = False
+    """Whether resources of Kubeflow's Spark operator may be made for them (engine SparkOperator)."""
+    spark_local: bool = False
+    """Whether they may run as processes of the operator itself (engine Local): never in a cluster."""
+    webhook_port: int | None = None
+    """HTTPS port of the admission webhook; None for none."""
+    webhook_certificate: Path | None = None
+    """Its certificate with the chain, PEM, and its key; read again when they change."""
+    webhook_private_key: Path | None = None
     own_namespace: str | None = None
     """The namespace that the operator itself runs in; None where it runs in none that could be deleted with it."""
     lease: str | None = None
@@ -42,8 +54,19 @@ class OperatorSettings:
     resync_interval_s: float = RESYNC_INTERVAL_S
     """Seconds between two comparisons of everything."""
 
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Return the kinds that are served."""
+        return (*KAFKA_KINDS, *SPARK_KINDS) if self.spark else KAFKA_KINDS
+
     def __post_init__(self) -> None:
         """Raise ValueError, with the options' names, for what cannot work together."""
+        if (self.spark_operator or self.spark_local) and not self.spark:
+            raise ValueError("--spark-operator and --spark-local need --spark")
+        if self.webhook_port is not None and None in {self.webhook_certificate, self.webhook_private_key}:
+            raise ValueError(
+                "--webhook-port needs --webhook-certificate and --webhook-private-key: it speaks TLS alone"
+            )
         if self.lease is not None and self.own_namespace is None:
             raise ValueError("--lease needs --own-namespace: a Lease is in a namespace")
         if not 1 <= self.shards <= MAX_SHARDS:

@@ -1,4 +1,4 @@
-"""kopf as the watch front: raw events of the three kinds, nothing else of it.
+"""kopf as the watch front: raw events of our kinds, nothing else of it.
 
 kopf lists, watches, reconnects and backs off; it keeps no state on the resources, posts no events and sets no finalizer. Its storages
 are named with our own prefix all the same, so that none of its default names can ever appear on a user's resource.
@@ -13,7 +13,7 @@ import kopf
 from kopf._core.engines.peering import Identity  # the type of one argument, which has no public name
 
 from kafka_operator.engine.front import Front
-from kafka_operator.names import COMPONENT, FRAMEWORK_FINALIZER, GROUP, VERSION, Kind
+from kafka_operator.names import COMPONENT, FRAMEWORK_FINALIZER, GROUP, KAFKA_KINDS, VERSION, Kind
 
 WATCH_SERVER_TIMEOUT_S = 300
 """Whole seconds, as the API takes them. Length of one watch request, after which it is made anew: a stream that died unseen lives no longer."""
@@ -24,13 +24,21 @@ WATCH_CLIENT_TIMEOUT_S = 330.0
 CONNECT_TIMEOUT_S = 10.0
 """How long a connection to the API server may take."""
 
+LISTED_AT_ONCE = 500
+"""Resources of one answer to a list, as kubectl asks for them: a list of ten thousand in one is 100 MB for a moment, which stay with the process."""
+
+IDLE_TIMEOUT_S = 0.5
+"""How long kopf keeps a task for an object of which there is nothing new. Its own 5 s are those of all objects at once after a list of them."""
+
 EXIT_TIMEOUT_S = 20.0
 """How long a stop may take before the process is killed: less than the 30 s that Kubernetes grants a pod."""
 
 Login = Callable[[], Awaitable[kopf.ConnectionInfo]]
 
 
-def make_registry(front: Front, login: Login, cleanup: Callable[[], Awaitable[None]]) -> kopf.OperatorRegistry:
+def make_registry(
+    front: Front, login: Login, cleanup: Callable[[], Awaitable[None]], kinds: Sequence[Kind] = KAFKA_KINDS
+) -> kopf.OperatorRegistry:
     """Return the handlers: one for each kind, the login, and what must end before kopf does."""
     registry = kopf.OperatorRegistry()
 
@@ -42,7 +50,7 @@ def make_registry(front: Front, login: Login, cleanup: Callable[[], Awaitable[No
 
     kopf.on.login(registry=registry)(log_in)
     kopf.on.cleanup(registry=registry)(clean_up)
-    for kind in Kind:
+    for kind in kinds:
         kopf.on.event(GROUP, VERSION, kind.plural, registry=registry, id=kind.plural)(_handler(front, kind))
     return registry
 
@@ -61,10 +69,12 @@ def make_settings() -> kopf.OperatorSettings:
     settings.persistence.finalizer = FRAMEWORK_FINALIZER
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
     settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP)
+    settings.queueing.idle_timeout = IDLE_TIMEOUT_S
     settings.posting.enabled = False
     settings.peering.standalone = True
     # Kinds and namespaces are fixed at the start, and a missing kind ends the process with words; no rights on CRDs are needed.
     settings.scanning.disabled = True
+    settings.watching.chunk_size = LISTED_AT_ONCE
     settings.watching.server_timeout = WATCH_SERVER_TIMEOUT_S
     settings.watching.client_timeout = WATCH_CLIENT_TIMEOUT_S
     settings.networking.connect_timeout = CONNECT_TIMEOUT_S

@@ -88,17 +88,18 @@ class FakeBrokers:
             return _away(broker)
         self._settle()
         found: dict[Partition, int] = {}
+        now_s = _now_s()
         for name, held in self.topics.items():
             for index, replicas in enumerate(held.replicas):
                 partition = Partition(name, index)
                 if partitions is not None and partition not in partitions:
                     continue
-                whole = self.sizes.get(partition, 0) + int(self.growth.get(partition, 0) * _now_s())
+                whole = self.sizes.get(partition, 0) + int(self.growth.get(partition, 0) * now_s)
                 move = self.moves.get(partition)
                 if broker in replicas:
                     found[partition] = whole
                 elif move is not None and broker in move.target:
-                    share = (_now_s() - move.began_s) / max(1e-9, move.ends_s - move.began_s)
+                    share = (now_s - move.began_s) / max(1e-9, move.ends_s - move.began_s)
                     found[partition] = 0 if partition in self.still else int(whole * share)
         return found
 

@@ -186,10 +186,11 @@ class FakeKafka(FakeBrokers):
         held = self.topics[name]
         partitions = []
         for index, replicas in enumerate(held.replicas):
-            move = self.moves.get(Partition(name, index))
+            partition = Partition(name, index)
+            move = self.moves.get(partition)
             union = replicas if move is None else (*move.target, *(b for b in move.base if b not in move.target))
-            isr = tuple(b for b in replicas if (Partition(name, index), b) not in self.out_of_sync)
-            leader = self.leaders.get(Partition(name, index), replicas[0])
+            isr = tuple(b for b in replicas if (partition, b) not in self.out_of_sync)
+            leader = self.leaders.get(partition, replicas[0])
             partitions.append(KafkaPartition(index, leader, union, isr))
         return KafkaTopic(name, held.topic_id, tuple(partitions))
 

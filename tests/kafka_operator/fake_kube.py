@@ -102,6 +102,7 @@ class FakeKube:
                 del condition["lastTransitionTime"]
             for name in ("startTime", "completionTime", "topicId"):
                 status.pop(name, None)
+            status.get("autoRebalance", {}).pop("lastEndTime", None)
             metadata = held["metadata"]
             # When a topic was announced is no difference, just as when a status was written is none.
             notes = {name: text for name, text in metadata.get("annotations", {}).items() if name != ORIGIN}
@@ -124,15 +125,16 @@ class FakeKube:
     async def get_object(self, key: Key) -> RawObject:
         return await self._call(f"get {key}", lambda: copy.deepcopy(self._held(key)))
 
-    async def create_object(self, key: Key, content: RawObject) -> None:
-        def effect() -> None:
+    async def create_object(self, key: Key, content: RawObject) -> RawObject:
+        def effect() -> RawObject:
             if key in self.objects:
                 raise ConflictError(f"{key} exists")
             named = {"namespace": key.namespace, "name": key.name}
             self.apply({"kind": key.kind.value, "metadata": {**content["metadata"], **named}, "spec": content["spec"]})
             self.writes.append(str(key))
+            return copy.deepcopy(self.objects[key])
 
-        await self._call(f"create {key}", effect)
+        return await self._call(f"create {key}", effect)
 
     async def patch_object(self, key: Key, patch: Patch) -> RawObject:
         return await self._call(f"patch {key}", lambda: self._patch_metadata(key, patch))

@@ -16,13 +16,20 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
 """A generous bound for what takes a second or two."""
 
-PLURALS = {"Cluster": "clusters", "Topic": "topics", "Reassignment": "reassignments", "Election": "elections"}
+PLURALS = {
+    "Cluster": "clusters",
+    "Topic": "topics",
+    "Reassignment": "reassignments",
+    "Election": "elections",
+    "SparkApplication": "sparkapplications",
+    "ScheduledSparkApplication": "scheduledsparkapplications",
+}
 OK = 0
 
 
 def install_crds(api: KubernetesApi) -> None:
-    """Apply crds/ and wait until the API serves them."""
-    api.kubectl("apply", "-f", str(ROOT / "crds"), check=True)
+    """Apply crds/ and wait until the API serves them; by the server's side, which refuses what a definition cannot hold."""
+    api.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"), check=True)
     names = [f"crd/{plural}.steward.dev" for plural in PLURALS.values()]
     api.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names, check=True)
     for plural in PLURALS.values():

@@ -52,7 +52,7 @@ NEW_TOPICS = [
 
 @pytest.mark.parametrize(("spec", "words"), NEW_TOPICS, ids=lambda value: str(value)[:40])
 def test_a_bad_topic_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
-    """Issue: an illegal name, RF 0: refused at apply by CEL, in words."""
+    """Required: an illegal name, RF 0: refused at apply by CEL, in words."""
     raw = raw_topic("bad")
     raw["spec"] |= spec
 
@@ -76,7 +76,7 @@ CHANGED_TOPICS = [
 
 @pytest.mark.parametrize(("name", "spec", "words"), CHANGED_TOPICS, ids=lambda value: str(value)[:40])
 def test_a_bad_change_of_a_topic_is_refused(namespace: Namespace, name: str, spec: dict[str, Any], words: str) -> None:
-    """Issue: fewer partitions, a changed topic name: refused at apply by CEL, in words (O8)."""
+    """Required: fewer partitions, a changed topic name: refused at apply by CEL, in words (O8)."""
     raw = raw_topic("orders", topicName="Orders") if name == "orders" else raw_topic(name)
     raw["spec"] |= spec
     raw["spec"] = {key: value for key, value in raw["spec"].items() if value is not None}
@@ -142,6 +142,11 @@ BAD_GOALS = [
     ({"rebalance": False}, "Unsupported value"),
     ({"replicationFactor": 0}, "greater than or equal to 1"),
     ({"removeBrokers": [1, 1]}, "Duplicate value"),
+    ({"racks": True, "topics": ["a"], "excludedTopics": ["b"]}, "either topics or excludedTopics"),
+    ({"maxBytesMoved": 5}, "A goal says at least one of"),
+    ({"racks": True, "maxBytesMoved": 0}, "maxBytesMoved is a number of bytes larger than 0"),
+    ({"racks": True, "maxBytesMoved": "0.0Gi"}, "maxBytesMoved is a number of bytes larger than 0"),
+    ({"racks": True, "maxBytesMoved": "5 GB"}, "maxBytesMoved is a number of bytes larger than 0"),
 ]
 
 
@@ -149,7 +154,7 @@ BAD_GOALS = [
 def test_a_goal_that_contradicts_itself_is_refused_at_apply(
     namespace: Namespace, goal: dict[str, Any], words: str
 ) -> None:
-    """Issue: contradictory goals."""
+    """Required: contradictory goals."""
     assert words in namespace.apply(raw_reassignment("bad-goal", goal=goal))
 
 
@@ -185,7 +190,8 @@ def test_a_goal_and_where_a_plan_is_cannot_be_edited_and_the_rest_can(namespace:
     other = {"planFrom": {"configMaps": ["a", "c"], "digest": DIGEST}}
     assert "planFrom cannot be changed" in namespace.apply(raw_reassignment("named", **other))
 
-    namespace.take(raw_reassignment("goal", goal={"racks": True}))
+    namespace.take(raw_reassignment("goal", goal={"racks": True, "maxBytesMoved": "500Gi"}))
+    namespace.take(raw_reassignment("counted", goal={"racks": True, "maxBytesMoved": 5, "excludedTopics": ["a"]}))
 
     assert "goal cannot be changed" in namespace.apply(raw_reassignment("goal", goal={"rebalance": True}))
 
@@ -222,7 +228,7 @@ BAD_ELECTIONS = [
 
 @pytest.mark.parametrize(("spec", "words"), BAD_ELECTIONS, ids=lambda value: str(value)[:40])
 def test_a_bad_election_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
-    """Issue: unclean with acceptDataLoss: true; one selection."""
+    """Required: unclean with acceptDataLoss: true; one selection."""
     assert words in namespace.apply(raw_election("bad", **spec))
 
 
@@ -297,7 +303,7 @@ BAD_BROKERS = [
 
 @pytest.mark.parametrize(("brokers", "words"), BAD_BROKERS, ids=lambda value: str(value)[:40])
 def test_pods_that_cannot_be_are_refused_at_apply(namespace: Namespace, brokers: dict[str, Any], words: str) -> None:
-    """Issue: values that cannot work are refused; a name that leads elsewhere as well."""
+    """Required: values that cannot work are refused; a name that leads elsewhere as well."""
     assert words in namespace.apply(raw_cluster("bad-brokers", brokers=brokers))
 
 
@@ -339,3 +345,23 @@ def test_status_is_a_subresource(namespace: Namespace) -> None:
     namespace.take(raw)
 
     assert {} == namespace.status("Topic", "with-status")
+
+
+BAD_AUTO = [
+    ({"onImbalance": {"thresholdPercent": 5}}, "greater than or equal to 10"),
+    ({"approval": "Maybe"}, "Unsupported value"),
+    ({"template": {"maxBytesMoved": "much"}}, "maxBytesMoved is a number of bytes larger than 0"),
+    ({"template": {"throttle": {}}}, "either bytesPerSecond or adaptive"),
+]
+
+
+@pytest.mark.parametrize(("auto", "words"), BAD_AUTO, ids=lambda value: str(value)[:40])
+def test_a_bad_automatic_rebalance_is_refused_at_apply(namespace: Namespace, auto: dict[str, Any], words: str) -> None:
+    """The same words as a Reassignment's own."""
+    assert words in namespace.apply(raw_cluster("bad-auto", autoRebalance=auto))
+
+
+def test_an_automatic_rebalance_is_taken(namespace: Namespace) -> None:
+    """Whole, and with everything left to what it is by default."""
+    template = {"throttle": {"bytesPerSecond": 5}, "maxBytesMoved": "500Gi", "excludedTopics": ["ledger"]}
+    namespace.take(raw_cluster("auto", autoRebalance={"onBrokersAdded": True, "onImbalance": {}, "template": template}))

@@ -129,6 +129,8 @@ async def test_of_many_topics_those_that_move_are_looked_at_and_all_of_them_now_
         world.kafka.describe_topics = describe_topics  # type: ignore[method-assign]
         limits = {"perBroker": 20, "cluster": 20}
         world.kube.apply(raw_reassignment(plan=plan, concurrency=limits))
+        await world.until(lambda: bool(world.kafka.moves), seconds=10)
+        assert max(asked, default=0) <= 40, "the plan was made from a look at all of them"
         await world.until(lambda: status(world).get("state") == "Completed", seconds=300)
         assert all((2, 3, 4) == world.kafka.topics[name].replicas[0] for name in names)
         assert sorted(asked)[len(asked) // 2] <= 40

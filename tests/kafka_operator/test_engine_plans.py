@@ -56,7 +56,7 @@ TROUBLES = [
 def test_a_plan_that_is_not_what_it_should_be_moves_nothing(
     names: tuple[str, ...], digest: str | None, more: dict[str, Any], reason: str, words: str
 ) -> None:
-    """Issue: a ConfigMap gone, a digest that does not match, a plan of another cluster: what it is and what to do."""
+    """Required: a ConfigMap gone, a digest that does not match, a plan of another cluster: what it is and what to do."""
 
     async def story() -> None:
         async with running() as world:
@@ -213,7 +213,60 @@ async def test_an_exact_plan_can_be_asked_to_wait_and_a_goal_not_to() -> None:
         assert 1 == world.kafka.topics["other"].replicas[0][0]
 
 
+@in_virtual_time
+async def test_a_goal_with_a_limit_of_bytes_is_the_first_part_and_says_what_is_left_out() -> None:
+    """Features (e) 10: a budget beside the bound; the same goal once more goes on from there."""
+    async with running() as world:
+        await orders(world)
+        goal = {"removeBrokers": [1], "maxBytesMoved": "2.5M"}
+        world.kube.apply(raw_reassignment(goal=goal))
+        await world.until(lambda: status(world).get("state") == "Proposed", seconds=30)
+        proposal = status(world)["proposal"]
+        assert (2, 2_000_000, 3_000_000) == (
+            proposal["partitions"],
+            proposal["bytesToMove"],
+            proposal["lowerBoundBytes"],
+        )
+        assert {"partitions": 1, "bytesToMove": 1_000_000} == proposal["leftOut"]
+        assert "goal.maxBytesMoved leaves out 1 more with 976.5KiB" in world.kube.ready(MOVE)[2]
+        assert "broker 1 still holds 1 replicas: the budget is used up" in proposal["unreached"][0]
+
+        world.kube.apply(raw_reassignment(goal=goal, approvedDigest=status(world)["digest"]))
+        await world.until(lambda: status(world)["state"] == "Completed", seconds=60)
+        world.kube.apply(raw_reassignment("rest", goal=goal, approval="Automatic"))
+        rest = Key(Kind.REASSIGNMENT, "shop", "rest")
+        await world.until(lambda: status(world, rest).get("state") == "Completed", seconds=60)
+
+        assert all(1 not in replicas for replicas in world.kafka.topics["orders"].replicas)
+
+
+@in_virtual_time
+async def test_topics_that_are_excluded_stay_where_they_are() -> None:
+    """And count for nothing: the goal is reached without them."""
+    async with running() as world:
+        await orders(world)
+        world.kafka.add("ledger", [(1, 2, 3)])
+        goal = {"removeBrokers": [1], "excludedTopics": ["ledger"]}
+        world.kube.apply(raw_reassignment(goal=goal, approval="Automatic"))
+        await world.until(lambda: status(world).get("state") == "Completed", seconds=60)
+
+        assert [(1, 2, 3)] == world.kafka.topics["ledger"].replicas
+        assert all(1 not in replicas for replicas in world.kafka.topics["orders"].replicas)
+
+
+@in_virtual_time
+async def test_a_limit_of_bytes_needs_to_know_them() -> None:
+    """Without sizes a limit would be kept by chance."""
+    async with running() as world:
+        await orders(world)
+        world.kafka.silent = {1, 2, 3, 4}
+        world.kube.apply(raw_reassignment(goal={"removeBrokers": [1], "maxBytesMoved": 5}))
+        await world.run(5)
+        assert ("False", "SizesUnknown") == world.kube.ready(MOVE)[:2]
+
+
 GOALS = [
+    ({"removeBrokers": [1], "maxBytesMoved": 999_999}, "NoRoomInLimit"),
     ({"removeBrokers": [1, 2]}, "NotEnough"),
     ({"addBrokers": [9]}, "UnknownBroker"),
     ({"removeBrokers": [9]}, "UnknownBroker"),

@@ -22,9 +22,10 @@ from kafka_operator.importing.client_config import (
     security_of,
 )
 from kafka_operator.importing.manifests import Wanted, is_wanted, manifests_of
-from kafka_operator.importing.names import is_resource_name, resource_names
+from kafka_operator.importing.names import resource_names
 from kafka_operator.importing.run import ImportFailedError, read_topics, write_folder, write_stream
 from kafka_operator.names import Key, Kind
+from kafka_operator.resources.object_names import is_object_name
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import ClientCertificate, Login, Security
 from kafka_operator.resources.topic import DeletionPolicy, Policy
@@ -52,8 +53,8 @@ def test_every_topic_gets_a_name_of_its_own_that_kubernetes_takes(topics: list[s
 
     assert set(topics) == names.keys()
     assert len(topics) == len(set(names.values()))
-    assert all(map(is_resource_name, names.values()))
-    assert [topic for topic in topics if is_resource_name(topic)] == [t for t in topics if names[t] == t]
+    assert all(map(is_object_name, names.values()))
+    assert [topic for topic in topics if is_object_name(topic)] == [t for t in topics if names[t] == t]
     assert names == resource_names(reversed(topics))
 
 
@@ -115,7 +116,7 @@ def test_topics_are_chosen_by_patterns_and_internal_ones_are_left_out(wanted: Wa
 
 @in_virtual_time
 async def test_what_is_imported_is_ready_at_once_with_no_change() -> None:
-    """Issue: it applies and is Ready; nothing is created, altered, grown or moved."""
+    """Required: it applies and is Ready; nothing is created, altered, grown or moved."""
     async with running() as world:
         world.kafka.add("orders", [(1, 2, 3)] * 3, retention_ms="5", cleanup_policy="compact")
         world.kafka.add("Payments_v2", [(2, 3)])

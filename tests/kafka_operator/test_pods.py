@@ -140,10 +140,10 @@ async def test_what_is_changed_must_be_as_it_was_seen(api: tuple[list[tuple[str,
     await kube.delete_pod("shop", pod(1))
     await kube.scale("shop", pod_set(), 4)
 
-    preconditions = {"uid": "uid-1", "resourceVersion": "1"}
+    seen = {"preconditions": {"uid": "uid-1", "resourceVersion": "1"}, "propagationPolicy": "Background"}
     scale = "/apis/apps/v1/namespaces/shop/statefulsets/main-broker/scale?fieldManager=steward-operator"
     assert [
-        ("DELETE", "/api/v1/namespaces/shop/pods/main-broker-1", {"preconditions": preconditions}),
+        ("DELETE", "/api/v1/namespaces/shop/pods/main-broker-1", seen),
         ("PATCH", scale, {"metadata": {"resourceVersion": "1"}, "spec": {"replicas": 4}}),
     ] == asked
 

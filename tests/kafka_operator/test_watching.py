@@ -9,7 +9,7 @@ from kafka_operator.engine.front import Front
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.watch_lag import WatchLag
 from kafka_operator.names import FINALIZER, GROUP, Key, Kind
-from kafka_operator.watching import make_registry, make_settings
+from kafka_operator.watching import IDLE_TIMEOUT_S, LISTED_AT_ONCE, make_registry, make_settings
 from tests.kafka_operator.makers import raw_topic
 
 
@@ -24,6 +24,14 @@ def test_nothing_of_kopfs_own_names_is_left() -> None:
     assert not settings.posting.enabled
     assert settings.scanning.disabled
     assert settings.peering.standalone
+
+
+def test_lists_come_in_pages_and_no_task_outlives_its_news() -> None:
+    """P8: ten thousand Topics at a start are neither in one answer nor in as many tasks at once."""
+    settings = make_settings()
+
+    assert LISTED_AT_ONCE == settings.watching.chunk_size
+    assert IDLE_TIMEOUT_S == settings.queueing.idle_timeout < 1.0
 
 
 def test_only_raw_events_are_handled() -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 from kafka_operator.admin.port import Admin
 from kafka_operator.engine.core import Core, build_core
 from kafka_operator.engine.queue import CAPACITY
+from kafka_operator.engine.spark_applications import SparkPorts
 from kafka_operator.metrics import Metrics
 from kafka_operator.resources.security import Security
 from tests.kafka_operator.fake_kafka import FakeKafka, GuardedKafka
@@ -39,6 +40,7 @@ class World:
         self.others: dict[str, FakeKafka] = {}
         """Further clusters by bootstrap server."""
         self.pods: FakePods | None = None
+        self.spark: SparkPorts | None = None
         self.connected: list[Security] = []
         """As what connections were made, in order."""
         self.metrics = Metrics()
@@ -70,6 +72,7 @@ class World:
             pods=self.pods,
             drain=True,
             capacity=self.capacity,
+            spark=self.spark,
         )
         self.kube.watcher = self._watched
         self._tasks = [asyncio.create_task(self._resync(self._core))]

@@ -29,7 +29,7 @@ from kafka_operator.decide.reassignment_view import (
 from kafka_operator.decide.steps import RETRY_LATER_S, Claim, Done, Retry, Wait
 from kafka_operator.decide.wanted import Checked, Material, Wanted, checked, wanted_of
 from kafka_operator.resources.reassignment import Reassignment, ReassignmentStatus, State
-from kafka_operator.resources.reassignment_records import Progress, Stored, written_bytes
+from kafka_operator.resources.reassignment_records import Progress, Proposal, Stored, written_bytes
 from kafka_operator.resources.reassignment_terms import Action, Approval
 
 
@@ -137,9 +137,7 @@ def _asked(reassignment: Reassignment) -> tuple[str, str]:
     status, proposal = reassignment.status, reassignment.status.proposal
     what = "The plan"
     if proposal is not None:
-        what = (
-            f"{proposal.partitions} partitions change and {written_bytes(proposal.bytes_to_move)} are copied; the plan"
-        )
+        what = f"{proposal.partitions} partitions change and {written_bytes(proposal.bytes_to_move)} are copied{_cut(proposal)}; the plan"
     told = f"{what} waits for approval: set spec.approvedDigest to {status.digest}."
     present = next((item.reason for item in status.conditions if item.type == "Ready"), "")
     if present == "BaseDrifted":
@@ -147,6 +145,13 @@ def _asked(reassignment: Reassignment) -> tuple[str, str]:
     if reassignment.approved_digest not in {None, status.digest}:
         return "ApprovalDiffers", f"spec.approvedDigest names another proposal, {reassignment.approved_digest}. {told}"
     return "ApprovalRequired", told
+
+
+def _cut(proposal: Proposal) -> str:
+    left = proposal.left_out
+    if left is None:
+        return ""
+    return f" (goal.maxBytesMoved leaves out {left.partitions} more with {written_bytes(left.bytes)})"
 
 
 def plan_for(reassignment: Reassignment, material: Material, view: ReassignmentView) -> Checked | Trouble:

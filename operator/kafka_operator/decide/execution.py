@@ -117,7 +117,7 @@ def _between(
 ) -> tuple[Assignment, ...]:
     if start == end:
         return ()
-    waiting = {item.partition for item in later}
+    waiting = {item.partition for item in later[: end - start]}
     return tuple(item for item in order[start:end] if item.partition in waiting)
 
 

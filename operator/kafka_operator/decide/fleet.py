@@ -96,7 +96,9 @@ def _scale(cluster: Cluster, group: PodGroup, view: FleetView) -> Scale | AskHol
     """None where the number of pods is somebody else's business, or nothing is known of them."""
     if group.replicas is None or isinstance(view.brokers, Away):
         return None
-    return decide_scale(group.replicas, cluster.status.broker_replicas, view.brokers, view.health, view.now)
+    emptied = cluster.auto_rebalance is not None and cluster.auto_rebalance.on_brokers_removed
+    standing = cluster.status.broker_replicas
+    return decide_scale(group.replicas, standing, view.brokers, view.health, view.now, emptied=emptied)
 
 
 def _roll(cluster: Cluster, view: FleetView) -> Verdict | Away:

@@ -3,9 +3,9 @@
     removeBrokers, racks, replicationFactor    what they need moves, and nothing else
     addBrokers, rebalance                      bytes and preferred leaders of all brokers are levelled
 
-They may be joined. Where only some topics are chosen, the others count for nothing. Sizes are the bytes of logs; where brokers do
-not tell them every replica counts one. A broker that holds replicas and is away is waited for, unless it is to be removed: what it
-holds is not to be copied elsewhere because it restarts.
+They may be joined. Where only some topics are chosen, or some are excluded, the others count for nothing. Sizes are the bytes of logs;
+where brokers do not tell them every replica counts one, and a limit of bytes cannot be kept. A broker that holds replicas and is away
+is waited for, unless it is to be removed: what it holds is not to be copied elsewhere because it restarts.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller_core.cluster.planner import Plan as MovePlan
-from controller_core.cluster.planner import PlanRequest, Reason, plan_moves
+from controller_core.cluster.planner import PlanRequest, plan_moves
+from controller_core.cluster.planner.request import MAX_TOTAL_LOAD
 from controller_core.model.columns import pad, unpad
 from kafka_operator.decide.layout import Layout, Sizes, size_of
 from kafka_operator.decide.observed import KafkaPartition
 from kafka_operator.decide.plan import MAX_LISTED, Plan, Trouble, listed
 from kafka_operator.resources.reassignment import Assignment, Partition
+from kafka_operator.resources.reassignment_records import LeftOut, written_bytes
 from kafka_operator.resources.reassignment_terms import Goal
+
+SIZES_UNKNOWN = "goal.maxBytesMoved cannot be kept: brokers do not tell the sizes of logs. Allow DescribeLogDirs (Describe on the cluster)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +35,22 @@ class Found:
 
     plan: Plan
     lower_bound: int | None = None
+    """What any plan that reaches all of the goal must copy; with a limit of bytes it may be more than this plan copies."""
     unreached: tuple[str, ...] = ()
+    left_out: LeftOut | None = None
+    copied: int = 0
+    """Bytes that it copies, or replicas where sizes are not known."""
 
 
 def plan_for_goal(goal: Goal, layout: Layout, sizes: Sizes | None) -> Found | Trouble:
     """Return the plan for a goal, or why there can be none."""
     rows = _rows(goal, layout)
     trouble = _trouble(goal, layout, rows)
+    if trouble is None and goal.max_bytes_moved is not None and rows and sizes is None:
+        trouble = Trouble("SizesUnknown", SIZES_UNKNOWN, may_pass=True)
     if trouble is not None:
         return trouble
+    level = goal.rebalance or bool(goal.add_brokers)
     request = PlanRequest(
         replicas=pad([item.replicas for _, item in rows]),
         brokers=dict(layout.racks),
@@ -47,41 +58,49 @@ def plan_for_goal(goal: Goal, layout: Layout, sizes: Sizes | None) -> Found | Tr
         loads=None if sizes is None else np.array([size_of(name, sizes) for name, _ in rows], dtype=np.int64),
         drained=frozenset(goal.remove_brokers),
         replication_factor=goal.replication_factor,
-        level=goal.rebalance or bool(goal.add_brokers),
+        level=level,
+        racks=level or goal.racks,
+        budget_bytes=None if goal.max_bytes_moved is None else min(goal.max_bytes_moved, MAX_TOTAL_LOAD),
     )
     try:
         answer = plan_moves(request)
     except ValueError as error:
         return Trouble("GoalRefused", f"No plan can be made: {error}.")
-    return _found(goal, request, answer, [name for name, _ in rows], sized=sizes is not None)
+    return _found(goal, answer, [name for name, _ in rows], sized=sizes is not None)
 
 
-def _found(goal: Goal, request: PlanRequest, answer: MovePlan, names: Sequence[Partition], *, sized: bool) -> Found:
-    kept = [
-        (Assignment(names[int(row)], unpad(replicas)), int(copied))
-        for row, replicas, copied, reason in zip(
-            answer.rows, answer.replicas, answer.bytes, answer.reasons, strict=True
-        )
-        if request.level or goal.racks or int(reason) != Reason.RACK
-    ]
-    told = [item.why for item in answer.unreached if request.level or goal.racks or "rack" not in item.why]
+def _found(goal: Goal, answer: MovePlan, names: Sequence[Partition], *, sized: bool) -> Found | Trouble:
+    plan = tuple(
+        Assignment(names[int(row)], unpad(replicas)) for row, replicas in zip(answer.rows, answer.replicas, strict=True)
+    )
+    left_out = LeftOut(answer.cut_steps, answer.cut_bytes) if answer.cut_steps else None
+    if left_out is not None and not plan:
+        least, limit = written_bytes(answer.lower_bound_bytes), written_bytes(goal.max_bytes_moved or 0)
+        message = f"goal.maxBytesMoved of {limit} has no room for the first partition; the whole goal needs {least}. Raise it."
+        return Trouble("NoRoomInLimit", message)
+    told = [item.why for item in answer.unreached]
     if not sized:
         told.insert(
             0, "the sizes of logs are not known (DescribeLogDirs is refused), so every replica counted the same"
         )
     unreached = (*told[:MAX_LISTED], *([f"and {len(told) - MAX_LISTED} more"] if len(told) > MAX_LISTED else []))
-    bound = min(answer.lower_bound_bytes, sum(copied for _, copied in kept))
-    return Found(tuple(item for item, _ in kept), bound if sized else 0, unreached)
+    bound = min(answer.lower_bound_bytes, answer.copied_bytes + answer.cut_bytes)
+    return Found(plan, bound if sized else 0, unreached, left_out, answer.copied_bytes)
 
 
 def _rows(goal: Goal, layout: Layout) -> list[tuple[Partition, KafkaPartition]]:
-    chosen = set(goal.topics)
+    chosen, excluded = set(goal.topics), set(goal.excluded_topics)
     return [
         (Partition(topic.name, item.index), item)
         for name, topic in sorted(layout.topics.items())
-        if not chosen or name in chosen
+        if name not in excluded and (not chosen or name in chosen)
         for item in topic.partitions
     ]
+
+
+def trouble_with_goal(goal: Goal, layout: Layout) -> Trouble | None:
+    """Return why no plan can be made for a goal, as far as that is known without sizes and without making one."""
+    return _trouble(goal, layout, _rows(goal, layout))
 
 
 def _trouble(goal: Goal, layout: Layout, rows: Sequence[tuple[Partition, KafkaPartition]]) -> Trouble | None:

@@ -73,19 +73,20 @@ def measure(
 ) -> tuple[Measured, Memory]:
     """Return what a look tells beside the one before, and what to keep of both; dead brokers fall behind for reasons of their own."""
     known = sizes if before is None else {**before.sizes, **sizes}
-    arrived = sum(size_of(item.partition, known) * copies_added(item, places) for item in places.arrived)
+    arrived = _to_add(places.arrived, places, known)
+    waiting = sum(_to_add(group, places, known) for group in (places.moving, places.due, places.later))
     by_partition = {item.partition: copied_of(item, places, known) for item in places.moving}
     copied = arrived + sum(by_partition.values())
     stands = _stands(by_partition, before, now_s)
     stuck = tuple(sorted(name for name, stand in stands.items() if now_s - stand.since_s >= STUCK_AFTER_S))
     lag = sum(_lag(item, places, sizes) for item in places.moving)
-    remaining = _to_add(places, known, done=False) - sum(by_partition.values())
+    remaining = waiting - sum(by_partition.values())
     speed = (
         None if before is None else _smoothed(before.speed, _per_second(before.remaining - remaining, before, now_s))
     )
     measured = Measured(
         copied=copied,
-        total=_to_add(places, known, done=True),
+        total=arrived + waiting,
         remaining=max(0, remaining),
         used=None if before is None else max(0.0, _per_second(copied - before.copied, before, now_s)),
         speed=speed,
@@ -98,10 +99,9 @@ def measure(
     return measured, Memory(now_s, known, copied, remaining, speed, lag, stands)
 
 
-def _to_add(places: Places, sizes: Sizes, *, done: bool) -> int:
-    """Return the bytes of all replicas to be added, those that have arrived among them or not."""
-    groups = (places.arrived if done else (), places.moving, places.due, places.later)
-    return sum(size_of(item.partition, sizes) * copies_added(item, places) for group in groups for item in group)
+def _to_add(items: Iterable[Assignment], places: Places, sizes: Sizes) -> int:
+    """Return the bytes of all replicas that these add, or have added."""
+    return sum(size_of(item.partition, sizes) * copies_added(item, places) for item in items)
 
 
 def copied_of(item: Assignment, places: Places, sizes: Sizes) -> int:
@@ -133,8 +133,8 @@ def seconds_left(measured: Measured) -> int | None:
 
 
 def _added(item: Assignment, places: Places) -> Collection[int]:
-    base = places.base.get(item.partition)
-    return set(item.replicas) - set(base or ())
+    base = places.base.get(item.partition, ())
+    return [broker for broker in item.replicas if broker not in base]
 
 
 def _stands(copied: Mapping[Partition, int], before: Memory | None, now_s: float) -> Mapping[Partition, Stand]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -43,7 +44,7 @@ class KafkaPartition:
 
 @dataclass(frozen=True, slots=True)
 class KafkaTopic:
-    """A topic that exists; `topic_id` is None where the cluster has none (before Kafka 2.8).
+    """A topic that exists, its partitions ascending; `topic_id` is None where the cluster has none (before Kafka 2.8).
 
     `moving` are the partitions that are being reassigned, ascending, as far as that was asked.
     """
@@ -59,10 +60,28 @@ class KafkaTopic:
         """Return the copies that every partition has at least."""
         return min((len(partition.replicas) for partition in self.partitions), default=0)
 
+    def partition(self, index: int) -> KafkaPartition | None:
+        """Return a partition by its number; None where there is none.
+
+        >>> KafkaTopic("a", None, (KafkaPartition(0, 1, (1,)), KafkaPartition(2, 1, (1,)))).partition(2)
+        KafkaPartition(index=2, leader=1, replicas=(1,), isr=())
+        """
+        held = self.partitions
+        if index < len(held) and held[index].index == index:  # as all are but of a topic that has just been made
+            return held[index]
+        place = bisect_left(held, index, key=lambda item: item.index)
+        return held[place] if place < len(held) and held[place].index == index else None
+
     @property
     def leaderless(self) -> tuple[int, ...]:
         """Return the partitions without a leader, ascending."""
         return tuple(sorted(partition.index for partition in self.partitions if partition.leader == NO_LEADER))
+
+
+def partition_in(topics: Mapping[str, KafkaTopic], name: Partition) -> KafkaPartition | None:
+    """Return a partition of one of these topics; None where there is none. No table of all has to be made for it."""
+    topic = topics.get(name.topic)
+    return None if topic is None else topic.partition(name.index)
 
 
 @dataclass(frozen=True, slots=True)

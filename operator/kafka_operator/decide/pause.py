@@ -17,9 +17,13 @@ from kafka_operator.resources.cluster import ClusterStatus
 from kafka_operator.resources.election import ElectionStatus
 from kafka_operator.resources.metadata import Metadata
 from kafka_operator.resources.reassignment import ReassignmentStatus
+from kafka_operator.resources.spark_schedule import ScheduleStatus
+from kafka_operator.resources.spark_status import SparkStatus
 from kafka_operator.resources.topic import TopicStatus
 
-StatusT = TypeVar("StatusT", TopicStatus, ReassignmentStatus, ClusterStatus, ElectionStatus)
+StatusT = TypeVar(
+    "StatusT", TopicStatus, ReassignmentStatus, ClusterStatus, ElectionStatus, SparkStatus, ScheduleStatus
+)
 
 PAUSED = "ReconciliationPaused"
 

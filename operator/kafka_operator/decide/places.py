@@ -7,16 +7,46 @@ crash it is plain what is still to be handed over, and what somebody else took b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from kafka_operator.decide.observed import NO_LEADER, KafkaPartition, KafkaTopic, Moves
+from kafka_operator.decide.observed import NO_LEADER, KafkaPartition, KafkaTopic, Moves, partition_in
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.resources.reassignment import Assignment, Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import Progress
 
 
 @dataclass(frozen=True, slots=True)
+class Present:
+    """Every partition as it is, without the replicas that are being added to it: Metadata shows the union."""
+
+    topics: Mapping[str, KafkaTopic] = field(default_factory=dict)
+    moves: Moves = field(default_factory=dict)
+
+    def get(self, partition: Partition) -> KafkaPartition | None:
+        """Return a partition; None where there is none."""
+        known = partition_in(self.topics, partition)
+        return None if known is None else self._shown(partition, known)
+
+    def values(self) -> Iterator[KafkaPartition]:
+        """Yield all of them."""
+        moving = {partition.topic for partition in self.moves}
+        for topic in self.topics.values():
+            if topic.name not in moving:
+                yield from topic.partitions
+            else:
+                yield from (self._shown(Partition(topic.name, item.index), item) for item in topic.partitions)
+
+    def _shown(self, partition: Partition, known: KafkaPartition) -> KafkaPartition:
+        move = self.moves.get(partition)
+        if move is None:
+            return known
+        replicas = tuple(broker for broker in known.replicas if broker not in move.adding)
+        return KafkaPartition(known.index, known.leader, replicas, known.isr)
+
+
+@dataclass(frozen=True)
 class Places:
     """The partitions of a plan by where they are; each group is in the plan's order."""
 
@@ -32,10 +62,14 @@ class Places:
     """At neither end, or on the way to somewhere else."""
     gone: tuple[Assignment, ...] = ()
     """Of topics or partitions that do not exist any more."""
-    present: Mapping[Partition, KafkaPartition] = field(default_factory=dict)
-    """Every partition as it is, without the replicas that are being added to it."""
-    base: Mapping[Partition, tuple[int, ...]] = field(default_factory=dict)
-    """The replicas that each partition comes from."""
+    present: Present = field(default_factory=Present)
+    origin: tuple[Assignment, ...] = ()
+    """Where all come from, in the plan's order."""
+
+    @cached_property
+    def base(self) -> Mapping[Partition, tuple[int, ...]]:
+        """The replicas that each partition comes from; made when it is asked for, since few steps ask."""
+        return {item.partition: item.replicas for item in self.origin}
 
     @property
     def total(self) -> int:
@@ -80,10 +114,9 @@ def busy_brokers(target: tuple[int, ...], present: KafkaPartition) -> frozenset[
 
 def find_places(way: Recorded, status: ReassignmentStatus, topics: Mapping[str, KafkaTopic], moves: Moves) -> Places:
     """Sort the partitions of a way there: `way.plan` is the target, `way.base` where each comes from."""
-    present = {Partition(topic.name, item.index): item for topic in topics.values() for item in topic.partitions}
     found: dict[str, list[Assignment]] = {name: [] for name in GROUPS}
     for number, (item, before) in enumerate(zip(way.plan, way.base, strict=True)):
-        known, move = present.get(item.partition), moves.get(item.partition)
+        known, move = partition_in(topics, item.partition), moves.get(item.partition)
         if known is None:
             group = "gone"
         elif move is not None:
@@ -95,7 +128,7 @@ def find_places(way: Recorded, status: ReassignmentStatus, topics: Mapping[str, 
         else:
             group = _waiting(number, status)
         found[group].append(item)
-    return _places(found, way, present, moves)
+    return _places(found, way, Present(topics, moves))
 
 
 def find_places_back(
@@ -105,10 +138,9 @@ def find_places_back(
 
     One that still moves elsewhere is a stray until that move is cancelled.
     """
-    present = {Partition(topic.name, item.index): item for topic in topics.values() for item in topic.partitions}
     found: dict[str, list[Assignment]] = {name: [] for name in GROUPS}
     for number, item in enumerate(way.plan):
-        known, move = present.get(item.partition), moves.get(item.partition)
+        known, move = partition_in(topics, item.partition), moves.get(item.partition)
         if known is None:
             group = "gone"
         elif move is not None:
@@ -116,37 +148,17 @@ def find_places_back(
         else:
             group = "arrived" if known.replicas == item.replicas else _waiting(number, status)
         found[group].append(item)
-    return _places(found, way, present, moves)
+    return _places(found, way, Present(topics, moves))
 
 
 GROUPS = ("arrived", "moving", "due", "later", "lost", "stray", "gone")
 
 
-def _places(
-    found: Mapping[str, Sequence[Assignment]],
-    way: Recorded,
-    present: Mapping[Partition, KafkaPartition],
-    moves: Moves,
-) -> Places:
-    return Places(
-        **{name: tuple(items) for name, items in found.items()},
-        present=_before_moves(present, moves),
-        base={item.partition: item.replicas for item in way.base},
-    )
+def _places(found: Mapping[str, Sequence[Assignment]], way: Recorded, present: Present) -> Places:
+    return Places(**{name: tuple(items) for name, items in found.items()}, present=present, origin=way.base)
 
 
 def _waiting(number: int, status: ReassignmentStatus) -> str:
     if number < status.handed_over:
         return "lost"
     return "due" if number < status.handing_over else "later"
-
-
-def _before_moves(present: Mapping[Partition, KafkaPartition], moves: Moves) -> Mapping[Partition, KafkaPartition]:
-    """Show what moves with the replicas that are not being added: Metadata shows the union."""
-    shown = dict(present)
-    for partition, move in moves.items():
-        known = present.get(partition)
-        if known is not None:
-            replicas = tuple(broker for broker in known.replicas if broker not in move.adding)
-            shown[partition] = KafkaPartition(known.index, known.leader, replicas, known.isr)
-    return shown

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_operator.decide.observed import KafkaTopic, Moves
+from kafka_operator.decide.observed import KafkaTopic, Moves, partition_in
 from kafka_operator.decide.spread import spread
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment
@@ -84,28 +84,31 @@ def _another_cluster(made_for: str | None, cluster_id: str) -> Trouble | None:
 
 
 def _repeated_partition(plan: Plan) -> Trouble | None:
+    if len({item.partition for item in plan}) == len(plan):
+        return None
     counts = Counter(item.partition for item in plan)
     repeated = [str(partition) for partition, count in counts.items() if count > 1]
-    if repeated:
-        return Trouble("DuplicatePartition", f"The plan names a partition twice: {listed(repeated)}.")
-    return None
+    return Trouble("DuplicatePartition", f"The plan names a partition twice: {listed(repeated)}.")
 
 
 def _repeated_replica(plan: Plan) -> Trouble | None:
-    repeated = [
-        f"{item.partition} {list(item.replicas)}" for item in plan if len(set(item.replicas)) < len(item.replicas)
-    ]
-    if repeated:
-        return Trouble("DuplicateReplica", f"The plan names a broker twice for one partition: {listed(repeated)}.")
-    return None
+    wrong = {replicas for replicas in _sets(plan) if len(set(replicas)) < len(replicas)}
+    if not wrong:
+        return None
+    repeated = [f"{item.partition} {list(item.replicas)}" for item in plan if item.replicas in wrong]
+    return Trouble("DuplicateReplica", f"The plan names a broker twice for one partition: {listed(repeated)}.")
+
+
+def _sets(plan: Plan) -> frozenset[tuple[int, ...]]:
+    """Return the different replicas of a plan: large ones have the same for many partitions."""
+    return frozenset(item.replicas for item in plan)
 
 
 def _unknown_names(plan: Plan, topics: Topics) -> Trouble | None:
     missing = sorted({item.partition.topic for item in plan} - topics.keys())
     if missing:
         return _unknown_topics(missing)
-    known = {Partition(topic.name, partition.index) for topic in topics.values() for partition in topic.partitions}
-    unknown = [str(item.partition) for item in plan if item.partition not in known]
+    unknown = [str(item.partition) for item in plan if partition_in(topics, item.partition) is None]
     if unknown:
         return Trouble("UnknownPartition", f"The cluster has no such partition: {listed(unknown)}.", may_pass=True)
     return None
@@ -116,7 +119,7 @@ def _unknown_topics(names: Sequence[str]) -> Trouble:
 
 
 def _unknown_brokers(plan: Plan, broker_ids: frozenset[int]) -> Trouble | None:
-    unknown = sorted({broker for item in plan for broker in item.replicas} - broker_ids)
+    unknown = sorted({broker for replicas in _sets(plan) for broker in replicas} - broker_ids)
     if unknown:
         alive = ", ".join(map(str, sorted(broker_ids)))
         message = f"No such broker is alive: {listed([str(broker) for broker in unknown])}. Alive are {alive}."

@@ -109,18 +109,32 @@ def digest_of(
     >>> digest_of([Assignment(Partition("a", 0), (1, 2))])
     'sha256:bf474e69cf2a53ebceed922da506365ee19ed71c4ad93ab0f425787bbb18233b'
     """
-    return f"sha256:{hashlib.sha256(written_document(plan, base=base, cluster_id=cluster_id)).hexdigest()}"
+    return _digest(_entries(plan), None if base is None else _entries(base), cluster_id)
 
 
-def written_document(
-    plan: Iterable[Assignment], *, base: Iterable[Assignment] | None = None, cluster_id: str | None = None
-) -> bytes:
-    """Return the canonical form."""
-    members = [] if base is None else [f'"base":[{_entries(base)}]']
+def digests_of(plan: Iterable[Assignment], base: Iterable[Assignment], cluster_id: str | None) -> tuple[str, str]:
+    """Return the digest of a plan alone and that of plan and base together; the plan is written out once for both."""
+    entries = _entries(plan)
+    return _digest(entries, None, cluster_id), _digest(entries, _entries(base), cluster_id)
+
+
+def _digest(entries: str, base: str | None, cluster_id: str | None) -> str:
+    """Return the digest of the canonical form, whose entries are given."""
+    members = [] if base is None else [f'"base":[{base}]']
     if cluster_id is not None:
         members.append(f'"clusterId":{json.dumps(cluster_id, ensure_ascii=False)}')
-    members += [f'"partitions":[{_entries(plan)}]', f'"version":{VERSION}']
-    return f"{{{','.join(members)}}}".encode()
+    members += [f'"partitions":[{entries}]', f'"version":{VERSION}']
+    text = ",".join(members)
+    return f"sha256:{hashlib.sha256(f'{{{text}}}'.encode()).hexdigest()}"
+
+
+def write_document(plan: Iterable[Assignment], cluster_id: str | None) -> bytes:
+    """Return a plan in its own order as Kafka's tool reads it, with no space between tokens."""
+    entries = ",".join(
+        f'{{"topic":{name},"partition":{index},"replicas":[{replicas}]}}' for name, index, replicas in _texts(plan)
+    )
+    cluster = "" if cluster_id is None else f',"clusterId":{json.dumps(cluster_id)}'
+    return f'{{"version":{VERSION},"partitions":[{entries}]{cluster}}}'.encode()
 
 
 def unpacked(name: str, data: bytes) -> bytes:
@@ -153,18 +167,30 @@ def _documents(raw: RawObject) -> Iterator[tuple[str, bytes]]:
 
 
 def _entries(assignments: Iterable[Assignment]) -> str:
-    """Return entries in canonical order, written by hand: three times as fast as by json, and large plans are written often."""
+    """Return entries in canonical order."""
+    ordered = sorted(assignments, key=lambda item: item.partition)
+    return ",".join(
+        f'{{"partition":{index},"replicas":[{replicas}],"topic":{name}}}' for name, index, replicas in _texts(ordered)
+    )
+
+
+def _texts(assignments: Iterable[Assignment]) -> Iterator[tuple[str, int, str]]:
+    """Yield topic, partition and replicas of each as JSON has them.
+
+    By hand, and what many share once: many times as fast as by json, and large plans are written often.
+    """
     names: dict[str, str] = {}
-    entries = []
-    for (topic, index), replicas in sorted((item.partition, item.replicas) for item in assignments):
+    lists: dict[tuple[int, ...], str] = {}
+    for item in assignments:
+        topic, index = item.partition
         name = names.get(topic) or names.setdefault(topic, json.dumps(topic, ensure_ascii=False))
-        entries.append(f'{{"partition":{index},"replicas":[{",".join(map(str, replicas))}],"topic":{name}}}')
-    return ",".join(entries)
+        replicas = lists.get(item.replicas) or lists.setdefault(item.replicas, ",".join(map(str, item.replicas)))
+        yield name, index, replicas
 
 
 def _parsed(name: str, data: bytes) -> dict[str, Any]:
     try:
-        document = json.loads(data)
+        document = json.loads(data, object_hook=_Entries())
     except (ValueError, RecursionError) as error:
         raise DocumentError(f"{name} is not JSON: {error}.") from error
     if not isinstance(document, dict) or not isinstance(document.get("partitions"), list):
@@ -180,12 +206,29 @@ def _parsed(name: str, data: bytes) -> dict[str, Any]:
     return document
 
 
+class _Entries:
+    """Makes each entry of a document an Assignment as soon as it is parsed, and leaves alone what is none.
+
+    So no second copy of a large plan is held, and names and replicas that many share are held once.
+    """
+
+    def __init__(self) -> None:
+        self._topics: dict[str, str] = {}
+        self._replicas: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def __call__(self, entry: dict[str, Any]) -> Assignment | dict[str, Any]:
+        if _trouble(entry) is not None:
+            return entry
+        topic, replicas = entry["topic"], tuple(entry["replicas"])
+        topic, replicas = self._topics.setdefault(topic, topic), self._replicas.setdefault(replicas, replicas)
+        return Assignment(Partition(topic, entry["partition"]), replicas)
+
+
 def _assignments(name: str, document: dict[str, Any]) -> Iterator[Assignment]:
     for place, entry in enumerate(document["partitions"]):
-        trouble = _trouble(entry)
-        if trouble is not None:
-            raise DocumentError(f'"partitions"[{place}] in {name} {trouble}.')
-        yield Assignment(Partition(entry["topic"], entry["partition"]), tuple(entry["replicas"]))
+        if not isinstance(entry, Assignment):
+            raise DocumentError(f'"partitions"[{place}] in {name} {_trouble(entry)}.')
+        yield entry
 
 
 def _trouble(entry: Any) -> str | None:
@@ -200,7 +243,7 @@ def _trouble(entry: Any) -> str | None:
     if not isinstance(replicas, list) or not 0 < len(replicas) <= MAX_REPLICAS or not all(map(_is_id, replicas)):
         return f'has no "replicas" that are 1 to {MAX_REPLICAS} broker ids'
     log_dirs = entry.get("log_dirs")
-    if log_dirs is not None and (not isinstance(log_dirs, list) or any(item != "any" for item in log_dirs)):
+    if log_dirs is not None and (not isinstance(log_dirs, list) or log_dirs.count("any") < len(log_dirs)):
         return (
             'has "log_dirs" other than "any": which disk of a broker a replica is on is not for a Reassignment to say'
         )

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from kafka_operator.decide.plan_document import VERSION, Document, DocumentError, digest_of, join_documents, unpacked
+from kafka_operator.decide.plan_document import (
+    Document,
+    DocumentError,
+    digest_of,
+    join_documents,
+    unpacked,
+    write_document,
+)
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.reassignment import Assignment
 
@@ -81,10 +86,7 @@ def _packed(part: Mapping[str, Sequence[Assignment]], cluster_id: str | None) ->
 
 
 def _gzipped(assignments: Sequence[Assignment], cluster_id: str | None) -> bytes:
-    document: dict[str, Any] = {"version": VERSION, "partitions": [item.to_json() for item in assignments]}
-    if cluster_id is not None:
-        document["clusterId"] = cluster_id
-    return gzip.compress(json.dumps(document, separators=(",", ":")).encode(), COMPRESSION, mtime=0)
+    return gzip.compress(write_document(assignments, cluster_id), COMPRESSION, mtime=0)
 
 
 def _joined(raws: Sequence[RawObject], key: str) -> Document:

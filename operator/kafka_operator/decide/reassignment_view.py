@@ -23,7 +23,7 @@ LOOK_EVERY_S = 1.0
 """How often a move is looked at, and at most how often its progress is written: people watch it, etcd stores it."""
 
 PARTITIONS_LOOKED_AT_EACH_S = 25_000
-"""A larger plan is looked at less often: to find where 100,000 partitions are takes a third of a second of the processor."""
+"""A larger plan is looked at less often: to find where 100,000 partitions are takes a tenth of a second of the processor."""
 
 PROPOSAL_LOOK_EVERY_S = 30.0
 """How often a proposal's base is looked at while it waits for a person; approval itself is seen at once."""

@@ -37,11 +37,18 @@ class Scale:
 
 
 def decide_scale(
-    declared: int, standing: int | None, pod_set: PodSet, health: Health | Away | None, now: datetime
+    declared: int,
+    standing: int | None,
+    pod_set: PodSet,
+    health: Health | Away | None,
+    now: datetime,
+    *,
+    emptied: bool = False,
 ) -> Scale | AskHolders:
     """Return how many pods there shall be.
 
     `standing` is the number stood for so far, None at first; a StatefulSet may have more, when somebody has scaled it out.
+    `emptied` is whether a Reassignment is made by itself for brokers that are to go (rebalance).
     """
     before = max(pod_set.replicas, standing or 0)
     if declared >= before:
@@ -57,7 +64,7 @@ def decide_scale(
         return Scale(before, health.reason, words)
     held = held_by(health.copies, leaving)
     if held:
-        return Scale(before, "ScaleInRefused", _refusal(before, declared, leaving, held))
+        return Scale(before, "ScaleInRefused", _refusal(before, declared, leaving, held, emptied=emptied))
     return Scale(declared, "AsDeclared", f"{declared} pods of brokers, as declared.")
 
 
@@ -65,10 +72,12 @@ def _age_s(pod: Pod, now: datetime) -> float:
     return (now - pod.since).total_seconds()
 
 
-def _refusal(before: int, declared: int, leaving: range, held: list[Copies]) -> str:
+def _refusal(before: int, declared: int, leaving: range, held: list[Copies], *, emptied: bool) -> str:
     by_broker = [(broker, held_by(held, {broker})) for broker in leaving]
     holders = "; ".join(f"broker {broker} holds {named(copies)}" for broker, copies in by_broker if copies)
-    return (
-        f"There stay {before} pods of brokers though {declared} are declared: {holders}. "
-        "Move these replicas away with a Reassignment; the pods go by themselves then."
+    way = (
+        "spec.autoRebalance makes a Reassignment that moves these replicas away, see the condition Rebalanced"
+        if emptied
+        else "Move these replicas away with a Reassignment"
     )
+    return f"There stay {before} pods of brokers though {declared} are declared: {holders}. {way}; the pods go by themselves then."

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from kafka_operator.decide.goals import Found, plan_for_goal
 from kafka_operator.decide.layout import Layout, Sizes, size_of
-from kafka_operator.decide.observed import KafkaTopic
+from kafka_operator.decide.observed import KafkaTopic, partition_in
 from kafka_operator.decide.plan import Plan, Topics, Trouble, exact_plan
-from kafka_operator.decide.plan_document import Document, digest_of
+from kafka_operator.decide.plan_document import Document, digests_of
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.resources.reassignment import Assignment, Partition, Reassignment
 from kafka_operator.resources.reassignment_records import BrokerFigures, Proposal
@@ -69,27 +69,27 @@ def wanted_of(reassignment: Reassignment, material: Material) -> Wanted | Troubl
     proposal = Proposal(
         partitions=len(found.plan),
         bytes_to_move=least,
-        lower_bound_bytes=least if found.lower_bound is None else min(found.lower_bound, least),
+        lower_bound_bytes=least if found.lower_bound is None else found.lower_bound,
         brokers=figures(found.plan, topics, sizes or {}),
         unreached=found.unreached,
+        left_out=found.left_out,
     )
     return replace(wanted, proposal=proposal)
 
 
 def checked(wanted: Wanted, topics: Topics) -> Checked:
     """Return a plan with its base, after `check_plan` has found no trouble with it."""
-    present = replicas_by_partition(topics.values())
-    base = tuple(Assignment(item.partition, present[item.partition]) for item in wanted.plan)
+    base = tuple(Assignment(item.partition, _replicas(item.partition, topics)) for item in wanted.plan)
+    plan_digest, digest = digests_of(wanted.plan, base, wanted.cluster_id)
     recorded = Recorded(wanted.plan, base, wanted.cluster_id)
-    plan_digest = digest_of(wanted.plan, cluster_id=wanted.cluster_id)
-    return Checked(recorded, recorded.digest, plan_digest, wanted.proposal, wanted.bytes_to_move)
+    return Checked(recorded, digest, plan_digest, wanted.proposal, wanted.bytes_to_move)
 
 
 def bytes_to_copy(plan: Plan, topics: Topics, sizes: Sizes) -> int:
     """Return the bytes of all replicas that the plan puts where none is."""
-    present = replicas_by_partition(topics.values())
     return sum(
-        size_of(item.partition, sizes) * len(set(item.replicas) - set(present.get(item.partition, ()))) for item in plan
+        size_of(item.partition, sizes) * len(set(item.replicas) - set(_replicas(item.partition, topics)))
+        for item in plan
     )
 
 
@@ -114,6 +114,11 @@ def figures(plan: Plan, topics: Topics, sizes: Sizes) -> tuple[BrokerFigures, ..
 def replicas_by_partition(topics: Iterable[KafkaTopic]) -> Mapping[Partition, tuple[int, ...]]:
     """Return where each partition is."""
     return {Partition(topic.name, item.index): item.replicas for topic in topics for item in topic.partitions}
+
+
+def _replicas(name: Partition, topics: Topics) -> tuple[int, ...]:
+    known = partition_in(topics, name)
+    return () if known is None else known.replicas
 
 
 def _found(reassignment: Reassignment, material: Material) -> Found | Trouble:

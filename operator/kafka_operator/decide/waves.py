@@ -28,11 +28,11 @@ def hand_over_up_to(
         brokers = places.brokers_of(item)
         busy.update(brokers)
         going_on += bool(brokers)
-    waiting = {item.partition for item in places.later}
     end, begun = handing_over, 0
     while end < len(order) and begun < MAX_HANDED_OVER:
         item = order[end]
-        if item.partition in waiting:
+        # What waits is in the plan's order too, so that no table of it is needed.
+        if begun < len(places.later) and item.partition == places.later[begun].partition:
             brokers = places.brokers_of(item)
             if brokers and (
                 going_on >= concurrency.cluster or any(busy[broker] >= concurrency.per_broker for broker in brokers)

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka_operator.decide.steps import Announcement
-from kafka_operator.engine.cache import Resource
+from kafka_operator.engine.cache import Resource, ref_of
 from kafka_operator.kube.port import Kube, KubeError, Notice
 from kafka_operator.names import ClusterRef
-from kafka_operator.resources.cluster import Cluster
 
 BURST = 25
 """Events of one cluster and reason at once: what client-go's own spam filter lets pass."""
@@ -44,7 +43,7 @@ class Announcer:
 
     async def announce(self, resource: Resource, announcement: Announcement) -> None:
         """Post an event about a resource, unless too many of its like were posted."""
-        ref = resource.ref if isinstance(resource, Cluster) else resource.cluster
+        ref = ref_of(resource)
         log.info(
             "event", extra={"resource": str(resource.key), "reason": announcement.reason, "text": announcement.message}
         )

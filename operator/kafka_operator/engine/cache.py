@@ -16,9 +16,12 @@ from kafka_operator.resources.cluster import Cluster, read_cluster
 from kafka_operator.resources.election import Election, read_election
 from kafka_operator.resources.metadata import RawObject, newer
 from kafka_operator.resources.reassignment import Reassignment, read_reassignment
+from kafka_operator.resources.spark_application import SparkApplication, read_spark_application
+from kafka_operator.resources.spark_schedule import ScheduledSparkApplication, read_scheduled_spark_application
 from kafka_operator.resources.topic import Topic, read_topic
 
-Resource = Cluster | Topic | Reassignment | Election
+OfCluster = Topic | Reassignment | Election
+Resource = Cluster | OfCluster | SparkApplication | ScheduledSparkApplication
 NameT = TypeVar("NameT")
 
 MAX_GONE = 20_000
@@ -29,12 +32,19 @@ READERS: Mapping[Kind, Callable[[RawObject], Resource]] = {
     Kind.TOPIC: read_topic,
     Kind.REASSIGNMENT: read_reassignment,
     Kind.ELECTION: read_election,
+    Kind.SPARK_APPLICATION: read_spark_application,
+    Kind.SCHEDULED_SPARK_APPLICATION: read_scheduled_spark_application,
 }
 
 
 def read_resource(kind: Kind, raw: RawObject) -> Resource:
     """Read a resource of any kind; KeyError or ValueError when it does not follow the schema."""
     return READERS[kind](raw)
+
+
+def ref_of(resource: Resource) -> ClusterRef:
+    """Return what a resource is queued, sharded and counted by: its Cluster, or itself where it is of none."""
+    return resource.cluster if isinstance(resource, Topic | Reassignment | Election) else resource.ref
 
 
 class Cache:
@@ -46,6 +56,8 @@ class Cache:
         self._topics: dict[Key, Topic] = {}
         self._reassignments: dict[Key, Reassignment] = {}
         self._elections: dict[Key, Election] = {}
+        self._spark_applications: dict[Key, SparkApplication] = {}
+        self._spark_schedules: dict[Key, ScheduledSparkApplication] = {}
         self._by_cluster: dict[ClusterRef, set[Key]] = defaultdict(set)
         self._by_topic_name: dict[str, set[Key]] = defaultdict(set)
 
@@ -98,15 +110,27 @@ class Cache:
         """Return an Election."""
         return self._elections.get(key)
 
+    def spark_application(self, key: Key) -> SparkApplication | None:
+        """Return a SparkApplication."""
+        return self._spark_applications.get(key)
+
+    def spark_schedule(self, key: Key) -> ScheduledSparkApplication | None:
+        """Return a ScheduledSparkApplication."""
+        return self._spark_schedules.get(key)
+
+    def spark_runs(self, schedule: Key) -> list[SparkApplication]:
+        """Return the SparkApplications that a schedule owns."""
+        return [item for item in self._spark_applications.values() if item.metadata.owner == schedule]
+
     def keys(self, kind: Kind) -> list[Key]:
         """Return the names of all resources of a kind."""
         return list(self._table(kind))
 
-    def dependents(self, ref: ClusterRef) -> Iterator[Topic | Reassignment | Election]:
+    def dependents(self, ref: ClusterRef) -> Iterator[OfCluster]:
         """Return the resources that refer to a Cluster."""
         for key in list(self._by_cluster.get(ref, ())):
             resource = self.get(key)
-            if resource is not None and not isinstance(resource, Cluster):
+            if isinstance(resource, Topic | Reassignment | Election):
                 yield resource
 
     def identity(self, ref: ClusterRef) -> str:
@@ -138,6 +162,12 @@ class Cache:
         if isinstance(resource, Cluster):
             self._clusters[resource.key] = resource
             return
+        if isinstance(resource, SparkApplication):
+            self._spark_applications[resource.key] = resource
+            return
+        if isinstance(resource, ScheduledSparkApplication):
+            self._spark_schedules[resource.key] = resource
+            return
         self._by_cluster[resource.cluster].add(resource.key)
         if isinstance(resource, Topic):
             self._topics[resource.key] = resource
@@ -153,12 +183,20 @@ class Cache:
             Kind.TOPIC: self._topics,
             Kind.REASSIGNMENT: self._reassignments,
             Kind.ELECTION: self._elections,
+            Kind.SPARK_APPLICATION: self._spark_applications,
+            Kind.SCHEDULED_SPARK_APPLICATION: self._spark_schedules,
         }
         return tables[kind]
 
     def _remove(self, resource: Resource) -> None:
         if isinstance(resource, Cluster):
             del self._clusters[resource.key]
+            return
+        if isinstance(resource, SparkApplication):
+            del self._spark_applications[resource.key]
+            return
+        if isinstance(resource, ScheduledSparkApplication):
+            del self._spark_schedules[resource.key]
             return
         _discard(self._by_cluster, resource.cluster, resource.key)
         if isinstance(resource, Topic):

@@ -10,6 +10,7 @@ from kafka_operator.decide.conditions import TRUE, ready_of
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
+from kafka_operator.engine.auto_rebalances import AutoRebalances
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.cluster_looks import ClusterLooks
 from kafka_operator.engine.fleets import Fleets
@@ -36,6 +37,7 @@ class ClusterReconciler:
         wake: Callable[[Key], None],
         fleets: Fleets,
         looks: ClusterLooks,
+        rebalances: AutoRebalances,
     ) -> None:
         """`wake` puts a resource into the queue."""
         self._cache = cache
@@ -46,6 +48,7 @@ class ClusterReconciler:
         self._wake = wake
         self._fleets = fleets
         self._looks = looks
+        self._rebalances = rebalances
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Try once for a Cluster; a batch is one Cluster, since each is a lane of its own."""
@@ -56,7 +59,8 @@ class ClusterReconciler:
         cluster = self._cache.cluster(ref)
         if cluster is not None and cluster.metadata.paused:
             return outcome
-        return _sooner(outcome, await self._fleets.look_after(ref))
+        outcome = _sooner(outcome, await self._fleets.look_after(ref))
+        return _sooner(outcome, await self._rebalances.look_after(ref))
 
     async def _show(self, ref: ClusterRef) -> Outcome:
         look: ClusterLook | Away | None = None

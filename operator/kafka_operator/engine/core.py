@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kafka_operator.engine.announcer import Announcer
-from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.auto_rebalances import AutoRebalances
+from kafka_operator.engine.cache import Cache, ref_of
 from kafka_operator.engine.cluster_looks import ClusterLooks
 from kafka_operator.engine.clusters import ClusterReconciler
 from kafka_operator.engine.credentials import Credentials
@@ -26,14 +27,15 @@ from kafka_operator.engine.queue import CAPACITY
 from kafka_operator.engine.reassignments import ReassignmentReconciler
 from kafka_operator.engine.resync import Resync
 from kafka_operator.engine.retries import Retries
+from kafka_operator.engine.spark_applications import SparkPorts, SparkReconciler
+from kafka_operator.engine.spark_schedules import ScheduleReconciler
 from kafka_operator.engine.topics import TopicReconciler
 from kafka_operator.engine.watch_lag import WatchLag
 from kafka_operator.engine.writer import Writer
 from kafka_operator.kube.pods_port import PodKube
 from kafka_operator.kube.port import Kube
 from kafka_operator.metrics import Metrics
-from kafka_operator.names import ClusterRef, Key, Kind
-from kafka_operator.resources.cluster import Cluster
+from kafka_operator.names import KAFKA_KINDS, SPARK_KINDS, ClusterRef, Key, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,14 @@ class Core:
     parting: Parting
     resync: Resync
     watch_lag: WatchLag
+    spark: SparkReconciler | None = None
 
     async def close(self) -> None:
-        """Stop working and close the connections to Kafka."""
+        """Stop working, close the connections to Kafka and end what runs below this process."""
         await self.loop.close()
         await self.links.close()
+        if self.spark is not None:
+            await self.spark.close()
 
 
 def build_core(
@@ -70,8 +75,11 @@ def build_core(
     pods: PodKube | None = None,
     drain: bool = False,
     serves: Callable[[ClusterRef], bool] = lambda _: True,
+    spark: SparkPorts | None = None,
 ) -> Core:
-    """Join the parts; without `pods` no pod is looked after, with `drain` nodes are looked at as well.
+    """Join the parts; without `pods` no broker's pod is looked after, with `drain` nodes are looked at as well.
+
+    SparkApplications are served with `spark` alone.
 
     All resources are known, and those that refer to a Cluster that this process `serves` are worked on.
     """
@@ -84,26 +92,42 @@ def build_core(
         loop.wake(key)
 
     fleets = Fleets(pods, cache, links, writer, now, drain=drain)
-    clusters = ClusterReconciler(cache, links, writer, retries, now, wake, fleets, ClusterLooks(links, clock))
+    owned = OwnedReassignments(kube)
+    rebalances = AutoRebalances(cache, links, writer, owned, now, clock, lambda: resync.loaded)
+    clusters = ClusterReconciler(
+        cache, links, writer, retries, now, wake, fleets, ClusterLooks(links, clock), rebalances
+    )
     reconcilers: dict[Kind, Reconciler] = {
         Kind.CLUSTER: clusters,
-        Kind.TOPIC: TopicReconciler(cache, links, writer, OwnedReassignments(kube), retries, now),
+        Kind.TOPIC: TopicReconciler(cache, links, writer, owned, retries, now),
         Kind.ELECTION: ElectionReconciler(cache, links, writer, retries, now),
         Kind.REASSIGNMENT: ReassignmentReconciler(cache, links, writer, retries, now, PlanStore(kube), Meters(clock)),
     }
 
+    runner: SparkReconciler | None = None
+    if spark is not None:
+        runner = SparkReconciler(cache, spark, writer, metrics, now, clock, wake)
+        reconcilers[Kind.SPARK_APPLICATION] = runner
+        reconcilers[Kind.SCHEDULED_SPARK_APPLICATION] = ScheduleReconciler(
+            cache, spark.kube, writer, metrics, now, wake
+        )
+
     def lane_of(key: Key) -> Lane | None:
-        if key.kind is Kind.CLUSTER:
+        if key.kind in {Kind.CLUSTER, *SPARK_KINDS}:  # lanes of their own, also for what is gone
             ref = ClusterRef(key.namespace, key.name)
         else:
             resource = cache.get(key)
-            if resource is None or isinstance(resource, Cluster):
+            if resource is None:
                 return None
-            ref = resource.cluster
+            ref = ref_of(resource)
         return Lane(key.kind, ref) if serves(ref) else None
 
     loop = Loop(lane_of, reconcilers, retries, metrics, clock=clock, linger_s=linger_s, capacity=capacity)
     watch_lag = WatchLag(clock)
+    kinds = KAFKA_KINDS if spark is None else (*KAFKA_KINDS, *SPARK_KINDS)
+    resync = Resync(
+        kube, cache, watch_lag, loop.submit, metrics, namespaces=namespaces, interval_s=resync_interval_s, kinds=kinds
+    )
     return Core(
         cache=cache,
         figures=Figures(cache, metrics, serves),
@@ -111,8 +135,7 @@ def build_core(
         links=links,
         loop=loop,
         parting=Parting(kube, writer),
-        resync=Resync(
-            kube, cache, watch_lag, loop.submit, metrics, namespaces=namespaces, interval_s=resync_interval_s
-        ),
+        resync=resync,
         watch_lag=watch_lag,
+        spark=runner,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
@@ -14,6 +15,7 @@ from kafka_operator.decide.steps import Done, Retry
 from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.oldest_first import OldestFirst
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.names import ClusterRef, Key
@@ -29,7 +31,15 @@ MAX_ASKED = 1_000
 Topics = Mapping[str, KafkaTopic]
 
 
-class ElectionReconciler:
+@dataclass(slots=True)
+class Batch:
+    """What is known of a cluster while a batch is worked on."""
+
+    ref: ClusterRef
+    look: Topics | Away
+
+
+class ElectionReconciler(OldestFirst[Election, Batch]):
     """Carries out Elections."""
 
     def __init__(
@@ -41,17 +51,17 @@ class ElectionReconciler:
         self._retries = retries
         self._now = now
 
-    async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
-        """Try once for each Election of a batch; all of them refer to one Cluster."""
-        found = [item for key in keys if (item := self._cache.election(key)) is not None]
-        outcomes: dict[Key, Outcome] = {key: Done() for key in keys}
-        unfinished = [item for item in found if not _rests(item)]
-        look = await self._look(ref, unfinished) if unfinished else {}
-        for item in sorted(found, key=lambda item: (item.metadata.created, item.metadata.uid)):
-            outcomes[item.key] = await self._reconcile(ref, item.key, look)
-        return outcomes
+    def _find(self, key: Key) -> Election | None:
+        return self._cache.election(key)
 
-    async def _reconcile(self, ref: ClusterRef, key: Key, look: Topics | Away) -> Outcome:
+    def _rests(self, item: Election) -> bool:
+        return item.metadata.deleted is not None or (item.status.state is not None and item.status.state.ended)
+
+    async def _begin(self, ref: ClusterRef, unfinished: Sequence[Election]) -> Batch:
+        return Batch(ref, await self._look(ref, unfinished) if unfinished else {})
+
+    async def _bring_on(self, batch: Batch, key: Key) -> Outcome:
+        ref, look = batch.ref, batch.look
         asked, failures = False, dict[Partition, Failure]()
         for _ in range(MAX_ROUNDS):
             item = self._cache.election(key)
@@ -121,7 +131,3 @@ class ElectionReconciler:
             except AwayError as error:
                 return error.away
         return failures
-
-
-def _rests(item: Election) -> bool:
-    return item.metadata.deleted is not None or (item.status.state is not None and item.status.state.ended)

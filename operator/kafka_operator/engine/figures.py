@@ -10,18 +10,23 @@ from collections import Counter
 from collections.abc import Callable
 
 from kafka_operator.decide.conditions import ready_of
-from kafka_operator.engine.cache import Cache, Resource
+from kafka_operator.engine.balance_figures import show_balance
+from kafka_operator.engine.cache import Cache, Resource, ref_of
 from kafka_operator.metrics import Metrics
 from kafka_operator.names import ClusterRef, Kind
-from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.metadata import Condition
 from kafka_operator.resources.reassignment import Reassignment
+from kafka_operator.resources.spark_application import SparkApplication
 
 REFRESH_S = 10.0
 """As often as anybody scrapes; 10,000 resources take some hundredths of a second."""
 
 UNTOLD = "Unknown"
 """The status of a resource that nobody has looked at yet."""
+
+
+NEW = "New"
+"""The state of a SparkApplication that nobody has looked at yet."""
 
 
 class Figures:
@@ -43,14 +48,20 @@ class Figures:
         self._metrics.ready.clear()
         self._metrics.throttle.clear()
         self._metrics.progress.clear()
+        self._metrics.spark_applications.clear()
         for kind in Kind:
             resources = [item for key in self._cache.keys(kind) if (item := self._cache.get(key)) is not None]
-            served = [item for item in resources if self._serves(_ref(item))]
+            served = [item for item in resources if self._serves(ref_of(item))]
             for status, count in Counter(_ready(item) for item in served).items():
                 self._metrics.ready.labels(kind.value, status).set(count)
             for item in served:
                 if isinstance(item, Reassignment):
                     self._show(item)
+            applications = [item for item in served if isinstance(item, SparkApplication)]
+            for state, count in Counter(item.status.state or NEW for item in applications).items():
+                self._metrics.spark_applications.labels(state).set(count)
+            if kind is Kind.SPARK_APPLICATION:
+                show_balance(applications, self._metrics.balance)
 
     def _show(self, item: Reassignment) -> None:
         names = item.key.namespace, item.key.name
@@ -58,10 +69,6 @@ class Figures:
             self._metrics.throttle.labels(*names).set(item.status.throttle.bytes_per_second)
         if item.status.progress is not None and item.status.state is not None and not item.status.state.ended:
             self._metrics.progress.labels(*names).set(item.status.progress.percent / 100)
-
-
-def _ref(item: Resource) -> ClusterRef:
-    return item.ref if isinstance(item, Cluster) else item.cluster
 
 
 def _ready(item: Resource) -> str:

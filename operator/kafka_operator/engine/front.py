@@ -15,6 +15,7 @@ from kafka_operator.names import Key, Kind
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.reassignment import Reassignment
+from kafka_operator.resources.spark_application import SparkApplication
 from kafka_operator.resources.topic import Topic
 
 DELETED = "DELETED"
@@ -64,7 +65,9 @@ class Front:
         if isinstance(resource, Topic):
             yield from self._concerned_by_topic(before, resource)
         elif isinstance(resource, Reassignment):
-            if resource.metadata.owner is not None:  # the Topic whose replication factor it changes
+            yield from _concerned_by_reassignment(before, resource)
+        elif isinstance(resource, SparkApplication):
+            if resource.metadata.owner is not None:  # the schedule whose run it is
                 yield resource.metadata.owner
         elif isinstance(resource, Cluster) and not (isinstance(before, Cluster) and before.serves_as(resource)):
             yield from (dependent.key for dependent in self._cache.dependents(resource.ref))
@@ -81,3 +84,13 @@ class Front:
                 ready = ready_of(other.status.conditions)
                 if other.key != topic.key and ready is not None and ready.reason == QUOTA_EXCEEDED:
                     yield other.key
+
+
+def _concerned_by_reassignment(before: Resource | None, item: Reassignment) -> Iterator[Key]:
+    """Return its owner: a Topic mirrors how far it is, a Cluster waits for what becomes of it."""
+    owner = item.metadata.owner
+    if owner is None:
+        return
+    stays = isinstance(before, Reassignment) and before.status.state is item.status.state
+    if owner.kind is not Kind.CLUSTER or not stays:
+        yield owner

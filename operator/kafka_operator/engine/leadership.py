@@ -1,7 +1,7 @@
 """Holding one of some Leases, each of which stands for a shard: gain one, keep it, and give it back at the end.
 
-A process that loses its Lease ends, and its pod's next container stands by: what it remembers, its timers and its calls under way end
-with it for certain, which no tidying up in a living process could promise.
+A process that loses its Lease begins anew, by exec, and stands by: what it remembers, its timers and its calls under way end for
+certain, which no tidying up in a living process could promise.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ class Leadership:
         if self._lease is not None:
             return None
         held = {name: sighting.lease.holder for name, sighting in sorted(self._seen.items())}
+        if not held:
+            return "stands by; no Lease has been looked at yet"
         return "stands by; " + ", ".join(f"{name} is held by {holder or 'nobody'}" for name, holder in held.items())
 
     async def gain(self) -> int:

@@ -72,4 +72,5 @@ def _asked_for(item: Reassignment, places: Places, way: Recorded, *, whole: bool
 
 
 def _brokers(way: Recorded) -> set[int]:
-    return {broker for entries in (way.plan, way.base) for entry in entries for broker in entry.replicas}
+    different = {entry.replicas for entries in (way.plan, way.base) for entry in entries}
+    return {broker for replicas in different for broker in replicas}

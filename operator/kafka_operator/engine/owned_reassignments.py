@@ -1,4 +1,4 @@
-"""The Reassignments that Topics own: created, and cancelled when the Topic is edited again.
+"""The Reassignments that Topics and Clusters own: created, and cancelled when something else is wanted.
 
 What the API server answers is not learnt here: the watch brings it, and with that has the Reassignment itself worked on.
 """
@@ -18,6 +18,7 @@ from kafka_operator.decide.steps import (
 from kafka_operator.decide.topic_replication import LOOK_EVERY_S
 from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
 from kafka_operator.names import API_VERSION, Key, Kind
+from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import Topic
@@ -26,17 +27,17 @@ log = logging.getLogger(__name__)
 
 
 class OwnedReassignments:
-    """Carries out what Topics want of their Reassignments."""
+    """Carries out what owners want of their Reassignments."""
 
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
 
-    async def carry_out(self, topic: Topic, step: CreateReassignment | CancelReassignment) -> Wait | Retry:
-        """Carry out a step; the Topic is looked at again in any case."""
-        key = Key(Kind.REASSIGNMENT, topic.key.namespace, step.name)
+    async def carry_out(self, owner: Topic | Cluster, step: CreateReassignment | CancelReassignment) -> Wait | Retry:
+        """Carry out a step; the owner is looked at again in any case."""
+        key = Key(Kind.REASSIGNMENT, owner.key.namespace, step.name)
         try:
             if isinstance(step, CreateReassignment):
-                await self._kube.create_object(key, _owned_by(topic, step.spec))
+                await self._kube.create_object(key, _owned_by(owner, step.spec))
             else:
                 version = {"resourceVersion": step.resource_version}
                 await self._kube.patch_object(key, {"metadata": version, "spec": {"action": Action.CANCEL.value}})
@@ -50,14 +51,14 @@ class OwnedReassignments:
         return Wait(LOOK_EVERY_S)
 
 
-def _owned_by(topic: Topic, spec: RawObject) -> RawObject:
+def _owned_by(owner: Topic | Cluster, spec: RawObject) -> RawObject:
     """Return a new object's metadata and spec; it is collected when its owner is gone, and holds that up in nothing."""
-    owner = {
+    reference = {
         "apiVersion": API_VERSION,
-        "kind": topic.key.kind.value,
-        "name": topic.key.name,
-        "uid": topic.metadata.uid,
+        "kind": owner.key.kind.value,
+        "name": owner.key.name,
+        "uid": owner.metadata.uid,
         "controller": True,
         "blockOwnerDeletion": False,
     }
-    return {"metadata": {"ownerReferences": [owner]}, "spec": spec}
+    return {"metadata": {"ownerReferences": [reference]}, "spec": spec}

@@ -14,7 +14,7 @@ from kafka_operator.decide.steps import Release
 from kafka_operator.engine.cache import read_resource
 from kafka_operator.engine.writer import Writer
 from kafka_operator.kube.port import Kube, KubeError
-from kafka_operator.names import Kind
+from kafka_operator.names import KAFKA_KINDS, Kind
 from kafka_operator.resources.metadata import RawObject
 
 MAX_ROUNDS = 3
@@ -44,7 +44,7 @@ class Parting:
 
     async def _let_go(self, namespace: str) -> None:
         for _ in range(MAX_ROUNDS):
-            results = await asyncio.gather(*(self._let_go_of_kind(kind, namespace) for kind in Kind))
+            results = await asyncio.gather(*(self._let_go_of_kind(kind, namespace) for kind in KAFKA_KINDS))
             log.warning(
                 "namespace ends, finalizers taken off", extra={"namespace": namespace, "resources": sum(results)}
             )

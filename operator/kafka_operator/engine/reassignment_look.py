@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka_operator.admin.port import Admin
 from kafka_operator.decide.layout import Layout, Sizes, sizes_of
@@ -70,6 +70,11 @@ class ClusterLooks:
         self._kept = _Kept({**before, **found}, moving, full_s)
         return ClusterLook(seen.cluster_id, seen.broker_ids, moves, self._kept.topics)
 
+    def saw(self, topics: Mapping[str, KafkaTopic]) -> None:
+        """Take note of topics that were looked at for a plan, so that the look after its first moves need not be at all of them."""
+        kept = self._kept or _Kept({}, frozenset(), self._clock())
+        self._kept = replace(kept, topics={**kept.topics, **topics})
+
     @staticmethod
     def _full(kept: _Kept, topics: frozenset[str], moving: frozenset[str], now_s: float) -> bool:
         """Tell whether all have to be looked at: they are few, none of them moves, or it is long ago."""
@@ -89,7 +94,7 @@ async def look_at_material(
         return Material(document=document)
     layout = await admin.describe_layout(topics)
     few = sum(len(topic.partitions) for topic in layout.topics.values()) <= SIZED_PARTITIONS
-    return Material(layout, await _sizes(admin, layout) if sized or few else None, document)
+    return Material(layout, await sizes_in(admin, layout) if sized or few else None, document)
 
 
 async def look_at_sizes(admin: Admin, brokers: Collection[int], partitions: Collection[Partition]) -> Sizes:
@@ -134,7 +139,8 @@ def topics_of(item: Reassignment, document: Document | Trouble | None) -> Sequen
     return sorted({entry.partition.topic for entry in plan} | {entry.topic for entry in item.topics})
 
 
-async def _sizes(admin: Admin, layout: Layout) -> Sizes | None:
+async def sizes_in(admin: Admin, layout: Layout) -> Sizes | None:
+    """Return the sizes of all of these topics; None where no broker tells them."""
     partitions = [Partition(topic.name, held.index) for topic in layout.topics.values() for held in topic.partitions]
     if not partitions:
         return {}

@@ -1,6 +1,6 @@
 """Reassignments of one cluster: one look at all moves for a batch, then each on its own, the oldest first.
 
-The order makes two plans that overlap and come together end the same way each time: the older one begins, the other is told.
+Of two plans that overlap and come together the older one begins, and the other is told.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from kafka_operator.decide.reassignment import decide_reassignment, decide_reass
 from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion, decide_reassignment_deletion_away
 from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle, MakePlan, StorePlan, ThrottleStands
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
-from kafka_operator.decide.steps import RETRY_SOON_S, Done, Retry, Submit, Wait
+from kafka_operator.decide.steps import Done, Retry, Submit, Wait
 from kafka_operator.decide.tenancy import refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.decide.wanted import Checked
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.engine.meters import Meters
+from kafka_operator.engine.oldest_first import OldestFirst
 from kafka_operator.engine.plan_store import PlanStore
 from kafka_operator.engine.reassignment_look import (
     ClusterLook,
@@ -39,7 +40,6 @@ from kafka_operator.engine.reassignment_look import (
 )
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.writer import Outcome, Writer
-from kafka_operator.kube.port import KubeError
 from kafka_operator.names import ClusterRef, Key
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
 from kafka_operator.resources.reassignment_terms import Approval
@@ -59,7 +59,7 @@ class Batch:
     look: ClusterLook | Away = field(default_factory=ClusterLook)
 
 
-class ReassignmentReconciler:
+class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
     """Carries out Reassignments."""
 
     def __init__(
@@ -82,28 +82,21 @@ class ReassignmentReconciler:
         self._in_force: dict[Key, Hashable] = {}
         self._looks: dict[ClusterRef, ClusterLooks] = {}
 
-    async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
-        """Try once for each Reassignment of a batch; all of them refer to one Cluster."""
-        found = [item for key in keys if (item := self._cache.reassignment(key)) is not None]
-        outcomes: dict[Key, Outcome] = {key: Done() for key in keys}
-        for key in outcomes.keys() - {item.key for item in found}:
-            self._forget(key)
-        unfinished = [item for item in found if not _rests(item)]
-        try:
-            recorded = {item.key: await self._plans.load(item) for item in unfinished if item.status.recorded}
-        except KubeError:
-            return {key: Retry(RETRY_SOON_S) for key in keys}
-        batch = Batch(ref, _topics(recorded.values()))
+    def _find(self, key: Key) -> Reassignment | None:
+        return self._cache.reassignment(key)
+
+    def _rests(self, item: Reassignment) -> bool:
+        if item.metadata.deleted is not None:
+            return not item.metadata.held
+        return item.rests
+
+    async def _begin(self, ref: ClusterRef, unfinished: Sequence[Reassignment]) -> Batch:
+        batch = Batch(ref, _topics([await self._plans.load(item) for item in unfinished if item.status.recorded]))
         if unfinished:
             batch.look = await self._look(batch)
-        for item in sorted(found, key=lambda item: (item.metadata.created, item.metadata.uid)):
-            try:
-                outcomes[item.key] = await self._reconcile(batch, item.key)
-            except KubeError:  # a plan could not be read or kept
-                outcomes[item.key] = Retry(RETRY_SOON_S)
-        return outcomes
+        return batch
 
-    async def _reconcile(self, batch: Batch, key: Key) -> Outcome:
+    async def _bring_on(self, batch: Batch, key: Key) -> Outcome:
         view = ReassignmentView(now=self._now(), waited_s=self._retries.waited_s(key))
         for _ in range(MAX_ROUNDS):
             item = self._cache.reassignment(key)
@@ -138,7 +131,7 @@ class ReassignmentReconciler:
         if isinstance(batch.look, Away):
             return view
         look = batch.look
-        rests = _rests(item)
+        rests = self._rests(item)
         recorded = await self._plans.load(item) if item.status.recorded and not rests else None
         view = replace(
             view,
@@ -202,6 +195,7 @@ class ReassignmentReconciler:
         if material is None or isinstance(batch.look, Away):
             return None
         batch.look = replace(batch.look, topics={**batch.look.topics, **material.layout.topics})
+        self._looks_at(batch.ref).saw(material.layout.topics)
         plan = plan_for(item, material, replace(view, topics=material.layout.topics))
         batch.topics |= _topics([] if isinstance(plan, Trouble) else [plan.recorded])
         return plan
@@ -212,11 +206,14 @@ class ReassignmentReconciler:
         return await self._use(batch, lambda admin: self._meters.measure(admin, item, view))
 
     async def _look(self, batch: Batch, changed: Collection[str] = ()) -> ClusterLook | Away:
-        looks = self._looks.setdefault(batch.ref, ClusterLooks(self._meters.clock))
+        looks = self._looks_at(batch.ref)
         try:
             return await self._links.use(batch.ref, lambda admin: looks.look(admin, batch.topics, changed))
         except AwayError as error:
             return error.away
+
+    def _looks_at(self, ref: ClusterRef) -> ClusterLooks:
+        return self._looks.setdefault(ref, ClusterLooks(self._meters.clock))
 
     async def _use(self, batch: Batch, call: Callable[[Admin], Awaitable[T]]) -> T | None:
         """Make a call; where the cluster is away, note that and return None."""
@@ -247,12 +244,6 @@ class ReassignmentReconciler:
     def _forget(self, key: Key) -> None:
         self._in_force.pop(key, None)
         self._meters.forget(key)
-
-
-def _rests(item: Reassignment) -> bool:
-    if item.metadata.deleted is not None:
-        return not item.metadata.held
-    return item.rests
 
 
 def _goes_back(item: Reassignment) -> bool:

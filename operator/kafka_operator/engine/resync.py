@@ -13,14 +13,11 @@ from kafka_operator.engine.cache import Cache, read_resource
 from kafka_operator.engine.watch_lag import WatchLag
 from kafka_operator.kube.port import Kube, KubeError, Listing, NotFoundError, RefusedError
 from kafka_operator.metrics import Metrics
-from kafka_operator.names import Key, Kind
+from kafka_operator.names import KAFKA_KINDS, Key, Kind
 from kafka_operator.resources.metadata import newer
 
 RETRY_S = 2.0
 """Delay before a list that failed is tried again."""
-
-ORDER = (Kind.CLUSTER, Kind.TOPIC, Kind.REASSIGNMENT, Kind.ELECTION)
-"""Clusters first, so that the others find theirs."""
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +39,9 @@ class Resync:
         *,
         namespaces: Sequence[str],
         interval_s: float,
+        kinds: Sequence[Kind] = KAFKA_KINDS,
     ) -> None:
-        """`namespaces` are those to list; none of them stands for all."""
+        """`namespaces` are those to list; none of them stands for all. `kinds` are listed in their order."""
         self._kube = kube
         self._cache = cache
         self._watch_lag = watch_lag
@@ -51,6 +49,7 @@ class Resync:
         self._metrics = metrics
         self._namespaces: Sequence[str | None] = namespaces or (None,)
         self._interval_s = interval_s
+        self._kinds = kinds
         self.loaded = False
         """Whether everything was listed once."""
 
@@ -71,14 +70,14 @@ class Resync:
     async def once(self) -> None:
         """List everything, then submit everything, and what has gone unseen."""
         gone: list[Key] = []
-        for kind in ORDER:
+        for kind in self._kinds:
             listings = [await self._kube.list_objects(kind, namespace) for namespace in self._namespaces]
             gone += self._take(kind, listings)
         for key in gone:
             await self._submit(key)
         topics = map(self._cache.topic, self._cache.keys(Kind.TOPIC))
         self._metrics.drifted.set(sum(topic is not None and bool(topic.status.drift) for topic in topics))
-        for kind in ORDER:
+        for kind in self._kinds:
             keys = self._cache.keys(kind)
             self._metrics.resources.labels(kind.value).set(len(keys))
             for key in keys:

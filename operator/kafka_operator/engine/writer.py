@@ -27,12 +27,14 @@ from kafka_operator.resources.cluster import ClusterStatus
 from kafka_operator.resources.election import ElectionStatus
 from kafka_operator.resources.metadata import Patch, RawObject
 from kafka_operator.resources.reassignment import ReassignmentStatus
+from kafka_operator.resources.spark_schedule import ScheduleStatus
+from kafka_operator.resources.spark_status import SparkStatus
 from kafka_operator.resources.topic import TopicStatus
 
 MAX_PARALLEL_WRITES = 16
 """Writes under way at once: two cores and one API server are busy with fewer, and a busy API server answers 429 to more."""
 
-Status = TopicStatus | ClusterStatus | ReassignmentStatus | ElectionStatus
+Status = TopicStatus | ClusterStatus | ReassignmentStatus | ElectionStatus | SparkStatus | ScheduleStatus
 KubeStep = (
     Claim
     | Release
@@ -40,6 +42,8 @@ KubeStep = (
     | WriteStatus[ClusterStatus]
     | WriteStatus[ReassignmentStatus]
     | WriteStatus[ElectionStatus]
+    | WriteStatus[SparkStatus]
+    | WriteStatus[ScheduleStatus]
 )
 Outcome = Done | Wait | Retry
 

@@ -10,22 +10,10 @@ import re
 from collections.abc import Iterable
 from hashlib import sha256
 
-MAX_NAME_LENGTH = 253
-"""Of metadata.name."""
+from kafka_operator.resources.object_names import MAX_NAME_LENGTH, is_object_name
 
 DIGEST_LENGTHS = (8, 16, 64)
 """Digits of the digest: the shortest that clashes with no other name; one of 64 never does."""
-
-SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-
-
-def is_resource_name(text: str) -> bool:
-    """Tell whether Kubernetes takes a name as metadata.name.
-
-    >>> is_resource_name("orders.v1"), is_resource_name("Orders"), is_resource_name("a_b"), is_resource_name("a..b")
-    (True, False, False, False)
-    """
-    return len(text) <= MAX_NAME_LENGTH and SUBDOMAIN.fullmatch(text) is not None
 
 
 def resource_names(topics: Iterable[str]) -> dict[str, str]:
@@ -35,7 +23,7 @@ def resource_names(topics: Iterable[str]) -> dict[str, str]:
     {'orders': 'orders', 'Orders_v2': 'orders-v2-65a45c47'}
     """
     every = set(topics)
-    names = {topic: topic for topic in every if is_resource_name(topic)}
+    names = {topic: topic for topic in every if is_object_name(topic)}
     taken = set(names)
     for topic in sorted(every - taken):
         name = next(name for length in DIGEST_LENGTHS if (name := _derived(topic, length)) not in taken)

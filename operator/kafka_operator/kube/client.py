@@ -11,7 +11,7 @@ import asyncio
 import base64
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -76,8 +76,8 @@ class KubeClient:
         """Return an object."""
         return await self.call(f"get_{key.kind.value.lower()}", "GET", _path(key))
 
-    async def create_object(self, key: Key, content: RawObject) -> None:
-        """Create an object from its metadata and spec."""
+    async def create_object(self, key: Key, content: RawObject) -> RawObject:
+        """Create an object from its metadata and spec, and return it."""
         named = {"namespace": key.namespace, "name": key.name}
         body = {
             "apiVersion": API_VERSION,
@@ -85,7 +85,7 @@ class KubeClient:
             "metadata": {**content["metadata"], **named},
             "spec": content["spec"],
         }
-        await self.call(
+        return await self.call(
             f"create_{key.kind.value.lower()}", "POST", _managed(_collection(key.kind, key.namespace)), body
         )
 
@@ -99,9 +99,13 @@ class KubeClient:
             f"patch_{key.kind.value.lower()}_status", "PATCH", _managed(f"{_path(key)}/status"), patch
         )
 
+    async def delete_object(self, key: Key, uid: str, resource_version: str | None = None) -> None:
+        """Delete an object as `delete` does."""
+        await self.delete(f"delete_{key.kind.value.lower()}", _path(key), uid, resource_version)
+
     async def post_event(self, notice: Notice) -> None:
         """Record an event, once: the same news of the same version of an object has the same name."""
-        path = f"/api/v1/namespaces/{quote(notice.key.namespace, safe='')}/events"
+        path = core_path(notice.key.namespace, "events")
         with contextlib.suppress(
             ConflictError
         ):  # told already, by a call whose answer was lost or a process before this one
@@ -109,21 +113,31 @@ class KubeClient:
 
     async def get_secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
         """Return the values of a Secret by key."""
-        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets/{quote(name, safe='')}"
-        found = await self.call("get_secret", "GET", path)
+        found = await self.call("get_secret", "GET", core_path(namespace, "secrets", name))
         return {key: base64.b64decode(value) for key, value in (found.get("data") or {}).items()}
 
     async def get_config_map(self, namespace: str, name: str) -> RawObject:
         """Return a ConfigMap."""
-        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps/{quote(name, safe='')}"
-        return await self.call("get_config_map", "GET", path)
+        return await self.call("get_config_map", "GET", core_path(namespace, "configmaps", name))
+
+    async def list_config_maps(self, namespace: str, selector: str, limit: int) -> Sequence[RawObject]:
+        """Return the ConfigMaps that a label selector names, and no more than so many."""
+        asked = urlencode({"labelSelector": selector, "limit": limit})
+        found = await self.call("list_config_maps", "GET", f"{core_path(namespace, 'configmaps')}?{asked}")
+        return list(found["items"])
 
     async def create_config_map(self, namespace: str, content: RawObject) -> None:
         """Create a ConfigMap."""
-        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps"
-        await self.call(
-            "create_config_map", "POST", _managed(path), {"apiVersion": "v1", "kind": "ConfigMap", **content}
-        )
+        body = {"apiVersion": "v1", "kind": "ConfigMap", **content}
+        await self.call("create_config_map", "POST", _managed(core_path(namespace, "configmaps")), body)
+
+    async def patch_config_map(self, namespace: str, name: str, patch: Patch) -> None:
+        """Merge a patch into a ConfigMap."""
+        await self.call("patch_config_map", "PATCH", _managed(core_path(namespace, "configmaps", name)), patch)
+
+    async def delete_config_map(self, namespace: str, name: str, uid: str, resource_version: str) -> None:
+        """Delete a ConfigMap; ConflictError when it is not as it was seen."""
+        await self.delete("delete_config_map", core_path(namespace, "configmaps", name), uid, resource_version)
 
     async def namespace_ends(self, name: str) -> bool:
         """Tell whether a namespace is being deleted, or is gone."""
@@ -151,6 +165,22 @@ class KubeClient:
 
     async def call(self, name: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """Make one call and return its answer; `name` is what the metrics call it."""
+        answer: dict[str, Any] = json.loads(await self._ask(name, method, path, body))
+        return answer
+
+    async def delete(self, name: str, path: str, uid: str, resource_version: str | None = None) -> None:
+        """Delete what has this uid, and is in this version where one is named; what it owns is collected in the background.
+
+        ConflictError when it is another one of that name, or not as it was seen.
+        """
+        preconditions = {"uid": uid} | ({} if resource_version is None else {"resourceVersion": resource_version})
+        await self.call(name, "DELETE", path, {"preconditions": preconditions, "propagationPolicy": "Background"})
+
+    async def call_text(self, name: str, path: str) -> str:
+        """Get what is no JSON, such as a log; bytes that are no UTF-8 are replaced."""
+        return (await self._ask(name, "GET", path, None)).decode(errors="replace")
+
+    async def _ask(self, name: str, method: str, path: str, body: Any) -> bytes:
         with self._metrics.kube_call(name):
             for attempt in range(1, PATIENT_ATTEMPTS + 1):
                 status, patience_s, data = await self._request(method, path, body)
@@ -177,11 +207,10 @@ class KubeClient:
         return response.status, _seconds(response.getheader("Retry-After")), data
 
 
-def _answer(status: int, data: bytes, what: str) -> dict[str, Any]:
+def _answer(status: int, data: bytes, what: str) -> bytes:
     """Return the body of a success; raise what its status means otherwise."""
     if status < HTTPStatus.BAD_REQUEST:
-        answer: dict[str, Any] = json.loads(data)
-        return answer
+        return data
     words = f"{what}: {status} {_message(data)}"
     if status == HTTPStatus.NOT_FOUND:
         raise NotFoundError(words)
@@ -206,12 +235,22 @@ def _seconds(header: str | None) -> float | None:
 
 
 def _collection(kind: Kind, namespace: str | None) -> str:
-    place = "" if namespace is None else f"/namespaces/{namespace}"
+    place = "" if namespace is None else f"/namespaces/{quote(namespace, safe='')}"
     return f"/apis/{API_VERSION}{place}/{kind.plural}"
 
 
 def _path(key: Key) -> str:
-    return f"{_collection(key.kind, key.namespace)}/{key.name}"
+    return f"{_collection(key.kind, key.namespace)}/{quote(key.name, safe='')}"
+
+
+def core_path(namespace: str, plural: str, name: str | None = None) -> str:
+    """Return the path of the core API's objects of a kind in a namespace, or of one of them.
+
+    >>> core_path("kafka", "pods", "broker-0")
+    '/api/v1/namespaces/kafka/pods/broker-0'
+    """
+    place = f"/api/v1/namespaces/{quote(namespace, safe='')}/{plural}"
+    return place if name is None else f"{place}/{quote(name, safe='')}"
 
 
 def _managed(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
 
-from kafka_operator.kube.client import KubeClient
+from kafka_operator.kube.client import KubeClient, core_path
 from kafka_operator.names import COMPONENT
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.pods import Pod, PodSet
@@ -24,7 +24,7 @@ class PodClient:
     async def list_pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[RawObject]:
         """Return the pods that have all of these labels."""
         selector = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
-        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods?{urlencode({'labelSelector': selector})}"
+        path = f"{core_path(namespace, 'pods')}?{urlencode({'labelSelector': selector})}"
         found = await self._client.call("list_pods", "GET", path)
         return list(found["items"])
 
@@ -34,9 +34,7 @@ class PodClient:
 
     async def delete_pod(self, namespace: str, pod: Pod) -> None:
         """Delete a pod, with the grace that it asks for itself; ConflictError when it is not as it was seen."""
-        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(pod.name, safe='')}"
-        preconditions = {"uid": pod.uid, "resourceVersion": pod.resource_version}
-        await self._client.call("delete_pod", "DELETE", path, {"preconditions": preconditions})
+        await self._client.delete("delete_pod", core_path(namespace, "pods", pod.name), pod.uid, pod.resource_version)
 
     async def scale(self, namespace: str, pod_set: PodSet, replicas: int) -> None:
         """Have a StatefulSet of so many pods; ConflictError when it is not as it was seen."""

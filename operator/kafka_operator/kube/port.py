@@ -61,8 +61,8 @@ class Kube(Protocol):
         """Return an object."""
         ...
 
-    async def create_object(self, key: Key, content: RawObject) -> None:
-        """Create an object of this name from its metadata and spec; ConflictError when there is one."""
+    async def create_object(self, key: Key, content: RawObject) -> RawObject:
+        """Create an object of this name from its metadata and spec, and return it; ConflictError when there is one."""
         ...
 
     async def patch_object(self, key: Key, patch: Patch) -> RawObject:

@@ -7,6 +7,12 @@ from typing import Any
 
 from kafka_operator.names import ClusterRef, Key, Kind
 from kafka_operator.resources.allowed import AllowedNamespaces, read_allowed
+from kafka_operator.resources.auto_rebalance import (
+    AutoRebalance,
+    RebalanceRecord,
+    read_auto_rebalance,
+    read_rebalance_record,
+)
 from kafka_operator.resources.metadata import Condition, Metadata, Patch, RawObject, read_conditions, read_metadata
 from kafka_operator.resources.security import (
     Authentication,
@@ -91,6 +97,7 @@ class ClusterStatus:
     offline: int | None = None
     imbalance: Imbalance | None = None
     versions: Versions | None = None
+    auto_rebalance: RebalanceRecord | None = None
     conditions: tuple[Condition, ...] = ()
 
     def to_patch(self) -> Patch:
@@ -107,6 +114,7 @@ class ClusterStatus:
             "offline": self.offline,
             "imbalance": None if self.imbalance is None else self.imbalance.to_json(),
             "versions": None if self.versions is None else self.versions.to_json(),
+            "autoRebalance": None if self.auto_rebalance is None else self.auto_rebalance.to_json(),
             "conditions": [condition.to_json() for condition in self.conditions],
         }
 
@@ -126,6 +134,8 @@ class Cluster:
     authentication: Authentication | None = None
     allowed_namespaces: tuple[AllowedNamespaces, ...] = ()
     """The other namespaces that may refer to it, in the order in which the rules are tried."""
+    auto_rebalance: AutoRebalance | None = None
+    """Which Reassignments it makes by itself, None for none."""
 
     def leads_where(self, other: Cluster) -> bool:
         """Tell whether another state of it is reached in the same way."""
@@ -177,6 +187,7 @@ def read_cluster(raw: RawObject) -> Cluster:
         tls=read_tls(spec.get("tls")),
         authentication=read_authentication(spec.get("authentication")),
         allowed_namespaces=read_allowed(spec.get("allowedNamespaces") or ()),
+        auto_rebalance=read_auto_rebalance(spec.get("autoRebalance")),
     )
 
 
@@ -193,6 +204,7 @@ def _read_status(status: RawObject) -> ClusterStatus:
         offline=status.get("offline"),
         imbalance=_read_imbalance(status.get("imbalance")),
         versions=_read_versions(status.get("versions")),
+        auto_rebalance=read_rebalance_record(status.get("autoRebalance")),
         conditions=read_conditions(status),
     )
 

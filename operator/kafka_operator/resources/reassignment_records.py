@@ -71,6 +71,18 @@ class BrokerFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Moves that a goal asks for and that its limit of bytes left out."""
+
+    partitions: int
+    bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the API's form."""
+        return {"partitions": self.partitions, "bytesToMove": self.bytes}
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """What a plan would do, for those who are to approve it."""
 
@@ -81,6 +93,8 @@ class Proposal:
     brokers: tuple[BrokerFigures, ...] = ()
     unreached: tuple[str, ...] = ()
     """What of the goal is not reached, and why."""
+    left_out: LeftOut | None = None
+    """What `maxBytesMoved` left out, None where it left nothing out."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the API's form."""
@@ -90,6 +104,7 @@ class Proposal:
             "lowerBoundBytes": self.lower_bound_bytes,
             "brokers": [item.to_json() for item in self.brokers],
             "unreached": list(self.unreached),
+            "leftOut": None if self.left_out is None else self.left_out.to_json(),
         }
 
 
@@ -122,6 +137,7 @@ def read_proposal(raw: RawObject | None) -> Proposal | None:
     """Read `status.proposal`."""
     if raw is None:
         return None
+    left_out = raw.get("leftOut")
     return Proposal(
         raw["partitions"],
         raw["bytesToMove"],
@@ -136,6 +152,7 @@ def read_proposal(raw: RawObject | None) -> Proposal | None:
             for item in raw.get("brokers") or ()
         ),
         tuple(raw.get("unreached") or ()),
+        None if left_out is None else LeftOut(left_out["partitions"], left_out["bytesToMove"]),
     )
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.quantity import read_bytes
 
 DEFAULT_MOVES_PER_BROKER = 10
 """Moves that a broker takes part in at once: what Cruise Control takes by default. More share one disk and one network card, so that
@@ -45,7 +46,7 @@ class PlanFrom:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What shall become of the cluster, for all topics or (not empty) for those named."""
+    """What shall become of the cluster, for all topics, (not empty) for those named, or for all but those excluded."""
 
     add_brokers: tuple[int, ...] = ()
     remove_brokers: tuple[int, ...] = ()
@@ -53,6 +54,9 @@ class Goal:
     racks: bool = False
     replication_factor: int | None = None
     topics: tuple[str, ...] = ()
+    excluded_topics: tuple[str, ...] = ()
+    max_bytes_moved: int | None = None
+    """Most bytes that the plan may copy; what does not fit is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,8 @@ def read_goal(raw: RawObject | None) -> Goal | None:
         racks=bool(raw.get("racks", False)),
         replication_factor=raw.get("replicationFactor"),
         topics=tuple(raw.get("topics") or ()),
+        excluded_topics=tuple(raw.get("excludedTopics") or ()),
+        max_bytes_moved=None if raw.get("maxBytesMoved") is None else read_bytes(raw["maxBytesMoved"]),
     )
 
 

@@ -1,0 +1,173 @@
+"""The manifest of a driver's pod, which is all that an attempt needs: a pure function of the application and the attempt's number.
+
+The driver runs in client mode, so no Service and no ConfigMap is made: executors call the pod's address, and their template is an
+annotation of the driver's pod that it sees as a file. Executors are owned by the driver's pod (spark.kubernetes.driver.pod.name), and
+that by the application: who deletes one deletes all below it. Everything fits the restricted Pod Security standard where the user's own
+security contexts do not say otherwise; what a namespace allows, its own labels say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kafka_operator.decide.spark_command import (
+    POD_IP,
+    TEMPLATE_PATH,
+    driver_name,
+    kubernetes_arguments,
+    service_account,
+)
+from kafka_operator.decide.spark_memory import container_mebibytes
+from kafka_operator.names import (
+    API_VERSION,
+    GROUP,
+    SPARK_APPLICATION_LABEL,
+    SPARK_ATTEMPT_LABEL,
+    SPARK_ROLE_LABEL,
+    Kind,
+)
+from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.spark_application import ApplicationType, PodSpec, SparkApplication
+from kafka_operator.resources.spark_pods import DRIVER_CONTAINER, EXECUTOR_CONTAINER, Role
+
+TEMPLATE = f"{GROUP}/executor-template"
+"""Annotation of a driver's pod."""
+
+START = 'PATH="${SPARK_HOME:-/opt/spark}/bin:$PATH"; exec spark-submit "$@"'
+"""Any image that has spark-submit will do, whatever its entrypoint makes of arguments."""
+
+LOCAL_FOLDER = "/var/data/spark-local"
+"""Where shuffles and spills of the driver go: a volume, not the container's own layer."""
+
+LOCAL_VOLUME, TEMPLATE_VOLUME = "steward-spark-local", "steward-executor-template"
+
+POD_SECURITY: Mapping[str, Any] = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+CONTAINER_SECURITY: Mapping[str, Any] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+"""What the restricted standard asks for; what a user says of the same fields wins."""
+
+Raw = dict[str, Any]
+
+
+def driver_pod(application: SparkApplication, attempt: int) -> RawObject:
+    """Return the pod of an attempt, numbered from 1; ValueError when the driver's memory is no amount."""
+    spec, driver = application.spec, application.spec.driver
+    container: Raw = {
+        "name": DRIVER_CONTAINER,
+        "image": driver.image or spec.image,
+        "imagePullPolicy": spec.image_pull_policy,
+        "command": ["/bin/sh", "-c", START, "spark-submit"],
+        "args": kubernetes_arguments(application, attempt),
+        "resources": _resources(driver, spec.type),
+        **_container(driver),
+    }
+    container["env"] = [*_environment(spec.type), *container.get("env", ())]
+    container["volumeMounts"] = [
+        {"name": LOCAL_VOLUME, "mountPath": LOCAL_FOLDER},
+        {"name": TEMPLATE_VOLUME, "mountPath": TEMPLATE_PATH.rpartition("/")[0], "readOnly": True},
+        *container.get("volumeMounts", ()),
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": driver_name(application, attempt),
+            "namespace": application.key.namespace,
+            "labels": {**driver.labels, **_labels(application, Role.DRIVER, attempt)},
+            "annotations": {**driver.annotations, TEMPLATE: json.dumps(executor_template(application, attempt))},
+            "ownerReferences": [owner_reference(application)],
+        },
+        "spec": {
+            **driver.pod,
+            **_common(application, driver),
+            "serviceAccountName": service_account(application),
+            "automountServiceAccountToken": True,
+            "containers": [container],
+            "volumes": [*_own_volumes(), *spec.volumes],
+        },
+    }
+
+
+def executor_template(application: SparkApplication, attempt: int) -> RawObject:
+    """Return the template of the executors' pods; Spark adds the rest of what it needs."""
+    executor = application.spec.executor
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "labels": {**executor.labels, **_labels(application, Role.EXECUTOR, attempt)},
+            "annotations": dict(executor.annotations),
+        },
+        "spec": {
+            **executor.pod,
+            **_common(application, executor),
+            # An executor asks nothing of Kubernetes.
+            "automountServiceAccountToken": False,
+            "containers": [{"name": EXECUTOR_CONTAINER, **_container(executor)}],
+            "volumes": list(application.spec.volumes),
+        },
+    }
+
+
+def owner_reference(application: SparkApplication) -> Raw:
+    """Return what makes an object go with its application, and holds that up in nothing."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": Kind.SPARK_APPLICATION.value,
+        "name": application.key.name,
+        "uid": application.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+
+
+def _labels(application: SparkApplication, role: Role, attempt: int) -> dict[str, str]:
+    return {
+        SPARK_APPLICATION_LABEL: application.metadata.uid,
+        SPARK_ROLE_LABEL: role.value,
+        SPARK_ATTEMPT_LABEL: str(attempt),
+    }
+
+
+def _common(application: SparkApplication, pod: PodSpec) -> Raw:
+    """Return the fields of the pod that both have; a pod that ended is never started anew by its node."""
+    found: Raw = {
+        "restartPolicy": "Never",
+        "enableServiceLinks": False,
+        "securityContext": {**POD_SECURITY, **(pod.pod.get("securityContext") or {})},
+    }
+    if application.spec.image_pull_secrets:
+        found["imagePullSecrets"] = [{"name": name} for name in application.spec.image_pull_secrets]
+    return found
+
+
+def _container(pod: PodSpec) -> Raw:
+    given = dict(pod.container)
+    return {**given, "securityContext": {**CONTAINER_SECURITY, **(given.get("securityContext") or {})}}
+
+
+def _resources(driver: PodSpec, kind: ApplicationType) -> Raw:
+    memory = f"{container_mebibytes(driver, kind)}Mi"
+    limits = {"memory": memory} | ({} if driver.core_limit is None else {"cpu": driver.core_limit})
+    return {"requests": {"cpu": driver.core_request or str(driver.cores), "memory": memory}, "limits": limits}
+
+
+def _environment(kind: ApplicationType) -> list[Raw]:
+    python = [{"name": "PYSPARK_PYTHON", "value": "python3"}] if kind is ApplicationType.PYTHON else []
+    return [
+        {"name": POD_IP, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "SPARK_LOCAL_DIRS", "value": LOCAL_FOLDER},
+        *python,
+    ]
+
+
+def _own_volumes() -> list[Raw]:
+    item = {
+        "path": TEMPLATE_PATH.rpartition("/")[2],
+        "fieldRef": {"fieldPath": f"metadata.annotations['{TEMPLATE}']"},
+    }
+    return [
+        {"name": LOCAL_VOLUME, "emptyDir": {}},
+        {"name": TEMPLATE_VOLUME, "downwardAPI": {"items": [item]}},
+    ]

@@ -1,0 +1,125 @@
+"""Statuses of SparkApplications: moved along the table of states, with the Ready condition and the event that a change is worth.
+
+Ready is True when the application is completed, Unknown while it goes on and nothing is wrong, False otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from kafka_operator.decide.conditions import (
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    announce,
+    condition_of,
+    ready_of,
+    with_condition,
+    with_ready,
+)
+from kafka_operator.decide.spark_states import may_follow
+from kafka_operator.decide.spark_troubles import Trouble, executor_trouble
+from kafka_operator.decide.steps import Announcement, WriteStatus
+from kafka_operator.resources.metadata import read_time, write_time
+from kafka_operator.resources.spark_application import SparkApplication
+from kafka_operator.resources.spark_pods import Phase, Role, SparkPod
+from kafka_operator.resources.spark_status import ExecutorCounts, SparkState, SparkStatus
+
+EXECUTORS = "ExecutorsHealthy"
+"""Condition that tells of executors that were killed, evicted or held up; there is none before anything happened."""
+
+
+def moved(
+    application: SparkApplication,
+    now: datetime,
+    state: SparkState | None,
+    reason: str,
+    message: str,
+    *,
+    ready: str = UNKNOWN,
+    mirrored: bool = False,
+) -> SparkStatus:
+    """Return the status in a state, with Ready as it is told; of another operator's states some may go unseen (`mirrored`)."""
+    before = application.status
+    assert mirrored or may_follow(before.state, state), (application.key, before.state, state)
+    generation = application.metadata.generation
+    conditions = with_ready(
+        before.conditions, status=ready, reason=reason, message=message, generation=generation, now=now
+    )
+    return replace(before, observed_generation=generation, state=state, conditions=conditions)
+
+
+def ended(application: SparkApplication, now: datetime, state: SparkState, reason: str, message: str) -> SparkStatus:
+    """Return the status of an application that has come to an end."""
+    status = application.status
+    ready = TRUE if state is SparkState.COMPLETED else FALSE
+    began = status.start_time
+    duration_s = None if began is None else max(0, round((now - read_time(began)).total_seconds()))
+    return replace(
+        moved(application, now, state, reason, message, ready=ready),
+        completion_time=write_time(now),
+        duration_s=duration_s,
+        next_attempt_time=None,
+    )
+
+
+def written(application: SparkApplication, status: SparkStatus) -> WriteStatus[SparkStatus] | None:
+    """Return the write of a status that differs, with an event where state or reason are news; None where nothing differs."""
+    if status == application.status:
+        return None
+    old, new = ready_of(application.status.conditions), ready_of(status.conditions)
+    assert new is not None, application.key
+    if old is not None and (old.reason, application.status.state) == (new.reason, status.state):
+        return WriteStatus(status)
+    return WriteStatus(status, Announcement(warning=new.status == FALSE, reason=new.reason, message=new.message))
+
+
+def with_executors(
+    application: SparkApplication, pods: tuple[SparkPod, ...], now: datetime
+) -> WriteStatus[SparkStatus] | None:
+    """Return the write of what is new of executors: what happened to them is told apart from how the application is."""
+    status = application.status
+    trouble = executor_trouble(executors_of(application, pods))
+    if trouble is None and condition_of(status.conditions, EXECUTORS) is None:
+        return None
+    told = trouble or Trouble("AsAskedFor", "Nothing is wrong with the executors that there are.")
+    conditions = with_condition(
+        status.conditions,
+        EXECUTORS,
+        status=TRUE if trouble is None else FALSE,
+        reason=told.reason,
+        message=told.message,
+        generation=application.metadata.generation,
+        now=now,
+    )
+    if conditions == status.conditions:
+        return None
+    news = announce(status.conditions, conditions, EXECUTORS)
+    return WriteStatus(replace(status, conditions=conditions), news)
+
+
+def executors_of(application: SparkApplication, pods: tuple[SparkPod, ...]) -> list[SparkPod]:
+    """Return the executors of the present attempt."""
+    return [pod for pod in pods if pod.role is Role.EXECUTOR and pod.attempt == application.status.attempts]
+
+
+def count(executors: list[SparkPod]) -> ExecutorCounts:
+    """Return how many executors are how far."""
+    phases = [pod.phase for pod in executors]
+    return ExecutorCounts(
+        running=phases.count(Phase.RUNNING),
+        pending=phases.count(Phase.PENDING),
+        succeeded=phases.count(Phase.SUCCEEDED),
+        failed=phases.count(Phase.FAILED),
+    )
+
+
+def after(now: datetime, seconds: float) -> str:
+    """Return a later moment as it is written, rounded up: whole seconds are what the API has."""
+    return write_time(now + timedelta(seconds=seconds, microseconds=999_999))
+
+
+def seconds_until(moment: str | None, now: datetime) -> float:
+    """Return the seconds until a moment; 0 where there is none, or it has come."""
+    return 0.0 if moment is None else max(0.0, (read_time(moment) - now).total_seconds())

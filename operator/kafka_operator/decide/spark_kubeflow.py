@@ -1,0 +1,143 @@
+"""Engine SparkOperator: the application as Kubeflow's operator takes it, and its status as ours shows it.
+
+    resource   sparkoperator.k8s.io/v1beta2 SparkApplication of the same name, owned by ours
+    spec       as it was written, without the fields that are ours alone; restarts are Kubeflow's then, the time to live stays ours
+    status     read every few seconds; state by state, as the table below has it
+
+Neither operator can be run by our tests (features, c3): what is rendered is checked against the fields of its definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN
+from kafka_operator.decide.spark_application import REFUSED_LOOK_S, live_on
+from kafka_operator.decide.spark_driver import owner_reference
+from kafka_operator.decide.spark_judging import ended, moved, written
+from kafka_operator.decide.spark_steps import CreateMirror, LookAtMirror, NoMirror, SparkView, Step, SuspendMirror
+from kafka_operator.decide.spark_troubles import Trouble
+from kafka_operator.decide.steps import Done, Retry, Wait
+from kafka_operator.names import SPARK_APPLICATION_LABEL
+from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.spark_application import DEFAULT_SERVICE_ACCOUNT, SparkApplication
+from kafka_operator.resources.spark_status import DriverRecord, ExecutorCounts, SparkState, SparkStatus
+
+GROUP, VERSION, PLURAL = "sparkoperator.k8s.io", "v1beta2", "sparkapplications"
+
+OURS = frozenset({"engine", "logTailLines", "startTimeoutSeconds", "timeToLiveSeconds"})
+"""Fields of our spec that Kubeflow's has not, or that stay ours."""
+
+LOOK_EVERY_S = 5.0
+"""How often its status is read: it is told here, not acted on."""
+
+STATES: Mapping[str, SparkState | None] = {
+    "": None,
+    "SUBMITTED": SparkState.SUBMITTED,
+    "RUNNING": SparkState.RUNNING,
+    "SUCCEEDING": SparkState.RUNNING,
+    "FAILING": SparkState.RUNNING,
+    "INVALIDATING": SparkState.RUNNING,
+    "COMPLETED": SparkState.COMPLETED,
+    "FAILED": SparkState.FAILED,
+    "SUBMISSION_FAILED": SparkState.SUBMISSION_FAILED,
+    "PENDING_RERUN": SparkState.PENDING_RERUN,
+    "SUSPENDING": SparkState.SUSPENDING,
+    "SUSPENDED": SparkState.SUSPENDED,
+    "RESUMING": SparkState.SUSPENDED,
+}
+"""status.applicationState.state (v1beta2 ApplicationStateType); one that is not here leaves ours as it is."""
+
+MAX_WORDS = 1_000
+"""Characters of its error message in a condition."""
+
+TROUBLED = frozenset({SparkState.FAILED, SparkState.SUBMISSION_FAILED, SparkState.PENDING_RERUN})
+
+
+def kubeflow_application(application: SparkApplication) -> RawObject:
+    """Return Kubeflow's resource for an application."""
+    spec: dict[str, Any] = {name: value for name, value in application.spec.raw.items() if name not in OURS}
+    spec.setdefault("mode", "cluster")
+    spec["driver"] = {"serviceAccount": DEFAULT_SERVICE_ACCOUNT, **spec.get("driver", {})}
+    spec["executor"] = {"instances": 1, **spec.get("executor", {})}
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "SparkApplication",
+        "metadata": {
+            "name": application.key.name,
+            "namespace": application.key.namespace,
+            "labels": {SPARK_APPLICATION_LABEL: application.metadata.uid},
+            "ownerReferences": [owner_reference(application)],
+        },
+        "spec": spec,
+    }
+
+
+def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
+    """Return the next step for an application that Kubeflow's operator carries out."""
+    state = application.status.state
+    if application.metadata.deleted is not None:
+        return Done()
+    if state is not None and state.ended:
+        return live_on(application, view)
+    trouble = view.refusal or (view.mirror if isinstance(view.mirror, Trouble) else None)
+    if trouble is not None:
+        told = moved(application, view.now, state, trouble.reason, trouble.message, ready=FALSE)
+        return written(application, told) or Wait(REFUSED_LOOK_S)
+    if view.mirror is None:
+        return LookAtMirror()
+    if isinstance(view.mirror, NoMirror):
+        if state is None:
+            return CreateMirror(kubeflow_application(application))
+        words = f"The {PLURAL}.{GROUP} of this name is gone: somebody deleted it. Create another application."
+        return written(application, ended(application, view.now, SparkState.FAILED, "MirrorLost", words)) or Done()
+    assert not isinstance(view.mirror, Trouble), application.key
+    if _is_anothers(application, view.mirror):
+        words = f"A {PLURAL}.{GROUP} of this name is there already that is not this application's. Delete it."
+        told = moved(application, view.now, state, "MirrorNameTaken", words, ready=FALSE)
+        return written(application, told) or Retry(LOOK_EVERY_S)
+    if bool(view.mirror["spec"].get("suspend", False)) != application.spec.suspend:
+        return SuspendMirror(application.spec.suspend)
+    return written(application, mirrored(application, view)) or Wait(LOOK_EVERY_S)
+
+
+def mirrored(application: SparkApplication, view: SparkView) -> SparkStatus:
+    """Return the status that Kubeflow's tells of."""
+    assert isinstance(view.mirror, Mapping), application.key
+    found = view.mirror.get("status") or {}
+    told = found.get("applicationState") or {}
+    word = told.get("state", "")
+    state = STATES.get(word, application.status.state)
+    words = str(told.get("errorMessage") or "")[:MAX_WORDS]
+    reason = "".join(part.capitalize() for part in word.split("_")) or "HandedOver"
+    message = f"Kubeflow's operator says {word or 'nothing yet'}{f': {words}' if words else ''}."
+    ready = TRUE if state is SparkState.COMPLETED else FALSE if state in TROUBLED else UNKNOWN
+    status = moved(application, view.now, state, reason, message, ready=ready, mirrored=True)
+    pod = (found.get("driverInfo") or {}).get("podName")
+    began = found.get("lastSubmissionAttemptTime")
+    status = replace(
+        status,
+        attempts=int(found.get("executionAttempts") or 0),
+        driver=DriverRecord(pod, found.get("submissionID") or "") if pod else None,
+        executors=_executors(found.get("executorState") or {}) if state is SparkState.RUNNING else None,
+        submission_time=began,
+        start_time=application.status.start_time or began,
+    )
+    if state is None or not state.ended:
+        return status
+    finished = ended(replace(application, status=status), view.now, state, reason, message)
+    return replace(finished, completion_time=found.get("terminationTime") or finished.completion_time)
+
+
+def _executors(states: Mapping[str, str]) -> ExecutorCounts:
+    found = list(states.values())
+    return ExecutorCounts(
+        found.count("RUNNING"), found.count("PENDING"), found.count("COMPLETED"), found.count("FAILED")
+    )
+
+
+def _is_anothers(application: SparkApplication, mirror: RawObject) -> bool:
+    owners = mirror["metadata"].get("ownerReferences") or ()
+    return all(owner["uid"] != application.metadata.uid for owner in owners)

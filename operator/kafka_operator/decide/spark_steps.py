@@ -1,0 +1,98 @@
+"""What a decision on a SparkApplication looks at, and what it can ask for: one step, after which the world is looked at again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from kafka_operator.decide.spark_troubles import Trouble
+from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
+from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.spark_pods import SparkPod
+from kafka_operator.resources.spark_status import SparkStatus
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtPods:
+    """Look at the pods of the application."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLog:
+    """Read the last lines that a driver wrote."""
+
+    pod: SparkPod
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDriver:
+    """Create the driver of an attempt, or find the one that is there already."""
+
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePods:
+    """Delete these pods, each only if it is the one that was seen."""
+
+    pods: tuple[SparkPod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteApplication:
+    """Delete the application itself: its time to live is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtMirror:
+    """Look at the resource that another operator was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateMirror:
+    """Give another operator its resource."""
+
+    manifest: RawObject
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendMirror:
+    """Have another operator suspend the application, or resume it."""
+
+    suspend: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoMirror:
+    """The other operator has no such resource."""
+
+
+Step = (
+    LookAtPods
+    | ReadLog
+    | CreateDriver
+    | DeletePods
+    | DeleteApplication
+    | LookAtMirror
+    | CreateMirror
+    | SuspendMirror
+    | WriteStatus[SparkStatus]
+    | Wait
+    | Retry
+    | Done
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkView:
+    """What was found out in this very try; None where nobody has looked yet."""
+
+    now: datetime
+    refusal: Trouble | None = None
+    """Why its engine is not for use."""
+    pods: tuple[SparkPod, ...] | None = None
+    created: SparkPod | Trouble | None = None
+    """The driver that was created or found, or why the API server wants none."""
+    log: str | None = None
+    mirror: RawObject | NoMirror | Trouble | None = None

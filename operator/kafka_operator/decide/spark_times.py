@@ -1,0 +1,125 @@
+"""The times of a cron schedule in a time zone: after which moment which comes next, and which were missed.
+
+    fields        minute, hour, day of month, month, day of week, as cron(5) has them; @hourly, @daily, @weekly, @monthly, @yearly too
+    clock put on  a time that is left out comes right after the gap, once; one of every hour or minute goes by the clock that there is
+    clock back    a time that comes twice is taken the first time; one of every hour or minute is taken both times
+
+That is what Debian's cron does, and cronsim after it. All times that leave here are UTC, ascending, and none twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+
+MACROS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+
+FIELDS = 5
+"""More would be seconds, which no Kubernetes schedule has."""
+
+LEAD_IN = timedelta(hours=4)
+"""Times are reckoned from so long before they are wanted, so that a clock that was put back (never by more) hides none."""
+
+MAX_MISSED = 100
+"""With more times missed than this they are told as too many, as a CronJob does (its controller, getMostRecentScheduleTime)."""
+
+SPANS = tuple(timedelta(hours=hours) for hours in (2, 24, 24 * 8, 24 * 64, 24 * 400, 24 * 366 * 9))
+"""How far back the last missed time is looked for, step by step: minutes are found among the last two hours, the 29th of February
+among the last nine years."""
+
+
+class ScheduleError(ValueError):
+    """A schedule or a time zone that is none; the message says what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """The last of the times that have come, and how many have: `MAX_MISSED` + 1 stands for more."""
+
+    last: datetime
+    count: int
+
+    @property
+    def too_many(self) -> bool:
+        """Whether more were missed than anybody would want to be told of."""
+        return self.count > MAX_MISSED
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The times of one schedule."""
+
+    expression: str
+    zone: ZoneInfo
+
+    def after(self, moment: datetime) -> Iterator[datetime]:
+        """Yield the times after a moment, ascending; it ends where fifty years have none.
+
+        >>> from datetime import datetime, UTC
+        >>> from itertools import islice
+        >>> [str(time) for time in islice(read_times("30 2 * * *", "Europe/Berlin").after(datetime(2026, 3, 27, 12, tzinfo=UTC)), 3)]
+        ['2026-03-28 01:30:00+00:00', '2026-03-29 01:00:00+00:00', '2026-03-30 00:30:00+00:00']
+        """
+        last = moment
+        for time in CronSim(self.expression, (moment - LEAD_IN).astimezone(self.zone)):
+            found = time.astimezone(UTC)
+            if found > last:
+                last = found
+                yield found
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        """Return the first time after a moment; None where fifty years have none."""
+        return next(self.after(moment), None)
+
+    def missed(self, since: datetime, now: datetime) -> Missed | None:
+        """Return the times after `since` that have come by `now`; None where there is none."""
+        last = self._last(since, now)
+        if last is None:
+            return None
+        count = sum(time <= now for time in islice(self.after(since), MAX_MISSED + 1))
+        return Missed(last, count)
+
+    def _last(self, since: datetime, now: datetime) -> datetime | None:
+        for span in SPANS:
+            begin = max(since, now - span)
+            found: datetime | None = None
+            for time in self.after(begin):
+                if time > now:
+                    break
+                found = time
+            if found is not None or begin == since:
+                return found
+        return None
+
+
+def read_times(schedule: str, time_zone: str) -> Times:
+    """Read a schedule; ScheduleError in words for one that is none."""
+    expression = MACROS.get(schedule.strip().lower(), schedule.strip())
+    if len(expression.split()) != FIELDS:
+        raise ScheduleError(
+            f"The schedule {schedule!r} is no cron expression of five fields: write minute hour day month weekday."
+        )
+    try:
+        zone = ZoneInfo(time_zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ScheduleError(
+            f"The time zone {time_zone!r} is none of the tz database: write Etc/UTC or Europe/Berlin."
+        ) from error
+    try:
+        CronSim(expression, datetime(2026, 1, 1, tzinfo=zone))
+    except CronSimError as error:
+        raise ScheduleError(f"The schedule {schedule!r} is no cron expression: {error}.") from error
+    return Times(expression, zone)

@@ -1,0 +1,128 @@
+"""What is wrong with a driver or its executors, in words that say what to do: read from what Kubernetes tells of their pods.
+
+what Kubernetes says                               reason of ours
+ErrImagePull, ImagePullBackOff, InvalidImageName   ImageNotPulled
+Unschedulable                                      Unschedulable
+CreateContainerConfigError                         ContainerConfigError
+OOMKilled                                          DriverOutOfMemory, ExecutorsOutOfMemory
+Evicted, Preempting, node gone                     DriverEvicted, ExecutorsEvicted
+Error, with an exit code                           DriverFailed
+the pod is not there                               DriverLost
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kafka_operator.resources.spark_application import SparkApplication
+from kafka_operator.resources.spark_pods import SparkPod
+
+MAX_WORDS = 500
+"""Characters of Kubernetes' own words in a condition: a registry's answer may be a page."""
+
+MAX_NAMED = 3
+"""Executors named in a message."""
+
+IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"})
+CONFIG = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
+EVICTED = frozenset({"Evicted", "Preempting", "NodeShutdown", "Terminated", "NodeLost", "NodeAffinity", "Shutdown"})
+OUT_OF_MEMORY = "OOMKilled"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A reason for a condition, and what to tell."""
+
+    reason: str
+    message: str
+
+
+def waiting_trouble(application: SparkApplication, driver: SparkPod) -> Trouble | None:
+    """Return what holds a driver up that has not started, None when it just takes its time."""
+    words = _shortened(driver.message)
+    if driver.reason in IMAGE:
+        image = application.spec.driver.image or application.spec.image
+        advice = "Check spec.image, and spec.imagePullSecrets if the registry asks who pulls."
+        return Trouble("ImageNotPulled", f"The image {image} cannot be pulled ({driver.reason}{words}). {advice}")
+    if driver.reason == "Unschedulable":
+        advice = "Lower spec.driver.cores or memory, change its nodeSelector and tolerations, or add nodes."
+        return Trouble("Unschedulable", f"No node takes the driver{words}. {advice}")
+    if driver.reason in CONFIG:
+        advice = "Check the Secrets and ConfigMaps that spec.driver.env, envFrom and volumes name."
+        return Trouble(
+            "ContainerConfigError", f"The driver's container cannot be made ({driver.reason}{words}). {advice}"
+        )
+    return None
+
+
+def driver_trouble(driver: SparkPod | None) -> Trouble:
+    """Return why an attempt failed; None stands for a driver that is gone."""
+    if driver is None:
+        return Trouble(
+            "DriverLost",
+            "The driver is gone: its pod was deleted, or its node. Whatever it had not written is to be done again.",
+        )
+    words = _shortened(driver.message)
+    if driver.reason == OUT_OF_MEMORY:
+        advice = "Raise spec.driver.memory, or memoryOverhead where Python takes it, or collect less to the driver."
+        return Trouble("DriverOutOfMemory", f"The driver was killed since it used more memory than its limit. {advice}")
+    if driver.reason in EVICTED:
+        advice = "The node had to let it go: give it a priorityClassName, or nodes with room, or let it be restarted."
+        return Trouble("DriverEvicted", f"The driver was evicted ({driver.reason}{words}). {advice}")
+    code = "" if driver.exit_code is None else f" with exit code {driver.exit_code}"
+    return Trouble("DriverFailed", f"The driver ended{code}{words}. status.driver.logTail has what it wrote last.")
+
+
+def executor_trouble(executors: Iterable[SparkPod]) -> Trouble | None:
+    """Return what is wrong with executors; the worst of it alone, lost memory before lost nodes before waiting."""
+    found = list(executors)
+    killed = [pod for pod in found if not pod.alive and pod.reason == OUT_OF_MEMORY]
+    if killed:
+        advice = "Raise spec.executor.memory or memoryOverhead, or use more and smaller partitions."
+        words = f"{_named(killed)} killed since it used more memory than its limit. Spark replaces it. {advice}"
+        return Trouble("ExecutorsOutOfMemory", words)
+    evicted = [pod for pod in found if not pod.alive and pod.reason in EVICTED]
+    if evicted:
+        advice = (
+            "Spark replaces it and computes again what it held. More room on the nodes, or a priorityClassName, helps."
+        )
+        return Trouble("ExecutorsEvicted", f"{_named(evicted)} evicted{_shortened(evicted[0].message)}. {advice}")
+    held = [pod for pod in found if pod.alive and (pod.reason == "Unschedulable" or pod.reason in IMAGE | CONFIG)]
+    if held:
+        advice = "The application goes on with the executors that run, if there are any."
+        return Trouble(
+            "ExecutorsWaiting", f"{_named(held)} held up ({held[0].reason}{_shortened(held[0].message)}). {advice}"
+        )
+    return None
+
+
+def refused_trouble(words: str) -> Trouble:
+    """Return why no driver could be created, by what the API server said.
+
+    >>> refused_trouble('pods "x" is forbidden: error looking up service account a/spark: serviceaccount "spark" not found').reason
+    'ServiceAccountMissing'
+    """
+    text = words[:MAX_WORDS]
+    if "error looking up service account" in words:
+        advice = (
+            "Create it, or name another one in spec.driver.serviceAccount; the chart makes one (analytics.enabled)."
+        )
+        return Trouble("ServiceAccountMissing", f"The driver's service account is not there: {text}. {advice}")
+    if "exceeded quota" in words:
+        return Trouble("QuotaExceeded", f"The namespace's quota has no room for the driver: {text}.")
+    if "violates PodSecurity" in words:
+        return Trouble("PodSecurity", f"The namespace's Pod Security standard forbids the driver: {text}.")
+    return Trouble("DriverRefused", f"The API server takes no such driver: {text}.")
+
+
+def _named(pods: list[SparkPod]) -> str:
+    """Return who it was, to be followed by a participle."""
+    names = ", ".join(pod.name for pod in pods[:MAX_NAMED])
+    more = f" and {len(pods) - MAX_NAMED} more" if len(pods) > MAX_NAMED else ""
+    return f"Executor {names}{more} was"
+
+
+def _shortened(message: str) -> str:
+    words = " ".join(message.split()).rstrip(".")
+    return f": {words[:MAX_WORDS]}" if words else ""

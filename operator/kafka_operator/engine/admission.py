@@ -1,0 +1,194 @@
+"""Answers to the API server's questions: the Cluster read, the brokers asked, within a deadline, and nothing changed.
+
+It stands beside the reconcilers and shares nothing with them: a process that stands by for its Lease, or serves another shard, answers
+as well as the one that works, since a check has no effect that a Lease would have to guard. What cannot be asked in time is let through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Collection
+from typing import Any
+
+from kafka_operator.admin.port import Admin
+from kafka_operator.decide.admission import (
+    TAKEN,
+    Answer,
+    Review,
+    judge_topic,
+    judge_trouble,
+    read_review,
+    unchecked,
+)
+from kafka_operator.decide.conditions import UNKNOWN, ready_of
+from kafka_operator.decide.goals import trouble_with_goal
+from kafka_operator.decide.observed import Failure, KafkaTopic
+from kafka_operator.decide.plan import Trouble, check_plan, exact_plan
+from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
+from kafka_operator.decide.tenancy import refusal_of_topic, refusal_of_whole_cluster
+from kafka_operator.decide.topic import wanted_actions
+from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.credentials import Credentials
+from kafka_operator.engine.links import AwayError, Connect, Links
+from kafka_operator.engine.reassignment_look import topics_of
+from kafka_operator.engine.topic_look import look_at_topics
+from kafka_operator.kube.port import Kube, KubeError, NotFoundError
+from kafka_operator.metrics import Metrics
+from kafka_operator.names import ClusterRef, Kind
+from kafka_operator.resources.cluster import Cluster, read_cluster
+from kafka_operator.resources.reassignment import Reassignment, read_reassignment
+from kafka_operator.resources.topic import Topic, read_topic
+
+DEADLINE_S = 4.0
+"""How long a check may take; half of what the API server is told to wait, since it is a person's `kubectl apply` that waits."""
+
+MAX_CHECKS = 16
+"""Checks at once; a folder of a thousand Topics that is applied waits its turn, and those that wait too long are let through."""
+
+TOO_LATE = unchecked(f"no answer within {DEADLINE_S:.0f} s.")
+
+log = logging.getLogger(__name__)
+
+
+class Admission:
+    """Answers AdmissionReviews."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        connect: Connect,
+        metrics: Metrics,
+        *,
+        namespaces: Collection[str],
+        clock: Callable[[], float],
+        rng: random.Random,
+    ) -> None:
+        """Take ports that no Lease guards; resources of other `namespaces` than these (none stands for all) are let through."""
+        self._kube = kube
+        self._metrics = metrics
+        self._namespaces = frozenset(namespaces)
+        self._cache = Cache()
+        self._links = Links(self._cache, Credentials(kube, clock), connect, clock, rng)
+        self._clock = clock
+        self._checks = asyncio.Semaphore(MAX_CHECKS)
+        self._under_way: set[asyncio.Task[Answer]] = set()
+
+    async def close(self) -> None:
+        """End what is under way, and close the connections."""
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await self._links.close()
+
+    async def review(self, raw: Any) -> dict[str, Any]:
+        """Return the answer to an AdmissionReview; KeyError, TypeError or ValueError where it is none."""
+        review = read_review(raw)
+        answer = await self._answer(review)
+        self._metrics.admission_reviews.labels(review.kind.value, answer.verdict).inc()
+        if answer is not TAKEN:
+            named = {"resource": f"{review.kind.value} {review.namespace}/{review.raw['metadata']['name']}"}
+            log.info("resource reviewed", extra={**named, "verdict": answer.verdict, "reason": answer.reason})
+        return answer.to_json(review.uid)
+
+    async def _answer(self, review: Review) -> Answer:
+        if not review.edited or (self._namespaces and review.namespace not in self._namespaces):
+            return TAKEN
+        # A call to Kafka goes on when nobody waits for it any more; as long as it does, it counts among the checks at once.
+        task = asyncio.create_task(self._checked(review, self._clock() + DEADLINE_S))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        done, _ = await asyncio.wait({task}, timeout=DEADLINE_S)
+        return task.result() if done else TOO_LATE
+
+    async def _checked(self, review: Review, deadline_s: float) -> Answer:
+        try:
+            async with self._checks:
+                return await self._check(review) if self._clock() < deadline_s else TOO_LATE
+        except AwayError as error:
+            return unchecked(error.away.message)
+        except KubeError as error:
+            log.info("cluster not read", extra={"error": str(error)})
+            return unchecked("the Cluster could not be read.")
+
+    async def _check(self, review: Review) -> Answer:
+        if review.kind is Kind.TOPIC:
+            topic = read_topic(review.raw)
+            cluster = await self._cluster(topic.cluster)
+            return await self._check_topic(topic, cluster) if isinstance(cluster, Cluster) else cluster
+        if review.kind is Kind.REASSIGNMENT and review.created:
+            item = read_reassignment(review.raw)
+            cluster = await self._cluster(item.cluster)
+            return await self._check_reassignment(item, cluster) if isinstance(cluster, Cluster) else cluster
+        return TAKEN
+
+    async def _cluster(self, ref: ClusterRef) -> Cluster | Answer:
+        """Read a Cluster as it is now; one that is not there may be applied in the same breath."""
+        try:
+            cluster = read_cluster(await self._kube.get_object(ref.key))
+        except NotFoundError:
+            self._cache.forget(ref.key)
+            await self._links.drop(ref)
+            return unchecked(f"namespace {ref.namespace} has no Cluster {ref.name}.")
+        self._cache.learn(cluster)
+        ready = ready_of(cluster.status.conditions)
+        if ready is not None and ready.status == UNKNOWN:  # it was looked at seconds ago
+            return unchecked(ready.message)
+        return cluster
+
+    async def _check_topic(self, topic: Topic, cluster: Cluster) -> Answer:
+        refusal = refusal_of_topic(cluster, topic.key.namespace, topic.name)
+        if refusal is not None:
+            return Answer(refusal.reason, refusal.message)
+        if topic.metadata.paused:
+            return TAKEN
+
+        async def ask(admin: Admin) -> Answer:
+            look = await look_at_topics(admin, [topic])
+            if topic.name in look.failures:
+                return unchecked(look.failures[topic.name].message)
+            seen = look.topics.get(topic.name)
+            return judge_topic(topic, seen, await _refusals(admin, topic, seen))
+
+        return await self._links.use(cluster.ref, ask)
+
+    async def _check_reassignment(self, item: Reassignment, cluster: Cluster) -> Answer:
+        whole = item.goal is not None and not item.goal.topics
+        names = topics_of(item, None) or ()
+        namespace = item.key.namespace
+        refusals = [refusal_of_whole_cluster(cluster, namespace)] if whole else []
+        refusals += [refusal_of_topic(cluster, namespace, name) for name in names]
+        for refusal in refusals:
+            if refusal is not None:
+                return Answer(refusal.reason, refusal.message)
+        if item.plan_from is not None:  # it may come after the Reassignment
+            return TAKEN
+
+        async def ask(admin: Admin) -> Answer:
+            return judge_trouble(await _trouble(admin, item))
+
+        return await self._links.use(cluster.ref, ask)
+
+
+async def _refusals(admin: Admin, topic: Topic, seen: KafkaTopic | None) -> dict[str, Failure]:
+    """Ask the brokers (validateOnly) for all that would make the Kafka topic as declared; return what they refuse."""
+    refused: dict[str, Failure] = {}
+    for action in wanted_actions(topic, seen):
+        if isinstance(action, CreateTopic):
+            refused.update(await admin.create_topics([action], validate_only=True))
+        elif isinstance(action, GrowTopic):
+            refused.update(await admin.grow_topics([action], validate_only=True))
+        elif isinstance(action, AlterConfig):
+            refused.update(await admin.alter_configs([action], validate_only=True))
+    return refused
+
+
+async def _trouble(admin: Admin, item: Reassignment) -> Trouble | None:
+    layout = await admin.describe_layout(topics_of(item, None))
+    if item.goal is not None:
+        return trouble_with_goal(item.goal, layout)
+    plan = exact_plan(item, layout.topics)
+    if isinstance(plan, Trouble):
+        return plan
+    return check_plan(plan, topics=layout.topics, broker_ids=layout.racks, moves={}, rivals={})

@@ -1,0 +1,180 @@
+"""Reassignments that Clusters make by themselves: the cluster looked at as far as a decision needs it, and the decision carried out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kafka_operator.admin.port import Admin
+from kafka_operator.decide.cluster import vitals_pause_s
+from kafka_operator.decide.conditions import TRUE, ready_of
+from kafka_operator.decide.layout import Layout
+from kafka_operator.decide.rebalance import LOOK_EVERY_S, RebalanceView, decide_rebalance
+from kafka_operator.decide.rebalance_need import (
+    SETTLE_S,
+    LookAtHolders,
+    Measure,
+    Present,
+    Spread,
+    holders_of,
+    spread_of,
+)
+from kafka_operator.decide.steps import CancelReassignment, CreateReassignment, Done, Wait, WriteStatus
+from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.owned_reassignments import OwnedReassignments
+from kafka_operator.engine.reassignment_look import sizes_in
+from kafka_operator.engine.writer import Outcome, Writer
+from kafka_operator.names import ClusterRef
+from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.reassignment import Reassignment
+
+MAX_ROUNDS = 10
+"""Steps in one try: an end noted, a look, a note, a condition, a measure, one made; and room for conflicts."""
+
+LOADING_LOOK_S = 1.0
+"""How often it is looked at the start whether everything has been listed."""
+
+MEASURE_EVERY_S = 300.0
+"""How often bytes are counted for imbalance: every broker tells the sizes of all of its logs."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is remembered of one cluster between two tries; a process that starts anew waits a little longer, and no more."""
+
+    alive: frozenset[int]
+    since_s: float
+    away_since_s: dict[int, float] = field(default_factory=dict)
+    layout_s: float = 0.0
+    """When all partitions may be looked at again."""
+    measure_s: float = 0.0
+    holders: frozenset[int] | None = None
+
+
+class AutoRebalances:
+    """Looks after what Clusters say in `spec.autoRebalance`."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        links: Links,
+        writer: Writer,
+        owned: OwnedReassignments,
+        now: Callable[[], datetime],
+        clock: Callable[[], float],
+        loaded: Callable[[], bool],
+    ) -> None:
+        """Take the parts; before all Reassignments are `loaded`, one that is not known is not gone."""
+        self._cache = cache
+        self._links = links
+        self._writer = writer
+        self._owned = owned
+        self._now = now
+        self._clock = clock
+        self._loaded = loaded
+        self._seen: dict[ClusterRef, _Seen] = {}
+
+    async def look_after(self, ref: ClusterRef) -> Outcome:
+        """Do what one look at a Cluster leads to."""
+        spread: Spread | None = None
+        for _ in range(MAX_ROUNDS):
+            cluster = self._cache.cluster(ref)
+            if cluster is None or cluster.metadata.deleted is not None or not cluster.metadata.held:
+                self._seen.pop(ref, None)
+                return Done()
+            ready = ready_of(cluster.status.conditions)
+            if cluster.auto_rebalance is None and cluster.status.auto_rebalance is None:
+                return Done()
+            if not self._loaded():
+                return Wait(LOADING_LOOK_S)
+            if ready is None or ready.status != TRUE:
+                return Wait(LOOK_EVERY_S)
+            seen = self._remembered(cluster)
+            step = decide_rebalance(cluster, self._view(cluster, seen, spread))
+            if isinstance(step, Done | Wait):
+                return step
+            if isinstance(step, LookAtHolders | Measure):
+                try:
+                    spread = await self._look(cluster, seen, step) or spread
+                except AwayError as error:
+                    log.info("cluster not looked at", extra={"cluster": str(ref), "error": str(error)})
+                    return Wait(LOOK_EVERY_S)
+                if isinstance(step, LookAtHolders) and seen.holders is None:
+                    return Wait(LOOK_EVERY_S)
+                continue
+            outcome = await self._carry_out(cluster, step)
+            seen.holders = None  # what is decided next is decided on a look that follows this
+            if outcome is not None:
+                return outcome
+        return Wait(LOOK_EVERY_S)
+
+    async def _carry_out(
+        self,
+        cluster: Cluster,
+        step: WriteStatus | CreateReassignment | CancelReassignment,  # type: ignore[type-arg]
+    ) -> Outcome | None:
+        if isinstance(step, WriteStatus):
+            return await self._writer.carry_out(cluster, step)
+        log.info("reassignment by itself", extra={"resource": str(cluster.key), "reassignment": step.name})
+        return await self._owned.carry_out(cluster, step)
+
+    def _remembered(self, cluster: Cluster) -> _Seen:
+        now_s, alive = self._clock(), frozenset(cluster.status.broker_ids or ())
+        seen = self._seen.get(cluster.ref)
+        if seen is None:
+            seen = self._seen[cluster.ref] = _Seen(alive, now_s)
+        elif seen.alive != alive:
+            seen.alive, seen.since_s, seen.holders = alive, now_s, None
+        record = cluster.status.auto_rebalance
+        away = set(() if record is None else record.brokers) - alive
+        seen.away_since_s = {broker: seen.away_since_s.get(broker, now_s) for broker in away}
+        return seen
+
+    def _view(self, cluster: Cluster, seen: _Seen, spread: Spread | None) -> RebalanceView:
+        now_s = self._clock()
+        present = Present(
+            alive=seen.alive,
+            settled=now_s - seen.since_s >= SETTLE_S,
+            away_s={broker: now_s - since_s for broker, since_s in seen.away_since_s.items()},
+            holders=seen.holders,
+            spread=spread,
+            can_measure=spread is None and now_s >= seen.measure_s,
+        )
+        found = [
+            item
+            for ref in self._cache.same_cluster(cluster.ref)
+            for item in self._cache.dependents(ref)
+            if isinstance(item, Reassignment)
+        ]
+        own = {item.key.name: item for item in found if item.key.namespace == cluster.key.namespace}
+        held = cluster.status.auto_rebalance
+        mine = None if held is None or held.open is None else held.open.name
+        others = tuple(item for item in found if item.metadata.owner != cluster.key or item.key.name != mine)
+        return RebalanceView(self._now(), present, own, others)
+
+    async def _look(self, cluster: Cluster, seen: _Seen, step: LookAtHolders | Measure) -> Spread | None:
+        """Look, where enough time has passed since the last look; what is seen of holders is kept until something is done."""
+        spec, ref = cluster.auto_rebalance, cluster.ref
+        assert spec is not None, ref
+        began_s = self._clock()
+        if isinstance(step, LookAtHolders) and began_s < seen.layout_s:
+            return None
+
+        async def look(admin: Admin) -> tuple[Layout, Spread | None]:
+            layout = await admin.describe_layout(None)
+            if isinstance(step, LookAtHolders):
+                return layout, None
+            return layout, spread_of(spec, layout, await sizes_in(admin, layout))
+
+        layout, spread = await self._links.use(ref, look)
+        took_s = self._clock() - began_s
+        seen.holders = holders_of(layout, spec.excluded_topics)
+        seen.layout_s = self._clock() + vitals_pause_s(took_s) - LOOK_EVERY_S
+        if spread is not None:
+            seen.measure_s = self._clock() + max(MEASURE_EVERY_S, vitals_pause_s(took_s))
+        return spread

@@ -1,0 +1,56 @@
+"""Gauges of what studies of the balance analytics found: of each schedule the last run that has a summary.
+
+A run's own name would make new series of every run; so a run is shown under its schedule, and an application without one under its
+own name. Leaves out when they are refreshed (`figures`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafka_operator.metrics import BalanceMetrics
+from kafka_operator.resources.metadata import read_time
+from kafka_operator.resources.spark_application import SparkApplication
+from kafka_operator.resources.spark_summary import BalanceSummary
+
+Names = tuple[str, str]
+
+
+def show_balance(applications: Iterable[SparkApplication], metrics: BalanceMetrics) -> None:
+    """Set the gauges to what is known now; what is gone is shown no more."""
+    metrics.clear()
+    for names, summary in _last(applications).items():
+        _show(names, summary, metrics)
+
+
+def _last(applications: Iterable[SparkApplication]) -> dict[Names, BalanceSummary]:
+    """Return the summaries by what they are shown under; of several the one that was studied last."""
+    found: dict[Names, BalanceSummary] = {}
+    for item in applications:
+        summary = item.status.summary
+        if summary is None:
+            continue
+        owner = item.metadata.owner or item.key
+        names = owner.namespace, owner.name
+        if names not in found or found[names].window_end <= summary.window_end:
+            found[names] = summary
+    return found
+
+
+def _show(names: Names, summary: BalanceSummary, metrics: BalanceMetrics) -> None:
+    metrics.window_end.labels(*names).set(read_time(summary.window_end).timestamp())
+    metrics.partitions.labels(*names).set(summary.partitions)
+    metrics.hot_partitions.labels(*names).set(summary.hot_partitions)
+    metrics.not_preferred_ratio.labels(*names).set(summary.not_preferred_ratio)
+    metrics.moved_partitions.labels(*names).set(summary.moved_partitions)
+    metrics.bytes_to_move.labels(*names).set(summary.bytes_to_move)
+    metrics.left_outs.labels(*names).set(summary.left_outs)
+    for gauge, by_resource in (
+        (metrics.skew, summary.skew),
+        (metrics.skew_before, summary.skew_before),
+        (metrics.skew_after, summary.skew_after),
+    ):
+        for resource, value in by_resource.items():
+            gauge.labels(*names, resource).set(value)
+    if summary.soonest_full is not None:
+        metrics.disk_full_days.labels(*names, str(summary.soonest_full.broker)).set(summary.soonest_full.days)

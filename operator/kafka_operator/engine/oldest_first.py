@@ -1,0 +1,62 @@
+"""The frame of reconcilers that look at a cluster once for a batch and then bring each resource on by itself, the oldest first.
+
+The order makes two that are in each other's way, and come together, end the same way each time. Leaves out what is looked at and what
+is done.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Generic, TypeVar
+
+from kafka_operator.decide.steps import RETRY_SOON_S, Done, Retry
+from kafka_operator.engine.writer import Outcome
+from kafka_operator.kube.port import KubeError
+from kafka_operator.names import ClusterRef, Key
+from kafka_operator.resources.election import Election
+from kafka_operator.resources.reassignment import Reassignment
+
+ItemT = TypeVar("ItemT", Reassignment, Election)
+BatchT = TypeVar("BatchT")
+"""What is known of the cluster while a batch is worked on."""
+
+
+class OldestFirst(ABC, Generic[ItemT, BatchT]):
+    """Tries once for each resource of a batch; all of them refer to one Cluster."""
+
+    async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        """Return the outcome for every key."""
+        found = [item for key in keys if (item := self._find(key)) is not None]
+        outcomes: dict[Key, Outcome] = {key: Done() for key in keys}
+        for key in outcomes.keys() - {item.key for item in found}:
+            self._forget(key)
+        try:
+            batch = await self._begin(ref, [item for item in found if not self._rests(item)])
+        except KubeError:  # what is written down for them could not be read
+            return {key: Retry(RETRY_SOON_S) for key in keys}
+        for item in sorted(found, key=lambda item: (item.metadata.created, item.metadata.uid)):
+            try:
+                outcomes[item.key] = await self._bring_on(batch, item.key)
+            except KubeError:
+                outcomes[item.key] = Retry(RETRY_SOON_S)
+        return outcomes
+
+    @abstractmethod
+    def _find(self, key: Key) -> ItemT | None:
+        """Return a resource as it is known."""
+
+    @abstractmethod
+    def _rests(self, item: ItemT) -> bool:
+        """Tell whether nothing is left to do for it, so that nobody need look at the cluster for its sake."""
+
+    @abstractmethod
+    async def _begin(self, ref: ClusterRef, unfinished: Sequence[ItemT]) -> BatchT:
+        """Look at the cluster for those that are not finished, if there are any; KubeError where that cannot be begun."""
+
+    @abstractmethod
+    async def _bring_on(self, batch: BatchT, key: Key) -> Outcome:
+        """Bring one on; KubeError where what it needs could not be read or kept."""
+
+    def _forget(self, key: Key) -> None:
+        """Drop what is remembered of one that is gone."""

@@ -1,0 +1,208 @@
+"""SparkApplications: each on its own, step by step, with the world looked at again after every effect."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from kafka_operator.decide.pause import decide_pause
+from kafka_operator.decide.spark_application import decide_spark
+from kafka_operator.decide.spark_kubeflow import GROUP as KUBEFLOW
+from kafka_operator.decide.spark_kubeflow import PLURAL, decide_kubeflow
+from kafka_operator.decide.spark_steps import (
+    CreateDriver,
+    CreateMirror,
+    DeleteApplication,
+    DeletePods,
+    LookAtMirror,
+    LookAtPods,
+    NoMirror,
+    ReadLog,
+    SparkView,
+    Step,
+    SuspendMirror,
+)
+from kafka_operator.decide.spark_troubles import Trouble
+from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
+from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.spark_drivers import Drivers, PodDrivers
+from kafka_operator.engine.spark_effects import delete_run, not_carried_out
+from kafka_operator.engine.spark_local import LocalDrivers
+from kafka_operator.engine.writer import Outcome, Writer
+from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
+from kafka_operator.kube.spark_port import SparkKube
+from kafka_operator.metrics import Metrics
+from kafka_operator.names import ClusterRef, Key, Kind
+from kafka_operator.resources.spark_application import Engine, SparkApplication
+from kafka_operator.resources.spark_status import SparkState
+
+MAX_ROUNDS = 12
+"""Steps in one try: the longest way (look, log, failure, deletion, look) needs seven; conflicts add to it."""
+
+AGAIN_S = 0.5
+"""Pause after a try that had more steps than it may have."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPorts:
+    """What SparkApplications are carried out by; None for engines that are switched off."""
+
+    kube: SparkKube
+    local: LocalDrivers | None = None
+    kubeflow: bool = False
+    """Whether resources of Kubeflow's operator may be made."""
+
+
+class SparkReconciler:
+    """Carries out SparkApplications."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        ports: SparkPorts,
+        writer: Writer,
+        metrics: Metrics,
+        now: Callable[[], datetime],
+        clock: Callable[[], float],
+        wake: Callable[[Key], None],
+    ) -> None:
+        """`wake` has a schedule looked at when a run of its is further on: the watch brings nothing new of what we wrote."""
+        self._cache = cache
+        self._kube = ports.kube
+        self._local = ports.local
+        self._writer = writer
+        self._metrics = metrics
+        self._now = now
+        self._wake = wake
+        self._pods = PodDrivers(ports.kube, clock)
+        self._refusals = _refusals(ports)
+
+    async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        """Try once for each of a batch; a SparkApplication is a lane of its own."""
+        assert all((key.namespace, key.name) == (ref.namespace, ref.name) for key in keys), ref
+        return {key: await self._reconcile(key) for key in keys}
+
+    async def close(self) -> None:
+        """End what runs below this process."""
+        if self._local is not None:
+            await self._local.close()
+
+    async def _reconcile(self, key: Key) -> Outcome:
+        view: SparkView | None = None
+        for _ in range(MAX_ROUNDS):
+            item = self._cache.spark_application(key)
+            if item is None:
+                await self._tidy()
+                return Done()
+            view = view or SparkView(self._now(), self._refusals.get(item.spec.engine))
+            step = self._decide(item, view)
+            if isinstance(step, Done | Wait | Retry):
+                return step
+            if isinstance(step, WriteStatus):
+                outcome = await self._writer.carry_out(item, step)
+                if outcome is not None:
+                    return outcome
+                self._tell_of(item)
+                continue
+            try:
+                view = await self._do(item, view, step)
+            except KubeError as error:
+                return not_carried_out(key, error)
+        return Wait(AGAIN_S)
+
+    def _decide(self, item: SparkApplication, view: SparkView) -> Step:
+        paused = decide_pause(item.metadata, item.status, view.now)
+        if paused is not None:
+            return paused
+        decide = decide_kubeflow if item.spec.engine is Engine.SPARK_OPERATOR else decide_spark
+        return decide(item, view)
+
+    async def _do(self, item: SparkApplication, view: SparkView, step: Step) -> SparkView:
+        """Carry out a step and return what is known then: after a write nothing is, of pods."""
+        drivers = self._drivers(item)
+        if isinstance(step, LookAtPods):
+            return replace(view, pods=await drivers.pods(item))
+        if isinstance(step, CreateDriver):
+            log.info("driver is created", extra={"resource": str(item.key), "attempt": step.attempt})
+            return replace(view, created=await drivers.create(item, step.attempt), pods=None)
+        if isinstance(step, DeletePods):
+            for pod in step.pods:
+                await drivers.delete(item, pod)
+            return replace(view, pods=None)
+        if isinstance(step, ReadLog):
+            return replace(view, log=await self._read_log(item, drivers, step))
+        if isinstance(step, DeleteApplication):
+            log.info("time to live is over", extra={"resource": str(item.key)})
+            await delete_run(self._kube, self._cache, item)
+            return view
+        return await self._mirror(item, view, step)
+
+    async def _read_log(self, item: SparkApplication, drivers: Drivers, step: ReadLog) -> str:
+        """Return a driver's last words; none where nobody has them any more, which must hold up nothing."""
+        try:
+            return await drivers.log(item, step.pod, step.lines)
+        except KubeError as error:
+            log.info("log not read", extra={"resource": str(item.key), "error": str(error)})
+            return ""
+
+    async def _mirror(self, item: SparkApplication, view: SparkView, step: Step) -> SparkView:
+        namespace, name = item.key.namespace, item.key.name
+        if isinstance(step, CreateMirror):
+            try:
+                await self._kube.create_kubeflow(step.manifest)
+            except ConflictError as error:
+                log.info("kubeflow's resource is there", extra={"resource": str(item.key), "error": str(error)})
+            except (RefusedError, NotFoundError) as error:
+                words = f"Kubeflow's operator is not installed, or refuses: {error}."
+                return replace(view, mirror=Trouble("NotHandedOver", words))
+        elif isinstance(step, SuspendMirror):
+            assert isinstance(view.mirror, Mapping), item.key
+            version = view.mirror["metadata"]["resourceVersion"]
+            await self._kube.suspend_kubeflow(namespace, name, version, suspend=step.suspend)
+        else:
+            assert isinstance(step, LookAtMirror), step
+        try:
+            return replace(view, mirror=await self._kube.get_kubeflow(namespace, name))
+        except NotFoundError:
+            return replace(view, mirror=NoMirror())
+
+    async def _tidy(self) -> None:
+        """End the processes of applications that are gone; their pods are Kubernetes' own to collect."""
+        if self._local is not None:
+            keys = self._cache.keys(Kind.SPARK_APPLICATION)
+            found = [self._cache.spark_application(key) for key in keys]
+            await self._local.keep({item.metadata.uid for item in found if item is not None})
+
+    def _drivers(self, item: SparkApplication) -> Drivers:
+        if item.spec.engine is Engine.LOCAL:
+            assert self._local is not None, item.key  # its refusal comes before any step
+            return self._local
+        return self._pods
+
+    def _tell_of(self, before: SparkApplication) -> None:
+        """Count a state that is new, and have the schedule look at its run."""
+        item = self._cache.spark_application(before.key)
+        if item is None or item.status.state is None or item.status.state is before.status.state:
+            return
+        if item.metadata.owner is not None:
+            self._wake(item.metadata.owner)
+        self._metrics.spark_transitions.labels(item.spec.engine.value, item.status.state.value).inc()
+        if item.status.state is SparkState.SUBMITTED and item.status.attempts == 1:
+            age_s = (self._now() - item.metadata.created).total_seconds()
+            self._metrics.spark_submission.observe(max(0.0, age_s))
+
+
+def _refusals(ports: SparkPorts) -> dict[Engine, Trouble]:
+    """Return why engines are not for use."""
+    found: dict[Engine, Trouble] = {}
+    if ports.local is None:
+        words = "Engine Local runs programs as the operator itself: it takes an operator started with --spark-local."
+        found[Engine.LOCAL] = Trouble("EngineSwitchedOff", words)
+    if not ports.kubeflow:
+        words = f"Engine SparkOperator makes {PLURAL}.{KUBEFLOW}: it takes an operator started with --spark-operator."
+        found[Engine.SPARK_OPERATOR] = Trouble("EngineSwitchedOff", words)
+    return found

@@ -1,0 +1,133 @@
+"""The drivers of engine Steward: pods on the API server, looked at by one list for all SparkApplications of a namespace.
+
+A look serves everybody who asks within a moment, and none that was begun before a write of ours serves anybody after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from kafka_operator.decide.spark_command import driver_name
+from kafka_operator.decide.spark_driver import driver_pod
+from kafka_operator.decide.spark_troubles import Trouble, refused_trouble
+from kafka_operator.kube.port import ConflictError, NotFoundError, RefusedError
+from kafka_operator.kube.spark_port import SparkKube
+from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.spark_application import SparkApplication
+from kafka_operator.resources.spark_pods import DRIVER_CONTAINER, SparkPod, read_spark_pod
+
+FRESH_S = 1.0
+"""For how long a look serves those who ask: half of the pause between two looks of one application."""
+
+MAX_PARALLEL = 16
+"""Creations and deletions under way at once: a thousand applications may be due in the same minute, and the API server is not ours alone."""
+
+log = logging.getLogger(__name__)
+
+Pods = Mapping[str, tuple[SparkPod, ...]]
+"""Pods by the uid of their application."""
+
+
+class Drivers(Protocol):
+    """Makes, shows and ends drivers; what waits on Kubernetes may raise KubeError."""
+
+    async def pods(self, application: SparkApplication) -> tuple[SparkPod, ...]:
+        """Return all pods of an application."""
+        ...
+
+    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | Trouble:
+        """Create the driver of an attempt, or return the one that is there; a Trouble when it cannot be."""
+        ...
+
+    async def delete(self, application: SparkApplication, pod: SparkPod) -> None:
+        """Have a pod ended and gone."""
+        ...
+
+    async def log(self, application: SparkApplication, pod: SparkPod, lines: int) -> str:
+        """Return the last lines that a driver wrote."""
+        ...
+
+
+class PodDrivers:
+    """Drivers in pods of their own."""
+
+    def __init__(self, kube: SparkKube, clock: Callable[[], float]) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._looks: dict[str, tuple[float, Pods]] = {}
+        self._writes: dict[str, int] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._parallel = asyncio.Semaphore(MAX_PARALLEL)
+
+    async def pods(self, application: SparkApplication) -> tuple[SparkPod, ...]:
+        """Return all pods of an application."""
+        namespace = application.key.namespace
+        async with self._locks.setdefault(namespace, asyncio.Lock()):
+            taken_s, found = self._looks.get(namespace, (-FRESH_S, {}))
+            if self._clock() - taken_s >= FRESH_S:
+                writes = self._writes.get(namespace, 0)
+                found = _by_application(list(await self._kube.list_pods(namespace)))
+                if self._writes.get(namespace, 0) == writes:
+                    self._looks[namespace] = (self._clock(), found)
+        return found.get(application.metadata.uid, ())
+
+    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | Trouble:
+        """Create the driver of an attempt, or return the one that is there."""
+        namespace, name = application.key.namespace, driver_name(application, attempt)
+        try:
+            manifest = driver_pod(application, attempt)
+        except ValueError as error:
+            return Trouble("InvalidMemory", f"{error} (spec.driver).")
+        try:
+            async with self._parallel:
+                raw = await self._kube.create_pod(manifest)
+        except ConflictError:
+            return _adopted(await self._kube.get_pod(namespace, name), name)
+        except (RefusedError, NotFoundError) as error:
+            return refused_trouble(str(error))
+        finally:
+            self._written(namespace)
+        return read_spark_pod(raw)
+
+    async def delete(self, application: SparkApplication, pod: SparkPod) -> None:
+        """Have a pod ended and gone; one that is gone, or another one by now, is what was wanted."""
+        namespace = application.key.namespace
+        try:
+            async with self._parallel:
+                await self._kube.delete_pod(namespace, pod.name, pod.uid)
+        except (ConflictError, NotFoundError) as error:
+            log.info("pod not there any more", extra={"pod": f"{namespace}/{pod.name}", "error": str(error)})
+        finally:
+            self._written(namespace)
+
+    async def log(self, application: SparkApplication, pod: SparkPod, lines: int) -> str:
+        """Return the last lines that a driver wrote."""
+        return await self._kube.read_log(application.key.namespace, pod.name, DRIVER_CONTAINER, lines)
+
+    def _written(self, namespace: str) -> None:
+        self._looks.pop(namespace, None)
+        self._writes[namespace] = self._writes.get(namespace, 0) + 1
+
+
+def _adopted(raw: RawObject, name: str) -> SparkPod | Trouble:
+    """Return the pod that has a driver's name already; whose it is, the decision looks at."""
+    try:
+        return read_spark_pod(raw)
+    except (KeyError, ValueError):
+        words = f"A pod {name} is there already that is not this application's. Delete it."
+        return Trouble("DriverNameTaken", words)
+
+
+def _by_application(listed: list[RawObject]) -> Pods:
+    found: dict[str, tuple[SparkPod, ...]] = {}
+    for raw in listed:
+        try:
+            pod = read_spark_pod(raw)
+        except (KeyError, ValueError) as error:  # somebody put our label on a pod of their own
+            log.warning("pod not understood", extra={"pod": raw["metadata"]["name"], "error": repr(error)})
+            continue
+        found[pod.application_uid] = (*found.get(pod.application_uid, ()), pod)
+    return found

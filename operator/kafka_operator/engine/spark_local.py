@@ -1,0 +1,164 @@
+"""The drivers of engine Local: processes of this machine, below this one, for a laptop.
+
+Never in a cluster: who may create a SparkApplication runs programs as this process then, so it takes a switch of its own (--spark-local).
+A process ends with the operator, on Linux even where that is killed; an operator that is started anew finds its driver lost, and the
+restart policy says what follows. What it leaves out: executors, limits and isolation of any kind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import logging
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafka_operator.decide.spark_command import driver_name, local_arguments
+from kafka_operator.decide.spark_troubles import Trouble
+from kafka_operator.resources.spark_application import SparkApplication
+from kafka_operator.resources.spark_pods import Phase, Role, SparkPod
+
+GRACE_S = 5.0
+"""How long a process may take to end before it is killed."""
+
+MAX_PROCESSES = 8
+"""Drivers at once: each is a Java machine of half a gigabyte and more."""
+
+MAX_LOG_BYTES = 64 * 1024
+"""What is read of a log's end."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Running:
+    process: asyncio.subprocess.Process
+    output: Path
+    attempt: int
+    application_uid: str
+
+
+class LocalDrivers:
+    """Drivers as processes of this machine."""
+
+    def __init__(self, program: str | None = None) -> None:
+        """`program` is spark-submit; None looks for it in PATH and SPARK_HOME at each start."""
+        self._program = program
+        self._running: dict[str, _Running] = {}
+        self._folder: Path | None = None
+
+    async def pods(self, application: SparkApplication) -> tuple[SparkPod, ...]:
+        """Return the processes of an application."""
+        uid = application.metadata.uid
+        return tuple(_shown(name, item) for name, item in self._running.items() if item.application_uid == uid)
+
+    async def create(self, application: SparkApplication, attempt: int) -> SparkPod | Trouble:
+        """Start the driver of an attempt, unless it was started."""
+        name = driver_name(application, attempt)
+        if name not in self._running:
+            program = self._program or _spark_submit()
+            if program is None:
+                words = "spark-submit is not in PATH: install pyspark, or set SPARK_HOME, and start the operator anew."
+                return Trouble("SparkSubmitMissing", words)
+            if sum(item.process.returncode is None for item in self._running.values()) >= MAX_PROCESSES:
+                return Trouble("TooManyDrivers", f"{MAX_PROCESSES} drivers run on this machine already.")
+            self._running[name] = await self._start(program, application, attempt)
+        return _shown(name, self._running[name])
+
+    async def delete(self, application: SparkApplication, pod: SparkPod) -> None:
+        """End a process and all below it."""
+        item = self._running.pop(pod.name, None)
+        if item is not None:
+            log.info("driver is ended", extra={"resource": str(application.key), "driver": pod.name})
+            await _end(item)
+
+    async def log(self, application: SparkApplication, pod: SparkPod, lines: int) -> str:  # noqa: ARG002 - the port has it
+        """Return the last lines that a driver wrote."""
+        item = self._running.get(pod.name)
+        if item is None:
+            return ""
+        data = await asyncio.to_thread(_tail, item.output)
+        return "\n".join(data.decode(errors="replace").splitlines()[-lines:])
+
+    async def keep(self, uids: set[str]) -> None:
+        """End the processes of all applications but these: the others are gone."""
+        for name in [name for name, item in self._running.items() if item.application_uid not in uids]:
+            await _end(self._running.pop(name))
+
+    async def close(self) -> None:
+        """End all processes."""
+        await self.keep(set())
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _start(self, program: str, application: SparkApplication, attempt: int) -> _Running:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="steward-spark-"))
+        output = self._folder / f"{driver_name(application, attempt)}.log"
+        with output.open("wb") as sink:
+            process = await asyncio.create_subprocess_exec(
+                program,
+                *local_arguments(application),
+                cwd=self._folder,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=sink,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,  # so that all below it can be ended with it
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            )
+        return _Running(process, output, attempt, application.metadata.uid)
+
+
+PR_SET_PDEATHSIG = 1
+"""prctl(2): the signal that a process gets when its parent ends."""
+
+_libc = ctypes.CDLL(None)
+
+
+def _die_with_parent() -> None:
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _shown(name: str, item: _Running) -> SparkPod:
+    """Return a process in the form of a pod; one that a signal ended shows the code that a shell would."""
+    code = item.process.returncode
+    phase = Phase.RUNNING if code is None else Phase.FAILED if code else Phase.SUCCEEDED
+    return SparkPod(
+        name=name,
+        uid=f"process-{item.process.pid}",
+        role=Role.DRIVER,
+        attempt=item.attempt,
+        application_uid=item.application_uid,
+        phase=phase,
+        reason="Error" if code else "",
+        exit_code=128 - code if code is not None and code < 0 else code,
+    )
+
+
+async def _end(item: _Running) -> None:
+    if item.process.returncode is not None:
+        return
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.killpg(item.process.pid, number)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(item.process.wait(), GRACE_S)
+            return
+
+
+def _spark_submit() -> str | None:
+    home = os.environ.get("SPARK_HOME")
+    return shutil.which("spark-submit", path=None if home is None else f"{home}/bin:{os.environ.get('PATH', '')}")
+
+
+def _tail(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - MAX_LOG_BYTES))
+        return file.read()

@@ -1,0 +1,120 @@
+"""ScheduledSparkApplications: their runs are created and deleted as time goes by."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from kafka_operator.decide.pause import decide_pause
+from kafka_operator.decide.spark_schedule import CreateRun, ScheduleView, Step, decide_schedule
+from kafka_operator.decide.spark_times import read_times
+from kafka_operator.decide.spark_troubles import Trouble
+from kafka_operator.decide.steps import Done, Retry, Wait, WriteStatus
+from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.spark_effects import delete_run, not_carried_out
+from kafka_operator.engine.writer import Outcome, Writer
+from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
+from kafka_operator.kube.spark_port import SparkKube
+from kafka_operator.metrics import Metrics
+from kafka_operator.names import ClusterRef, Key, Kind
+from kafka_operator.resources.metadata import read_time
+from kafka_operator.resources.spark_application import read_spark_application
+from kafka_operator.resources.spark_schedule import ScheduledSparkApplication
+
+MAX_ROUNDS = 10
+"""Steps in one try: history, replacement, run, status; conflicts add to it."""
+
+AGAIN_S = 0.5
+"""Pause after a try that had more steps than it may have."""
+
+log = logging.getLogger(__name__)
+
+
+class ScheduleReconciler:
+    """Carries out ScheduledSparkApplications."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        kube: SparkKube,
+        writer: Writer,
+        metrics: Metrics,
+        now: Callable[[], datetime],
+        wake: Callable[[Key], None],
+    ) -> None:
+        """`wake` has a run looked at: the watch brings nothing new of one that is known."""
+        self._cache = cache
+        self._kube = kube
+        self._writer = writer
+        self._metrics = metrics
+        self._now = now
+        self._wake = wake
+
+    async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
+        """Try once for each of a batch; a schedule is a lane of its own."""
+        assert all((key.namespace, key.name) == (ref.namespace, ref.name) for key in keys), ref
+        return {key: await self._reconcile(key) for key in keys}
+
+    async def _reconcile(self, key: Key) -> Outcome:
+        view = ScheduleView(self._now())
+        for _ in range(MAX_ROUNDS):
+            item = self._cache.spark_schedule(key)
+            if item is None:
+                return Done()
+            view = replace(view, runs=self._cache.spark_runs(key))
+            step = self._decide(item, view)
+            if isinstance(step, Done | Wait | Retry):
+                return step
+            if isinstance(step, WriteStatus):
+                outcome = await self._writer.carry_out(item, step)
+                if outcome is not None:
+                    return outcome
+                self._count(item)
+                view = ScheduleView(self._now())
+                continue
+            try:
+                if isinstance(step, CreateRun):
+                    view = replace(view, created=await self._create(item, step))
+                else:
+                    for run in step.runs:
+                        log.info("run is deleted", extra={"resource": str(run.key)})
+                        await delete_run(self._kube, self._cache, run)
+            except KubeError as error:
+                return not_carried_out(key, error)
+        return Wait(AGAIN_S)
+
+    def _decide(self, item: ScheduledSparkApplication, view: ScheduleView) -> Step:
+        return decide_pause(item.metadata, item.status, view.now) or decide_schedule(item, view)
+
+    async def _create(self, item: ScheduledSparkApplication, step: CreateRun) -> str | Trouble:
+        """Create a run, or find the one that a process before this one created; it is known at once."""
+        key = Key(Kind.SPARK_APPLICATION, item.key.namespace, step.name)
+        try:
+            raw = await self._kube.create_run(key, step.content)
+        except ConflictError:
+            found = self._cache.spark_application(key)
+            if found is None:  # the watch will bring it, or that it is gone
+                raise
+            if found.metadata.owner != item.key:
+                words = f"A SparkApplication {step.name} is there already that is not this schedule's. Delete it."
+                return Trouble("RunNameTaken", words)
+            return step.name
+        except (RefusedError, NotFoundError) as error:
+            return Trouble("RunRefused", f"The API server takes no such run: {error}. Check spec.template.")
+        self._cache.learn(read_spark_application(raw))
+        self._wake(key)
+        return step.name
+
+    def _count(self, before: ScheduledSparkApplication) -> None:
+        item = self._cache.spark_schedule(before.key)
+        if item is None or item.status.last_schedule_time in {None, before.status.last_schedule_time}:
+            return
+        if item.status.last_run_name != before.status.last_run_name:
+            self._metrics.spark_runs.inc()
+        last = item.status.last_schedule_time
+        assert last is not None, item.key
+        missed = read_times(item.schedule, item.time_zone).missed(before.since, read_time(last))
+        if missed is not None and missed.count > 1:
+            self._metrics.spark_missed.inc(missed.count - 1)

@@ -1,0 +1,110 @@
+"""The HTTPS server that the API server asks (ValidatingWebhookConfiguration): limits, TLS and its rotation, and nothing else.
+
+The certificate's files are looked at every few seconds, and one that was renewed serves the next connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import ssl
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+PATH = "/validate"
+
+MAX_REVIEW_BYTES = 8 * 1024 * 1024
+"""A review holds the resource before and after, and the API server takes requests of 3 MiB."""
+
+RENEWAL_LOOK_S = 10.0
+"""How often the certificate's files are looked at: a Secret takes a minute to get into the pod."""
+
+Handle = Callable[[Any], Awaitable[dict[str, Any]]]
+"""Returns the answer to a review; KeyError, TypeError or ValueError where it is none."""
+
+log = logging.getLogger(__name__)
+
+
+class CertificateError(Exception):
+    """Certificate or key cannot be used."""
+
+
+class Webhook:
+    """Serves `PATH` between `start` and `close`."""
+
+    def __init__(self, certificate: Path, private_key: Path, handle: Handle) -> None:
+        """Load certificate (PEM, with its chain) and key; CertificateError names the files that cannot be used."""
+        self._certificate = certificate
+        self._private_key = private_key
+        self._handle = handle
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._loaded = self._state()
+        self._load()
+        self._runner: web.AppRunner | None = None
+        self._renewal: asyncio.Task[None] | None = None
+
+    async def start(self, address: str, port: int) -> None:
+        """Listen."""
+        app = web.Application(client_max_size=MAX_REVIEW_BYTES)
+        app.router.add_post(PATH, self._answer)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, address, port, ssl_context=self._context).start()
+        self._renewal = asyncio.create_task(self._renew(), name="webhook certificate")
+        log.info("webhook listens", extra={"address": address, "port": port})
+
+    async def close(self) -> None:
+        """Answer what was asked, and stop."""
+        if self._renewal is not None:
+            self._renewal.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._renewal
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        try:
+            answer = await self._handle(json.loads(await request.read()))
+        except (KeyError, TypeError, ValueError) as error:
+            log.warning("review not understood", extra={"error": repr(error)[:200]})
+            return web.json_response({"error": "this is no AdmissionReview"}, status=HTTPStatus.BAD_REQUEST)
+        return web.json_response(answer)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEWAL_LOOK_S)
+            self.renew()
+
+    def renew(self) -> None:
+        """Use the files anew if they have changed; what cannot be used leaves the old certificate in its place."""
+        try:
+            state = self._state()
+            if state == self._loaded:
+                return
+            self._load()
+        except CertificateError as error:  # half of it may be written yet: it is tried again
+            log.warning("certificate not renewed", extra={"error": str(error)})
+            return
+        self._loaded = state
+        log.info("certificate renewed")
+
+    def _state(self) -> tuple[tuple[int, int], ...]:
+        try:
+            found = [path.stat() for path in (self._certificate, self._private_key)]
+        except OSError as error:
+            raise CertificateError(f"{error.filename} cannot be read: {error.strerror}") from error
+        return tuple((item.st_mtime_ns, item.st_ino) for item in found)
+
+    def _load(self) -> None:
+        try:
+            self._context.load_cert_chain(self._certificate, self._private_key)
+        except (OSError, ssl.SSLError) as error:
+            words = f"{self._certificate} and {self._private_key} are no certificate with its key: {error}"
+            raise CertificateError(words) from error

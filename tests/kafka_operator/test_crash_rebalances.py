@@ -1,0 +1,24 @@
+"""Reassignments that a Cluster makes by itself, with the operator killed at every call (O3): one, whenever it died."""
+
+from __future__ import annotations
+
+from tests.kafka_operator.crash_stories import ends_alike
+from tests.kafka_operator.makers import raw_cluster
+from tests.kafka_operator.test_engine_rebalances import BOTH, have
+from tests.kafka_operator.world import World
+
+
+async def one_more_broker(world: World) -> None:
+    """A broker comes and gets its part."""
+    world.kafka.broker_ids = (1, 2, 3)
+    world.kafka.move_s = 1
+    have(world, partitions=3)
+    world.kube.apply(raw_cluster(autoRebalance={**BOTH, "approval": "Automatic"}))
+    await world.run(12)
+    world.kafka.broker_ids = (1, 2, 3, 4)
+    await world.run(60)
+
+
+def test_killed_at_any_call_the_end_is_the_same() -> None:
+    """O1, O3: every call, before and after its effect; one Reassignment of one name."""
+    ends_alike(one_more_broker)

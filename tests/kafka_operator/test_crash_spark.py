@@ -1,0 +1,129 @@
+"""SparkApplications and schedules with the operator killed before and after every call that it makes (O3, O11)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from tests.kafka_operator.crash_stories import EXHAUSTIVE, READS, deaths
+from tests.kafka_operator.fake_spark import APPLICATION, FAILS, FOR_EVER, SCHEDULE, WELL, Fate
+from tests.kafka_operator.gate import Gate
+from tests.kafka_operator.makers import Raw
+from tests.kafka_operator.spark import SparkWorld, raw_schedule, raw_spark
+from tests.kafka_operator.virtual_time import run_virtually
+from tests.kafka_operator.world import RESYNC_S
+
+Story = Callable[[SparkWorld], Awaitable[None]]
+
+SETTLE_S = 60.0
+TIMES = ("startTime", "submissionTime", "completionTime", "nextAttemptTime", "durationSeconds", "lastTransitionTime")
+
+
+async def succeeds(world: SparkWorld) -> None:
+    """The whole way."""
+    world.kube.apply(raw_spark())
+
+
+async def fails_once(world: SparkWorld) -> None:
+    """Two attempts."""
+    world.fake.fates = [FAILS, WELL]
+    world.kube.apply(raw_spark(restartPolicy={"type": "OnFailure", "onFailureRetryInterval": 1}))
+
+
+async def never_starts(world: SparkWorld) -> None:
+    """The attempt fails by its time limit."""
+    world.fake.fates = [Fate(waiting="ImagePullBackOff")]
+    world.kube.apply(raw_spark(startTimeoutSeconds=10))
+
+
+async def suspended_and_resumed(world: SparkWorld) -> None:
+    """Two attempts, with nothing between them."""
+    world.fake.fates = [FOR_EVER, WELL]
+    world.kube.apply(raw_spark())
+    await world.run(8)
+    world.kube.apply(raw_spark(suspend=True))
+    await world.run(20)
+    world.kube.apply(raw_spark(suspend=False))
+
+
+async def lives_for_a_while(world: SparkWorld) -> None:
+    """Gone in the end."""
+    world.kube.apply(raw_spark(timeToLiveSeconds=5))
+
+
+async def deleted(world: SparkWorld) -> None:
+    """Gone while it runs."""
+    world.fake.fates = [FOR_EVER]
+    world.kube.apply(raw_spark())
+    await world.run(8)
+    world.kube.delete(APPLICATION)
+
+
+async def scheduled(world: SparkWorld) -> None:
+    """A run, which is not kept."""
+    world.kube.apply(raw_schedule(schedule="* * * * *", successfulRunHistoryLimit=0))
+    await world.run(80)
+    world.kube.apply(raw_schedule(schedule="* * * * *", successfulRunHistoryLimit=0, suspend=True))
+
+
+async def replaced(world: SparkWorld) -> None:
+    """A run that does not end makes room for the next."""
+    world.fake.fates = [FOR_EVER]
+    world.kube.apply(raw_schedule(schedule="* * * * *", concurrencyPolicy="Replace"))
+    await world.run(130)
+    world.kube.apply(raw_schedule(schedule="* * * * *", concurrencyPolicy="Replace", suspend=True))
+
+
+def end_of(world: SparkWorld) -> object:
+    """What a user sees, without what depends on the moment."""
+    shown: dict[str, Raw] = {}
+    for key, held in sorted(world.kube.objects.items()):
+        status = copy.deepcopy(held.get("status", {}))
+        for part in (status, *status.get("conditions", ())):
+            for name in TIMES:
+                part.pop(name, None)
+        status.get("driver", {}).pop("uid", None)
+        shown[str(key)] = status
+    return shown, sorted(pod["metadata"]["name"] for pod in (*world.fake.drivers(), *world.fake.executors()))
+
+
+async def tell(story: Story, gate: Gate) -> tuple[object, list[str]]:
+    """Tell a story; return what is seen in the end, and the calls that were made. One undisturbed must come to rest."""
+    undisturbed = gate.kill_at is None
+    world = SparkWorld(gate)
+    world.start()
+    try:
+        await world.run(0.5)
+        await story(world)
+        await world.run(SETTLE_S)
+        calls = list(gate.calls)
+        if undisturbed:
+            world.kube.writes.clear()
+            await world.run(RESYNC_S + 30)
+            assert [] == world.kube.writes, "something is still being written"
+        runs = [key for key in world.kube.objects if key not in {APPLICATION, SCHEDULE}]
+        assert len(set(world.fake.created)) == len(world.fake.created), "two drivers of one attempt"
+        assert world.fake.alive_at_once <= 1, "two drivers at once"
+        assert len(runs) <= 3
+        return end_of(world), calls
+    finally:
+        await world.kill()
+
+
+@pytest.mark.parametrize(
+    "story",
+    [succeeds, fails_once, never_starts, suspended_and_resumed, lives_for_a_while, deleted, scheduled, replaced],
+)
+def test_the_end_is_the_same_whichever_call_it_dies_at(story: Story) -> None:
+    """O3 and O11: one driver an attempt, one run a time, nothing left over."""
+    expected, calls = run_virtually(tell(story, Gate()))
+    assert any(call.startswith("kube create") for call in calls)
+
+    for number, after in deaths(calls):
+        if calls[number - 1].startswith(READS) and not EXHAUSTIVE:
+            continue  # to die before a look is to die after the write before it
+        found, _ = run_virtually(tell(story, Gate(kill_at=number, after=after)))
+        where = f"killed {'after' if after else 'before'} call {number}: {calls[number - 1]}"
+        assert expected == found, where

@@ -1,0 +1,301 @@
+"""Reassignments that a Cluster makes by itself, by the engine over fakes and virtual time (features rows 21 and 22)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka_operator.decide.rebalance_need import GONE_AFTER_S, SETTLE_S
+from kafka_operator.names import PAUSE, Key, Kind
+from kafka_operator.resources.reassignment import Partition
+from tests.kafka_operator.makers import raw_cluster, raw_plan, raw_reassignment
+from tests.kafka_operator.test_engine_fleets import MAIN, condition, fleet, told
+from tests.kafka_operator.test_engine_throttles import status
+from tests.kafka_operator.world import World, in_virtual_time, running
+
+FIRST, SECOND = (Key(Kind.REASSIGNMENT, "shop", f"main-auto-{number}") for number in (1, 2))
+BOTH = {"onBrokersAdded": True, "onBrokersRemoved": True}
+TERMS = {"throttle": {"bytesPerSecond": 5_000_000}, "concurrency": {"cluster": 2}}
+
+
+def made(world: World) -> list[str]:
+    """The names of all Reassignments."""
+    return sorted(key.name for key in world.kube.objects if key.kind is Kind.REASSIGNMENT)
+
+
+def approve(world: World, key: Key) -> None:
+    """Approve what is proposed, as it is."""
+    held = world.kube.objects[key]
+    spec = held["spec"] | {"approvedDigest": held["status"]["digest"]}
+    world.kube.apply({"kind": "Reassignment", "metadata": {"namespace": "shop", "name": key.name}, "spec": spec})
+
+
+def have(world: World, partitions: int = 12) -> None:
+    """Topic `orders` on brokers 1, 2, 3, a megabyte a partition."""
+    world.kafka.add("orders", [(1, 2, 3), (2, 3, 1), (3, 1, 2)] * (partitions // 3))
+    world.kafka.sizes = {Partition("orders", index): 1_000_000 for index in range(partitions)}
+
+
+async def noted(world: World, **auto: Any) -> None:
+    """Have `main` with autoRebalance, and wait until it knows who has a part."""
+    world.kube.apply(raw_cluster(autoRebalance=auto))
+    await world.until(lambda: "autoRebalance" in world.kube.objects[MAIN].get("status", {}))
+
+
+@in_virtual_time
+async def test_brokers_that_are_new_get_one_proposal_that_waits_for_approval() -> None:
+    """Row 21: two come one after the other, and one Reassignment of the template's terms is for both."""
+    async with running() as world:
+        world.kafka.broker_ids = (1, 2, 3)
+        have(world)
+        await noted(world, **BOTH, template={**TERMS, "maxBytesMoved": "1Gi", "excludedTopics": ["ledger"]})
+        world.kafka.broker_ids = (1, 2, 3, 4)
+        await world.run(SETTLE_S / 2)
+        world.kafka.broker_ids = (1, 2, 3, 4, 5)
+        await world.until(lambda: condition(world, "Rebalanced")[1] == "RebalanceProposed", seconds=90)
+
+        assert ["main-auto-1"] == made(world)
+        spec = world.kube.objects[FIRST]["spec"]
+        goal = {"addBrokers": [4, 5], "excludedTopics": ["ledger"], "maxBytesMoved": "1Gi"}
+        assert {"clusterRef": {"name": "main"}, "goal": goal, "approval": "Required", **TERMS} == spec
+        assert "Proposed" == status(world, FIRST)["state"]
+        assert "approvedDigest" in condition(world, "Rebalanced")[2]
+        assert "RebalanceMade" in told(world)
+        assert [] == world.kafka.submitted
+
+        approve(world, FIRST)
+        await world.until(lambda: status(world, FIRST)["state"] == "Completed", seconds=120)
+        await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=60)
+
+        assert {4, 5} <= {broker for replicas in world.kafka.topics["orders"].replicas for broker in replicas}
+        world.kube.writes.clear()
+        await world.run(400)
+        assert ([], ["main-auto-1"]) == (world.kube.writes, made(world))
+
+
+@in_virtual_time
+async def test_a_broker_that_restarts_is_neither_new_nor_gone() -> None:
+    """However often, and whether or not it is away for an hour where no pods are declared."""
+    async with running() as world:
+        have(world)
+        await noted(world, **BOTH)
+        for away_s in (5, 200, 2 * GONE_AFTER_S):
+            world.kafka.broker_ids = (1, 3)
+            await world.run(away_s)
+            world.kafka.broker_ids = (1, 2, 3)
+            await world.run(200)
+
+        assert [] == made(world)
+
+
+@in_virtual_time
+async def test_a_proposal_that_is_not_what_is_needed_any_more_is_withdrawn() -> None:
+    """Another broker comes before anybody has approved: never two open ones, and the second names both."""
+    async with running() as world:
+        world.kafka.broker_ids = (1, 2, 3)
+        have(world)
+        await noted(world, **BOTH)
+        world.kafka.broker_ids = (1, 2, 3, 4)
+        await world.until(lambda: condition(world, "Rebalanced")[1] == "RebalanceProposed", seconds=90)
+        world.kafka.broker_ids = (1, 2, 3, 4, 5)
+        await world.until(lambda: made(world) == ["main-auto-1", "main-auto-2"], seconds=120)
+
+        assert "Cancelled" == status(world, FIRST)["state"]
+        assert [4, 5] == world.kube.objects[SECOND]["spec"]["goal"]["addBrokers"]
+
+
+@in_virtual_time
+async def test_a_person_who_cancels_or_deletes_a_proposal_is_heard() -> None:
+    """What was proposed for these brokers is not proposed again."""
+    async with running() as world:
+        world.kafka.broker_ids = (1, 2, 3)
+        have(world)
+        await noted(world, **BOTH)
+        world.kafka.broker_ids = (1, 2, 3, 4)
+        await world.until(lambda: condition(world, "Rebalanced")[1] == "RebalanceProposed", seconds=90)
+        spec = world.kube.objects[FIRST]["spec"] | {"action": "Cancel"}
+        world.kube.apply({"kind": "Reassignment", "metadata": {"namespace": "shop", "name": FIRST.name}, "spec": spec})
+        await world.run(200)
+        assert (["main-auto-1"], "True") == (made(world), condition(world, "Rebalanced")[0])
+
+        world.kafka.broker_ids = (1, 2, 3, 4, 5)
+        await world.until(lambda: condition(world, "Rebalanced")[1] == "RebalanceProposed", seconds=90)
+        assert [5] == world.kube.objects[SECOND]["spec"]["goal"]["addBrokers"]
+        world.kube.delete(SECOND)
+        await world.run(200)
+        assert (["main-auto-1"], "True") == (made(world), condition(world, "Rebalanced")[0])
+
+
+@in_virtual_time
+async def test_nothing_is_made_while_something_moves_and_for_a_cluster_that_is_paused() -> None:
+    """It waits for the other Reassignment to end, and says so."""
+    async with running() as world:
+        world.kafka.broker_ids = (1, 2, 3)
+        have(world)
+        await noted(world, **BOTH)
+        world.kafka.move_s = 60
+        world.kube.apply(raw_reassignment(plan=raw_plan(p0=[1, 2])))
+        world.kafka.broker_ids = (1, 2, 3, 4)
+        await world.until(lambda: condition(world, "Rebalanced")[1] == "WaitingForReassignment", seconds=90)
+        assert ["move"] == made(world)
+
+        world.kube.annotate(MAIN, PAUSE, "true")
+        await world.run(100)
+        assert ["move"] == made(world)
+        world.kube.annotate(MAIN, PAUSE, None)
+        await world.until(lambda: made(world) == ["main-auto-1", "move"], seconds=60)
+
+
+@in_virtual_time
+async def test_switched_off_it_says_no_more_of_it_and_on_again_takes_another_name() -> None:
+    """Brokers that hold nothing when it is switched on are new."""
+    async with running() as world:
+        have(world)
+        await noted(world, **BOTH, approval="Automatic")
+        await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=200)
+        assert (["main-auto-1"], "Completed") == (made(world), status(world, FIRST)["state"])
+
+        world.kube.apply(raw_cluster())
+        await world.until(lambda: "autoRebalance" not in world.kube.objects[MAIN]["status"])
+        assert "" == condition(world, "Rebalanced")[0]
+        world.kafka.broker_ids = (1, 2, 3, 4, 5)
+        await world.run(100)
+        await noted(world, **BOTH)
+        await world.until(lambda: made(world) == ["main-auto-1", "main-auto-2"], seconds=200)
+
+
+def scaled(replicas: int, **auto: Any) -> dict[str, Any]:
+    """Cluster `main` with pods of brokers, ids from 1, and autoRebalance."""
+    brokers = {"statefulSet": "main-broker", "firstId": 1, "replicas": replicas}
+    return raw_cluster(brokers=brokers, autoRebalance={**BOTH, **auto})
+
+
+@in_virtual_time
+async def test_scaling_in_empties_the_brokers_and_their_pods_go() -> None:
+    """Row 21: what is refused while a broker holds replicas makes the Reassignment that moves them."""
+    async with fleet(4) as (world, pods):
+        world.kafka.add("late", [(3, 4), (4, 1)])
+        world.kube.apply(scaled(4))
+        await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
+        world.kube.apply(scaled(3))
+        await world.until(lambda: condition(world, "Rebalanced")[1] == "RebalanceProposed", seconds=90)
+
+        assert {"removeBrokers": [4]} == world.kube.objects[FIRST]["spec"]["goal"]
+        assert "spec.autoRebalance makes a Reassignment" in condition(world, "Scaled")[2]
+        assert 4 == pods.replicas
+
+        approve(world, FIRST)
+        await world.until(lambda: pods.replicas == 3, seconds=120)
+        await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=120)
+        assert all(4 not in replicas for replicas in world.kafka.topics["late"].replicas)
+        await world.run(300)
+        assert (["main-auto-1"], [1, 2, 3]) == (
+            made(world),
+            world.kube.objects[MAIN]["status"]["autoRebalance"]["brokerIds"],
+        )
+
+
+@in_virtual_time
+async def test_scaling_out_and_in_by_itself() -> None:
+    """Row 21 with approval Automatic: nobody has to do anything but scale."""
+    async with fleet(3) as (world, pods):
+        world.kube.apply(scaled(3, approval="Automatic"))
+        await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
+        world.kafka.add("wide", [(1, 2, 3), (2, 3, 1), (3, 1, 2)] * 4)
+        world.kafka.sizes = {Partition("wide", index): 1_000_000 for index in range(12)}
+        world.kube.apply(scaled(4, approval="Automatic"))
+        await world.until(lambda: _holds(world, 4), seconds=200)
+        await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=120)
+
+        world.kube.apply(scaled(3, approval="Automatic"))
+        await world.until(lambda: pods.replicas == 3, seconds=300)
+
+        assert not _holds(world, 4)
+        assert ["main-auto-1", "main-auto-2"] == made(world)
+
+
+@in_virtual_time
+async def test_a_removal_that_cannot_be_is_told_and_not_tried_for_ever() -> None:
+    """Too few brokers stay for the replicas: one Reassignment that moves nothing, and no other until it is wanted again."""
+    async with fleet(3) as (world, pods):
+        world.kube.apply(scaled(3, approval="Automatic"))
+        await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
+        world.kube.apply(scaled(2, approval="Automatic"))
+        await world.until(lambda: condition(world, "Rebalanced")[1] == "RemovalEnded", seconds=200)
+        await world.run(300)
+        assert (["main-auto-1"], 3) == (made(world), pods.replicas)
+
+        world.kube.apply(scaled(3, approval="Automatic"))
+        await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
+
+
+@in_virtual_time
+async def test_a_broker_without_a_pod_that_is_away_for_long_is_emptied() -> None:
+    """Row 21: gone from what is declared, as after a StatefulSet that was made smaller by hand."""
+    async with fleet(3) as (world, _):
+        world.kafka.add("old", [(7, 1), (1, 7)])
+        world.kube.apply(scaled(3))
+        await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
+        await world.run(GONE_AFTER_S - 300)
+        assert [] == made(world)
+        await world.until(lambda: made(world) == ["main-auto-1"], seconds=600)
+
+        assert {"removeBrokers": [7]} == world.kube.objects[FIRST]["spec"]["goal"]
+
+
+@in_virtual_time
+async def test_bytes_that_lie_unevenly_are_levelled_and_then_left_for_the_interval() -> None:
+    """Row 22: measured against the mean; what a plan cannot better makes none."""
+    async with running() as world:
+        world.kafka.broker_ids = (1, 2, 3)
+        have(world)
+        imbalance = {"thresholdPercent": 20, "minimumIntervalSeconds": 3600}
+        await noted(world, onImbalance=imbalance, approval="Automatic")
+        await world.run(700)
+        assert ([], 0) == (made(world), world.kube.objects[MAIN]["status"]["autoRebalance"]["spreadPercent"])
+
+        def lean() -> None:
+            world.kafka.topics["orders"].replicas = [(1, 2)] * 12
+
+        lean()
+        await world.until(lambda: made(world) == ["main-auto-1"], seconds=700)
+        await world.until(lambda: status(world, FIRST).get("state") == "Completed", seconds=200)
+        assert {"rebalance": True} == world.kube.objects[FIRST]["spec"]["goal"]
+        assert _holds(world, 3)
+
+        lean()
+        await world.run(3000)
+        assert ["main-auto-1"] == made(world)
+        await world.until(lambda: made(world) == ["main-auto-1", "main-auto-2"], seconds=1500)
+
+
+@in_virtual_time
+async def test_one_partition_that_is_larger_than_all_others_is_no_reason_to_copy_for_ever() -> None:
+    """Nothing that moves would make it better: no Reassignment."""
+    async with running() as world:
+        world.kafka.broker_ids = (1, 2, 3)
+        world.kafka.add("huge", [(1,)])
+        world.kafka.sizes = {Partition("huge", 0): 10**12}
+        await noted(world, onImbalance={"thresholdPercent": 20, "minimumIntervalSeconds": 300})
+        await world.run(3000)
+
+        assert ([], 200) == (made(world), world.kube.objects[MAIN]["status"]["autoRebalance"]["spreadPercent"])
+
+
+@in_virtual_time
+async def test_at_rest_kafka_is_asked_for_nothing_and_nothing_is_written() -> None:
+    """A Cluster that has it switched on costs no more than another."""
+    async with running() as world:
+        world.kafka.broker_ids = (1, 2, 3)
+        have(world)
+        await noted(world, **BOTH)
+        await world.run(100)
+        world.kube.writes.clear()
+        world.gate.calls.clear()
+        await world.run(300)
+
+        assert [] == world.kube.writes
+        assert 0 == world.gate.count("kafka describe_layout")
+
+
+def _holds(world: World, broker: int) -> bool:
+    return any(broker in replicas for topic in world.kafka.topics.values() for replicas in topic.replicas)

@@ -1,0 +1,316 @@
+"""SparkApplications in the world of fakes: the whole way, and every way that it goes wrong (required: bad input)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka_operator.names import PAUSE, SPARK_ATTEMPT_LABEL
+from tests.kafka_operator.fake_spark import (
+    APPLICATION,
+    FAILS,
+    FOR_EVER,
+    OUT_OF_MEMORY,
+    WELL,
+    Fate,
+    missing_account,
+)
+from tests.kafka_operator.spark import raw_spark, spark_running
+from tests.kafka_operator.virtual_time import run_virtually
+from tests.kafka_operator.world import RESYNC_S, in_virtual_time
+
+ENDED = {"Completed", "Failed"}
+
+
+@in_virtual_time
+async def test_an_application_runs_to_its_end_and_its_executors_go_with_it() -> None:
+    """Submitted, Running, Completed; one driver; the driver's pod stays for its log; each news is told once."""
+    async with spark_running() as world:
+        world.kube.apply(raw_spark())
+        took_s = await world.until(lambda: bool(world.fake.drivers()))
+        assert took_s < 1, "P10 is about this time"
+        await world.until(lambda: world.status().get("state") == "Running")
+        await world.run(2.5)
+        assert {"running": 2, "pending": 0, "succeeded": 0, "failed": 0} == world.status()["executors"]
+
+        await world.until(lambda: world.status()["state"] == "Completed")
+        await world.run(10)
+
+        assert ("True", "Completed") == world.kube.ready(APPLICATION)[:2]
+        assert [] == world.fake.executors()
+        assert 1 == len(world.fake.drivers()) == len(world.fake.created)
+        assert 1 == world.status()["attempts"]
+        assert world.status()["durationSeconds"] >= 4
+        assert "executors" not in world.status()
+        assert ["DriverCreated", "Running", "Completed"] == world.reasons()
+        world.kube.writes.clear()
+        await world.run(2 * RESYNC_S)
+        assert [] == world.kube.writes
+
+
+@in_virtual_time
+async def test_a_failed_attempt_is_followed_by_another_with_a_driver_of_its_own() -> None:
+    """OnFailure: the log's tail is kept, the old driver goes, the n-th failure waits n intervals."""
+    async with spark_running() as world:
+        world.fake.fates = [FAILS, FAILS, WELL]
+        policy = {"type": "OnFailure", "onFailureRetries": 2, "onFailureRetryInterval": 5}
+        world.kube.apply(raw_spark(restartPolicy=policy))
+        await world.until(lambda: world.status().get("state") == "PendingRerun")
+        assert "Traceback: the last words\n" == world.status()["driver"]["logTail"]
+        assert ("False", "DriverFailed") == world.kube.ready(APPLICATION)[:2]
+
+        await world.until(lambda: world.status()["state"] == "Completed")
+
+        assert [1, 2, 3] == [attempt for _, attempt in world.fake.created]
+        assert 1 == world.fake.alive_at_once
+        assert {"attempts": 3, "failedAttempts": 2}.items() <= world.status().items()
+        assert ["3"] == [driver["metadata"]["labels"][SPARK_ATTEMPT_LABEL] for driver in world.fake.drivers()]
+
+
+@in_virtual_time
+async def test_retries_come_to_an_end() -> None:
+    """A limit on everything."""
+    async with spark_running() as world:
+        world.fake.fates = [OUT_OF_MEMORY]
+        policy = {"type": "OnFailure", "onFailureRetries": 1, "onFailureRetryInterval": 1}
+        world.kube.apply(raw_spark(restartPolicy=policy))
+        await world.until(lambda: world.status().get("state") == "Failed")
+
+        assert ("False", "DriverOutOfMemory") == world.kube.ready(APPLICATION)[:2]
+        assert "Raise spec.driver.memory" in world.kube.ready(APPLICATION)[2]
+        assert 137 == world.status()["driver"]["exitCode"]
+        assert 2 == len(world.fake.created)
+        await world.run(10)
+        assert [] == world.fake.executors()
+
+
+TROUBLES = [
+    (Fate(waiting="ErrImagePull"), "ImageNotPulled", "The image spark:1 cannot be pulled"),
+    (Fate(waiting="ImagePullBackOff"), "ImageNotPulled", "imagePullSecrets"),
+    (Fate(waiting="Unschedulable"), "Unschedulable", "No node takes the driver: 0/3 nodes"),
+    (Fate(waiting="CreateContainerConfigError"), "ContainerConfigError", "Check the Secrets"),
+]
+
+
+@pytest.mark.parametrize(("fate", "reason", "words"), TROUBLES, ids=lambda value: getattr(value, "waiting", ""))
+def test_what_holds_a_driver_up_is_told_and_in_the_end_fails_it(fate: Fate, reason: str, words: str) -> None:
+    """By condition and event, once, while it may pass; after startTimeoutSeconds the attempt has failed."""
+
+    async def story() -> None:
+        async with spark_running() as world:
+            world.fake.fates = [fate]
+            world.kube.apply(raw_spark(startTimeoutSeconds=60))
+            await world.run(20)
+            assert "Submitted" == world.status()["state"]
+            assert ("False", reason) == world.kube.ready(APPLICATION)[:2]
+            assert words in world.kube.ready(APPLICATION)[2]
+            assert ["DriverCreated", reason] == world.reasons()
+
+            await world.run(60)
+            assert "Failed" == world.status()["state"]
+            assert ("False", reason) == world.kube.ready(APPLICATION)[:2]
+            await world.run(10)
+            assert [] == world.fake.drivers(), "a driver that never started holds no place"
+
+    run_virtually(story())
+
+
+ENDINGS = [
+    (Fate(exit_code=1, reason="Error"), "DriverFailed", "exit code 1"),
+    (Fate(exit_code=137, reason="OOMKilled"), "DriverOutOfMemory", "memoryOverhead"),
+    (Fate(exit_code=143, reason="Error", pod_reason="Evicted"), "DriverEvicted", "low on memory"),
+]
+
+
+@pytest.mark.parametrize(("fate", "reason", "words"), ENDINGS, ids=lambda value: getattr(value, "reason", ""))
+def test_why_a_driver_ended_is_told(fate: Fate, reason: str, words: str) -> None:
+    """What happened, and what to do."""
+
+    async def story() -> None:
+        async with spark_running() as world:
+            world.fake.fates = [fate]
+            world.kube.apply(raw_spark())
+            await world.until(lambda: world.status().get("state") == "Failed")
+            assert ("False", reason) == world.kube.ready(APPLICATION)[:2]
+            assert words in world.kube.ready(APPLICATION)[2]
+
+    run_virtually(story())
+
+
+@pytest.mark.parametrize(("told", "reason"), [("Evicted", "ExecutorsEvicted"), ("OOMKilled", "ExecutorsOutOfMemory")])
+def test_executors_that_are_lost_are_told_of_and_the_application_goes_on(told: str, reason: str) -> None:
+    """A condition of its own: Spark replaces them, and the application may yet complete."""
+
+    async def story() -> None:
+        async with spark_running() as world:
+            world.fake.fates = [Fate(executors=2, executor_reason=told)]
+            world.kube.apply(raw_spark())
+            await world.until(lambda: world.status().get("state") == "Completed")
+            (condition,) = [item for item in world.status()["conditions"] if item["type"] == "ExecutorsHealthy"]
+            assert ("False", reason) == (condition["status"], condition["reason"])
+            assert "exec-0" in condition["message"]
+            assert 1 == world.reasons().count(reason)
+
+    run_virtually(story())
+
+
+@in_virtual_time
+async def test_a_driver_that_is_gone_is_not_made_again_in_the_same_attempt() -> None:
+    """Deleted by somebody, or with its node: the attempt has failed, and the policy says what follows."""
+    async with spark_running() as world:
+        world.fake.fates = [FOR_EVER, WELL]
+        world.kube.apply(raw_spark(restartPolicy={"type": "OnFailure", "onFailureRetryInterval": 1}))
+        await world.until(lambda: world.status().get("state") == "Running")
+        world.fake.remove(world.status()["driver"]["podName"])
+
+        await world.until(lambda: world.status()["state"] == "Completed")
+        assert [1, 2] == [attempt for _, attempt in world.fake.created]
+        assert "DriverLost" in world.reasons()
+
+
+@in_virtual_time
+async def test_a_missing_service_account_is_told_and_tried_again_as_the_policy_has_it() -> None:
+    """SubmissionFailed is no attempt: no driver was created."""
+    async with spark_running() as world:
+        world.fake.refusals = [missing_account(), missing_account()]
+        world.kube.apply(raw_spark(restartPolicy={"onSubmissionFailureRetries": 2}))
+        await world.until(lambda: world.status().get("state") == "SubmissionFailed")
+        assert ("False", "ServiceAccountMissing") == world.kube.ready(APPLICATION)[:2]
+        assert "spec.driver.serviceAccount" in world.kube.ready(APPLICATION)[2]
+
+        await world.until(lambda: world.status()["state"] == "Completed")
+        assert 1 == world.status()["attempts"]
+
+
+@in_virtual_time
+async def test_a_refused_driver_fails_the_application_where_nothing_is_to_be_tried_again() -> None:
+    """The default: no retries of submissions."""
+    async with spark_running() as world:
+        world.fake.refusals = [missing_account()]
+        world.kube.apply(raw_spark())
+        await world.until(lambda: world.status().get("state") == "Failed")
+        assert "attempts" not in world.status()
+
+
+@in_virtual_time
+async def test_suspend_ends_what_runs_and_resume_begins_another_attempt() -> None:
+    """All pods are gone before Suspended is said."""
+    async with spark_running() as world:
+        world.fake.fates = [FOR_EVER, WELL]
+        world.kube.apply(raw_spark())
+        await world.until(lambda: world.status().get("state") == "Running")
+        world.kube.apply(raw_spark(suspend=True))
+        await world.until(lambda: world.status()["state"] == "Suspended")
+        assert [] == world.fake.drivers() == world.fake.executors()
+
+        world.kube.apply(raw_spark(suspend=False))
+        await world.until(lambda: world.status()["state"] == "Completed")
+        assert [1, 2] == [attempt for _, attempt in world.fake.created]
+
+
+@in_virtual_time
+async def test_one_that_is_created_suspended_starts_nothing() -> None:
+    """Until it is resumed."""
+    async with spark_running() as world:
+        world.kube.apply(raw_spark(suspend=True))
+        await world.run(RESYNC_S)
+        assert "Suspended" == world.status()["state"]
+        assert [] == world.fake.created
+
+
+@in_virtual_time
+async def test_the_time_to_live_takes_the_application_and_its_driver_away() -> None:
+    """From its end on; edited afterwards, too."""
+    async with spark_running() as world:
+        world.kube.apply(raw_spark())
+        await world.until(lambda: world.status().get("state") == "Completed")
+        await world.run(100)
+        world.kube.apply(raw_spark(timeToLiveSeconds=60))
+        await world.run(1)
+        assert APPLICATION not in world.kube.objects
+        assert [] == world.fake.drivers()
+
+
+@in_virtual_time
+async def test_always_goes_on() -> None:
+    """Attempt after attempt, one driver at a time."""
+    async with spark_running() as world:
+        world.kube.apply(raw_spark(restartPolicy={"type": "Always", "onFailureRetryInterval": 2}))
+        await world.run(60)
+        attempts = [attempt for _, attempt in world.fake.created]
+        assert list(range(1, len(attempts) + 1)) == attempts
+        assert len(attempts) > 3
+        assert 1 == world.fake.alive_at_once
+
+
+@in_virtual_time
+async def test_a_deleted_application_takes_driver_and_executors_with_it() -> None:
+    """By owner references alone: no finalizer."""
+    async with spark_running() as world:
+        world.fake.fates = [FOR_EVER]
+        world.kube.apply(raw_spark())
+        await world.until(lambda: world.status().get("state") == "Running")
+        assert not world.kube.objects[APPLICATION]["metadata"].get("finalizers")
+        world.kube.delete(APPLICATION)
+        assert [] == world.fake.drivers() == world.fake.executors()
+        await world.run(RESYNC_S)
+        assert 1 == len(world.fake.created)
+
+
+@in_virtual_time
+async def test_one_of_the_same_name_has_drivers_of_other_names() -> None:
+    """The uid is part of the name, so a driver that is slow to go is not taken for the new one's."""
+    async with spark_running() as world:
+        world.fake.fates = [FOR_EVER]
+        world.kube.apply(raw_spark())
+        await world.until(lambda: world.status().get("state") == "Running")
+        first = world.status()["driver"]["podName"]
+        world.kube.delete(APPLICATION)
+        world.kube.apply(raw_spark())
+        await world.until(lambda: world.status().get("state") == "Running")
+        assert first != world.status()["driver"]["podName"]
+
+
+@in_virtual_time
+async def test_pods_of_a_hundred_applications_are_looked_at_by_one_list_at_a_time() -> None:
+    """A list each second or two, not one for each application."""
+    async with spark_running() as world:
+        world.fake.fates = [FOR_EVER]
+        for index in range(100):
+            world.kube.apply(raw_spark(f"pi-{index}"))
+        await world.run(5)
+        before = world.gate.count("kube list pods")
+        await world.run(60)
+        assert world.gate.count("kube list pods") - before <= 61
+
+
+@in_virtual_time
+async def test_a_paused_application_is_left_alone() -> None:
+    """As any other resource."""
+    async with spark_running() as world:
+        raw = raw_spark()
+        raw["metadata"]["annotations"] = {PAUSE: "true"}
+        world.kube.apply(raw)
+        await world.run(10)
+        assert [] == world.fake.created
+        world.kube.annotate(APPLICATION, PAUSE, None)
+        await world.until(lambda: world.status().get("state") in ENDED)
+
+
+@in_virtual_time
+async def test_an_engine_that_is_switched_off_is_told() -> None:
+    """Local runs programs as the operator itself."""
+    async with spark_running() as world:
+        world.kube.apply(raw_spark(engine="Local"))
+        await world.run(10)
+        assert ("False", "EngineSwitchedOff") == world.kube.ready(APPLICATION)[:2]
+        assert "--spark-local" in world.kube.ready(APPLICATION)[2]
+        assert [] == world.fake.created
+
+
+@in_virtual_time
+async def test_memory_that_is_none_is_told() -> None:
+    """A folder of manifests knows no schema."""
+    async with spark_running() as world:
+        world.kube.apply(raw_spark(driver={"memory": "much"}))
+        await world.run(5)
+        assert ("False", "InvalidMemory") == world.kube.ready(APPLICATION)[:2]

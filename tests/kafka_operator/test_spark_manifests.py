@@ -1,0 +1,188 @@
+"""The driver's pod and its executors' template, and what Kubeflow's operator is given (required: what was proven on Kubernetes)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_operator.decide.spark_command import kubernetes_arguments, local_arguments
+from kafka_operator.decide.spark_driver import TEMPLATE, driver_pod
+from kafka_operator.decide.spark_kubeflow import kubeflow_application
+from kafka_operator.decide.spark_memory import container_mebibytes, mebibytes
+from kafka_operator.resources.spark_application import ApplicationType, PodSpec, SparkApplication
+from tests.kafka_operator.live import ROOT
+from tests.kafka_operator.spark import DRIVER, UID, spark
+
+PROTECTED = ("spark.driver.host", "spark.kubernetes.driver.pod.name", "spark.kubernetes.namespace")
+
+
+def conf(application: SparkApplication, attempt: int = 1) -> dict[str, str]:
+    """The settings that spark-submit is given."""
+    given = kubernetes_arguments(application, attempt)
+    pairs = [value for option, value in itertools.pairwise(given) if option == "--conf"]
+    return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def test_a_driver_is_told_its_own_address_twice_and_its_own_name() -> None:
+    """Proven: with a bind address of 0.0.0.0 executors call that and die; by the driver's name they are its own."""
+    found = conf(spark(), 3)
+
+    assert "$(SPARK_DRIVER_POD_IP)" == found["spark.driver.host"] == found["spark.driver.bindAddress"]
+    assert "pi-0a1b2c3d-driver-3" == found["spark.kubernetes.driver.pod.name"]
+    assert "spark" == found["spark.kubernetes.authenticate.driver.serviceAccountName"]
+    assert "spark" == found["spark.kubernetes.authenticate.executor.serviceAccountName"]
+    assert "spark:1" == found["spark.kubernetes.container.image"]
+    given = kubernetes_arguments(spark(), 3)
+    assert ["--master", "k8s://https://kubernetes.default.svc", "--deploy-mode", "client"] == given[:4]
+
+
+def test_what_the_user_sets_wins_but_over_what_the_runner_relies_on() -> None:
+    """The schema refuses the latter; a folder of manifests knows no schema."""
+    mine = dict.fromkeys(PROTECTED, "mine") | {"spark.executor.memory": "9g", "spark.sql.ansi.enabled": "true"}
+    found = conf(spark(sparkConf=mine, executor={"memory": "2g"}))
+
+    assert {"9g", "true"} == {found["spark.executor.memory"], found["spark.sql.ansi.enabled"]}
+    assert "mine" not in {found[name] for name in PROTECTED}
+
+
+def test_arguments_reach_the_application_as_they_are() -> None:
+    """Kubernetes puts the environment in the place of $(NAME) in arguments: nothing of the user's may be taken for one."""
+    given = kubernetes_arguments(spark(arguments=["$(HOME)", "a b", "--conf"], sparkConf={"spark.x": "$(Y)"}), 1)
+
+    assert ["local:///opt/jobs/pi.py", "$$(HOME)", "a b", "--conf"] == given[-4:]
+    assert "spark.x=$$(Y)" in given
+
+
+def test_dependencies_are_handed_on() -> None:
+    """deps, in spark-submit's own options."""
+    deps = {"pyFiles": ["a.py", "b.zip"], "packages": ["g:a:1"], "repositories": ["https://r"], "jars": ["x.jar"]}
+    given = kubernetes_arguments(spark(deps=deps), 1)
+
+    for option, value in (("--py-files", "a.py,b.zip"), ("--packages", "g:a:1"), ("--jars", "x.jar")):
+        assert value == given[given.index(option) + 1]
+
+
+def test_the_pod_is_the_attempts_own_and_goes_with_the_application() -> None:
+    """O11: a name for each attempt; never started anew by its node."""
+    found = driver_pod(spark(), 1)
+    metadata, spec = found["metadata"], found["spec"]
+
+    assert DRIVER == metadata["name"]
+    assert [UID] == [owner["uid"] for owner in metadata["ownerReferences"]]
+    assert "Never" == spec["restartPolicy"]
+    assert metadata["name"] != driver_pod(spark(), 2)["metadata"]["name"]
+    long = spark("a." * 100 + "z")
+    assert len(driver_pod(long, 999_999)["metadata"]["name"]) <= 63
+    assert len(conf(long, 999_999)["spark.kubernetes.executor.podNamePrefix"]) <= 47, "Spark takes no longer one"
+
+
+def test_driver_and_executors_are_what_the_restricted_standard_asks_for() -> None:
+    """Secure by default; an executor is given no token."""
+    pod = driver_pod(spark(), 1)
+    template = json.loads(pod["metadata"]["annotations"][TEMPLATE])
+    for spec in (pod["spec"], template["spec"]):
+        assert {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}} == spec["securityContext"]
+        (container,) = spec["containers"]
+        wanted = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+        assert wanted == container["securityContext"]
+    assert template["spec"]["automountServiceAccountToken"] is False
+    assert "executor" == template["metadata"]["labels"]["steward.dev/spark-role"]
+
+
+def test_parts_of_kubernetes_are_handed_on_as_they_are() -> None:
+    """env, mounts, volumes, places; the user's security contexts win field by field."""
+    role: dict[str, Any] = {
+        "env": [{"name": "A", "value": "1"}],
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        "securityContext": {"readOnlyRootFilesystem": True},
+        "podSecurityContext": {"fsGroup": 7},
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"key": "spark"}],
+        "labels": {"team": "x"},
+    }
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "c"}}]
+    pod = driver_pod(spark(driver=role, executor=role, volumes=volumes), 1)
+    template = json.loads(pod["metadata"]["annotations"][TEMPLATE])
+
+    for found in (pod, template):
+        (container,) = found["spec"]["containers"]
+        assert {"name": "A", "value": "1"} in container["env"]
+        assert {"name": "data", "mountPath": "/data"} in container["volumeMounts"]
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert container["securityContext"]["allowPrivilegeEscalation"] is False
+        assert 7 == found["spec"]["securityContext"]["fsGroup"]
+        assert volumes[0] in found["spec"]["volumes"]
+        assert ("ssd", "x") == (found["spec"]["nodeSelector"]["disk"], found["metadata"]["labels"]["team"])
+
+
+@pytest.mark.parametrize(
+    ("pod", "kind", "expected"),
+    [
+        (PodSpec(memory="512m"), ApplicationType.PYTHON, 512 + 384),
+        (PodSpec(memory="4g"), ApplicationType.PYTHON, 4096 + 1639),
+        (PodSpec(memory="4g"), ApplicationType.SCALA, 4096 + 410),
+        (PodSpec(memory="1g", memory_overhead="1g"), ApplicationType.PYTHON, 2048),
+    ],
+)
+def test_a_drivers_container_has_room_beyond_the_heap(pod: PodSpec, kind: ApplicationType, expected: int) -> None:
+    """As Spark reckons in cluster mode (spark.kubernetes.memoryOverheadFactor, 384 MiB at least)."""
+    assert expected == container_mebibytes(pod, kind)
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1g", "1.5g", "1gib2", "9999999999g"])
+def test_memory_that_is_none_is_refused(text: str) -> None:
+    """In words."""
+    with pytest.raises(ValueError, match="no amount of memory"):
+        mebibytes(text)
+
+
+def test_a_local_run_takes_files_of_this_machine() -> None:
+    """local:// is the image's word for a file that is there."""
+    given = local_arguments(spark(engine="Local", executor={"cores": 2, "instances": 2}, arguments=["7"]))
+
+    assert ["--master", "local[4]"] == given[:2]
+    assert ["/opt/jobs/pi.py", "7"] == given[-2:]
+
+
+KUBEFLOW_FIELDS = {
+    "type", "sparkVersion", "mode", "image", "imagePullPolicy", "imagePullSecrets", "sparkConf", "hadoopConf",
+    "volumes", "driver", "executor", "deps", "mainClass", "mainApplicationFile", "arguments", "restartPolicy",
+    "nodeSelector", "pythonVersion", "timeToLiveSeconds", "suspend", "monitoring", "dynamicAllocation", "batchScheduler",
+}  # fmt: skip
+"""spec of sparkoperator.k8s.io/v1beta2 SparkApplication, those that concern us."""
+
+
+def test_kubeflow_is_given_its_own_fields_alone() -> None:
+    """Features (c3): v1beta2; restarts are Kubeflow's, the time to live and the log stay ours."""
+    ours: dict[str, Any] = {
+        "engine": "SparkOperator",
+        "sparkVersion": "4.0.0",
+        "timeToLiveSeconds": 5,
+        "logTailLines": 3,
+    }
+    found = kubeflow_application(spark(**ours, startTimeoutSeconds=9, restartPolicy={"type": "Always"}))
+
+    assert ("sparkoperator.k8s.io/v1beta2", "SparkApplication") == (found["apiVersion"], found["kind"])
+    assert set(found["spec"]) <= KUBEFLOW_FIELDS - {"timeToLiveSeconds"}
+    assert {"type": "Always"} == found["spec"]["restartPolicy"]
+    assert "cluster" == found["spec"]["mode"]
+    assert "spark" == found["spec"]["driver"]["serviceAccount"]
+    assert [UID] == [owner["uid"] for owner in found["metadata"]["ownerReferences"]]
+
+
+def test_what_is_mounted_hides_nothing_of_the_image() -> None:
+    """images/spark has the jobs, Python and Spark in the folders that its Dockerfile copies to."""
+    copied = re.findall(
+        r"^COPY .*\s(/\S+)$", (ROOT / "images" / "spark" / "Dockerfile").read_text("utf-8"), re.MULTILINE
+    )
+    of_image = [Path(one) for one in copied if not one.startswith("/build")]
+    mounted = [Path(one["mountPath"]) for one in driver_pod(spark(), 1)["spec"]["containers"][0]["volumeMounts"]]
+
+    assert of_image
+    assert mounted
+    assert not [(one, place) for one in of_image for place in mounted if place == one or place in one.parents]

@@ -1,0 +1,178 @@
+"""Schedules as a CronJob has them: what starts, what is left out, what is told (required: missed schedules handled like a CronJob)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from kafka_operator.decide.spark_schedule import CreateRun, DeleteRuns, ScheduleView, decide_schedule, run_name
+from kafka_operator.decide.spark_troubles import Trouble
+from kafka_operator.decide.steps import Done, Wait, WriteStatus
+from kafka_operator.kube.port import RefusedError
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.metadata import read_time, write_time
+from kafka_operator.resources.spark_application import SparkApplication
+from tests.kafka_operator.fake_spark import FOR_EVER, SCHEDULE
+from tests.kafka_operator.makers import NOW, Raw, ready
+from tests.kafka_operator.spark import SparkWorld, raw_schedule, raw_spark, schedule, spark, spark_running
+from tests.kafka_operator.world import in_virtual_time
+
+MINUTE = "* * * * *"
+
+
+def runs(world: SparkWorld) -> list[str]:
+    """The names of all runs that are there."""
+    return sorted(key.name for key in world.kube.objects if key.kind is Kind.SPARK_APPLICATION)
+
+
+def run_of(item: Any, time: str, state: str | None = None) -> SparkApplication:
+    """A run of a schedule, by its time."""
+    name = run_name(item, read_time(time))
+    return spark(name, status={} if state is None else {"state": state})
+
+
+def ended(step: object) -> tuple[Any, Any]:
+    """The status and event of a write."""
+    assert isinstance(step, WriteStatus), step
+    return step.status, step.announcement
+
+
+@in_virtual_time
+async def test_runs_start_at_their_times_and_old_ones_go() -> None:
+    """One a time, named by it; as many ended ones stay as are asked for."""
+    async with spark_running() as world:
+        world.kube.apply(raw_schedule(schedule=MINUTE, successfulRunHistoryLimit=2))
+        await world.run(30)
+        assert [] == runs(world)
+        assert ("True", "Scheduled") == world.kube.ready(SCHEDULE)[:2]
+        assert "2026-01-01T12:01:00Z" == world.status(SCHEDULE)["nextScheduleTime"]
+
+        await world.run(60)
+        (name,) = runs(world)
+        assert name == world.status(SCHEDULE)["lastRunName"]
+        assert "2026-01-01T12:01:00Z" == world.status(SCHEDULE)["lastScheduleTime"]
+        await world.run(240)
+        assert 2 == len(runs(world))
+        assert 5 == len(world.fake.created) == len(set(world.fake.created))
+        assert 5 == world.reasons().count("RunCreated")
+
+
+@in_virtual_time
+async def test_forbid_waits_for_the_run_that_goes_on_and_takes_the_last_time_then() -> None:
+    """Told once while it waits."""
+    async with spark_running() as world:
+        world.fake.fates = [FOR_EVER]
+        world.kube.apply(raw_schedule(schedule=MINUTE, concurrencyPolicy="Forbid"))
+        await world.run(250)
+        (name,) = runs(world)
+        assert ("True", "RunForbidden") == world.kube.ready(SCHEDULE)[:2]
+        assert 1 == world.reasons().count("RunForbidden")
+        world.kube.delete(Key(Kind.SPARK_APPLICATION, "shop", name))
+        await world.run(5)
+        (second,) = runs(world)
+        assert "2026-01-01T12:04:00Z" == world.status(SCHEDULE)["lastScheduleTime"]
+        assert name != second
+        assert "MissedTimes" in world.reasons()
+
+
+@in_virtual_time
+async def test_allow_has_runs_side_by_side_and_replace_has_one() -> None:
+    """The three policies."""
+    async with spark_running() as world:
+        world.fake.fates = [FOR_EVER]
+        world.kube.apply(raw_schedule("side-by-side", schedule=MINUTE))
+        world.kube.apply(raw_schedule("replaced", schedule=MINUTE, concurrencyPolicy="Replace"))
+        await world.run(190)
+        names = runs(world)
+        assert 3 == sum(name.startswith("side-by-side") for name in names)
+        assert 1 == sum(name.startswith("replaced") for name in names)
+
+
+@in_virtual_time
+async def test_what_was_missed_while_nobody_looked_starts_once_and_late() -> None:
+    """The operator was away for three hours and a half."""
+    async with spark_running() as world:
+        world.kube.apply(raw_schedule())
+        await world.run(10)
+        await world.kill()
+        await world.run(3.5 * 3600)
+        world.start()
+        await world.run(30)
+        assert 1 == len(runs(world))
+        assert "2026-01-01T15:00:00Z" == world.status(SCHEDULE)["lastScheduleTime"]
+        assert ["Scheduled", "MissedTimes"] == [
+            notice.reason for notice in world.kube.events if notice.key == SCHEDULE
+        ] or "MissedTimes" in world.reasons()
+
+
+@in_virtual_time
+async def test_a_run_of_that_name_that_is_anothers_is_told() -> None:
+    """Never taken over."""
+    async with spark_running() as world:
+        item = schedule()
+        name = run_name(item, read_time("2026-01-01T13:00:00Z"))
+        world.kube.apply(raw_spark(name))
+        world.kube.apply(raw_schedule())
+        await world.run(3700)
+        assert ("False", "RunNameTaken") == world.kube.ready(SCHEDULE)[:2]
+
+
+def test_more_missed_times_than_a_hundred_are_told_and_the_last_one_runs() -> None:
+    """A CronJob tells of too many, too (getMostRecentScheduleTime)."""
+    item = schedule(schedule=MINUTE, created="2025-12-01T00:00:00Z")
+    step = decide_schedule(item, ScheduleView(NOW))
+    assert isinstance(step, CreateRun)
+    assert run_name(item, NOW) == step.name
+
+    status, news = ended(decide_schedule(item, ScheduleView(NOW, created=step.name)))
+    assert "TooManyMissedTimes" == news.reason
+    assert write_time(NOW) == status.last_schedule_time
+
+
+def test_what_is_later_than_the_deadline_allows_is_left_out_and_told_once() -> None:
+    """By startingDeadlineSeconds."""
+    item = schedule(startingDeadlineSeconds=60, status={"lastScheduleTime": "2026-01-01T09:00:00Z"})
+    at = NOW + timedelta(minutes=5)
+    status, news = ended(decide_schedule(item, ScheduleView(at)))
+    assert "MissedDeadline" == news.reason
+    assert write_time(NOW) == status.last_schedule_time
+
+    told = {name: value for name, value in status.to_patch().items() if value is not None}
+    again = schedule(startingDeadlineSeconds=60, status=told)
+    assert isinstance(decide_schedule(again, ScheduleView(at)), Wait)
+
+
+def test_a_suspended_schedule_starts_nothing_and_then_the_last_that_was_missed() -> None:
+    """As a CronJob that is resumed."""
+    status, _ = ended(decide_schedule(schedule(suspend=True), ScheduleView(NOW)))
+    assert ("True", "Suspended") == ready(status.conditions)
+    told = {name: value for name, value in status.to_patch().items() if value is not None}
+
+    assert Done() == decide_schedule(schedule(suspend=True, status=told), ScheduleView(NOW))
+    assert isinstance(decide_schedule(schedule(status=told), ScheduleView(NOW)), CreateRun)
+
+
+def test_a_run_that_is_not_written_down_is_not_deleted_as_old() -> None:
+    """It would be made again: one run a time."""
+    noted: Raw = {"lastScheduleTime": "2026-01-01T11:00:00Z"}
+    item = schedule(successfulRunHistoryLimit=0, status=noted)
+    old, new = (run_of(item, f"2026-01-01T{hour}:00:00Z", "Completed") for hour in (11, 12))
+
+    step = decide_schedule(item, ScheduleView(NOW, runs=(old, new)))
+    assert DeleteRuns((old,)) == step
+    assert isinstance(decide_schedule(item, ScheduleView(NOW, runs=(new,))), CreateRun)
+
+
+def test_why_no_run_is_taken_is_told() -> None:
+    """A template that the schema of applications refuses."""
+    trouble = Trouble("RunRefused", str(RefusedError("spec.driver.memory")))
+    status, news = ended(decide_schedule(schedule(), ScheduleView(NOW, created=trouble)))
+    assert ("False", "RunRefused") == ready(status.conditions)
+    assert news.warning
+
+
+def test_a_schedule_that_is_none_is_told() -> None:
+    """In words, and nothing starts."""
+    status, news = ended(decide_schedule(schedule(schedule="0 25 * * *"), ScheduleView(NOW)))
+    assert ("False", "InvalidSchedule") == ready(status.conditions)
+    assert "hour" in news.message

@@ -1,0 +1,133 @@
+"""The admission webhook asked by a real API server, by the chart's own configuration; the brokers behind it are played."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import random
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kafka_operator.engine.admission import Admission
+from kafka_operator.kube.client import KubeClient
+from kafka_operator.kube.login import configuration
+from kafka_operator.metrics import Metrics
+from kafka_operator.webhook import PATH, Webhook
+from lab.helm import helm
+from lab.kubernetes import OPERATOR, KubernetesApi
+from lab.ports import free_port, release_port
+from lab.steward import StewardOperator
+from lab.waiting import wait_until
+from tests.charts.rendering import Chart
+from tests.kafka_operator.conftest import ROLE
+from tests.kafka_operator.fake_kafka import FakeKafka
+from tests.kafka_operator.gate import Gate
+from tests.kafka_operator.live import PATIENCE_S, Namespace
+from tests.kafka_operator.makers import raw_cluster, raw_reassignment, raw_topic
+from tests.kafka_wire_net.authority import Authority
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.helm]
+
+BAD = raw_topic("bad", config={"no.such.setting": "1"})
+
+
+class Hook:
+    """A port with a certificate, which the API server asks about the resources of one namespace."""
+
+    def __init__(self, api: KubernetesApi, folder: Path, name: str) -> None:
+        authority = Authority(folder)
+        self.port = free_port()
+        self.certificate, self.private_key = authority.sign("webhook", "/CN=webhook")
+        self.namespace = Namespace(api, name)
+        bundle = base64.b64encode(authority.certificate.read_bytes()).decode()
+        webhook = {"enabled": True, "secret": "own", "caBundle": bundle}
+        kind = "ValidatingWebhookConfiguration"
+        rendered = Chart(helm()).render({"operator": {"namespaces": [name], "webhook": webhook}})
+        (made,) = [item for item in rendered if item["kind"] == kind]
+        made["metadata"]["name"] = name
+        made["webhooks"][0]["clientConfig"] = {"caBundle": bundle, "url": f"https://127.0.0.1:{self.port}{PATH}"}
+        api.kubectl("apply", "-f", "-", stdin=ROLE, check=True)
+        api.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(made), check=True)
+
+    def words(self, raw: Mapping[str, Any], *options: str) -> str:
+        """Apply a resource; return what is told to the user: a refusal, or warnings."""
+        named = {**raw, "metadata": {**raw["metadata"], "namespace": self.namespace.name}}
+        return self.namespace.api.kubectl("apply", "-f", "-", *options, stdin=yaml.safe_dump(named)).stderr
+
+    def until_told(self, words: str) -> None:
+        """Wait until this is told of a bad Topic: an API server learns of a webhook within seconds."""
+        told: list[str] = []
+
+        def answered() -> bool:
+            told.append(self.words(BAD, "--dry-run=server"))
+            return words in told[-1]
+
+        wait_until(answered, timeout_s=PATIENCE_S, what="the webhook is asked", context=lambda: str(told[-1:]))
+
+
+@pytest.fixture
+def hook(api: KubernetesApi, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Hook]:
+    """A webhook for a namespace of this test's own."""
+    made = Hook(api, tmp_path, f"hook-{request.node.name.replace('_', '-')}"[:60].strip("-"))
+    yield made
+    api.kubectl("delete", "ValidatingWebhookConfiguration", made.namespace.name, check=True)
+    made.namespace.empty()
+    release_port(made.port)
+
+
+async def test_the_brokers_words_refuse_at_apply(api: KubernetesApi, hook: Hook) -> None:
+    """Features (e) 13: before anything is stored; what the brokers take is stored, and what only they know is a warning."""
+    kafka = FakeKafka(Gate())
+    kafka.add("late", [(1, 2)] * 2)
+    async with contextlib.AsyncExitStack() as stack:
+        kube = KubeClient(await configuration(api.kubeconfig_for(OPERATOR), None), Metrics())
+        stack.push_async_callback(kube.close)
+        admission = Admission(
+            kube, lambda *_: kafka, Metrics(), namespaces=(), clock=time.monotonic, rng=random.Random(1)
+        )
+        stack.push_async_callback(admission.close)
+        webhook = Webhook(hook.certificate, hook.private_key, admission.review)
+        stack.push_async_callback(webhook.close)
+        await webhook.start("127.0.0.1", hook.port)
+        await asyncio.to_thread(_apply_all, hook)
+    assert ["late"] == sorted(kafka.topics)
+
+
+def _apply_all(hook: Hook) -> None:
+    namespace = hook.namespace
+    namespace.take(raw_cluster("main", "kafka:9092"))
+    hook.until_told("InvalidConfig: Topic bad is not taken, since the brokers refuse it: Unknown topic config name")
+    assert "larger than available brokers: 4" in namespace.apply(raw_topic("wide", replicationFactor=7))
+    assert "UnknownBroker" in namespace.apply(raw_reassignment("far", goal={"removeBrokers": [77]}))
+    namespace.take(raw_topic("good"))
+    namespace.take(raw_reassignment("drain", goal={"removeBrokers": [1]}))
+    assert "InvalidConfig" in namespace.apply(raw_topic("good", config={"no.such.setting": "1"}))
+    assert "they are never taken away" in hook.words(raw_topic("late", partitions=1, replicationFactor=2))
+    assert namespace.get("Topic", "late") is not None
+
+
+def test_the_operators_process_answers_and_one_that_is_away_is_in_nobodys_way(
+    api: KubernetesApi, hook: Hook, tmp_path: Path
+) -> None:
+    """No broker answers: a warning. No operator answers: nothing at all (Ignore)."""
+    options = {"port": hook.port, "certificate": hook.certificate, "private-key": hook.private_key}
+    arguments = [
+        f"--namespace={hook.namespace.name}",
+        *(f"--webhook-{name}={value}" for name, value in options.items()),
+    ]
+    operator = StewardOperator(api.kubeconfig_for(OPERATOR), tmp_path / "operator", arguments=arguments)
+    operator.start()
+    try:
+        hook.namespace.take(raw_cluster("main", "127.0.0.1:1"))
+        hook.until_told("No broker of Cluster main answers at 127.0.0.1:1")
+        hook.namespace.take(BAD)
+        hook.namespace.empty()
+    finally:
+        operator.close()
+    hook.namespace.take(raw_topic("later", config={"no.such.setting": "1"}))
