@@ -21,6 +21,9 @@ KUBE_VERSION = "1.34.2"
 
 TIMEOUT_S = 60.0
 
+SPARK = {"SparkApplication", "ScheduledSparkApplication"}
+"""Whose templates are none of pods: the operator makes those."""
+
 Resource = dict[str, Any]
 
 
@@ -78,7 +81,7 @@ def pods(resources: list[Resource]) -> dict[str, Resource]:
         where = f"{item['kind']} {item['metadata']['name']}"
         if item["kind"] == "Pod":
             found[where] = item
-        elif "template" in item.get("spec", {}):
+        elif "template" in item.get("spec", {}) and item["kind"] not in SPARK:
             found[where] = _with_claims(item["spec"]["template"], item["spec"].get("volumeClaimTemplates", []))
     return found
 

@@ -105,3 +105,17 @@ def test_an_unknown_command_is_refused(bin_folder: Path) -> None:
     done = enter(bin_folder, "start")
 
     assert (2, True) == (done.returncode, "unknown command 'start': broker, zookeeper" in done.stderr)
+
+
+def test_a_server_begins_with_the_classes_that_were_kept_of_one(bin_folder: Path) -> None:
+    """JEP 350: tools share the archive of brokers; what writes them runs with no agent, of which Java archives nothing."""
+    broker = enter(bin_folder, "broker", **BROKER).stdout
+    tool = enter(bin_folder, "tool", "A").stdout
+    writing = enter(bin_folder, "broker", KEEP_CLASSES="-XX:ArchiveClassesAtExit=/kept.jsa", **BROKER).stdout
+
+    assert "-XX:SharedArchiveFile=/opt/kafka/classes/broker.jsa" in broker
+    assert "-javaagent:" in broker
+    assert "-XX:SharedArchiveFile=/opt/kafka/classes/broker.jsa" in tool
+    assert "-XX:ArchiveClassesAtExit=/kept.jsa" in writing
+    assert "-XX:SharedArchiveFile" not in writing
+    assert "-javaagent:" not in writing

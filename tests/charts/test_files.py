@@ -51,7 +51,7 @@ def test_the_image_is_built_by_the_pip_that_is_tested() -> None:
     assert expected == re.findall(r"^ARG PIP_VERSION=(.+)$", dockerfile, re.MULTILINE)
 
 
-@pytest.mark.parametrize("image", ["steward", "kafka"])
+@pytest.mark.parametrize("image", ["steward", "kafka", "spark"])
 def test_an_image_runs_as_a_numbered_user_on_any_base(image: str) -> None:
     """A pod with runAsNonRoot takes a number alone; BASE serves whoever has another base."""
     dockerfile = (ROOT / "images" / image / "Dockerfile").read_text(encoding="utf-8")
@@ -59,6 +59,18 @@ def test_an_image_runs_as_a_numbered_user_on_any_base(image: str) -> None:
     assert ["10001:10001"] == re.findall(r"^USER (.+)$", dockerfile, re.MULTILINE)
     assert re.search(r"^ARG BASE=", dockerfile, re.MULTILINE)
     assert not re.search(r"--mount=|<<|\bcurl\b|\bwget\b|^ADD ", dockerfile, re.MULTILINE)
+
+
+def test_kafka_and_spark_begin_with_the_same_layers() -> None:
+    """Word for word, so that a builder's cache has the Java runtime of both."""
+
+    def first_layers(image: str) -> list[str]:
+        dockerfile = (ROOT / "images" / image / "Dockerfile").read_text(encoding="utf-8")
+        stage = re.split(r"^(?:FROM|COPY) .*$", dockerfile, flags=re.MULTILINE)[1]
+        return [line for line in stage.splitlines() if not line.startswith("#")]
+
+    assert first_layers("kafka") == first_layers("spark")
+    assert any("jlink" in line for line in first_layers("kafka"))
 
 
 def test_every_value_and_its_default_is_in_the_documentation() -> None:
@@ -94,12 +106,14 @@ def _told(leaf: str, documented: dict[str, Any]) -> bool:
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
     """A renamed metric would leave an empty panel."""
     dashboard = json.loads((CHART / "dashboards" / "steward.json").read_text(encoding="utf-8"))
-    asked = " ".join(target["expr"] for panel in dashboard["panels"] for target in panel["targets"])
+    asked = " ".join(target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ()))
     asked += dashboard["templating"]["list"][1]["query"]
 
     names = set(re.findall(r"\b(?:kafka_controller|steward)_\w+", asked))
-    assert set() == names - _names(ControllerMetrics().registry) - _names(OperatorMetrics().registry)
-    assert names
+    of_operator = _names(OperatorMetrics().registry)
+    assert set() == names - _names(ControllerMetrics().registry) - of_operator
+    assert {one for one in of_operator if one.startswith("steward_balance_")} <= names
+    assert len(dashboard["panels"]) == len({panel["id"] for panel in dashboard["panels"]})
 
 
 def _names(registry: CollectorRegistry) -> set[str]:

@@ -47,7 +47,7 @@ def client_of(release: Any, api: KubernetesApi) -> Any:
 @pytest.mark.kubernetes
 @pytest.mark.parametrize("served", [[NAMESPACE, OTHER_NAMESPACE], ["*"]])
 def test_an_uninstall_lets_go_of_everything_and_keeps_it(api: KubernetesApi, served: list[str]) -> None:
-    """Issue: helm uninstall leaves nothing wedged. Others' finalizers are others' business."""
+    """Required: helm uninstall leaves nothing wedged. Others' finalizers are others' business."""
     release = program("release_resources")
     assert FINALIZER == release.FINALIZER
     declare(api, NAMESPACE, "plain", [])
@@ -65,33 +65,36 @@ def test_an_uninstall_lets_go_of_everything_and_keeps_it(api: KubernetesApi, ser
 
 
 @pytest.mark.kubernetes
-def test_the_operator_is_stopped_before_it_could_hold_on_again(api: KubernetesApi) -> None:
-    """It is scaled to nothing; one that is not there is stopped already."""
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_operator_and_brokers_are_stopped_before_the_rest_goes(api: KubernetesApi, kind: str) -> None:
+    """They are scaled to nothing; what is not there is stopped already."""
     release = program("release_resources")
     container = {"name": "operator", "image": "steward:dev"}
-    deployment = {
+    of_set = {"serviceName": "steward"} if kind == "StatefulSet" else {}
+    workload = {
         "apiVersion": "apps/v1",
-        "kind": "Deployment",
+        "kind": kind,
         "metadata": {"name": "steward-operator", "namespace": OTHER_NAMESPACE},
         "spec": {
             "replicas": 1,
+            **of_set,
             "selector": {"matchLabels": {"app": "operator"}},
             "template": {"metadata": {"labels": {"app": "operator"}}, "spec": {"containers": [container]}},
         },
     }
-    api.kubectl("apply", "--filename=-", stdin=json.dumps(deployment), check=True)
+    api.kubectl("apply", "--filename=-", stdin=json.dumps(workload), check=True)
     client = client_of(release, api)
 
-    release.stop_operator(client, OTHER_NAMESPACE, "steward-operator", LABELS)
-    release.stop_operator(client, OTHER_NAMESPACE, "not-there", LABELS)
+    release.stop(client, OTHER_NAMESPACE, f"{kind.lower()}s/steward-operator", LABELS)
+    release.stop(client, OTHER_NAMESPACE, f"{kind.lower()}s/not-there", LABELS)
 
-    found = client.get(f"/apis/apps/v1/namespaces/{OTHER_NAMESPACE}/deployments/steward-operator")
+    found = client.get(f"/apis/apps/v1/namespaces/{OTHER_NAMESPACE}/{kind.lower()}s/steward-operator")
     assert 0 == found["spec"]["replicas"]
 
 
 @pytest.mark.kafka
 def test_records_come_back(kafka_cluster: KafkaCluster) -> None:
-    """Issue: helm test that produces and consumes; it leaves no topic behind."""
+    """Required: helm test that produces and consumes; it leaves no topic behind."""
     check = program("produce_and_consume")
 
     assert check.RECORDS == check.produce_and_consume(kafka_cluster.bootstrap(), "steward-test-here")

@@ -46,11 +46,20 @@ pytestmark = pytest.mark.helm
             "brokers.resources.limits.memory is 1Gi and brokers.heap is 2g: a JVM needs 128Mi beside its heap",
         ),
         (
+            {"operator": {"webhook": {"enabled": True}}},
+            "operator.webhook needs a certificate: name a secret (and caBundle), or set certManager.enabled",
+        ),
+        ({"operator": {"webhook": {"enabled": True, "secret": "tls"}}}, "operator.webhook.caBundle is empty"),
+        (
+            {"operator": {"webhook": {"enabled": True, "secret": "tls", "certManager": {"enabled": True}}}},
+            "operator.webhook: name a secret or enable certManager, one of them",
+        ),
+        (
             {"operator": {"allNamespaces": True, "namespaces": ["orders"]}},
             "operator.allNamespaces is true and operator.namespaces names orders: say one of the two",
         ),
     ],
 )
 def test_what_cannot_work_is_refused_by_name(chart: Chart, values: dict[str, Any], words: str) -> None:
-    """Issue: refused by the schema or by a template message that names the value."""
+    """Required: refused by the schema or by a template message that names the value."""
     assert words in chart.refusal(values)

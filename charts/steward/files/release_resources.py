@@ -1,10 +1,12 @@
 """Let go of all custom resources before the operator is uninstalled: nobody else would take its finalizer off them.
 
-    python3 release_resources.py NAMESPACE RELEASE LABEL=VALUE,LABEL=VALUE SERVED_NAMESPACE,SERVED_NAMESPACE
+    python3 release_resources.py NAMESPACE RELEASE OPERATOR_LABELS BROKER_LABELS SERVED_NAMESPACE,SERVED_NAMESPACE
 
 The operator is stopped first (it would hold on to them again), then its finalizer is taken off every Cluster, Topic and
-Reassignment of the namespaces that it serves (`*`: of all). The resources stay, and so do topics and their data in Kafka. May be run
-again at any time. The pod of `helm test`, which helm itself leaves behind, goes too. Python's own library is all that is used.
+Reassignment of the namespaces that it serves (`*`: of all). The resources stay, and so do topics and their data in Kafka. Then the
+brokers end, while controller and ZooKeeper still answer: helm ends all at once, and a broker that has lost ZooKeeper on its way down
+asks for it until it is killed. May be run again at any time. The pod of `helm test`, which helm itself leaves behind, goes too.
+Labels are LABEL=VALUE,LABEL=VALUE. Python's own library is all that is used.
 """
 
 import json
@@ -31,7 +33,7 @@ ATTEMPTS = 5
 
 TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 60.0
-"""Twice what the operator is granted to end."""
+"""Twice what the operator is granted to end, several times what brokers take; the hook has three minutes for both."""
 
 NOT_FOUND, CONFLICT = 404, 409
 
@@ -72,17 +74,17 @@ class Api:
         return found
 
 
-def stop_operator(api: Api, namespace: str, deployment: str, labels: str) -> None:
-    """Scale the operator to nothing and wait until its pod is gone; TimeoutError when it stays."""
+def stop(api: Api, namespace: str, workload: str, labels: str) -> None:
+    """Scale a workload (`deployments/NAME`) to nothing and wait until its pods are gone; TimeoutError when one stays."""
     try:
-        api.patch(f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment}/scale", {"spec": {"replicas": 0}})
+        api.patch(f"/apis/apps/v1/namespaces/{namespace}/{workload}/scale", {"spec": {"replicas": 0}})
     except urllib.error.HTTPError as error:
         if error.code != NOT_FOUND:
             raise
     deadline = time.monotonic() + STOP_TIMEOUT_S
     while api.get(f"/api/v1/namespaces/{namespace}/pods?labelSelector={labels}")["items"]:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"the pod of {deployment} has not ended after {STOP_TIMEOUT_S:.0f} s")
+            raise TimeoutError(f"a pod of {workload} has not ended after {STOP_TIMEOUT_S:.0f} s")
         time.sleep(0.5)
 
 
@@ -133,8 +135,8 @@ def _release(api: Api, kind: str, found: dict[str, Any]) -> int:
     raise TimeoutError(f"{path} is changed by others again and again")
 
 
-def main(namespace: str, release: str, labels: str, served: str) -> int:
-    """Stop the operator, let go of everything, and return the exit code."""
+def main(namespace: str, release: str, operator_labels: str, broker_labels: str, served: str) -> int:
+    """Stop the operator, let go of everything, stop the brokers, and return the exit code: brokers that stay on are no failure."""
     host = os.environ["KUBERNETES_SERVICE_HOST"]
     url = f"https://{f'[{host}]' if ':' in host else host}:{os.environ['KUBERNETES_SERVICE_PORT']}"
     api = Api(
@@ -142,12 +144,16 @@ def main(namespace: str, release: str, labels: str, served: str) -> int:
     )
     try:
         api.delete(f"/api/v1/namespaces/{namespace}/pods/{release}-test")
-        stop_operator(api, namespace, f"{release}-operator", labels)
+        stop(api, namespace, f"deployments/{release}-operator", operator_labels)
         released = release_all(api, served.split(","))
     except (OSError, TimeoutError) as error:
         sys.stderr.write(f"not everything could be let go: {error}\n")
         return 1
     sys.stdout.write(f"{released} resources are let go\n")
+    try:
+        stop(api, namespace, f"statefulsets/{release}-broker", broker_labels)
+    except (OSError, TimeoutError) as error:
+        sys.stderr.write(f"the brokers end with everything else: {error}\n")
     return 0
 
 

@@ -30,6 +30,9 @@
 {{- include "steward.checkHeap" (dict "component" $component "values" $values) -}}
 {{- include "steward.checkStorageClass" (dict "component" $component "class" $values.storage.class) -}}
 {{- end -}}
+{{- if .Values.analytics.schedule.enabled -}}
+{{- include "steward.checkSchedule" . -}}
+{{- end -}}
 {{- end }}
 
 {{/* A JVM needs about 128 MiB beside its heap; with less it is killed some day, and not at its start. */}}

@@ -15,6 +15,16 @@
 - {apiGroups: [apps], resources: [statefulsets], verbs: [get]}
 - {apiGroups: [apps], resources: [statefulsets/scale], verbs: [patch]}
 - {apiGroups: [""], resources: [pods], verbs: [list, delete]}
+{{- if .Values.analytics.enabled }}
+- {apiGroups: [steward.dev], resources: [sparkapplications, scheduledsparkapplications], verbs: [get, list, watch, patch]}
+- {apiGroups: [steward.dev], resources: [sparkapplications/status, scheduledsparkapplications/status], verbs: [patch]}
+- {apiGroups: [steward.dev], resources: [sparkapplications], verbs: [create, delete]}
+- {apiGroups: [""], resources: [pods], verbs: [get, create]}
+- {apiGroups: [""], resources: [pods/log], verbs: [get]}
+{{- if .Values.analytics.sparkOperator }}
+- {apiGroups: [sparkoperator.k8s.io], resources: [sparkapplications], verbs: [get, create, patch]}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* The namespaces that the operator serves, as a YAML list; an empty one stands for all. */}}
@@ -37,4 +47,13 @@
 - {{ $name }}-{{ $index }}-of-{{ $shards }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/* The Secret with the webhook's certificate. */}}
+{{- define "steward.webhookSecret" -}}
+{{- if or .Values.operator.webhook.secret .Values.operator.webhook.certManager.enabled -}}
+{{ default (printf "%s-webhook" .Release.Name) .Values.operator.webhook.secret }}
+{{- else -}}
+{{- fail "operator.webhook needs a certificate: name a secret (and caBundle), or set certManager.enabled" -}}
+{{- end -}}
 {{- end }}

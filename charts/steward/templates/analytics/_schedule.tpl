@@ -1,0 +1,74 @@
+{{/* What Spark's own Kubernetes scheduler asks for, also when it tidies up at its end. */}}
+{{- define "steward.driverRules" -}}
+- apiGroups: [""]
+  resources: [pods, configmaps, services, persistentvolumeclaims]
+  verbs: [get, list, watch, create, patch, delete, deletecollection]
+{{- end }}
+
+{{/* Values of analytics.schedule that cannot work, refused by name. */}}
+{{- define "steward.checkSchedule" -}}
+{{- $schedule := .Values.analytics.schedule -}}
+{{- $sampler := .Values.analytics.sampler -}}
+{{- $storage := $schedule.storage -}}
+{{- if not .Values.analytics.enabled -}}
+{{- fail "analytics.schedule.enabled is true and analytics.enabled is false: the operator would carry out no run of it" -}}
+{{- end -}}
+{{- if and (not $schedule.samples) (not $sampler.enabled) -}}
+{{- fail "analytics.schedule.enabled is true, analytics.sampler.enabled is false and analytics.schedule.samples is empty: nobody keeps samples" -}}
+{{- end -}}
+{{- if and (or $schedule.samples $sampler.bootstrapServers) (not $schedule.cluster) -}}
+{{- fail "analytics.schedule.cluster is empty, and the samples are not of the release's own cluster: name the Cluster resource of theirs" -}}
+{{- end -}}
+{{- $places := compact (list (empty $storage.size | ternary "" "size") (empty $storage.existingClaim | ternary "" "existingClaim") (empty $storage.url | ternary "" "url")) -}}
+{{- if not $places -}}
+{{- fail "analytics.schedule.storage names no place for facts and reports: set size, existingClaim or url" -}}
+{{- end -}}
+{{- if gt (len $places) 1 -}}
+{{- fail (printf "analytics.schedule.storage has %s: set one of them" (join " and " $places)) -}}
+{{- end -}}
+{{- if and $storage.secret (not $storage.url) -}}
+{{- fail "analytics.schedule.storage.secret is for object storage: set url as well" -}}
+{{- end -}}
+{{- $properties := $schedule.kafkaProperties -}}
+{{- if ne (empty $properties.secret) (empty $properties.key) -}}
+{{- fail "analytics.schedule.kafkaProperties needs secret and key, both of them" -}}
+{{- end -}}
+{{- if and (not $schedule.samples) (ne $sampler.securityProtocol "PLAINTEXT") (not $properties.secret) -}}
+{{- fail (printf "analytics.sampler.securityProtocol is %s: analytics.schedule.kafkaProperties has to say how Spark gets at the samples" $sampler.securityProtocol) -}}
+{{- end -}}
+{{- if $storage.size -}}
+{{- include "steward.checkStorageClass" (dict "component" "analytics.schedule" "class" $storage.class) -}}
+{{- end -}}
+{{- end }}
+
+{{/* What driver and executors have in common: volumes by their mounts, what they may do, where they run. */}}
+{{- define "steward.balancePod" -}}
+{{- $schedule := .root.Values.analytics.schedule -}}
+labels: {{- include "steward.selector" . | nindent 2 }}
+podSecurityContext: {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
+{{- if $schedule.storage.secret }}
+env:
+  {{- range $name, $key := dict "AWS_ACCESS_KEY_ID" "access-key" "AWS_SECRET_ACCESS_KEY" "secret-key" }}
+  - name: {{ $name }}
+    valueFrom: {secretKeyRef: {name: {{ $schedule.storage.secret }}, key: {{ $key }}}}
+  {{- end }}
+{{- end }}
+{{- if or (not $schedule.storage.url) $schedule.kafkaProperties.secret }}
+volumeMounts:
+  {{- if not $schedule.storage.url }}
+  - {name: balance, mountPath: /var/lib/steward}
+  {{- end }}
+  {{- if $schedule.kafkaProperties.secret }}
+  - {name: kafka, mountPath: /etc/steward/kafka, readOnly: true}
+  {{- end }}
+{{- end }}
+{{- with $schedule.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $schedule.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $schedule.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}

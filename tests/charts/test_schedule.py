@@ -1,0 +1,189 @@
+"""The schedule of the balance analytics in the chart: off by default, with least rights, and refused in words where it could not work.
+
+Source: docs/analytics.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from balance_analytics.jobs.options import options_of
+from tests.charts.rendering import NAMESPACE, ROOT, Chart, Resource, one
+from tests.charts.test_rights import _granted
+
+pytestmark = pytest.mark.helm
+
+NAME = "steward-balance"
+S3 = {"url": "s3a://bucket/steward/", "secret": "object-storage"}
+
+
+def values(**schedule: Any) -> dict[str, Any]:
+    """The chart's values: a volume unless another storage is named."""
+    wanted = {"enabled": True, "storage": {"size": "5Gi"}, **schedule}
+    return {"analytics": {"enabled": True, "sampler": {"enabled": True}, "schedule": wanted}}
+
+
+def template(resources: list[Resource]) -> Resource:
+    """What every run is made from."""
+    found: Resource = one(resources, "ScheduledSparkApplication", NAME)["spec"]["template"]
+    return found
+
+
+def selects(peer: Resource) -> str:
+    """The component that a peer or a policy selects."""
+    component: str = peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+    return component
+
+
+def test_nothing_of_it_is_there_by_default(chart: Chart) -> None:
+    """Nor where SparkApplications are served."""
+    resources = chart.render({"analytics": {"enabled": True}})
+
+    assert [] == [item for item in resources if item["metadata"]["name"].startswith(NAME)]
+
+
+def test_a_run_studies_the_samplers_topic_and_proposes(chart: Chart) -> None:
+    """By arguments that the job takes, with the sampler's own interval; never approved unasked; one at a time."""
+    resources = chart.render(values())
+    spec = one(resources, "ScheduledSparkApplication", NAME)["spec"]
+    options = options_of(template(resources)["arguments"])
+
+    assert "kafka://steward-kafka.kafka.svc.cluster.local:9092/__steward_samples" == options.samples
+    assert ("file:///var/lib/steward/facts", "file:///var/lib/steward/out") == (options.facts, options.out)
+    assert (14, 24, 5, 60) == (options.window_days, options.min_hours, options.min_minutes, options.round_seconds)
+    assert ("steward", NAMESPACE, True, False) == (options.cluster, options.namespace, options.propose, options.approve)
+    assert ("Forbid", "30 2 * * *", "UTC") == (spec["concurrencyPolicy"], spec["schedule"], spec["timeZone"])
+
+
+def test_what_is_wanted_of_a_proposal_is_handed_on(chart: Chart) -> None:
+    """Goal, budget, what stays, and approval where the user said so."""
+    goal = {
+        "resources": ["disk", "leaders"],
+        "tolerancePercent": 10,
+        "maxBytes": "1.5Gi",
+        "excludedTopics": ["b", "a"],
+        "excludedBrokers": [3],
+    }
+    rates = "s3a://bucket/rates"
+    options = options_of(template(chart.render(values(goal=goal, approve=True, rates=rates)))["arguments"])
+
+    assert (("disk", "leaders"), 10, 3 * 2**29) == (options.resources, options.tolerance_percent, options.max_bytes)
+    assert (("a", "b"), (3,), True) == (options.exclude_topics, options.exclude_brokers, options.approve)
+    assert rates == options.rates
+
+
+def test_the_image_holds_the_main_file() -> None:
+    """Where the chart says."""
+    dockerfile = (ROOT / "images" / "spark" / "Dockerfile").read_text(encoding="utf-8")
+
+    assert "COPY images/spark/balance.py /opt/steward/balance.py" in dockerfile
+
+
+def test_a_volume_is_in_driver_and_executors_and_outlives_the_release(chart: Chart) -> None:
+    """One that is made, or one that is there; executors stay on the driver's node where it can be nowhere else."""
+    made = chart.render(values())
+    there = template(chart.render(values(storage={"existingClaim": "mine", "accessMode": "ReadWriteMany"})))
+    claim = one(made, "PersistentVolumeClaim", NAME)
+
+    assert (["ReadWriteOnce"], "keep") == (
+        claim["spec"]["accessModes"],
+        claim["metadata"]["annotations"]["helm.sh/resource-policy"],
+    )
+    for name in ("driver", "executor"):
+        assert [{"name": "balance", "mountPath": "/var/lib/steward"}] == template(made)[name]["volumeMounts"]
+        assert 10001 == template(made)[name]["podSecurityContext"]["fsGroup"]
+    affinity = template(made)["executor"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert template(made)["driver"]["labels"] == affinity[0]["labelSelector"]["matchLabels"]
+    assert [{"name": "balance", "persistentVolumeClaim": {"claimName": "mine"}}] == there["volumes"]
+    assert "affinity" not in there["executor"]
+
+
+def test_object_storage_takes_its_keys_from_a_secret(chart: Chart) -> None:
+    """Never in arguments or settings, which everybody sees who may see the pod."""
+    resources = chart.render(values(storage=S3))
+    found = template(resources)
+
+    assert "--facts=s3a://bucket/steward/facts" in found["arguments"]
+    assert "volumes" not in found
+    for name in ("driver", "executor"):
+        references = {one["name"]: one["valueFrom"]["secretKeyRef"] for one in found[name]["env"]}
+        assert {"name": "object-storage", "key": "secret-key"} == references["AWS_SECRET_ACCESS_KEY"]
+    assert [] == [item for item in resources if item["kind"] == "PersistentVolumeClaim"]
+
+
+def test_its_driver_may_propose_and_no_other_driver_may(chart: Chart) -> None:
+    """Least privilege: it changes no Reassignment, so that it can approve none that is there."""
+    resources = chart.render(values())
+    own, others = _granted(resources, NAME), _granted(resources, "spark")
+
+    assert {"list", "create", "delete"} == {verb for verb, group, *_ in own if group == "steward.dev"}
+    assert {"reassignments"} == {name for _, group, name, _ in own if group == "steward.dev"}
+    assert others == {right for right in own if right[1] == ""}
+    assert {(verb, "", "configmaps", NAMESPACE) for verb in ("list", "create", "patch", "delete")} <= own
+    assert {NAMESPACE} == {namespace for *_, namespace in own}
+    assert NAME == template(resources)["driver"]["serviceAccount"]
+    assert one(resources, "ServiceAccount", NAME)["automountServiceAccountToken"] is False
+
+
+def test_sparks_own_ports_are_for_its_own_pods(chart: Chart) -> None:
+    """And brokers let them in where clients are named."""
+    resources = chart.render(values() | {"networkPolicy": {"clients": [{"podSelector": {"matchLabels": {"a": "b"}}}]}})
+
+    driver, executor = (one(resources, "NetworkPolicy", f"{NAME}-{name}")["spec"] for name in ("driver", "executor"))
+    assert "balance-driver" == selects(driver)
+    assert ["balance-executor"] == [selects(peer) for peer in driver["ingress"][0]["from"]]
+    assert ["balance-driver", "balance-executor"] == [selects(peer) for peer in executor["ingress"][0]["from"]]
+    rules = one(resources, "NetworkPolicy", "steward-broker")["spec"]["ingress"]
+    allowed = yaml.safe_dump(rules)
+    assert "balance-driver" in allowed
+    assert "balance-executor" in allowed
+    for name, policy in (("driver", driver), ("executor", executor)):
+        assert template(resources)[name]["labels"] == policy["podSelector"]["matchLabels"]
+
+
+def without(base: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Values of the analytics with some of them changed."""
+    return {"analytics": {**base["analytics"], **changes}}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (without(values(), enabled=False), "analytics.schedule.enabled is true and analytics.enabled is false"),
+        (without(values(), sampler={"enabled": False}), "analytics.schedule.samples is empty: nobody keeps samples"),
+        (
+            values(storage={}),
+            "analytics.schedule.storage names no place for facts and reports: set size, existingClaim or url",
+        ),
+        (values(storage={"size": "5Gi", **S3}), "analytics.schedule.storage has size and url: set one of them"),
+        (values(storage={"size": "5Gi", "secret": "a"}), "analytics.schedule.storage.secret is for object storage"),
+        (values(samples="kafka://b:9092/looks"), "analytics.schedule.cluster is empty"),
+        (
+            without(values(), sampler={"enabled": True, "bootstrapServers": "b:9092"}),
+            "analytics.schedule.cluster is empty, and the samples are not of the release's own cluster",
+        ),
+        (values(kafkaProperties={"secret": "a"}), "analytics.schedule.kafkaProperties needs secret and key"),
+        (
+            without(
+                values(cluster="main"),
+                sampler={"enabled": True, "bootstrapServers": "b:9093", "securityProtocol": "SSL"},
+            ),
+            "analytics.sampler.securityProtocol is SSL: analytics.schedule.kafkaProperties has to say",
+        ),
+        (values(samples="b:9092"), "'/analytics/schedule/samples': 'b:9092' does not match pattern"),
+        (values(rates="/etc/passwd"), "'/analytics/schedule/rates': '/etc/passwd' does not match pattern"),
+        (values(schedule="nightly"), "'/analytics/schedule/schedule': 'nightly' does not match pattern"),
+        (values(windowDays=91), "'/analytics/schedule/windowDays': maximum: got 91, want 90"),
+        (values(goal={"resources": ["cpu"]}), "'/analytics/schedule/goal/resources/0': value must be one of"),
+        (values(driver={"memory": "1Gi"}), "'/analytics/schedule/driver/memory': '1Gi' does not match pattern"),
+        (values(storage={"url": "http://x"}), "'/analytics/schedule/storage/url': 'http://x' does not match pattern"),
+        (values(storage={"accessMode": "Often"}), "'/analytics/schedule/storage/accessMode': value must be one of"),
+        (values(cron="* * * * *"), "'/analytics/schedule': additional properties 'cron' not allowed"),
+    ],
+)
+def test_what_could_not_work_is_refused(chart: Chart, wanted: dict[str, Any], words: str) -> None:
+    """By the schema, or in words that name the value."""
+    assert words in chart.refusal(wanted)

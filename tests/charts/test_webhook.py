@@ -1,0 +1,71 @@
+"""The admission webhook: off unless it is asked for, and never in the way when nobody answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.charts.rendering import NAMESPACE, Chart, Resource, one
+
+pytestmark = pytest.mark.helm
+
+SERVICE = "steward-webhook"
+BY_SECRET: dict[str, Any] = {"enabled": True, "secret": "own", "caBundle": "Q0E="}
+BY_CERT_MANAGER: dict[str, Any] = {"enabled": True, "certManager": {"enabled": True}}
+
+
+def test_it_is_off_by_default(rendered: list[Resource]) -> None:
+    """No port, no certificate, nothing that the API server would ask."""
+    deployment = one(rendered, "Deployment", "steward-operator")["spec"]["template"]["spec"]
+
+    assert not any(item["kind"] == "ValidatingWebhookConfiguration" for item in rendered)
+    assert not any("webhook" in argument for argument in deployment["containers"][0]["args"])
+
+
+@pytest.mark.parametrize("webhook", [BY_SECRET, BY_CERT_MANAGER], ids=["secret", "cert-manager"])
+def test_it_asks_the_operator_and_takes_what_nobody_answers(chart: Chart, webhook: dict[str, Any]) -> None:
+    """Static, Ignore, bounded; only for edited Topics and new Reassignments of the namespaces that are served."""
+    resources = chart.render({"operator": {"namespaces": ["orders"], "webhook": webhook}})
+    (hook,) = one(resources, "ValidatingWebhookConfiguration", f"{NAMESPACE}-steward-resources")["webhooks"]
+    service = one(resources, "Service", SERVICE)
+    pod = one(resources, "Deployment", "steward-operator")["spec"]["template"]["spec"]
+    ports = {item["name"]: item["containerPort"] for item in pod["containers"][0]["ports"]}
+    policy = one(resources, "NetworkPolicy", "steward-operator")["spec"]
+
+    assert ("Ignore", "None", 8) == (hook["failurePolicy"], hook["sideEffects"], hook["timeoutSeconds"])
+    assert [NAMESPACE, "orders"] == hook["namespaceSelector"]["matchExpressions"][0]["values"]
+    called = {"name": SERVICE, "namespace": NAMESPACE, "path": "/validate", "port": 443}
+    assert called == hook["clientConfig"]["service"]
+    assert [{"name": "webhook", "port": 443, "targetPort": "webhook"}] == service["spec"]["ports"]
+    assert f"--webhook-port={ports['webhook']}" in pod["containers"][0]["args"]
+    assert {"ports": [{"port": "webhook"}]} in policy["ingress"]
+
+
+def test_the_certificate_is_that_of_the_secret_or_of_cert_manager(chart: Chart) -> None:
+    """The pod mounts the Secret that the certificate is in, and the API server is told whom to trust."""
+    by_secret = chart.render({"operator": {"webhook": BY_SECRET}})
+    by_manager = chart.render({"operator": {"webhook": BY_CERT_MANAGER}})
+    issuer = {"name": "authority", "kind": "ClusterIssuer"}
+    manager = {"enabled": True, "issuer": issuer}
+    by_issuer = chart.render({"operator": {"webhook": {"enabled": True, "certManager": manager}}})
+    name = f"{NAMESPACE}-steward-resources"
+
+    own = one(by_secret, "ValidatingWebhookConfiguration", name)
+    assert ("own", "Q0E=") == (_mounted(by_secret), own["webhooks"][0]["clientConfig"]["caBundle"])
+    managed = one(by_manager, "ValidatingWebhookConfiguration", name)["metadata"]["annotations"]
+    assert {"cert-manager.io/inject-ca-from": f"{NAMESPACE}/{SERVICE}"} == managed
+    certificate = one(by_manager, "Certificate", SERVICE)["spec"]
+    assert (_mounted(by_manager), [f"{SERVICE}.{NAMESPACE}.svc"]) == (
+        certificate["secretName"],
+        certificate["dnsNames"],
+    )
+    assert {"selfSigned": {}} == one(by_manager, "Issuer", SERVICE)["spec"]
+    assert issuer == one(by_issuer, "Certificate", SERVICE)["spec"]["issuerRef"]
+    assert not any(item["kind"] == "Issuer" for item in by_issuer)
+
+
+def _mounted(resources: list[Resource]) -> str:
+    volumes = one(resources, "Deployment", "steward-operator")["spec"]["template"]["spec"]["volumes"]
+    (secret,) = [item["secret"]["secretName"] for item in volumes if item["name"] == "webhook"]
+    return str(secret)
