@@ -19,6 +19,9 @@ KEEP = "--keep"
 
 TESTS = Path(__file__).parent
 
+LONGER = TESTS / "longer"
+"""Taken where they are named: minutes each."""
+
 SHOWN = ("-rP", "--durations=12", "--durations-min=10")
 """What passed tests printed, which are the figures that they saw; and where the time went."""
 
@@ -46,7 +49,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _tests(kubeconfig: Path, arguments: list[str]) -> int:
-    chosen = arguments if any(Path(one.split("::")[0]).exists() for one in arguments) else [str(TESTS), *arguments]
+    named = any(Path(one.split("::")[0]).exists() for one in arguments)
+    chosen = arguments if named else [str(TESTS), f"--ignore={LONGER}", *arguments]
     environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
     with subprocess.Popen([sys.executable, "-m", "pytest", *SHOWN, *chosen], cwd=ROOT, env=environment) as tests:
         try:

@@ -34,7 +34,10 @@ CONVERGED_WITHIN_S = 30.0
 """After the last fault of a round has ended."""
 
 RESTART_S = 40.0
-"""What a container that ended may take to run again: kubelet's back-off of 10 or 20 s, a session, and the start itself."""
+"""What a process that ended may take besides, once its container runs: the session of its former life, and the start itself."""
+
+BACK_OFF_S = 330.0
+"""The kubelet waits up to five minutes before it starts a container again that ends again and again; such a fault ends with that."""
 
 
 class Chaos:
@@ -62,6 +65,7 @@ class Chaos:
             for fault in faults:
                 time.sleep(fault.after_s)
                 self._strike(fault)
+            self._wait_running()
             restarting = any(fault.kind in RESTARTING for fault in faults)
             took = self._clients.wait_in_sync(TOPIC, timeout_s=CONVERGED_WITHIN_S + RESTART_S * restarting)
             print(f"every replica in sync {took:.1f} s after the faults", flush=True)
@@ -78,6 +82,8 @@ class Chaos:
             self._restart_api_server()
             return
         pod = self._victim(fault)
+        if fault.kind in {Kind.KILL, Kind.PAUSE}:
+            self._wait_process(pod)
         if fault.kind is Kind.KILL:
             self._faults.kill(pod)
             return
@@ -92,6 +98,20 @@ class Chaos:
         finally:
             end(pod)
 
+    def _wait_running(self) -> None:
+        """Wait until the kubelet has started again what it had to."""
+        for workload in chart.WORKLOADS:
+            for pod in self._release.pods(workload):
+                self._wait_process(pod)
+
+    def _wait_process(self, pod: Resource) -> None:
+        wait_until(
+            lambda: self._faults.is_running(pod),
+            timeout_s=BACK_OFF_S,
+            what=f"{pod['metadata']['name']} running",
+            interval_s=0.5,
+        )
+
     def _restart_api_server(self) -> None:
         kube = self._release.kube
         pod = kube.within("kube-system").items("pods", "component=kube-apiserver")[0]
@@ -99,7 +119,7 @@ class Chaos:
             self._faults.kill(pod)
         wait_until(
             lambda: kube.attempt("get", "--raw=/readyz").returncode == 0,
-            timeout_s=RESTART_S * 2,
+            timeout_s=BACK_OFF_S,
             what="the API server ready again",
             interval_s=0.5,
         )

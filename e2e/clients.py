@@ -147,18 +147,21 @@ class KafkaClients:
             what="every replica in sync",
         )
 
-    def witness(self, topic: str, *, min_isr: int) -> Witness:
-        """Start a load on a topic, and return when each partition has acknowledged a record and a reader has seen one."""
-        return Witness(self.kube, f"witness-{secrets.token_hex(3)}", topic, min_isr)
+    def witness(self, topic: str, *, min_isr: int, padding_bytes: int = 0) -> Witness:
+        """Start a load on a topic, and return when each partition has acknowledged a record and a reader has seen one.
+
+        A record has `padding_bytes` beside what the witness knows it by.
+        """
+        return Witness(self.kube, f"witness-{secrets.token_hex(3)}", topic, min_isr, padding_bytes)
 
 
 class Witness:
     """A load on a topic, from its making to `stop`."""
 
-    def __init__(self, kube: Kube, name: str, topic: str, min_isr: int) -> None:
+    def __init__(self, kube: Kube, name: str, topic: str, min_isr: int, padding_bytes: int = 0) -> None:
         self._kube = kube
         self.name = name
-        kube.apply(_pod(name, "python3", "-m", "e2e.pods.witness", topic, str(min_isr)))
+        kube.apply(_pod(name, "python3", "-m", "e2e.pods.witness", topic, str(min_isr), str(padding_bytes)))
         wait_until(
             lambda: kube.attempt("exec", name, "--", "test", "-e", "/tmp/started").returncode == 0,
             timeout_s=START_TIMEOUT_S,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,11 +22,17 @@ from e2e.faults import Faults
 from e2e.kind.programs import clients as programs
 from e2e.kube import Kube
 from e2e.release import Release
+from e2e.spark_image import put_onto_a_node
 
 TEST_TIMEOUT_S = 600
 """Of one test; each has bounds of its own, this one ends what hangs."""
 
 INSTALL_SECONDS = pytest.StashKey[float]()
+
+SPARK_NODE = pytest.StashKey[Future[str | None]]()
+
+SPARK_IMAGE_TIMEOUT_S = 900
+"""Half a gigabyte from package registries, and as much onto a node; most of it has happened by the time that it is asked for."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -59,7 +66,18 @@ def release(kube: Kube, request: pytest.FixtureRequest) -> Release:
     """The chart, installed with its defaults and the images of this checkout; every pod is ready."""
     installed = Release(kube, programs().helm)
     request.config.stash[INSTALL_SECONDS] = installed.install()
+    if any("spark_node" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        aside = ThreadPoolExecutor(1)
+        request.config.stash[SPARK_NODE] = aside.submit(put_onto_a_node, kube)
+        aside.shutdown(wait=False)
     return installed
+
+
+@pytest.fixture(scope="session")
+def spark_node(release: Release, request: pytest.FixtureRequest) -> str | None:
+    """The node that has the image of Spark; None where every node can pull it."""
+    assert release
+    return request.config.stash[SPARK_NODE].result(SPARK_IMAGE_TIMEOUT_S)
 
 
 @pytest.fixture(scope="session")

@@ -66,12 +66,18 @@ class Faults:
         self.signal(pod, "SIGCONT")
 
     def signal(self, pod: Resource, name: str) -> None:
-        """Send a signal to the main processes of a pod."""
+        """Send a signal to the main processes of a pod; a `LabError` when it has none at the moment."""
+        if self._reach(pod, name) == 0:
+            raise LabError(f"{pod['metadata']['name']} has no process that {name} could reach")
+
+    def is_running(self, pod: Resource) -> bool:
+        """Whether a pod has main processes: none while the kubelet waits before it starts a container again."""
+        return self._reach(pod, "SIGCONT") > 0
+
+    def _reach(self, pod: Resource, name: str) -> int:
         # A pod that the kubelet runs by itself is known on its node by the hash of its file.
         uid = pod["metadata"].get("annotations", {}).get("kubernetes.io/config.hash", pod["metadata"]["uid"])
-        reached = self._on_node(pod["spec"]["nodeName"], "python3", "/scripts/signals.py", uid, name)
-        if int(reached) == 0:
-            raise LabError(f"{pod['metadata']['name']} has no process that {name} could reach")
+        return int(self._on_node(pod["spec"]["nodeName"], "python3", "/scripts/signals.py", uid, name))
 
     def cut_off(self, pod: Resource) -> None:
         """Drop all that a pod sends to other pods or gets from them."""

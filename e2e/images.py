@@ -1,4 +1,4 @@
-"""The product's two images: build them from the checkout, and hand them to a cluster's nodes."""
+"""The product's two images, and the last release's: build them from the checkout, and hand them to a cluster's nodes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ STEWARD = "steward:dev"
 
 KAFKA = "steward-kafka:dev"
 
+PREVIOUS = "steward:previous"
+"""The last release's programs: an upgrade begins with its chart and this image."""
+
 DOCKERFILES: Mapping[str, Path] = {
     STEWARD: ROOT / "images" / "steward" / "Dockerfile",
     KAFKA: ROOT / "images" / "kafka" / "Dockerfile",
 }
 
+PREVIOUS_DOCKERFILE = ROOT / "e2e" / "previous" / "Dockerfile"
+
 LOAD_TIMEOUT_S = 600
 
 
 def build_images(base: str) -> None:
-    """Build both on the image `base`, side by side: each waits for package registries most of the time."""
+    """Build both on the image `base`, side by side: each waits for package registries most of the time. The last release's follows."""
     with ThreadPoolExecutor(len(DOCKERFILES)) as builders:
         building = [
             builders.submit(build, image, dockerfile, ROOT, arguments=[f"BASE={base}"])
@@ -33,8 +38,9 @@ def build_images(base: str) -> None:
         ]
     for built in building:
         built.result()
+    build(PREVIOUS, PREVIOUS_DOCKERFILE, PREVIOUS_DOCKERFILE.parent, arguments=[f"BASE={STEWARD}"])
 
 
 def load_images(cluster: str) -> None:
-    """Put both into every node of a kind cluster."""
-    run(clients().kind, "load", "docker-image", *DOCKERFILES, f"--name={cluster}", timeout_s=LOAD_TIMEOUT_S)
+    """Put all into every node of a kind cluster; layers that they share are sent once."""
+    run(clients().kind, "load", "docker-image", *DOCKERFILES, PREVIOUS, f"--name={cluster}", timeout_s=LOAD_TIMEOUT_S)

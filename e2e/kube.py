@@ -16,6 +16,9 @@ from lab.waiting import wait_until
 
 Resource = dict[str, Any]
 
+KIND_CONTEXT = "kind-"
+"""How the names of kind's contexts begin."""
+
 POLL_S = 0.5
 """A look costs a tenth of a second of a core; what is waited for takes seconds."""
 
@@ -129,6 +132,12 @@ class Kube:
     def _command(self, arguments: tuple[str, ...]) -> list[str | Path]:
         where = [] if self.kubeconfig is None else [f"--kubeconfig={self.kubeconfig}"]
         return [self.kubectl, *where, f"--namespace={self.namespace}", *arguments]
+
+
+def kind_name(kube: Kube) -> str | None:
+    """Return the name of a cluster that kind made; None for any other."""
+    context = kube.run("config", "current-context").strip()
+    return context.removeprefix(KIND_CONTEXT) if context.startswith(KIND_CONTEXT) else None
 
 
 def _list(resources: tuple[Mapping[str, Any], ...]) -> str:

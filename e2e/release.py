@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from e2e.command import attempt, run
-from e2e.images import KAFKA, ROOT, STEWARD
+from e2e.images import KAFKA, PREVIOUS, ROOT, STEWARD
 from e2e.kube import Kube, Resource
 from lab.missing import LabError
+from lab.waiting import wait_until
 
 NAME = "steward"
 
@@ -62,12 +63,17 @@ class Release:
         self.wait_ready()
         return time.monotonic() - started
 
+    def install_previous(self, **values: Any) -> float:
+        """Install the last release, its CRDs and its image too, where nothing is; wait until every pod is ready."""
+        self.kube.run("delete", "--ignore-not-found", f"--filename={CHART / 'crds'}")
+        return self.install(chart=PREVIOUS_CHART, image=_image(PREVIOUS), **values)
+
     def upgrade(self, *, chart: Path = CHART, **values: Any) -> None:
         """Install or upgrade it with these values and wait for nothing.
 
-        helm makes CRDs that are not there and never changes any: before an upgrade they are applied.
+        helm makes CRDs that are not there and never changes any: before an upgrade they are applied, as the manual says.
         """
-        if self.kube.get("customresourcedefinition", CLUSTERS) is not None:
+        if chart == CHART and self.kube.get("customresourcedefinition", CLUSTERS) is not None:
             self.kube.run("apply", "--server-side", "--force-conflicts", f"--filename={CHART / 'crds'}")
         options = ["--install", "--create-namespace", "--reset-values", "--values=-"]
         self.run("upgrade", NAME, str(chart), *options, stdin=json.dumps(_values(values)))
@@ -85,8 +91,17 @@ class Release:
         return self.run("test", NAME, "--logs", f"--timeout={HELM_TIMEOUT_S}s")
 
     def uninstall(self) -> None:
-        """Uninstall it and wait until its objects are gone."""
+        """Uninstall it and wait until its objects are gone, and its pods, for which helm does not wait.
+
+        A namespace that is deleted while a pod ends is looked at again after half of that pod's grace period, and not before.
+        """
         self.run("uninstall", NAME, "--wait", f"--timeout={HELM_TIMEOUT_S}s")
+        wait_until(
+            lambda: not self.kube.items("pods", f"app.kubernetes.io/instance={NAME}"),
+            timeout_s=HELM_TIMEOUT_S,
+            what="every pod of the release gone",
+            interval_s=1.0,
+        )
 
     def run(self, *arguments: str, stdin: str | None = None) -> str:
         """Run helm in the release's namespace."""

@@ -7,13 +7,26 @@ from typing import Any
 
 from e2e.release import BOOTSTRAP, CLUSTER, CLUSTERS
 
-__all__ = ["API", "CLUSTERS", "REASSIGNMENTS", "TOPICS", "cluster", "move", "move_topics", "namespace", "topic"]
+__all__ = [
+    "API",
+    "CLUSTERS",
+    "REASSIGNMENTS",
+    "SPARK_APPLICATIONS",
+    "TOPICS",
+    "cluster",
+    "move",
+    "move_topics",
+    "namespace",
+    "topic",
+]
 
 API = "steward.dev/v1alpha1"
 
 TOPICS = "topics.steward.dev"
 
 REASSIGNMENTS = "reassignments.steward.dev"
+
+SPARK_APPLICATIONS = "sparkapplications.steward.dev"
 
 
 def topic(name: str, *, partitions: int = 6, replication_factor: int = 3, min_isr: int = 2) -> dict[str, Any]:

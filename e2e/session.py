@@ -8,22 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import FrameType
 
 from e2e.images import build_images, load_images
 from e2e.kind import cluster
 from e2e.kind.programs import clients
 from e2e.kind.versions import BASE_IMAGE
-from e2e.kube import Kube
+from e2e.kube import Kube, kind_name
 from lab.cache import cache_folder
-
-KIND_CONTEXT = "kind-"
-"""How the names of kind's contexts begin."""
+from lab.interruption import end_as_by_ctrl_c
 
 
 @contextlib.contextmanager
@@ -32,7 +28,7 @@ def kubernetes(*, keep: bool) -> Iterator[Path]:
 
     To be told to end (SIGTERM) ends the block as Ctrl-C does.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
+    end_as_by_ctrl_c()
     given = os.environ.get("KUBECONFIG")
     if given:
         yield _given(Path(given))
@@ -58,15 +54,11 @@ def kubernetes(*, keep: bool) -> Iterator[Path]:
                 cluster.delete(kubeconfig)
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def _given(kubeconfig: Path) -> Path:
-    context = Kube(clients().kubectl, kubeconfig).run("config", "current-context").strip()
-    if context.startswith(KIND_CONTEXT):
+    name = kind_name(Kube(clients().kubectl, kubeconfig))
+    if name is not None:
         _build(cluster.prepare())
-        _load(context.removeprefix(KIND_CONTEXT))
+        _load(name)
     return kubeconfig
 
 

@@ -105,6 +105,7 @@ def _controller_epoch(release: Release) -> int:
     epochs = [-1]
     for pod in release.pods(chart.CONTROLLER):
         told = release.kube.attempt("exec", pod["metadata"]["name"], "--", "steward", "controller", "state", "--json")
-        if not told.returncode:
-            epochs.append(json.loads(told.stdout)["controller_epoch"])
+        state = {} if told.returncode else json.loads(told.stdout)
+        if state.get("active"):
+            epochs.append(state["controller_epoch"])
     return max(epochs)

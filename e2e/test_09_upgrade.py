@@ -11,6 +11,7 @@ from lab.waiting import wait_until
 NAME = "ledger"
 
 ROLLED_WITHIN_S = 480.0
+"""Three brokers, each some twenty seconds from its end to the moment when all of its replicas are in sync; controllers beside."""
 
 GONE_WITHIN_S = 120.0
 
@@ -31,8 +32,11 @@ def test_values_that_cannot_work_are_refused_by_name(
     assert named in release.refusal(**values)
 
 
-def test_an_upgrade_under_load_loses_nothing(release: Release, clients: KafkaClients) -> None:
-    """A changed setting of brokers and controllers: all pods are replaced, one broker at a time."""
+def test_an_upgrade_restarts_all_brokers_under_load_and_loses_nothing(release: Release, clients: KafkaClients) -> None:
+    """A changed setting of brokers and controllers, as `kubectl rollout restart` would be: all pods are replaced.
+
+    The operator replaces one broker at a time and goes on when its replicas are in sync, so that no partition is under its min ISR.
+    """
     release.kube.apply(topic(NAME))
     release.kube.wait_condition(TOPICS, NAME, timeout_s=30)
     before = _uids(release)
@@ -47,6 +51,7 @@ def test_an_upgrade_under_load_loses_nothing(release: Release, clients: KafkaCli
     )
     release.wait_ready()
     clients.wait_in_sync(NAME, timeout_s=ROLLED_WITHIN_S)
+    release.kube.wait_condition(CLUSTERS, chart.CLUSTER, "Settled", timeout_s=60)
     report = witness.stop()
 
     assert report.wrong() == {}

@@ -1,4 +1,4 @@
-"""From the last released chart to this one: what the old one declared goes on under the new one."""
+"""From the last release to this one: what the old one declared goes on under the new one."""
 
 import json
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ SMALL: dict[str, Any] = {"brokers": {"replicas": 1}, "zookeeper": {"replicas": 1
 
 @pytest.fixture(scope="module")
 def previous(kube: Kube, release: Release) -> Iterator[Release]:
-    """The last released chart with the images of this checkout, in a namespace that has nothing else."""
+    """The last release's chart, CRDs and program, in a namespace that has nothing else."""
     kube.attempt("create", "namespace", chart.NAMESPACE)
-    release.install(chart=chart.PREVIOUS_CHART, **SMALL)
+    print(f"helm install of the last release to all Ready: {release.install_previous(**SMALL):.0f} s")
     yield release
     release.uninstall()
     kube.delete("namespace", chart.NAMESPACE, "--wait=false")

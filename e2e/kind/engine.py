@@ -89,7 +89,9 @@ def _runtime() -> list[str]:
         return []
     if shutil.which("jq") is None:
         raise LabError("jq is missing, which the containers' runtime needs here: apt-get install --yes jq")
-    return [f"--add-runtime=held={HELD_RUNTIME}", "--default-runtime=held"]
+    # The engine outlives this checkout as well.
+    runtime = shutil.copy(HELD_RUNTIME, cache_folder())
+    return [f"--add-runtime=held={runtime}", "--default-runtime=held"]
 
 
 def _may_give_all() -> bool:

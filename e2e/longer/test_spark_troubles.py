@@ -1,0 +1,145 @@
+"""What befalls Spark's pods on real nodes: the kubelet's own words reach the user, with what to do.
+
+`make e2e ARGS=e2e/longer`: minutes of Spark, which are not in every run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e import release as chart
+from e2e.kube import Resource
+from e2e.release import Release
+from e2e.resources import API, SPARK_APPLICATIONS
+from e2e.spark_image import SPARK
+from lab.waiting import wait_until
+
+PROGRAM = Path(__file__).parents[1] / "pods" / "spark_troubles.py"
+
+SCRIPTS = "spark-troubles"
+
+ENDED_WITHIN_S = 400.0
+"""Two lives of an executor, on two cores."""
+
+HELD_WITHIN_S = 120.0
+
+ENDED = {"Completed", "Failed"}
+
+DRIVERS = "steward.dev/spark-role=driver"
+
+
+@pytest.fixture(scope="module")
+def analytics(release: Release) -> Iterator[Release]:
+    """The release with a service account for drivers, and the program in a ConfigMap."""
+    release.install(analytics={"enabled": True})
+    data = {PROGRAM.name: PROGRAM.read_text("utf-8")}
+    release.kube.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": SCRIPTS}, "data": data})
+    yield release
+    release.kube.delete("configmap", SCRIPTS)
+    release.install()
+
+
+def application(name: str, node: str | None, *, image: str = SPARK) -> dict[str, Any]:
+    """Return an application that is run once; its trouble is its name."""
+    where = {} if node is None else {"nodeSelector": {"kubernetes.io/hostname": node}}
+    mounts = [{"name": one, "mountPath": f"/{one}"} for one in ("scripts", "scratch", "memory")]
+    small = {"coreRequest": "100m", "memory": "512m", "volumeMounts": mounts, **where}
+    return {
+        "apiVersion": API,
+        "kind": "SparkApplication",
+        "metadata": {"name": name},
+        "spec": {
+            "type": "Python",
+            "image": image,
+            "imagePullPolicy": "IfNotPresent",
+            "mainApplicationFile": f"local:///scripts/{PROGRAM.name}",
+            "arguments": [name],
+            "restartPolicy": {"type": "Never"},
+            "sparkConf": {"spark.ui.enabled": "false"},
+            "volumes": [
+                {"name": "scripts", "configMap": {"name": SCRIPTS}},
+                {"name": "scratch", "emptyDir": {"sizeLimit": "16Mi"}},
+                {"name": "memory", "emptyDir": {"medium": "Memory"}},
+            ],
+            "driver": small,
+            "executor": {**small, "instances": 1},
+        },
+    }
+
+
+def run(release: Release, node: str | None, name: str) -> Resource:
+    """Run an application to its end, and return it as it is then."""
+    release.kube.apply(application(name, node))
+    found: list[Resource] = []
+
+    def ended() -> bool:
+        found[:] = [release.kube.get(SPARK_APPLICATIONS, name) or {}]
+        return found[0].get("status", {}).get("state") in ENDED
+
+    wait_until(
+        ended,
+        timeout_s=ENDED_WITHIN_S,
+        what=f"{name} ended",
+        context=lambda: json.dumps(found[0].get("status")),
+        interval_s=1.0,
+    )
+    return found[0]
+
+
+def condition(release: Release, name: str, kind: str = "Ready") -> tuple[str, str]:
+    """Return a condition's status and reason, and show its message."""
+    one = release.kube.condition(SPARK_APPLICATIONS, name, kind)
+    print(f"{name}: {kind} {one['status']} {one['reason']}: {one['message']}")
+    return one["status"], one["reason"]
+
+
+def test_an_image_that_no_node_has_is_named(analytics: Release) -> None:
+    """It waits, and says for what; deleting it ends the wait."""
+    analytics.kube.apply(application("no-image", None, image="registry.invalid/spark:none"))
+
+    analytics.kube.wait_condition(
+        SPARK_APPLICATIONS, "no-image", timeout_s=HELD_WITHIN_S, status="False", reason="ImageNotPulled"
+    )
+    assert condition(analytics, "no-image") == ("False", "ImageNotPulled")
+    assert "ImageNotPulled" in _events(analytics, "no-image")
+    analytics.kube.delete(SPARK_APPLICATIONS, "no-image")
+    wait_until(
+        lambda: not analytics.kube.items("pods", DRIVERS),
+        timeout_s=HELD_WITHIN_S,
+        what="its driver gone",
+        interval_s=1.0,
+    )
+
+
+def test_a_driver_that_takes_too_much_memory_is_told_as_such(analytics: Release, spark_node: str | None) -> None:
+    """Not as some exit code 137."""
+    found = run(analytics, spark_node, "driver-memory")
+
+    assert found["status"]["state"] == "Failed"
+    assert condition(analytics, "driver-memory") == ("False", "DriverOutOfMemory")
+    assert "DriverOutOfMemory" in _events(analytics, "driver-memory")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("executor-memory", "ExecutorsOutOfMemory"), ("executor-disk", "ExecutorsEvicted")],
+)
+def test_an_executor_is_lost_and_the_application_completed(
+    analytics: Release, spark_node: str | None, name: str, reason: str
+) -> None:
+    """Spark replaces it; the condition and an event say what it cost."""
+    found = run(analytics, spark_node, name)
+
+    assert found["status"]["state"] == "Completed", found["status"]
+    assert ("False", reason) == condition(analytics, name, "ExecutorsHealthy")
+    assert reason in _events(analytics, name)
+
+
+def _events(release: Release, name: str) -> set[str]:
+    listed = json.loads(release.kube.run("get", "events", f"--namespace={chart.NAMESPACE}", "--output=json"))["items"]
+    return {str(one["reason"]) for one in listed if one["involvedObject"]["name"] == name}

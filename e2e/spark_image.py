@@ -1,0 +1,25 @@
+"""The image of Spark's drivers and executors. It is the largest by far: built beside the first tests, and put onto one node."""
+
+from __future__ import annotations
+
+from e2e.command import run
+from e2e.images import LOAD_TIMEOUT_S, ROOT
+from e2e.kind import cluster
+from e2e.kind.node_image import build
+from e2e.kind.programs import clients
+from e2e.kube import Kube, kind_name
+
+SPARK = "steward-spark:dev"
+
+DOCKERFILE = ROOT / "images" / "spark" / "Dockerfile"
+
+
+def put_onto_a_node(kube: Kube) -> str | None:
+    """Build the image, put it onto one node of a kind cluster, and return that node's name; None where nodes pull it by its name."""
+    name = kind_name(kube)
+    if name is None:
+        return None
+    build(SPARK, DOCKERFILE, ROOT, arguments=[f"BASE={cluster.prepare()}"])
+    node = max(str(one["metadata"]["name"]) for one in kube.items("nodes"))
+    run(clients().kind, "load", "docker-image", SPARK, f"--name={name}", f"--nodes={node}", timeout_s=LOAD_TIMEOUT_S)
+    return node
