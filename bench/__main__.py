@@ -15,13 +15,18 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import (
+    analytics,
     election,
     encoding,
     failover,
+    measured_plan,
     placement,
+    plan_start,
     results,
+    sampling,
     shutdown,
     shutdown_at_scale,
+    spark_submissions,
     takeover,
     takeover_at_scale,
     topics,
@@ -32,6 +37,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
     module.NAME: module
     for module in (
         placement,
+        measured_plan,
         election,
         encoding,
         failover,
@@ -40,6 +46,10 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         takeover_at_scale,
         shutdown_at_scale,
         topics,
+        plan_start,
+        spark_submissions,
+        sampling,
+        analytics,
     )
 }
 """By name; each module has NAME, ABOUT and measure(effort), which yields rows."""

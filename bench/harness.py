@@ -133,3 +133,13 @@ def duration(name: str, what: str, peer_is: str, seconds: tuple[Sequence[float],
     """Make a row of milliseconds out of both sides' seconds."""
     ours, peer = ([one * 1000 for one in side] for side in seconds)
     return Row(name, what, peer_is, "ms", Better.LOWER, side_of(ours), side_of(peer), len(ours))
+
+
+def limited(name: str, what: str, unit: str, figure: Side, limit: float, promise: str) -> Row:
+    """Make a row beside a limit that was promised, which the figure keeps or breaks.
+
+    >>> limited("a.b", "", "s", side_of([8.0]), 10.0, "P8").ratio
+    1.25
+    """
+    row = Row(name, what, "the limit", unit, Better.LOWER, figure, side_of([limit]), 1)
+    return promised(row, promise, 1.0)

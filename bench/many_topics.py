@@ -9,7 +9,7 @@ import json
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import aiohttp
@@ -21,6 +21,8 @@ PARALLEL = 16
 
 PATIENCE_S = 1800.0
 """For ten thousand of them on a slow machine."""
+
+CHANGES = frozenset({"PATCH", "PUT", "DELETE", "APPLY"})
 
 TOPICS = "/apis/steward.dev/v1alpha1/namespaces/{}/topics"
 
@@ -38,13 +40,13 @@ def create_and_wait(api: KubernetesApi, namespace: str, names: Iterable[str], do
     return asyncio.run(_create_and_wait(api, namespace, list(names), done))
 
 
-def writes(api: KubernetesApi, resource: str = "topics") -> float:
-    """Return how many changes of our resources the API server itself has counted, creations excepted."""
+def writes(api: KubernetesApi, resource: str = "topics", verbs: Collection[str] = CHANGES) -> float:
+    """Return how many changes of a kind of resource the API server itself has counted; creations are none by default."""
     text = (api.get("/metrics") or b"").decode()
     total = 0.0
     for labels, value in re.findall(r"^apiserver_request_total\{([^}]*)\} (\S+)$", text, re.MULTILINE):
         found = dict(re.findall(r'(\w+)="([^"]*)"', labels))
-        if found["resource"] == resource and found["verb"] in {"PATCH", "PUT", "DELETE", "APPLY"}:
+        if found["resource"] == resource and found["verb"] in verbs:
             total += float(value)
     return total
 
@@ -59,7 +61,7 @@ async def _create_and_wait(api: KubernetesApi, namespace: str, names: list[str],
         path = TOPICS.format(namespace)
         async with session.get(f"{path}?limit=1") as listed:
             version = (await listed.json())["metadata"]["resourceVersion"]
-        waiting = asyncio.create_task(_wait(session, f"{path}?watch=true&resourceVersion={version}", set(names), done))
+        waiting = asyncio.create_task(_wait(session, path, version, set(names), done))
         began_s = time.perf_counter()
         places = asyncio.Semaphore(PARALLEL)
         await asyncio.gather(*(_create(session, path, name, places) for name in names))
@@ -79,10 +81,24 @@ async def _create(session: aiohttp.ClientSession, path: str, name: str, places: 
         answer.raise_for_status()
 
 
-async def _wait(session: aiohttp.ClientSession, url: str, names: set[str], done: Done) -> None:
-    """Follow the watch until all are done with."""
+async def _wait(session: aiohttp.ClientSession, path: str, version: str, names: set[str], done: Done) -> None:
+    """Wait until all are done with. An API server may end a watch at any time, and does so to a slow reader: then all are listed."""
+    while True:
+        await _follow(session, f"{path}?watch=true&resourceVersion={version}", names, done)
+        if not names:
+            return
+        async with session.get(path) as listed:
+            listed.raise_for_status()
+            found = await listed.json()
+        version = found["metadata"]["resourceVersion"]
+        names.difference_update(topic["metadata"]["name"] for topic in found["items"] if done(topic))
+
+
+async def _follow(session: aiohttp.ClientSession, url: str, names: set[str], done: Done) -> None:
+    """Follow a watch until all are done with, or it ends."""
     buffer = b""
     async with session.get(url) as stream:
+        stream.raise_for_status()
         async for chunk in stream.content.iter_any():
             *lines, buffer = (buffer + chunk).split(b"\n")
             for line in lines:
@@ -91,4 +107,3 @@ async def _wait(session: aiohttp.ClientSession, url: str, names: set[str], done:
                     names.discard(topic["metadata"]["name"])
             if not names:
                 return
-    raise ConnectionError(f"the watch ended with {len(names)} Topics that are not done with")

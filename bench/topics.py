@@ -5,21 +5,16 @@ above it is what creating topics costs. Then ten thousand Topics are resident: t
 started anew takes to look at all of them, in which it must write nothing. Writes are those that the API server counts.
 """
 
-import contextlib
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
-from bench.harness import Better, Effort, Row, Side, duration, promised, side_of
+from bench.harness import Better, Effort, Row, Side, duration, limited, side_of
 from bench.kopf_floor import LAST_HANDLED
 from bench.many_topics import create_and_wait, is_ready, writes
-from lab.cluster import KafkaCluster, kafka_cluster
-from lab.folder import lab_folder
-from lab.kubernetes import KubernetesApi, kubernetes_api
+from bench.operator_stage import Stage, operator_stage
 from lab.process import Process
-from lab.steward import ROOT, StewardController, StewardOperator
+from lab.steward import ROOT, StewardOperator
 from lab.waiting import wait_until
 
 NAME = "topics"
@@ -28,7 +23,6 @@ ABOUT = "1,000 Topics to Ready beside kopf's floor, 10,000 resident, on a real A
 COUNT, QUICK_COUNT = 1_000, 100
 RESIDENT, QUICK_RESIDENT = 10_000, 300
 ROUNDS = 3
-BROKER_HEAP = "512m"
 READY_LIMIT_S, WRITES_LIMIT, MEMORY_LIMIT_MB, RESYNC_LIMIT_S = 15.0, 3.0, 300.0, 60.0
 """What was promised."""
 
@@ -36,76 +30,20 @@ PATIENCE_S = 120.0
 FLOOR = "kopf with empty handlers, the same API server, no Kafka"
 
 
-@dataclass
-class Stage:
-    """An API server with our kinds, and brokers under our controller."""
-
-    api: KubernetesApi
-    kafka: KafkaCluster
-    folder: Path
-    rounds: int = 0
-
-    def namespace(self, side: str) -> str:
-        """Make a namespace of one round."""
-        self.rounds += 1
-        name = f"{side}-{self.rounds}"
-        self.api.kubectl("create", "namespace", name, check=True)
-        return name
-
-    @contextlib.contextmanager
-    def operator(self, namespace: str) -> Iterator[StewardOperator]:
-        """Yield our operator, which runs and serves a namespace."""
-        process = StewardOperator(self.api.kubeconfig, self.folder / namespace, arguments=[f"--namespace={namespace}"])
-        try:
-            process.start()
-            yield process
-        finally:
-            process.close()
-
-    def connect(self, namespace: str) -> None:
-        """Have a Cluster in a namespace, and wait until it is Ready."""
-        servers = ", ".join(self.kafka.bootstrap().split(","))
-        cluster = (
-            "{apiVersion: steward.dev/v1alpha1, kind: Cluster, metadata: {name: main}, spec: {bootstrapServers: [%s]}}"
-        )
-        self.api.kubectl(f"--namespace={namespace}", "apply", "-f", "-", stdin=cluster % servers, check=True)
-        wait = ("wait", "clusters.steward.dev/main", "--for=condition=Ready", "--timeout=60s")
-        self.api.kubectl(f"--namespace={namespace}", *wait, check=True)
-
-
-@contextlib.contextmanager
-def stage() -> Iterator[Stage]:
-    """Yield the stage; everything ends with the block."""
-    with (
-        lab_folder(None) as folder,
-        kubernetes_api(folder / "kubernetes") as api,
-        kafka_cluster((1, 2, 3), start=False, folder=folder / "kafka", heap=BROKER_HEAP) as kafka,
-    ):
-        controller = StewardController(kafka.zookeeper_connect, folder)
-        try:
-            controller.start()
-            kafka.start_brokers()
-            api.kubectl("apply", "-f", str(ROOT / "crds"), check=True)
-            api.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--all", "crd", check=True)
-            yield Stage(api, kafka, folder)
-        finally:
-            controller.close()
-
-
 def measure(effort: Effort) -> Iterator[Row]:
     """Yield the rows of the thousand, then those of the ten thousand."""
     count, resident = (QUICK_COUNT, QUICK_RESIDENT) if effort.quick else (COUNT, RESIDENT)
     rounds = 1 if effort.quick else effort.runs(ROUNDS)
-    with stage() as at:
+    with operator_stage() as at:
         pairs = [(ours(at, count), floor(at, count)) for _ in range(rounds)]
         what = f"{count:,} Topics of one partition, from the first create to the last Ready"
         seconds = [mine[0] for mine, _ in pairs], [theirs[0] for _, theirs in pairs]
         yield duration(f"{NAME}.ready", what, FLOOR, seconds)
-        yield limited("ready_limit", what, "s", side_of(seconds[0]), READY_LIMIT_S)
+        yield _limited("ready_limit", what, "s", side_of(seconds[0]), READY_LIMIT_S)
         each = side_of([mine[1] / count for mine, _ in pairs]), side_of([theirs[1] / count for _, theirs in pairs])
         what = "writes for each Topic besides its create, as the API server counts them"
         yield Row(f"{NAME}.writes", what, FLOOR, "writes", Better.LOWER, *each, rounds)
-        yield limited("writes_limit", what, "writes", each[0], WRITES_LIMIT)
+        yield _limited("writes_limit", what, "writes", each[0], WRITES_LIMIT)
         yield from resident_rows(at, resident)
 
 
@@ -162,17 +100,15 @@ def resident_rows(at: Stage, count: int) -> Iterator[Row]:
     if after != before:
         raise AssertionError(f"{after[0] - before[0]:.0f} writes though nothing changed")
     words = f"with {count:,} Topics"
-    yield limited("memory", f"resident memory {words}, at rest", "MB", side_of([rest / 1e6]), MEMORY_LIMIT_MB)
+    yield _limited("memory", f"resident memory {words}, at rest", "MB", side_of([rest / 1e6]), MEMORY_LIMIT_MB)
     most = side_of([highest / 1e6])
-    yield limited("memory_highest", f"resident memory {words}, at its highest", "MB", most, MEMORY_LIMIT_MB)
+    yield _limited("memory_highest", f"resident memory {words}, at its highest", "MB", most, MEMORY_LIMIT_MB)
     what = f"from its start until a process has looked at everything {words}, and written nothing"
-    yield limited("resync", what, "s", side_of([seconds]), RESYNC_LIMIT_S)
+    yield _limited("resync", what, "s", side_of([seconds]), RESYNC_LIMIT_S)
 
 
-def limited(name: str, what: str, unit: str, figure: Side, limit: float) -> Row:
-    """Make a row beside a limit that was promised."""
-    row = Row(f"{NAME}.{name}", what, "the limit", unit, Better.LOWER, figure, side_of([limit]), 1)
-    return promised(row, "P8", 1.0)
+def _limited(name: str, what: str, unit: str, figure: Side, limit: float) -> Row:
+    return limited(f"{NAME}.{name}", what, unit, figure, limit, "P8")
 
 
 def _looked_at(process: StewardOperator) -> float:

@@ -21,6 +21,11 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "shutdown",
         "shutdown_at_scale",
         "topics",
+        "plan-start",
+        "spark-submissions",
+        "sampling",
+        "measured-plan",
+        "analytics",
     } == set(bench_main.BENCHMARKS)
 
 

@@ -22,6 +22,8 @@ def test_every_change_but_the_creations_counts() -> None:
     api = cast("KubernetesApi", SimpleNamespace(get=lambda _: TEXT))
 
     assert 13 == writes(api)
+    assert 3 == writes(api, "clusters")
+    assert 100 == writes(api, "topics", {"POST"})
 
 
 def test_a_topic_is_done_with_when_it_is_ready() -> None:

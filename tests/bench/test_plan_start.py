@@ -1,0 +1,57 @@
+"""What the plan of the bench of plans is, and what its rows say."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bench import planned_moves
+from bench.operator_stage import Stage
+from bench.plan_start import PEER, Begun, rows
+from bench.planned_moves import PlannedMoves
+
+AT = cast("Stage", SimpleNamespace(kafka=SimpleNamespace(brokers={1: None, 2: None, 5: None}, bootstrap=str)))
+
+
+class Admin:
+    """Knows two topics of two partitions."""
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    def list_topics(self, **_: object) -> Any:
+        """Give their replicas."""
+        held = {"bench-0000": [1, 2], "bench-0001": [5, 1]}
+        topics = {
+            name: SimpleNamespace(partitions={index: SimpleNamespace(replicas=[id_]) for index, id_ in enumerate(ids)})
+            for name, ids in held.items()
+        }
+        return SimpleNamespace(topics=topics)
+
+
+def test_every_partition_goes_to_the_next_broker_from_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a plan can be made again after a round of which some moves arrived; both sides are given the same."""
+    monkeypatch.setattr(planned_moves, "AdminClient", Admin)
+
+    document = json.loads(PlannedMoves(AT, 2, 2).document())
+
+    found = {(entry["topic"], entry["partition"]): entry["replicas"] for entry in document["partitions"]}
+    expected = {("bench-0000", 0): [2], ("bench-0000", 1): [5], ("bench-0001", 0): [1], ("bench-0001", 1): [2]}
+    assert expected == found
+
+
+def test_the_limit_is_for_creation_which_has_the_check_in_it() -> None:
+    """Validated and started: an approval alone would leave out the first."""
+    at_once, after_approval = Begun(8.0, 5, 2, 200 * 10**6), Begun(1.0, 2, 0, 210 * 10**6)
+
+    found = {row.name: row for row in rows("a plan", [at_once], [after_approval], (6.0, 250 * 10**6))}
+
+    assert 1.25 == found["plan-start.created_limit"].ratio
+    assert found["plan-start.created_limit"].kept
+    assert (8000, 6000) == (found["plan-start.created"].ours.median, found["plan-start.created"].peer.median)
+    assert 1000 == found["plan-start.approved"].ours.median
+    assert (5, 4) == (found["plan-start.writes"].ours.median, found["plan-start.writes"].peer.median)
+    assert 205 == found["plan-start.memory_highest"].ours.median
+    assert PEER == found["plan-start.memory_highest"].peer_is
