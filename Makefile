@@ -24,7 +24,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check pip==$(PIP_VERSION)
 	$(RUN) -m pip install --quiet --disable-pip-version-check \
-	  --constraint constraints.txt --build-constraint constraints.txt --editable . --group dev
+	  --constraint constraints.txt --build-constraint constraints.txt --editable '.[analytics]' --group dev
 	@touch $@
 
 check: $(READY) ## lint, format, types, layers
