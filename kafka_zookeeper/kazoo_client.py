@@ -13,6 +13,7 @@ from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.protocol.states import KazooState, KeeperState
 from kazoo.retry import KazooRetry
 
 from kafka_zookeeper.mailbox import Mailbox
@@ -101,13 +102,26 @@ class Reply:
             self.future.set_exception(error)
 
 
+class Client(KazooClient):  # type: ignore[misc]  # kazoo publishes no types
+    """kazoo's client, which tells of a connection's end before it fails what was under way on it.
+
+    kazoo fails that first, and all that is asked meanwhile: who asks again at a failure, as reads do, would ask again and again
+    before it hears that there is no connection.
+    """
+
+    def _notify_pending(self, state: Any) -> None:
+        if state == KeeperState.CONNECTING:
+            self._make_state_change(KazooState.SUSPENDED)
+        super()._notify_pending(state)
+
+
 def make_client(settings: ZooKeeperSettings) -> KazooClient:
     """Return a client that is not started yet. It connects again for as long as its session lives."""
     addresses = settings.addresses
     hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
     session_timeout_s = settings.session_timeout_ms / 1000
     handler = LoopHandler(session_timeout_s / (len(addresses) + 1), settings.tls)
-    return KazooClient(
+    return Client(
         hosts=f"{hosts}{settings.chroot}",
         timeout=session_timeout_s,
         handler=handler,

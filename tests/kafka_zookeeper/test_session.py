@@ -4,6 +4,8 @@ import asyncio
 import logging
 import socket
 import threading
+import time
+from collections import deque
 from dataclasses import replace
 
 import pytest
@@ -14,6 +16,7 @@ from kafka_zookeeper.session import SessionState, ZooKeeperSession, ensure_chroo
 from kafka_zookeeper.settings import ZooKeeperSettings
 from kafka_zookeeper.writes import ANY_VERSION, Check, Committed, Create, Delete, SetData, Unknown
 from lab.zookeeper import ZooKeeperServer, zookeeper_server
+from lab.zookeeper_proxy import End, zookeeper_proxy
 from tests.kafka_zookeeper.conftest import OpenSession
 from tests.kafka_zookeeper.fake_zookeeper import FakeZooKeeper
 
@@ -162,6 +165,29 @@ async def test_reads_outlast_a_restart_of_the_server(open_session: OpenSession):
         assert ["mine", "zookeeper"] == children
         assert [mine, None] == many
         assert (SessionState.CONNECTED, session_id) == (session.state, session.session_id)
+        await session.close()
+
+
+class PatientQueue(deque[object]):
+    """kazoo's queue where its thread is slow: who empties it takes what is asked within the next moments as well."""
+
+    def popleft(self) -> object:
+        """Give kazoo's thread what comes within 50 ms."""
+        late = time.monotonic() + 0.05
+        while not self and time.monotonic() < late:
+            time.sleep(0.001)
+        return super().popleft()
+
+
+async def test_one_broken_connection_costs_a_read_one_attempt(zookeeper: ZooKeeperServer, chroot: str):
+    """Whatever is asked while kazoo clears up fails: a read waits for the next connection, however long that takes."""
+    with zookeeper_proxy(zookeeper.port) as proxy:
+        session = await ZooKeeperSession.connect(ZooKeeperSettings(proxy.connect(chroot), 10_000))
+        session._client._queue = PatientQueue(session._client._queue)
+        proxy.arm(lambda operation: operation.path.endswith("/a"), End.NOT_DONE)
+
+        assert isinstance(await session.multi([Create("/a", b"")]), Unknown)
+        assert not await session.exists("/a")
         await session.close()
 
 
