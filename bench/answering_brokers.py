@@ -4,16 +4,11 @@ What is measured is the sampler: an answer costs a look-up. An offsets question 
 memory when it comes again. They speak the versions of Kafka 3.9. Leaves out everything that a broker does besides, and ZooKeeper.
 """
 
-import asyncio
-import threading
-from collections.abc import Coroutine
-from typing import Any, TypeVar
-
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.net.server import Peer, Server, serve
+from lab.loop_thread import LoopThread
 
-START_TIMEOUT_S = 10.0
 REPLICATION_FACTOR = 3
 SAMPLES_TOPIC = "__steward_samples"
 SAMPLES_PARTITIONS = 6
@@ -28,7 +23,6 @@ SERVED = {
     ApiKey.PRODUCE: (0, 11),
 }
 _CORRELATION = slice(4, 8)
-_T = TypeVar("_T")
 
 
 class AnsweringBrokers:
@@ -43,8 +37,7 @@ class AnsweringBrokers:
         self._answers: dict[tuple[int, bytes], bytes] = {}
         self._all: list[codec.Body] = []
         self._sizes: list[codec.Body] = []
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="answering brokers", daemon=True)
+        self._thread = LoopThread("answering brokers")
 
     @property
     def bootstrap(self) -> str:
@@ -59,7 +52,7 @@ class AnsweringBrokers:
             async def handle(_: Peer, frame: bytes, broker_id: int = broker_id) -> bytes:
                 return self._handle(broker_id, bytes(frame))
 
-            self._servers.append(self._wait(serve(handle, "127.0.0.1", 0)))
+            self._servers.append(self._thread.wait(serve(handle, "127.0.0.1", 0)))
             self._ports.append(self._servers[-1].port)
         self._sizes = [self._log_dirs(broker_id) for broker_id in range(self.brokers)]
         self._all = self._topics(None)
@@ -67,9 +60,8 @@ class AnsweringBrokers:
     def close(self) -> None:
         """Stop listening."""
         for server in self._servers:
-            self._wait(server.close(grace_ms=1))
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(START_TIMEOUT_S)
+            self._thread.wait(server.close(grace_ms=1))
+        self._thread.close()
 
     def _handle(self, broker_id: int, frame: bytes) -> bytes:
         header = codec.peek_header(frame)
@@ -145,9 +137,6 @@ class AnsweringBrokers:
             partitions = [{"index": one["index"], "base_offset": 0} for one in topic["partition_data"]]
             responses.append({"name": topic["name"], "partition_responses": partitions})
         return {"responses": responses}
-
-    def _wait(self, work: Coroutine[Any, Any, _T]) -> _T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(START_TIMEOUT_S)
 
 
 def _offsets(topic: codec.Body) -> list[codec.Body]:

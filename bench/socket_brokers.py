@@ -4,12 +4,9 @@ A real broker makes logs, which takes far longer than a controller does: with th
 answer at once, both controllers alike. Leaves out everything that a broker does with a request.
 """
 
-import asyncio
-import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 from kazoo.client import KazooClient
 
@@ -19,8 +16,8 @@ from kafka_wire.net.server import Peer, Server, serve
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.brokers import BrokerRegistration, Endpoint, encode_broker
 from lab.kafka import CLIENT, INTERNAL
+from lab.loop_thread import LoopThread
 
-START_TIMEOUT_S = 10.0
 SETTINGS = {
     "reserved.broker.max.id": "1000",
     "num.partitions": "1",
@@ -35,7 +32,6 @@ API_VERSIONS = {
     ApiKey.UPDATE_METADATA: (0, 8),
     ApiKey.DESCRIBE_CONFIGS: (1, 4),
 }
-_T = TypeVar("_T")
 
 
 @dataclass
@@ -85,14 +81,13 @@ class SocketBrokers:
     def __init__(self, broker_ids: Sequence[int], client: KazooClient, chroot: str) -> None:
         self.brokers = [SocketBroker(broker_id) for broker_id in broker_ids]
         self._client, self._chroot = client, chroot
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="socket brokers", daemon=True)
+        self._thread = LoopThread("socket brokers")
 
     def start(self) -> None:
         """Listen and register."""
         self._thread.start()
         for broker in self.brokers:
-            broker.server = self._wait(serve(broker.handle, "127.0.0.1", 0))
+            broker.server = self._thread.wait(serve(broker.handle, "127.0.0.1", 0))
             ports = {INTERNAL: broker.server.port, CLIENT: broker.server.port}
             endpoints = tuple(Endpoint(name, "127.0.0.1", port, "PLAINTEXT") for name, port in ports.items())
             document = encode_broker(BrokerRegistration(broker.broker_id, endpoints))
@@ -115,9 +110,5 @@ class SocketBrokers:
         """Stop listening."""
         for broker in self.brokers:
             if broker.server is not None:
-                self._wait(broker.server.close(grace_ms=1))
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(START_TIMEOUT_S)
-
-    def _wait(self, work: Coroutine[Any, Any, _T]) -> _T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(START_TIMEOUT_S)
+                self._thread.wait(broker.server.close(grace_ms=1))
+        self._thread.close()

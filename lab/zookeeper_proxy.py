@@ -18,13 +18,12 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from lab.jute import CHECK, CREATES, DELETE, MULTI, SET_DATA, Reader
+from lab.loop_thread import LoopThread
 from lab.missing import LabError
 from lab.ports import free_port, release_port
 
 HAPPENS_TIMEOUT_S = 30.0
 """For a fault to happen once what brings it about is under way."""
-
-START_TIMEOUT_S = 10.0
 
 
 class Operation(NamedTuple):
@@ -71,12 +70,11 @@ class ZooKeeperProxy:
     def __init__(self, server_port: int) -> None:
         self.port = free_port()
         self._server_port = server_port
-        self._loop = asyncio.new_event_loop()
         self._passing = asyncio.Event()
         self._passing.set()
         self._faults: list[Fault] = []
         self._links: set[_Link] = set()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="lab-zookeeper-proxy", daemon=True)
+        self._thread = LoopThread("lab-zookeeper-proxy")
 
     def connect(self, chroot: str = "") -> str:
         """Return the connect string with a chroot, as `ZooKeeperServer.connect` does."""
@@ -85,28 +83,27 @@ class ZooKeeperProxy:
     def start(self) -> None:
         """Listen."""
         self._thread.start()
-        listening = asyncio.start_server(self._serve, "127.0.0.1", self.port)
-        self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result(START_TIMEOUT_S)
+        self._server = self._thread.wait(asyncio.start_server(self._serve, "127.0.0.1", self.port))
 
     def close(self) -> None:
         """End it, with all connections."""
-        self._loop.call_soon_threadsafe(self._stop)
-        self._thread.join(START_TIMEOUT_S)
+        self._thread.call(self._stop)
+        self._thread.close()
         release_port(self.port)
 
     def arm(self, matches: Matches, end: End) -> Fault:
         """Let a fault happen at the next transaction with an operation that matches."""
         fault = Fault(matches, end)
-        self._loop.call_soon_threadsafe(self._faults.append, fault)
+        self._thread.call(self._faults.append, fault)
         return fault
 
     def hold(self) -> None:
         """Hold everything in both directions from now on; whoever connects anew hears nothing either."""
-        self._loop.call_soon_threadsafe(self._passing.clear)
+        self._thread.call(self._passing.clear)
 
     def release(self) -> None:
         """Pass on what is held, and all that follows."""
-        self._loop.call_soon_threadsafe(self._passing.set)
+        self._thread.call(self._passing.set)
 
     @contextlib.contextmanager
     def holding(self) -> Iterator[None]:
@@ -121,7 +118,6 @@ class ZooKeeperProxy:
         self._server.close()
         for link in list(self._links):
             link.cut()
-        self._loop.stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

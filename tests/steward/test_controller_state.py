@@ -1,8 +1,6 @@
 """`steward controller state`: what a person sees of a controller, and what is said when there is none."""
 
-import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from io import StringIO
 
@@ -19,6 +17,7 @@ from controller_core.shell import inside as inside_module
 from controller_core.shell.http import Probes
 from controller_core.shell.inside import inside, standing_by, topic_inside
 from controller_core.shell.metrics import Metrics
+from lab.loop_thread import LoopThread
 from steward.controller_state import MAX_ANSWER_BYTES, Document, StateError, fetch, show
 from steward.main import app
 from tests.controller_core_shell.zookeeper.vocabulary import read_change
@@ -39,8 +38,7 @@ class Served:
     """Something that answers on a port of its own, in a thread of its own."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread = LoopThread("served")
         self._thread.start()
 
     def probes(self, cluster: Cluster | None) -> str:
@@ -52,7 +50,7 @@ class Served:
             return standing_by(1000) if cluster is None else inside(cluster, "cluster-of-tests", {1: 3}, 0)
 
         probes = Probes(Metrics(), lambda: None, lambda: None, tell)
-        self._wait(probes.listen("127.0.0.1", 0))
+        self._thread.wait(probes.listen("127.0.0.1", 0))
         return f"127.0.0.1:{probes._runner.addresses[0][1]}"
 
     def text(self, body: bytes) -> str:
@@ -69,16 +67,11 @@ class Served:
             await web.TCPSite(runner, "127.0.0.1", 0).start()
             return int(runner.addresses[0][1])
 
-        return f"127.0.0.1:{self._wait(listen())}"
-
-    def _wait(self, work: object) -> object:
-        assert asyncio.iscoroutine(work)
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        return f"127.0.0.1:{self._thread.wait(listen())}"
 
     def close(self) -> None:
         """End it."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        self._thread.close()
 
 
 @pytest.fixture

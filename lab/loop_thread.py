@@ -1,0 +1,51 @@
+"""An event loop in a thread of its own, for what a synchronous test or benchmark has answering beside it.
+
+Its end leaves nothing behind: a task that were left pending would be finished by the garbage collector, at any moment in any thread,
+and Python 3.11 does not survive the traceback of that in the middle of another one's (CPython issue 106905).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+WAIT_TIMEOUT_S = 10.0
+"""Milliseconds on an idle machine."""
+
+_T = TypeVar("_T")
+
+
+class LoopThread:
+    """`start` it, have coroutines run in it, `close` it."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin to run what is handed over."""
+        self._thread.start()
+
+    def wait(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine in it and return its result."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(WAIT_TIMEOUT_S)
+
+    def call(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call a function in it, soon."""
+        self._loop.call_soon_threadsafe(function, *arguments)
+
+    def close(self) -> None:
+        """Cancel what still runs in it, let that end, and end."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(WAIT_TIMEOUT_S)
+
+    def _run(self) -> None:
+        self._loop.run_forever()
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()

@@ -1,0 +1,46 @@
+"""A loop beside a test: what it is handed runs, and its end leaves no task for the garbage collector."""
+
+import asyncio
+
+import pytest
+
+from lab.loop_thread import LoopThread
+
+
+def test_a_task_that_waits_for_ever_is_ended_with_the_loop() -> None:
+    """CPython issue 106905: a pending coroutine that is collected later may end another test's report."""
+    thread, ended = LoopThread("beside-a-test"), []
+
+    async def for_ever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    async def begin() -> None:
+        begun.append(asyncio.create_task(for_ever()))
+        await asyncio.sleep(0)
+
+    begun: list[asyncio.Task[None]] = []
+    thread.start()
+    thread.wait(begin())
+    thread.close()
+    assert ended == ["cancelled"]
+    assert begun.pop().cancelled()
+
+
+def test_what_a_coroutine_raises_reaches_the_test() -> None:
+    """The caller sees the error itself, and the loop goes on."""
+    thread = LoopThread("beside-a-test")
+
+    async def wrong() -> None:
+        raise ValueError("wrong")
+
+    async def right() -> str:
+        return "right"
+
+    thread.start()
+    with pytest.raises(ValueError, match="wrong"):
+        thread.wait(wrong())
+    assert thread.wait(right()) == "right"
+    thread.close()
