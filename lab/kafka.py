@@ -39,8 +39,12 @@ SMALL = {
     "transaction.state.log.num.partitions": "3",
     "group.initial.rebalance.delay.ms": "0",
     "replica.lag.time.max.ms": "3000",
+    "auto.leader.rebalance.enable": "false",
 }
-"""What a broker needs less of when it serves one test: threads, buffers, internal partitions, patience."""
+"""What a broker needs less of when it serves one test: threads, buffers, internal partitions, patience.
+
+Leaders go back every five minutes by Kafka's own default, which is in the middle of whichever test runs then.
+"""
 
 
 class KafkaBroker(Node):

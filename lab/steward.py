@@ -85,6 +85,10 @@ class StewardProcess:
             release_port(port)
 
 
+LEADERS_STAY = "--leader-imbalance-check-interval-seconds=86400"
+"""Leaders go back every five minutes by default, which is in the middle of whichever test runs then."""
+
+
 class StewardController(StewardProcess):
     """`steward controller`: our controller for the cluster at a ZooKeeper connect string (chroot included).
 
@@ -109,6 +113,7 @@ class StewardController(StewardProcess):
             f"--id={controller_id}",
             *(f"--listener={listener}=127.0.0.1:{port}" for listener, port in self.ports.items()),
             f"--metrics-port={metrics_port}",
+            LEADERS_STAY,
             *arguments,
         ]
         process = Process(f"controller-{controller_id}", command, folder, environment=_environment())
