@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 
 from lab.cache import cached
-from lab.missing import LabError, Missing, find_tool
+from lab.maven import fetch_jars
+from lab.missing import Missing, find_tool
 
 KAFKA_VERSION = "3.9.2"
 """The last line of Kafka with ZooKeeper mode."""
@@ -27,9 +28,6 @@ INSTALL_JAVA = "apt-get install --yes default-jdk-headless"
 
 OLDEST_JAVA = 17
 """What Kafka's newest jars are compiled for."""
-
-FETCH_TIMEOUT_S = 600
-"""50 MB in 10 s on a usual line; a very slow line still gets there."""
 
 LOOK_TIMEOUT_S = 60
 """A tenth of a second on an idle machine."""
@@ -72,16 +70,13 @@ def kafka_jars(version: str = KAFKA_VERSION) -> Path:
 
 
 def _fetch(version: str, folder: Path) -> None:
-    maven = find_tool("mvn", purpose="fetches Kafka's jars", install="apt-get install --yes maven")
-    command = [
-        maven, "--batch-mode", "--quiet", "--file", str(JAVA_FOLDER / "pom.xml"), f"-Dkafka.version={version}",
-        "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}",
-    ]  # fmt: skip
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S)
-    if done.returncode:
-        raise LabError(f"Maven could not fetch the jars of Kafka {version}:\n{(done.stdout + done.stderr)[-4000:]}")
-    if not any(folder.glob("kafka-clients-*.jar")):
-        raise LabError(f"Maven fetched no jar of Kafka {version} into {folder}")
+    fetch_jars(
+        JAVA_FOLDER / "pom.xml",
+        folder,
+        what=f"the jars of Kafka {version}",
+        among="kafka-clients-*.jar",
+        **{"kafka.version": version},
+    )
 
 
 if __name__ == "__main__":  # python -m lab.jars VERSION...: the folders, as `make schemas` asks for them

@@ -5,12 +5,11 @@ Leaves out Spark itself, which is a dependency of the project, and the connector
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from lab.cache import cached
-from lab.jars import FETCH_TIMEOUT_S, JAVA_FOLDER
-from lab.missing import LabError, find_tool
+from lab.jars import JAVA_FOLDER
+from lab.maven import fetch_jars
 
 LAYOUT = 1
 """Raised when lab/java/spark-pom.xml, which names the versions, changes what is fetched."""
@@ -25,14 +24,4 @@ def spark_kafka_jars() -> list[Path]:
 
 
 def _fetch(folder: Path) -> None:
-    maven = find_tool("mvn", purpose="fetches Spark's connector to Kafka", install="apt-get install --yes maven")
-    command = [
-        maven, "--batch-mode", "--quiet", "--file", str(JAVA_FOLDER / "spark-pom.xml"),
-        "dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}",
-    ]  # fmt: skip
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S)
-    if done.returncode:
-        told = (done.stdout + done.stderr)[-4000:]
-        raise LabError(f"Maven could not fetch Spark's connector to Kafka:\n{told}")
-    if not any(folder.glob("spark-sql-kafka-*.jar")):
-        raise LabError(f"Maven fetched no connector to Kafka into {folder}")
+    fetch_jars(JAVA_FOLDER / "spark-pom.xml", folder, what="Spark's connector to Kafka", among="spark-sql-kafka-*.jar")

@@ -1,0 +1,119 @@
+"""Cruise Control's goals over the cluster that our planner is asked about: `java/CruiseControlPeer.java`, in a JVM of its own.
+
+No package registry has Cruise Control, so a checkout of its source is named by `CRUISE_CONTROL_SOURCE` and compiled here with what its
+build asks for; without one there is no such peer. Asked for are the goals that our planner keeps: racks, disk, bytes in, bytes out and
+leaders, each in the fast mode (its own default), which gives a broker half a second a goal. Leaves out its sampling and its executor.
+"""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from controller_core.cluster.planner.measured import MeasuredRequest
+from lab.cache import cached
+from lab.folder import lab_folder
+from lab.jars import java_with_compiler
+from lab.maven import fetch_jars
+from lab.missing import LabError
+
+SOURCE_VARIABLE = "CRUISE_CONTROL_SOURCE"
+MODULES = ("cruise-control-core", "cruise-control-metrics-reporter", "cruise-control")
+
+PEER = Path(__file__).parent / "java" / "CruiseControlPeer.java"
+POM = Path(__file__).parent / "java" / "cruise-control-pom.xml"
+LAYOUT = 1
+"""Raised when the list of dependencies changes."""
+
+HEAP = "12g"
+"""1.3 M replicas with their loads are 4 GB; room enough that collecting garbage is no part of the figure."""
+COMPILE_TIMEOUT_S = 600
+"""Twenty seconds on an idle machine."""
+PLAN_TIMEOUT_S = 7200
+"""Several times its published figure for 270 brokers."""
+TOPIC_PARTITIONS = 41
+"""As many as in the cluster of its published figure: 1.3 M replicas of 10,500 topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What it did: time without reading the cluster in, bytes that its proposals copy, the farthest of any broker from each mean."""
+
+    seconds: float
+    copied_bytes: float
+    farthest: Mapping[str, float]
+    unreached: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CruiseControl:
+    """The compiled optimizer."""
+
+    class_path: str
+    folder: Path
+
+    def plan(self, question: MeasuredRequest, racks: int, tolerance: float) -> Answer:
+        """Ask it once, in a JVM of its own."""
+        cluster = self.folder / "cluster"
+        cluster.write_bytes(encoded(question))
+        replicas = question.replicas.shape[1]
+        numbers = [str(one) for one in (len(question.brokers), racks, replicas, TOPIC_PARTITIONS, tolerance)]
+        command = [java_with_compiler(), f"-Xmx{HEAP}", "-cp", self.class_path, PEER.stem, str(cluster), *numbers]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PLAN_TIMEOUT_S)
+        if done.returncode:
+            raise LabError(f"Cruise Control's optimizer ended with {done.returncode}:\n{done.stderr[-4000:]}")
+        return answer_of(done.stdout)
+
+
+@contextlib.contextmanager
+def compiled_cruise_control() -> Iterator[CruiseControl | None]:
+    """Compile the named checkout and yield its optimizer, or nothing where none is named; the classes go with the block."""
+    named = os.environ.get(SOURCE_VARIABLE)
+    if not named:
+        yield None
+        return
+    files = [str(file) for module in MODULES for file in (Path(named) / module / "src/main/java").rglob("*.java")]
+    if not files:
+        raise LabError(
+            f"{SOURCE_VARIABLE}={named} is no checkout of Cruise Control: no Java below {MODULES[0]}/src/main/java"
+        )
+    jars = ":".join(sorted(map(str, cached(f"cruise-control-{LAYOUT}", _fetch).glob("*.jar"))))
+    with lab_folder() as folder:
+        classes = folder / "classes"
+        compiler = (java_with_compiler(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn")
+        listed = folder / "files"
+        listed.write_text("\n".join((*files, str(PEER))), "utf-8")
+        command = [*compiler, "-d", str(classes), "-cp", jars, f"@{listed}"]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S)
+        if done.returncode:
+            raise LabError(f"{SOURCE_VARIABLE}={named} does not compile here:\n{done.stderr[-4000:]}")
+        yield CruiseControl(f"{classes}:{jars}", folder)
+
+
+def _fetch(folder: Path) -> None:
+    fetch_jars(POM, folder, what="what Cruise Control needs", among="kafka_2.13-*.jar")
+
+
+def encoded(question: MeasuredRequest) -> bytes:
+    """Return the cluster as the peer reads it: its units are MB and KB/s."""
+    by_name = {one.name: one for one in question.resources}
+    rows = np.empty(
+        len(question.replicas), dtype=[("replicas", ">i4", (question.replicas.shape[1],)), ("loads", ">f8", (3,))]
+    )
+    rows["replicas"] = question.replicas
+    loads = (by_name["disk"].each / 1e6, by_name["bytes in"].each / 1e3, by_name["bytes out"].led / 1e3)
+    rows["loads"] = np.stack(loads, axis=1)
+    return rows.tobytes()
+
+
+def answer_of(told: str) -> Answer:
+    """Return what its lines say."""
+    words = [line.split(maxsplit=1) for line in told.splitlines()]
+    figures = {name: value for name, value in words if name != "unreached"}
+    seconds, copied = float(figures.pop("nanoseconds")) / 1e9, float(figures.pop("megabytes")) * 1e6
+    unreached = tuple(value for name, value in words if name == "unreached")
+    return Answer(seconds, copied, {name: float(value) for name, value in figures.items()}, unreached)

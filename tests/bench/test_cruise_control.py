@@ -1,0 +1,42 @@
+"""The peer of measured plans that no registry has: named by its source, told the cluster in its own units, and heard out."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from bench.cruise_control import SOURCE_VARIABLE, Answer, answer_of, compiled_cruise_control, encoded
+from bench.measured_plan import uneven
+from lab.missing import LabError
+
+
+def test_there_is_no_such_peer_where_no_source_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in no package registry, and a benchmark goes on without it."""
+    monkeypatch.delenv(SOURCE_VARIABLE, raising=False)
+    with compiled_cruise_control() as peer:
+        assert peer is None
+
+
+def test_a_folder_that_is_no_checkout_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The error says which variable names what."""
+    monkeypatch.setenv(SOURCE_VARIABLE, str(tmp_path))
+    with pytest.raises(LabError, match=f"{SOURCE_VARIABLE}={tmp_path} is no checkout"), compiled_cruise_control():
+        pass
+
+
+def test_a_partition_is_its_brokers_and_its_loads_as_java_reads_them() -> None:
+    """Big-endian; MB, and KB/s in and out (Cruise Control, Resource)."""
+    question = uneven(brokers=5, partitions=10)
+    disk, into, out, _ = question.resources
+    # A leader's disk is as a follower's, and only leaders send to clients: the peer is told no more than that.
+    assert not disk.led.any()
+    assert not out.each.any()
+    first = struct.unpack(">3i3d", encoded(question)[: 3 * 4 + 3 * 8])
+    assert first == (*question.replicas[0], disk.each[0] / 1e6, into.each[0] / 1e3, out.led[0] / 1e3)
+    assert len(encoded(question)) == 10 * (3 * 4 + 3 * 8)
+
+
+def test_its_answer_has_what_it_did_not_reach() -> None:
+    """A goal that is not reached is no failure: the row says so."""
+    told = "nanoseconds 1500000000\nmegabytes 2.5\ndisk 0.04\nleaders 0.1\nunreached LeaderReplicaDistributionGoal\n"
+    assert Answer(1.5, 2.5e6, {"disk": 0.04, "leaders": 0.1}, ("LeaderReplicaDistributionGoal",)) == answer_of(told)
