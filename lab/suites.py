@@ -8,6 +8,7 @@ Options go to all. What names files or folders (`tests/lab`, `tests/x.py::test_y
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -39,6 +40,10 @@ LETS_OTHERS_GO_FIRST = ("nice", "-n", "7")
 
 SHOWN = ("--durations=15", "--durations-min=5")
 """Where the time goes, so that it is seen when it grows."""
+
+PLAIN_TRACEBACKS = {"PYTHONNODEBUGRANGES": "1"}
+"""Without carets below their lines, for which Python parses a line: while it parses a file for a test's report, and the garbage
+collector has a traceback of its own to tell, Python 3.11 ends that in a SystemError, and pytest ends all of the run."""
 
 END_TIMEOUT_S = 60
 """Several times what a run needs to end its peers when it is told to end."""
@@ -107,7 +112,8 @@ def main(arguments: list[str]) -> int:
 def _start(arguments: Sequence[str], *, by: Sequence[str] = (), piped: bool = False) -> subprocess.Popen[str]:
     command = [*by, sys.executable, "-m", "pytest", *arguments]
     output = subprocess.PIPE if piped else None
-    return subprocess.Popen(command, cwd=ROOT, stdout=output, text=True, errors="replace")
+    environment = {**os.environ, **PLAIN_TRACEBACKS}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, text=True, errors="replace")
 
 
 def _tell(name: str, run: subprocess.Popen[str]) -> None:

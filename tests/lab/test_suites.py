@@ -1,11 +1,14 @@
 """How the runs of all tests become one verdict."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from lab.suites import ROOT, names_tests, parts, verdict
+from lab.suites import PLAIN_TRACEBACKS, ROOT, names_tests, parts, verdict
 
 OK, FAILED, NONE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED
 
@@ -63,3 +66,41 @@ def _takes(arguments: Sequence[str], path: Path) -> bool:
 
 def _below(path: Path, folders: Sequence[Path]) -> bool:
     return any(path == folder or folder in path.parents for folder in folders)
+
+
+TRACEBACK_AMID_PARSING = """
+import ast, gc, traceback
+
+class Collected:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        try:
+            1 + (lambda: undefined)()
+        except NameError as error:
+            traceback.format_exception(error)
+
+gc.set_threshold(50)
+with open(ast.__file__) as file:
+    source = file.read()
+for _ in range(20):
+    garbage = [Collected() for _ in range(20)]
+    del garbage
+    ast.parse(source)
+"""
+
+
+def test_a_traceback_out_of_the_garbage_collector_spoils_no_report(tmp_path: Path) -> None:
+    """CPython issue 106905: one test's failure was the end of all the tests behind it."""
+    program = tmp_path / "program.py"
+    program.write_text(TRACEBACK_AMID_PARSING, "utf-8")
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**os.environ, **PLAIN_TRACEBACKS},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (0, "") == (done.returncode, done.stderr)
