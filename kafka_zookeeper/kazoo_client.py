@@ -36,7 +36,8 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo pu
     def __init__(self, connect_timeout_s: float, tls: ssl.SSLContext | None = None) -> None:
         super().__init__()
         self._tls = tls
-        self._connect_timeout_s = connect_timeout_s
+        self.connect_timeout_s = connect_timeout_s
+        """For the connection and, once more, for the first answer on it."""
 
     def start(self) -> None:
         """Start nothing."""
@@ -52,7 +53,7 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo pu
 
     def create_connection(self, *args: Any, timeout: float | None = None, **kwargs: Any) -> Any:
         """Connect, and leave time within the session for another server when this one swallows packets."""
-        limit = self._connect_timeout_s if timeout is None else min(timeout, self._connect_timeout_s)
+        limit = self.connect_timeout_s if timeout is None else min(timeout, self.connect_timeout_s)
         connection = super().create_connection(*args, timeout=limit, **kwargs)
         if self._tls is None:
             return connection
@@ -103,11 +104,23 @@ class Reply:
 
 
 class Client(KazooClient):  # type: ignore[misc]  # kazoo publishes no types
-    """kazoo's client, which tells of a connection's end before it fails what was under way on it.
+    """kazoo's client, with two changes for the sake of the session.
 
-    kazoo fails that first, and all that is asked meanwhile: who asks again at a failure, as reads do, would ask again and again
-    before it hears that there is no connection.
+    It tells of a connection's end before it fails what was under way on it. kazoo fails that first, and all that is asked meanwhile:
+    who asks again at a failure, as reads do, would ask again and again before it hears that there is no connection.
+
+    And a connection on which nobody answers is given up while the session still lives: kazoo waits for the whole of it where there
+    is one server. ZooKeeper 3.8 leaves one open and unanswered that comes at a certain moment of its start.
     """
+
+    def __init__(self, handler: LoopHandler, **settings: Any) -> None:
+        super().__init__(handler=handler, **settings)
+        invoke = self._connection._invoke  # noqa: SLF001 - kazoo has no setting for it
+
+        def invoke_within(timeout_s: float, *request: Any, **how: Any) -> Any:
+            return invoke(min(timeout_s, handler.connect_timeout_s), *request, **how)
+
+        self._connection._invoke = invoke_within  # noqa: SLF001
 
     def _notify_pending(self, state: Any) -> None:
         if state == KeeperState.CONNECTING:
@@ -122,9 +135,9 @@ def make_client(settings: ZooKeeperSettings) -> KazooClient:
     session_timeout_s = settings.session_timeout_ms / 1000
     handler = LoopHandler(session_timeout_s / (len(addresses) + 1), settings.tls)
     return Client(
+        handler,
         hosts=f"{hosts}{settings.chroot}",
         timeout=session_timeout_s,
-        handler=handler,
         auth_data=[] if settings.digest is None else [("digest", settings.digest)],
         connection_retry=KazooRetry(
             max_tries=-1,

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import struct
+import time
 from collections.abc import Callable
 
 CLOSE_SESSION, PING = -11, 11
@@ -24,6 +25,10 @@ class FakeZooKeeper:
         self.session_timeout_ms = 10_000
         """What it grants; 0 tells a client that its session is over."""
         self.connections = 0
+        self.unanswered = 0
+        """Connections to come that are left open, and without a word."""
+        self.over_at: float | None = None
+        """When (time.monotonic) the session is over for it."""
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
 
@@ -54,7 +59,13 @@ class FakeZooKeeper:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             await _packet(reader)
             self.connections += 1
-            _send(writer, struct.pack("!iiqi16s?", 0, self.session_timeout_ms, 77, 16, b"p" * 16, False))
+            if self.unanswered:
+                self.unanswered -= 1
+                await reader.read()
+                return
+            over = self.over_at is not None and time.monotonic() >= self.over_at
+            granted_ms = 0 if over else self.session_timeout_ms
+            _send(writer, struct.pack("!iiqi16s?", 0, granted_ms, 77, 16, b"p" * 16, False))
             while await self._answer_one(await _packet(reader), writer):
                 await writer.drain()
         self._writers.discard(writer)

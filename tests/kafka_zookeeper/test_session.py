@@ -191,6 +191,20 @@ async def test_one_broken_connection_costs_a_read_one_attempt(zookeeper: ZooKeep
         await session.close()
 
 
+async def test_a_server_that_takes_a_connection_and_says_nothing_does_not_cost_the_session(
+    fake: FakeZooKeeper, open_session: OpenSession
+):
+    """ZooKeeper 3.8 does so when it starts (ZooKeeperServer.removeCnxn has no database yet); it answers the next connection."""
+    session = await open_session(fake.address, session_timeout_ms=3_000)
+    fake.unanswered, fake.over_at = 1, time.monotonic() + 3
+    fake.drop_connections()
+    await state_of(session, SessionState.SUSPENDED)
+    await session._settled.wait()
+
+    assert SessionState.CONNECTED is session.state
+    assert 3 == fake.connections
+
+
 async def test_a_session_that_outlived_its_time_is_lost(open_session: OpenSession):
     """A server that comes back after the session's time tells us so; the lost session takes no new one."""
     with zookeeper_server() as server:

@@ -27,6 +27,15 @@ def test_a_task_that_waits_for_ever_is_ended_with_the_loop() -> None:
     thread.close()
     assert ended == ["cancelled"]
     assert begun.pop().cancelled()
+    assert thread.ended
+
+
+def test_a_loop_with_nothing_to_do_ends_as_well() -> None:
+    """It is the usual case."""
+    thread = LoopThread("beside-a-test")
+    thread.start()
+    thread.close()
+    assert thread.ended
 
 
 def test_what_a_coroutine_raises_reaches_the_test() -> None:
