@@ -7,7 +7,7 @@ import pytest
 
 from lab.ports import free_port
 from lab.process import Process
-from lab.steward import StewardController, StewardOperator, StewardProcess
+from lab.steward import LEADERS_STAY, StewardController, StewardOperator, StewardProcess
 from lab.waiting import wait_until
 
 STUB = """
@@ -67,6 +67,7 @@ def test_the_controller_is_told_its_zookeeper_id_and_listeners(tmp_path: Path) -
         f"--listener=INTERNAL={controller.address('INTERNAL')}",
         f"--listener=CLIENT={controller.address('CLIENT')}",
         f"--metrics-port={controller.metrics_port}",
+        LEADERS_STAY,
         "--verbose",
     ] == controller.process.command
     controller.close()
