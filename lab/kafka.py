@@ -134,14 +134,6 @@ class KafkaBroker(Node):
             lambda: not self.registered, timeout_s=READY_TIMEOUT_S, what=f"broker {self.broker_id} deregistered"
         )
 
-    def pause(self) -> None:
-        """Freeze it: sockets stay open, heartbeats and fetches stop."""
-        self.process.pause()
-
-    def resume(self) -> None:
-        """Thaw it."""
-        self.process.resume()
-
     def close(self) -> None:
         """End it at once, and the door before it, and give its ports back."""
         super().close()

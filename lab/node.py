@@ -1,4 +1,4 @@
-"""What every node of Kafka's is to a test, whichever way it is controlled: started, ended well, killed, started again, and closed.
+"""What every process of a cluster is to a test, Kafka's nodes and our own two: started, frozen, ended, started again, and closed.
 
 Leaves out when one is ready, and what has to be waited for before it may start.
 """
@@ -13,7 +13,7 @@ from lab.process import READY_TIMEOUT_S, Process
 
 
 class Node(ABC):
-    """One node; it keeps its ports, by listener, and its data over restarts."""
+    """One node; it keeps its ports, by what they are for, and its data over restarts."""
 
     process: Process
     ports: Mapping[str, int]
@@ -32,12 +32,20 @@ class Node(ABC):
         return self.wait_until_ready()
 
     def stop(self) -> int | None:
-        """SIGTERM: its leaders go to others; wait, and return the exit code: 143 when all went well."""
+        """SIGTERM, wait, and return the exit code: 143 when a broker's leaders have gone to others."""
         return self.process.terminate()
 
     def kill(self) -> None:
-        """Kill -9: its partitions stay leaderless until somebody sees its session expire."""
+        """Kill -9: what was its own stays so until somebody sees its session expire."""
         self.process.kill()
+
+    def pause(self) -> None:
+        """Freeze it: sockets stay open, heartbeats and fetches stop."""
+        self.process.pause()
+
+    def resume(self) -> None:
+        """Thaw it."""
+        self.process.resume()
 
     def restart(self) -> float:
         """Stop it if it runs, start it, and return the seconds that the start took."""

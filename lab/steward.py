@@ -6,13 +6,14 @@ Their command lines are written down here and nowhere else in the lab. Both are 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lab.http_get import http_get
 from lab.kafka import CLIENT, INTERNAL
+from lab.node import Node
 from lab.ports import free_port, release_port
-from lab.process import Process
+from lab.process import READY_TIMEOUT_S, Process
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,11 +23,20 @@ CONTROLLER_ID = 1000
 OK = 200
 
 
-class StewardProcess:
+class StewardProcess(Node):
     """What the controller and the operator have in common: a process, a probe and metrics."""
 
-    def __init__(self, process: Process, *, probe_port: int, probe_path: str, metrics_port: int) -> None:
+    def __init__(
+        self,
+        process: Process,
+        *,
+        probe_port: int,
+        probe_path: str,
+        metrics_port: int,
+        ports: Mapping[str, int] | None = None,
+    ) -> None:
         self.process = process
+        self.ports = ports or {}
         self.metrics_port = metrics_port
         self._probe = (probe_port, probe_path)
 
@@ -40,30 +50,9 @@ class StewardProcess:
         answer = http_get(*self._probe)
         return answer is not None and answer.status == OK
 
-    def wait_until_ready(self) -> float:
+    def wait_until_ready(self, *, timeout_s: float = READY_TIMEOUT_S) -> float:
         """Return the seconds until its probe answered 200."""
-        return self.process.wait_until_ready(lambda: self.ready)
-
-    def start(self) -> float:
-        """Start it and return the seconds until it was ready."""
-        self.launch()
-        return self.wait_until_ready()
-
-    def stop(self) -> int | None:
-        """SIGTERM, wait, and return the exit code."""
-        return self.process.terminate()
-
-    def kill(self) -> None:
-        """Kill -9."""
-        self.process.kill()
-
-    def pause(self) -> None:
-        """Freeze it."""
-        self.process.pause()
-
-    def resume(self) -> None:
-        """Thaw it."""
-        self.process.resume()
+        return self.process.wait_until_ready(lambda: self.ready, timeout_s=timeout_s)
 
     def metrics(self) -> str:
         """Return its metrics in Prometheus' text format, empty when it does not answer."""
@@ -79,8 +68,8 @@ class StewardProcess:
         return None
 
     def close(self) -> None:
-        """End it at once."""
-        self.process.kill()
+        """End it at once and give its ports back."""
+        super().close()
         for port in {self.metrics_port, self._probe[0]}:
             release_port(port)
 
@@ -105,29 +94,23 @@ class StewardController(StewardProcess):
         arguments: Sequence[str] = (),
     ) -> None:
         self.controller_id = controller_id
-        self.ports = {listener: free_port() for listener in listeners}
+        ports = {listener: free_port() for listener in listeners}
         metrics_port = free_port()
         command = [
             *_steward("controller"),
             f"--zookeeper={zookeeper_connect}",
             f"--id={controller_id}",
-            *(f"--listener={listener}=127.0.0.1:{port}" for listener, port in self.ports.items()),
+            *(f"--listener={listener}=127.0.0.1:{port}" for listener, port in ports.items()),
             f"--metrics-port={metrics_port}",
             LEADERS_STAY,
             *arguments,
         ]
         process = Process(f"controller-{controller_id}", command, folder, environment=_environment())
-        super().__init__(process, probe_port=metrics_port, probe_path="/readyz", metrics_port=metrics_port)
+        super().__init__(process, probe_port=metrics_port, probe_path="/readyz", metrics_port=metrics_port, ports=ports)
 
     def address(self, listener: str = CLIENT) -> str:
         """Return the controller's host:port on a listener."""
         return f"127.0.0.1:{self.ports[listener]}"
-
-    def close(self) -> None:
-        """End it at once and give its ports back."""
-        super().close()
-        for port in self.ports.values():
-            release_port(port)
 
 
 class StewardOperator(StewardProcess):
