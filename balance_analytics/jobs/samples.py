@@ -18,10 +18,9 @@ from pyspark.sql import functions as sf
 from balance_analytics.jobs.files import Table
 from balance_analytics.jobs.troubles import AnalyticsError, LeftOuts
 from balance_analytics.model.column import names
-from balance_analytics.model.sample_rows import SAMPLE_ROWS, SCHEMA_ID
+from balance_analytics.model.sample_rows import SAMPLE_ROWS, SAMPLES_TOPIC, SCHEMA_ID
 
 SCHEME = "kafka"
-DEFAULT_TOPIC = "__steward_samples"
 HOUR_MS = 3_600_000
 
 MAX_LATE_MS = 120_000
@@ -130,4 +129,4 @@ def address(place: str) -> tuple[str, str]:
     parts = urlsplit(place)
     if not parts.netloc or any(":" not in one for one in parts.netloc.split(",")):
         raise AnalyticsError(f"{place} names no brokers: write kafka://HOST:PORT[,HOST:PORT][/TOPIC]")
-    return parts.netloc, parts.path.strip("/") or DEFAULT_TOPIC
+    return parts.netloc, parts.path.strip("/") or SAMPLES_TOPIC

@@ -9,6 +9,9 @@ from balance_analytics.model.column import Column, Kind
 SCHEMA_ID = 1
 """Of messages and rows alike; another one is left out, and named."""
 
+SAMPLES_TOPIC = "__steward_samples"
+"""Where looks are kept and found unless somebody says otherwise."""
+
 DATE = "date"
 """The folder level of samples and of facts: `date=2026-01-31`."""
 

@@ -7,6 +7,7 @@ the last look of each topic alone. Leaves out writing to it (topic_writer).
 import string
 from dataclasses import dataclass
 
+from balance_analytics.model.sample_rows import SAMPLES_TOPIC
 from balance_analytics.sampling.asking import AskedBroker, AskFailed, decoded
 from balance_analytics.sampling.cluster_link import ClusterLink
 from kafka_wire.api import ApiKey
@@ -38,7 +39,7 @@ class SamplesTopicError(Exception):
 class SamplesTopic:
     """How the topic is made; one that is there is taken as it is."""
 
-    name: str = "__steward_samples"
+    name: str = SAMPLES_TOPIC
     partitions: int = 6
     retention_ms: int = 30 * 24 * 3_600_000
 

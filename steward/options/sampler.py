@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from balance_analytics.model.sample_rows import SAMPLES_TOPIC
+
 
 class Protocol(StrEnum):
     """What the brokers' listener speaks: Kafka's own names."""
@@ -52,7 +54,7 @@ class KeepOptions:
     topic: Annotated[
         str,
         typer.Option(envvar="STEWARD_SAMPLES_TOPIC", help="Topic of the cluster itself, created if it is not there."),
-    ] = "__steward_samples"
+    ] = SAMPLES_TOPIC
     topic_partitions: Annotated[
         int, typer.Option(envvar="STEWARD_SAMPLES_TOPIC_PARTITIONS", help="Its partitions, when it is created.")
     ] = 6
