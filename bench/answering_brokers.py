@@ -4,13 +4,13 @@ What is measured is the sampler: an answer costs a look-up. An offsets question 
 memory when it comes again. They speak the versions of Kafka 3.9. Leaves out everything that a broker does besides, and ZooKeeper.
 """
 
+from balance_analytics.model.sample_rows import SAMPLES_TOPIC
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.net.server import Peer, Server, serve
 from lab.loop_thread import LoopThread
 
 REPLICATION_FACTOR = 3
-SAMPLES_TOPIC = "__steward_samples"
 SAMPLES_PARTITIONS = 6
 SERVED = {
     ApiKey.API_VERSIONS: (0, 4),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.jvm import class_path_of, compile_java
 from controller_core.cluster.planner.measured import MeasuredRequest
 from lab.cache import cached
 from lab.folder import lab_folder
@@ -31,8 +32,6 @@ LAYOUT = 1
 
 HEAP = "12g"
 """1.3 M replicas with their loads are 4 GB; room enough that collecting garbage is no part of the figure."""
-COMPILE_TIMEOUT_S = 600
-"""Twenty seconds on an idle machine."""
 PLAN_TIMEOUT_S = 7200
 """Several times its published figure for 270 brokers."""
 TOPIC_PARTITIONS = 41
@@ -76,22 +75,15 @@ def compiled_cruise_control() -> Iterator[CruiseControl | None]:
     if not named:
         yield None
         return
-    files = [str(file) for module in MODULES for file in (Path(named) / module / "src/main/java").rglob("*.java")]
-    if not files:
+    sources = [file for module in MODULES for file in (Path(named) / module / "src/main/java").rglob("*.java")]
+    if not sources:
         raise LabError(
             f"{SOURCE_VARIABLE}={named} is no checkout of Cruise Control: no Java below {MODULES[0]}/src/main/java"
         )
-    jars = ":".join(sorted(map(str, cached(f"cruise-control-{LAYOUT}", _fetch).glob("*.jar"))))
+    jars = class_path_of(cached(f"cruise-control-{LAYOUT}", _fetch))
     with lab_folder() as folder:
-        classes = folder / "classes"
-        compiler = (java_with_compiler(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn")
-        listed = folder / "files"
-        listed.write_text("\n".join((*files, str(PEER))), "utf-8")
-        command = [*compiler, "-d", str(classes), "-cp", jars, f"@{listed}"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S)
-        if done.returncode:
-            raise LabError(f"{SOURCE_VARIABLE}={named} does not compile here:\n{done.stderr[-4000:]}")
-        yield CruiseControl(f"{classes}:{jars}", folder)
+        compile_java([*sources, PEER], folder, jars)
+        yield CruiseControl(f"{folder}:{jars}", folder)
 
 
 def _fetch(folder: Path) -> None:

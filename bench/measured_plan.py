@@ -67,13 +67,14 @@ def measure(effort: Effort) -> Iterator[Row]:
     """Yield a row as soon as it is known."""
     question = uneven()
     words = f"{BROKERS} brokers, {PARTITIONS:,} partitions RF {REPLICATION_FACTOR}, four resources within 5 percent"
-    yield from _bytes(question, plan_measured(question), "", words)
+    plan = plan_measured(question)
+    yield from _bytes(question, plan, "", words)
     runs = [timed(functools.partial(plan_measured, question))() for _ in range(effort.runs())]
     took = duration(f"{NAME}.time", f"a plan, time: {words}", "the limit", (runs, [LIMIT_MS / 1000]))
     yield promised(took, "P9", 1.0)
     with compiled_cruise_control() as peer:
         if peer is not None:
-            yield from _beside(peer, question, took, "", words)
+            yield from _beside(peer, question, plan, took, "", words)
         if not effort.quick:
             yield from _large(effort, peer)
 
@@ -82,7 +83,8 @@ def _large(effort: Effort, peer: CruiseControl | None) -> Iterator[Row]:
     question = uneven(LARGE_BROKERS, LARGE_PARTITIONS)
     replicas = LARGE_PARTITIONS * REPLICATION_FACTOR
     words = f"{LARGE_BROKERS} brokers, {replicas:,} replicas, four resources within 5 percent"
-    yield from _bytes(question, plan_measured(question), ".large", words)
+    plan = plan_measured(question)
+    yield from _bytes(question, plan, ".large", words)
     runs = [timed(functools.partial(plan_measured, question))() for _ in range(effort.runs(LARGE_RUNS))]
     what = f"a plan, time: {words}"
     took = duration(f"{NAME}.large.time", what, "the limit", (runs, [LARGE_LIMIT_MS / 1000]))
@@ -95,7 +97,7 @@ def _large(effort: Effort, peer: CruiseControl | None) -> Iterator[Row]:
     )
     yield promised(published, "P9")
     if peer is not None:
-        yield from _beside(peer, question, took, ".large", words)
+        yield from _beside(peer, question, plan, took, ".large", words)
     command = [sys.executable, "-m", "bench.measured_plan"]
     peak = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     memory = Row(
@@ -111,8 +113,10 @@ def _large(effort: Effort, peer: CruiseControl | None) -> Iterator[Row]:
     yield promised(memory, "P9", 1.0)
 
 
-def _beside(peer: CruiseControl, question: MeasuredRequest, took: Row, kind: str, words: str) -> Iterator[Row]:
-    plan, answer = plan_measured(question), peer.plan(question, RACKS, TOLERANCE)
+def _beside(
+    peer: CruiseControl, question: MeasuredRequest, plan: MeasuredPlan, took: Row, kind: str, words: str
+) -> Iterator[Row]:
+    answer = peer.plan(question, RACKS, TOLERANCE)
     left = f", {' and '.join(answer.unreached)} not reached" if answer.unreached else ""
     peer_is = f"Cruise Control's optimizer, five goals, fast mode{left}; one run"
     name = f"{NAME}{kind}.cruise_control"

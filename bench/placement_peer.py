@@ -4,13 +4,12 @@ Leaves out what `jvm` has for every peer: warming and timing.
 """
 
 import contextlib
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.jvm import COMPILE_TIMEOUT_S, Jvm
+from bench.jvm import Jvm, class_path_of, compile_java
 from lab.folder import lab_folder
-from lab.jars import java_with_compiler, kafka_jars
+from lab.jars import kafka_jars
 
 SOURCE = Path(__file__).parent / "java" / "PlacementPeer.java"
 
@@ -29,7 +28,5 @@ class PlacementJvm(Jvm):
 def compiled_placement_peer() -> Iterator[PlacementJvm]:
     """Compile the peer and yield it; the classes go with the block."""
     with lab_folder() as folder:
-        jars = ":".join(sorted(map(str, kafka_jars().glob("*.jar"))))
-        compiler = (java_with_compiler(), "-m", "jdk.compiler/com.sun.tools.javac.Main")
-        subprocess.run([*compiler, "-d", str(folder), "-cp", jars, str(SOURCE)], check=True, timeout=COMPILE_TIMEOUT_S)
+        compile_java([SOURCE], folder, class_path_of(kafka_jars()))
         yield PlacementJvm(folder)
