@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kafka_operator.decide.shards import lease_names
-from kafka_operator.rights import needed_rights
 from kafka_operator.settings import OperatorSettings
 from tests.charts.rendering import NAMESPACE, RELEASE, Chart, Resource, containers, one, pods
+from tests.charts.rights import granted, needed
 
 pytestmark = pytest.mark.helm
 
@@ -45,34 +45,7 @@ def test_the_operator_may_do_what_it_needs_and_nothing_else(
         argument for argument in arguments if argument.startswith("--namespace=")
     ]
     assert {"--pods", "--drain", f"--own-namespace={NAMESPACE}", f"--lease={lease}"} <= set(arguments)
-    needed = {
-        (
-            right.verb,
-            right.group,
-            right.resource + (f"/{right.subresource}" if right.subresource else ""),
-            right.namespace,
-        )
-        for right in needed_rights(settings)
-    }
-    assert needed == _granted(resources, "steward-operator")
-
-
-def _granted(resources: list[Resource], account: str) -> set[tuple[str, str, str, str | None]]:
-    """Return (verb, group, resource, namespace) of every rule that is bound to an account."""
-    granted = set()
-    for binding in resources:
-        if "roleRef" in binding and account in {subject["name"] for subject in binding["subjects"]}:
-            namespace = binding["metadata"].get("namespace")
-            role = next(
-                item
-                for item in resources
-                if (binding["roleRef"]["kind"], binding["roleRef"]["name"], namespace)
-                == (item["kind"], item["metadata"]["name"], item["metadata"].get("namespace"))
-            )
-            for rule in role["rules"]:
-                for group in rule["apiGroups"]:
-                    granted |= {(verb, group, name, namespace) for name in rule["resources"] for verb in rule["verbs"]}
-    return granted
+    assert needed(settings) == granted(resources, "steward-operator")
 
 
 @pytest.mark.parametrize(("replicas", "shards"), [(1, 1), (2, 1), (4, 3)])
@@ -130,7 +103,7 @@ def test_nothing_is_granted_by_a_wildcard(rendered: list[Resource]) -> None:
         if item["kind"] in {"Role", "ClusterRole"}:
             for rule in item["rules"]:
                 assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], item["metadata"]["name"]
-    assert {("get", "", "nodes", None)} == _granted(rendered, "steward-broker")
+    assert {("get", "", "nodes", None)} == granted(rendered, "steward-broker")
 
 
 def test_a_tenant_without_rights_of_the_whole_cluster_can_install(chart: Chart) -> None:
@@ -148,5 +121,5 @@ def test_without_racks_no_broker_asks_kubernetes(chart: Chart) -> None:
     """A cluster of one rack needs no right on nodes for its brokers."""
     resources = chart.render({"brokers": {"rackLabel": ""}})
 
-    assert set() == _granted(resources, "steward-broker")
+    assert set() == granted(resources, "steward-broker")
     assert "initContainers" not in one(resources, "StatefulSet", "steward-broker")["spec"]["template"]["spec"]

@@ -12,7 +12,7 @@ import yaml
 
 from balance_analytics.jobs.options import options_of
 from tests.charts.rendering import NAMESPACE, ROOT, Chart, Resource, one
-from tests.charts.test_rights import _granted
+from tests.charts.rights import granted
 
 pytestmark = pytest.mark.helm
 
@@ -117,7 +117,7 @@ def test_object_storage_takes_its_keys_from_a_secret(chart: Chart) -> None:
 def test_its_driver_may_propose_and_no_other_driver_may(chart: Chart) -> None:
     """Least privilege: it changes no Reassignment, so that it can approve none that is there."""
     resources = chart.render(values())
-    own, others = _granted(resources, NAME), _granted(resources, "spark")
+    own, others = granted(resources, NAME), granted(resources, "spark")
 
     assert {"list", "create", "delete"} == {verb for verb, group, *_ in own if group == "steward.dev"}
     assert {"reassignments"} == {name for _, group, name, _ in own if group == "steward.dev"}

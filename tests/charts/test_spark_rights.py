@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from kafka_operator.resources.spark_application import DEFAULT_SERVICE_ACCOUNT
-from kafka_operator.rights import needed_rights
 from kafka_operator.settings import OperatorSettings
 from tests.charts.rendering import NAMESPACE, RELEASE, Chart, Resource, one
-from tests.charts.test_rights import _granted
+from tests.charts.rights import granted, needed
 
 pytestmark = pytest.mark.helm
 
@@ -30,7 +29,7 @@ def test_nothing_of_spark_is_there_by_default(chart: Chart) -> None:
 
     assert [] == [argument for argument in arguments(resources) if argument.startswith("--spark")]
     assert not [item for item in resources if item["metadata"]["name"] == DEFAULT_SERVICE_ACCOUNT]
-    assert ("create", "", "pods", NAMESPACE) not in _granted(resources, LEASE)
+    assert ("create", "", "pods", NAMESPACE) not in granted(resources, LEASE)
 
 
 @pytest.mark.parametrize("spark_operator", [False, True])
@@ -54,16 +53,7 @@ def test_the_operator_may_do_what_it_needs_for_spark_and_nothing_else(
 
     wanted = {"--spark", "--spark-operator"} if spark_operator else {"--spark"}
     assert wanted == {argument for argument in arguments(resources) if argument.startswith("--spark")}
-    needed = {
-        (
-            right.verb,
-            right.group,
-            right.resource + (f"/{right.subresource}" if right.subresource else ""),
-            right.namespace,
-        )
-        for right in needed_rights(settings)
-    }
-    assert needed == _granted(resources, LEASE)
+    assert needed(settings) == granted(resources, LEASE)
 
 
 def test_drivers_have_an_account_that_may_make_executors_in_its_own_namespace(chart: Chart) -> None:
@@ -72,10 +62,10 @@ def test_drivers_have_an_account_that_may_make_executors_in_its_own_namespace(ch
 
     account = one(resources, "ServiceAccount", DEFAULT_SERVICE_ACCOUNT)
     assert account["automountServiceAccountToken"] is False
-    granted = _granted(resources, DEFAULT_SERVICE_ACCOUNT)
-    assert {("", NAMESPACE)} == {(group, namespace) for _, group, _, namespace in granted}
-    assert {"pods", "configmaps", "services", "persistentvolumeclaims"} == {name for _, _, name, _ in granted}
-    assert {"get", "list", "watch", "create", "patch", "delete", "deletecollection"} == {verb for verb, *_ in granted}
+    may = granted(resources, DEFAULT_SERVICE_ACCOUNT)
+    assert {("", NAMESPACE)} == {(group, namespace) for _, group, _, namespace in may}
+    assert {"pods", "configmaps", "services", "persistentvolumeclaims"} == {name for _, _, name, _ in may}
+    assert {"get", "list", "watch", "create", "patch", "delete", "deletecollection"} == {verb for verb, *_ in may}
 
 
 def test_another_account_can_be_named_and_kubeflow_needs_the_runner(chart: Chart) -> None:

@@ -41,6 +41,13 @@ async def noted(world: World, **auto: Any) -> None:
     await world.until(lambda: "autoRebalance" in world.kube.objects[MAIN].get("status", {}))
 
 
+async def three_known(world: World) -> None:
+    """Brokers 1, 2 and 3 have all; `main` is to mind those that come and go, and knows them."""
+    world.kafka.broker_ids = (1, 2, 3)
+    have(world)
+    await noted(world, **BOTH)
+
+
 @in_virtual_time
 async def test_brokers_that_are_new_get_one_proposal_that_waits_for_approval() -> None:
     """Row 21: two come one after the other, and one Reassignment of the template's terms is for both."""
@@ -91,9 +98,7 @@ async def test_a_broker_that_restarts_is_neither_new_nor_gone() -> None:
 async def test_a_proposal_that_is_not_what_is_needed_any_more_is_withdrawn() -> None:
     """Another broker comes before anybody has approved: never two open ones, and the second names both."""
     async with running() as world:
-        world.kafka.broker_ids = (1, 2, 3)
-        have(world)
-        await noted(world, **BOTH)
+        await three_known(world)
         world.kafka.broker_ids = (1, 2, 3, 4)
         await world.until(lambda: condition(world, "Rebalanced")[1] == "RebalanceProposed", seconds=90)
         world.kafka.broker_ids = (1, 2, 3, 4, 5)
@@ -107,9 +112,7 @@ async def test_a_proposal_that_is_not_what_is_needed_any_more_is_withdrawn() -> 
 async def test_a_person_who_cancels_or_deletes_a_proposal_is_heard() -> None:
     """What was proposed for these brokers is not proposed again."""
     async with running() as world:
-        world.kafka.broker_ids = (1, 2, 3)
-        have(world)
-        await noted(world, **BOTH)
+        await three_known(world)
         world.kafka.broker_ids = (1, 2, 3, 4)
         await world.until(lambda: condition(world, "Rebalanced")[1] == "RebalanceProposed", seconds=90)
         spec = world.kube.objects[FIRST]["spec"] | {"action": "Cancel"}
@@ -129,9 +132,7 @@ async def test_a_person_who_cancels_or_deletes_a_proposal_is_heard() -> None:
 async def test_nothing_is_made_while_something_moves_and_for_a_cluster_that_is_paused() -> None:
     """It waits for the other Reassignment to end, and says so."""
     async with running() as world:
-        world.kafka.broker_ids = (1, 2, 3)
-        have(world)
-        await noted(world, **BOTH)
+        await three_known(world)
         world.kafka.move_s = 60
         world.kube.apply(raw_reassignment(plan=raw_plan(p0=[1, 2])))
         world.kafka.broker_ids = (1, 2, 3, 4)
@@ -285,9 +286,7 @@ async def test_one_partition_that_is_larger_than_all_others_is_no_reason_to_copy
 async def test_at_rest_kafka_is_asked_for_nothing_and_nothing_is_written() -> None:
     """A Cluster that has it switched on costs no more than another."""
     async with running() as world:
-        world.kafka.broker_ids = (1, 2, 3)
-        have(world)
-        await noted(world, **BOTH)
+        await three_known(world)
         await world.run(100)
         world.kube.writes.clear()
         world.gate.calls.clear()
