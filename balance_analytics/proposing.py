@@ -20,7 +20,8 @@ from kafka_operator.kube.client import KubeClient
 from kafka_operator.kube.login import LoginError, configuration
 from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
 from kafka_operator.metrics import Metrics
-from kafka_operator.names import API_VERSION, Key, Kind
+from kafka_operator.names import Key, Kind
+from kafka_operator.resources.metadata import owner_reference
 from kafka_operator.resources.reassignment import State
 
 MAX_TRIES = 5
@@ -135,7 +136,7 @@ async def _tidy(client: KubeClient, cluster: str, namespace: str, there: Mapping
 
 def _owned_by(name: str, uid: str) -> Manifest:
     """Return a patch that gives a ConfigMap to a Reassignment."""
-    owner = {"apiVersion": API_VERSION, "kind": Kind.REASSIGNMENT.value, "name": name, "uid": uid}
+    owner = owner_reference(Kind.REASSIGNMENT, name, uid)
     return {"metadata": {"ownerReferences": [owner], "labels": {AWAITS: None}}}
 
 

@@ -21,14 +21,12 @@ from kafka_operator.decide.spark_command import (
 )
 from kafka_operator.decide.spark_memory import container_mebibytes
 from kafka_operator.names import (
-    API_VERSION,
     GROUP,
     SPARK_APPLICATION_LABEL,
     SPARK_ATTEMPT_LABEL,
     SPARK_ROLE_LABEL,
-    Kind,
 )
-from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.metadata import RawObject, controller_reference
 from kafka_operator.resources.spark_application import ApplicationType, PodSpec, SparkApplication
 from kafka_operator.resources.spark_pods import DRIVER_CONTAINER, EXECUTOR_CONTAINER, Role
 
@@ -76,7 +74,7 @@ def driver_pod(application: SparkApplication, attempt: int) -> RawObject:
             "namespace": application.key.namespace,
             "labels": {**driver.labels, **_labels(application, Role.DRIVER, attempt)},
             "annotations": {**driver.annotations, TEMPLATE: json.dumps(executor_template(application, attempt))},
-            "ownerReferences": [owner_reference(application)],
+            "ownerReferences": [controller_reference(application.metadata)],
         },
         "spec": {
             **driver.pod,
@@ -107,18 +105,6 @@ def executor_template(application: SparkApplication, attempt: int) -> RawObject:
             "containers": [{"name": EXECUTOR_CONTAINER, **_container(executor)}],
             "volumes": list(application.spec.volumes),
         },
-    }
-
-
-def owner_reference(application: SparkApplication) -> Raw:
-    """Return what makes an object go with its application, and holds that up in nothing."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": Kind.SPARK_APPLICATION.value,
-        "name": application.key.name,
-        "uid": application.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": False,
     }
 
 

@@ -15,13 +15,12 @@ from typing import Any
 
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN
 from kafka_operator.decide.spark_application import REFUSED_LOOK_S, live_on
-from kafka_operator.decide.spark_driver import owner_reference
 from kafka_operator.decide.spark_judging import ended, moved, written
 from kafka_operator.decide.spark_steps import CreateMirror, LookAtMirror, NoMirror, SparkView, Step, SuspendMirror
 from kafka_operator.decide.spark_troubles import Trouble
 from kafka_operator.decide.steps import Done, Retry, Wait
 from kafka_operator.names import SPARK_APPLICATION_LABEL
-from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.metadata import RawObject, controller_reference
 from kafka_operator.resources.spark_application import DEFAULT_SERVICE_ACCOUNT, SparkApplication
 from kafka_operator.resources.spark_status import DriverRecord, ExecutorCounts, SparkState, SparkStatus
 
@@ -69,7 +68,7 @@ def kubeflow_application(application: SparkApplication) -> RawObject:
             "name": application.key.name,
             "namespace": application.key.namespace,
             "labels": {SPARK_APPLICATION_LABEL: application.metadata.uid},
-            "ownerReferences": [owner_reference(application)],
+            "ownerReferences": [controller_reference(application.metadata)],
         },
         "spec": spec,
     }

@@ -20,8 +20,7 @@ from kafka_operator.decide.conditions import FALSE, TRUE, announce, ready_of, wi
 from kafka_operator.decide.spark_times import MAX_MISSED, Missed, ScheduleError, Times, read_times
 from kafka_operator.decide.spark_troubles import Trouble
 from kafka_operator.decide.steps import Announcement, Done, Retry, Wait, WriteStatus
-from kafka_operator.names import API_VERSION, Kind
-from kafka_operator.resources.metadata import RawObject, read_time, write_time
+from kafka_operator.resources.metadata import RawObject, controller_reference, read_time, write_time
 from kafka_operator.resources.spark_application import SparkApplication
 from kafka_operator.resources.spark_schedule import ConcurrencyPolicy, ScheduledSparkApplication, ScheduleStatus
 from kafka_operator.resources.spark_status import SparkState
@@ -107,15 +106,7 @@ def run_name(item: ScheduledSparkApplication, time: datetime) -> str:
 
 def run_content(item: ScheduledSparkApplication) -> RawObject:
     """Return metadata and spec of a run."""
-    owner = {
-        "apiVersion": API_VERSION,
-        "kind": Kind.SCHEDULED_SPARK_APPLICATION.value,
-        "name": item.key.name,
-        "uid": item.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": False,
-    }
-    return {"metadata": {"ownerReferences": [owner]}, "spec": dict(item.template)}
+    return {"metadata": {"ownerReferences": [controller_reference(item.metadata)]}, "spec": dict(item.template)}
 
 
 def _earliest(item: ScheduledSparkApplication, view: ScheduleView) -> datetime:

@@ -17,9 +17,9 @@ from kafka_operator.decide.steps import (
 )
 from kafka_operator.decide.topic_replication import LOOK_EVERY_S
 from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError, UnavailableError
-from kafka_operator.names import API_VERSION, Key, Kind
+from kafka_operator.names import Key, Kind
 from kafka_operator.resources.cluster import Cluster
-from kafka_operator.resources.metadata import RawObject
+from kafka_operator.resources.metadata import RawObject, controller_reference
 from kafka_operator.resources.reassignment_terms import Action
 from kafka_operator.resources.topic import Topic
 
@@ -52,13 +52,5 @@ class OwnedReassignments:
 
 
 def _owned_by(owner: Topic | Cluster, spec: RawObject) -> RawObject:
-    """Return a new object's metadata and spec; it is collected when its owner is gone, and holds that up in nothing."""
-    reference = {
-        "apiVersion": API_VERSION,
-        "kind": owner.key.kind.value,
-        "name": owner.key.name,
-        "uid": owner.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": False,
-    }
-    return {"metadata": {"ownerReferences": [reference]}, "spec": spec}
+    """Return a new object's metadata and spec."""
+    return {"metadata": {"ownerReferences": [controller_reference(owner.metadata)]}, "spec": spec}

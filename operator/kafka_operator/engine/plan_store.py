@@ -14,8 +14,8 @@ from kafka_operator.decide.plan_document import Document, DocumentError, read_co
 from kafka_operator.decide.plan_packing import Recorded, packed, unpack
 from kafka_operator.decide.reassignment_steps import StorePlan
 from kafka_operator.kube.port import ConflictError, Kube, NotFoundError, RefusedError
-from kafka_operator.names import API_VERSION, COMPONENT, Kind
-from kafka_operator.resources.metadata import RawObject
+from kafka_operator.names import COMPONENT, Kind
+from kafka_operator.resources.metadata import RawObject, owner_reference
 from kafka_operator.resources.reassignment import Reassignment
 from kafka_operator.resources.reassignment_records import Stored
 from kafka_operator.resources.reassignment_terms import PlanFrom
@@ -108,12 +108,7 @@ def _name(item: Reassignment, digest: str, number: int) -> str:
 
 
 def _config_map(item: Reassignment, name: str, data: dict[str, str]) -> RawObject:
-    owner = {
-        "apiVersion": API_VERSION,
-        "kind": Kind.REASSIGNMENT.value,
-        "name": item.key.name,
-        "uid": item.metadata.uid,
-    }
+    owner = owner_reference(Kind.REASSIGNMENT, item.key.name, item.metadata.uid)
     return {
         "metadata": {
             "name": name,

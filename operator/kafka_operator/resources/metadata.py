@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_operator.names import FINALIZER, GROUP, PAUSE, ClusterRef, Key, Kind
+from kafka_operator.names import API_VERSION, FINALIZER, GROUP, PAUSE, ClusterRef, Key, Kind
 
 READY = "Ready"
 
@@ -76,6 +76,17 @@ class Metadata:
     def annotation(self, name: str) -> str | None:
         """Return one of our annotations."""
         return dict(self.annotations).get(name)
+
+
+def owner_reference(kind: Kind, name: str, uid: str) -> dict[str, Any]:
+    """Return what makes an object go with one of ours (metav1.OwnerReference)."""
+    return {"apiVersion": API_VERSION, "kind": kind.value, "name": name, "uid": uid}
+
+
+def controller_reference(owner: Metadata) -> dict[str, Any]:
+    """Return what makes an object be its owner's alone, and go with it, and holds that up in nothing."""
+    reference = owner_reference(owner.key.kind, owner.key.name, owner.uid)
+    return {**reference, "controller": True, "blockOwnerDeletion": False}
 
 
 def read_metadata(kind: Kind, raw: RawObject) -> Metadata:
