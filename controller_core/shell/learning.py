@@ -1,14 +1,16 @@
-"""What a process learns of its brokers' settings: whichever broker answers first tells them.
+"""Broker settings that the controller needs: read at the start of a term, then polled.
 
-Brokers are asked when a tenure begins, and again when they may have others: one has started anew, perhaps with another file, or
-a notice tells that somebody changed a broker's or all brokers' dynamic configuration.
+A controller that is a broker reads its own configuration. This one asks brokers (DescribeConfigs), for the whole of its term: every
+`POLL_INTERVAL_S`, and soon after a broker registers or a notification names a broker's or all brokers' dynamic configuration. A
+notification only makes the next poll come sooner. Brokers apply a dynamic change when they process the same notification, at a time
+that nobody reports, so an answer that follows a notification may still contain the old value.
 
-Leaves out how a broker is asked (brokers.inquiry) and what the settings are for (active).
+Leaves out the request itself (brokers.inquiry) and the use of the settings (active).
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from controller_core.model.broker import Broker
 from controller_core.shell.active import Defaults, TopicDefault
@@ -22,78 +24,105 @@ from kafka_zookeeper.session import ZooKeeperSession
 log = logging.getLogger(__name__)
 
 INQUIRY_RETRY_S = 2.0
-"""Pause before brokers are asked again for their settings, as long as none of them answers."""
-ASKED_AGAIN_AFTER_S = (1.0, 9.0)
-"""Pauses before brokers are asked again for what may have changed. They hear of it by the same notice as we, and nobody tells
-whether they have: by the first look most will have, by the second even one that was frozen for a session."""
+"""Pause between attempts while no broker answers."""
+POLL_INTERVAL_S = 5.0
+"""Pause between polls. It bounds how long a changed setting stays unnoticed once a broker has applied it; a poll is one small request
+to one broker."""
+NOTIFIED_POLL_DELAY_S = 1.0
+"""Pause between a notification and the poll that follows it: most brokers have applied the change by then."""
 
 
 class Learning:
-    """What brokers told last; made within a running loop."""
+    """The settings that brokers reported last; made within a running loop."""
 
     def __init__(self, controller_id: int, inter_broker_listener: str, security: BrokerSecurity) -> None:
         self._controller_id = controller_id
         self._listener = inter_broker_listener
         self._security = security
         self.defaults: Defaults | None = None
-        """What a broker told last; in force until one tells in the present tenure."""
+        """The settings reported last; a new term begins with those of the former one."""
         self.refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Fails with IdentityError once a broker tells that the controller's id cannot be."""
+        """Fails with IdentityError once a broker reports a setting that excludes this controller's id."""
         self._changed = asyncio.Event()
+        self._answered_last: int | None = None
 
     def topic_defaults(self) -> Mapping[str, TopicDefault]:
-        """Tell what brokers set for all topics, as far as one has told."""
+        """Return the brokers' defaults for topics; empty until a broker has answered."""
         return {} if self.defaults is None else self.defaults.topic_defaults
 
     def ask_again(self) -> None:
-        """Note that brokers may have other settings by now."""
+        """Poll soon: a broker registered, or a notification names a changed configuration."""
         self._changed.set()
 
     async def learn(self, controller: Controller, session: ZooKeeperSession) -> None:
-        """Ask brokers for the settings that a controller needs, and again whenever these may have changed."""
+        """Read the brokers' settings, and poll them until cancelled."""
         self._changed.clear()
-        await self._ask(controller, session)
+        known = await self._first_answer(controller)
+        await self._take_in(controller, session, known, is_first=True)
         while True:
-            await self._changed.wait()
-            self._changed.clear()
-            for pause_s in ASKED_AGAIN_AFTER_S:
-                await asyncio.sleep(pause_s)
-                await self._ask(controller, session)
+            await self._until_next_poll()
+            polled = await self._poll(controller)
+            if polled is not None:
+                await self._take_in(controller, session, polled, is_first=False)
 
-    async def _ask(self, controller: Controller, session: ZooKeeperSession) -> None:
-        """Ask brokers until one answers."""
+    async def _until_next_poll(self) -> None:
+        try:
+            async with asyncio.timeout(POLL_INTERVAL_S):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+        await asyncio.sleep(NOTIFIED_POLL_DELAY_S)
+        # Cleared after the pause: notifications that came during it are covered by the poll that follows.
+        self._changed.clear()
+
+    async def _first_answer(self, controller: Controller) -> tuple[int, BrokerSettings]:
+        """Ask all brokers at once until one answers: callers wait for the settings."""
         while True:
             asked = [asyncio.create_task(self._inquire(broker)) for broker in controller.cluster.brokers.values()]
             try:
                 for answer in asyncio.as_completed(asked):
-                    if (told := await answer) is not None:
-                        await self._take_in(controller, session, *told)
-                        return
+                    if (known := await answer) is not None:
+                        return known
             finally:
                 for task in asked:
                     task.cancel()
                 await asyncio.gather(*asked, return_exceptions=True)
             await asyncio.sleep(INQUIRY_RETRY_S)
 
+    async def _poll(self, controller: Controller) -> tuple[int, BrokerSettings] | None:
+        """Ask one broker after the other until one answers; None: none did, and the next poll tries again."""
+        for broker in self._poll_order(controller.cluster.brokers):
+            if (known := await self._inquire(broker)) is not None:
+                return known
+        return None
+
+    def _poll_order(self, brokers: Mapping[int, Broker]) -> Sequence[Broker]:
+        """Begin with the broker that answered last: brokers apply a change one after the other, and the settings must not flap."""
+        return sorted(brokers.values(), key=lambda broker: (broker.id != self._answered_last, broker.id))
+
     async def _inquire(self, broker: Broker) -> tuple[int, BrokerSettings] | None:
-        """Ask one broker; None: it did not tell."""
+        """Ask one broker; None where it did not answer."""
         endpoint = broker.endpoint(self._listener)
         if endpoint is None:
             return None
         try:
             return broker.id, await inquire(broker.id, endpoint, self._security)
         except InquiryError as error:
-            log.debug("a broker's settings cannot be read yet", extra={"broker": broker.id, "why": str(error)})
+            log.debug("Failed to read a broker's settings", extra={"broker": broker.id, "why": str(error)})
             return None
 
     async def _take_in(
-        self, controller: Controller, session: ZooKeeperSession, broker: int, known: BrokerSettings
+        self, controller: Controller, session: ZooKeeperSession, answer: tuple[int, BrokerSettings], *, is_first: bool
     ) -> None:
+        """Pass settings on to the controller where they differ from the former ones, or the term is new."""
+        broker, known = answer
+        self._answered_last = broker
         refused = over_reserved_max(self._controller_id, broker, known.reserved_broker_max_id)
         if refused is not None:
             if not self.refused.done():
                 self.refused.set_exception(refused)
             return
-        self.defaults = known.defaults
-        controller.learn(known.defaults)
+        if is_first or known.defaults != self.defaults:
+            self.defaults = known.defaults
+            controller.learn(known.defaults)
         controller.cluster_id = controller.cluster_id or await read_cluster_id(session)

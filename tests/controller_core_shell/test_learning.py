@@ -9,12 +9,15 @@ import pytest
 
 from controller_core.shell import learning as learning_module
 from controller_core.shell.active import Defaults, TopicDefault
-from controller_core.shell.brokers.inquiry import BrokerSettings
+from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError
 from controller_core.shell.identity import IdentityError
 from controller_core.shell.security.brokers import BrokerSecurity
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.configs import encode_config_change
 from tests.controller_core_shell.process_life import OWN_ID, Life
+
+NEVER_S = 3_600.0
+MANY_POLLS = 20
 
 
 async def test_an_id_that_a_broker_has_is_refused(life: Life) -> None:
@@ -69,27 +72,29 @@ async def test_what_brokers_tell_of_their_settings_outlives_the_tenure(life: Lif
     assert await life.process.active.known_defaults(0) in {first, life.told.defaults}
 
 
+def answer_in_turn(monkeypatch: pytest.MonkeyPatch, answers: list[BrokerSettings]) -> None:
+    """Have brokers give these answers one after the other, the last one from then on."""
+
+    async def changing(_broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    monkeypatch.setattr(learning_module, "inquire", changing)
+
+
 @pytest.mark.parametrize("entity", ["brokers/<default>", "brokers/1", None])
-async def test_brokers_are_asked_again_when_they_may_have_other_settings(
+async def test_a_registration_or_a_notification_makes_the_controller_poll_at_once(
     life: Life, monkeypatch: pytest.MonkeyPatch, entity: str | None
 ) -> None:
-    """DynamicBrokerConfig, and a broker that starts anew with another file: a controller that is a broker has them by itself.
-
-    The first answer may come from a broker that has not heard of the change: it is asked once more.
-    """
-    monkeypatch.setattr(learning_module, "ASKED_AGAIN_AFTER_S", (0.0, 0.0))
+    """DynamicBrokerConfig, and a broker that restarts with another file: a controller that is a broker has them by itself."""
+    monkeypatch.setattr(learning_module, "NOTIFIED_POLL_DELAY_S", 0.0)
+    monkeypatch.setattr(learning_module, "POLL_INTERVAL_S", NEVER_S)
     first, then = life.told, BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": TopicDefault("7", 3)}), 1000)
     broker = life.broker(1)
     life.start()
     await life.until_active()
     learning = life.process._lives.learning
     await life.until(lambda: learning.defaults == first.defaults)
-    answers = [first, then]
-
-    async def changing(_broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
-        return answers.pop(0) if len(answers) > 1 else answers[0]
-
-    monkeypatch.setattr(learning_module, "inquire", changing)
+    answer_in_turn(monkeypatch, [then])
     if entity is None:
         broker.expire()
         life.broker(1)
@@ -98,7 +103,61 @@ async def test_brokers_are_asked_again_when_they_may_have_other_settings(
     await life.until(lambda: learning.defaults == then.defaults)
 
     assert life.process.active is not None
-    assert then.defaults == await life.process.active.known_defaults(0)
+    assert await life.process.active.known_defaults(0) == then.defaults
+
+
+async def test_a_change_is_found_however_late_a_broker_applies_it(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DynamicBrokerConfig: brokers apply a change some time after its notification, on a busy machine many polls later."""
+    monkeypatch.setattr(learning_module, "NOTIFIED_POLL_DELAY_S", 0.0)
+    monkeypatch.setattr(learning_module, "POLL_INTERVAL_S", 0.0)
+    first, then = life.told, BrokerSettings(Defaults(7, 3, topic_defaults={"retention.ms": TopicDefault("7", 3)}), 1000)
+    life.broker(1)
+    life.start()
+    await life.until_active()
+    learning = life.process._lives.learning
+    await life.until(lambda: learning.defaults == first.defaults)
+    answer_in_turn(monkeypatch, [*[first] * MANY_POLLS, then])
+    life.server.put(f"{paths.CONFIG_CHANGE_PREFIX}0000000001", encode_config_change("brokers/<default>"))
+    await life.until(lambda: learning.defaults == then.defaults)
+
+    assert life.process.active is not None
+    assert await life.process.active.known_defaults(0) == then.defaults
+
+
+async def test_a_poll_asks_the_broker_that_answered_last_and_another_one_only_where_it_fails(
+    life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers apply a change one after the other: settings that alternate with the broker would flap."""
+    monkeypatch.setattr(learning_module, "POLL_INTERVAL_S", 0.0)
+    first, then = life.told, BrokerSettings(Defaults(7, 3), 1000)
+    life.broker(1)
+    life.start()
+    await life.until_active()
+    learning = life.process._lives.learning
+    await life.until(lambda: learning.defaults == first.defaults)
+    asked: list[int] = []
+    failing: set[int] = set()
+
+    async def recording(broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
+        asked.append(broker)
+        await asyncio.sleep(0)
+        if broker in failing:
+            raise InquiryError("no answer")
+        return first if broker == 1 else then
+
+    monkeypatch.setattr(learning_module, "inquire", recording)
+    life.broker(0)
+    life.broker(2)
+    await life.until(lambda: len(asked) >= MANY_POLLS)
+    asked_before = set(asked)
+    failing.add(1)
+    await life.until(lambda: learning.defaults == then.defaults)
+    failing.clear()
+    asked.clear()
+    await life.until(lambda: len(asked) >= MANY_POLLS)
+
+    assert asked_before == {1}
+    assert set(asked) == {0}
 
 
 async def test_callers_wait_while_the_cluster_is_read(life: Life) -> None:
