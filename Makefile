@@ -37,7 +37,10 @@ test: $(READY) ## run all tests that this machine can run, and list the others (
 	$(RUN) -m lab.prepare
 	$(RUN) -m lab.suites $(ARGS)
 
-.PHONY: e2e chaos
+.PHONY: smoke e2e chaos
+smoke: $(READY) ## install, topics, a move and uninstall in a kind cluster: the part of e2e that CI runs
+	$(RUN) -m e2e -m smoke $(ARGS)
+
 e2e: $(READY) ## run the product in a kind cluster of three nodes, or in that of KUBECONFIG (ARGS="--keep -k name")
 	$(RUN) -m e2e $(ARGS)
 

@@ -1,9 +1,13 @@
 """`helm install` with the chart's defaults, on a cluster that has nothing of Kafka yet."""
 
+import pytest
+
 from e2e import release as chart
 from e2e.clients import KafkaClients
 from e2e.release import Release
 from e2e.resources import CLUSTERS
+
+pytestmark = pytest.mark.smoke
 
 READY_WITHIN_S = 120
 """On two cores and 8 GiB."""

@@ -8,6 +8,8 @@ from e2e.clients import KafkaClients
 from e2e.release import Release
 from e2e.resources import TOPICS, topic
 
+pytestmark = pytest.mark.smoke
+
 READY_WITHIN_S = 60.0
 """Some twenty times what is usual."""
 

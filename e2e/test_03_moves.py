@@ -6,6 +6,8 @@ from e2e.clients import KafkaClients
 from e2e.release import Release
 from e2e.resources import REASSIGNMENTS, TOPICS, move, topic
 
+pytestmark = pytest.mark.smoke
+
 DONE_WITHIN_S = 120.0
 
 NAME = "invoices"

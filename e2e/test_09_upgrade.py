@@ -58,11 +58,13 @@ def test_an_upgrade_restarts_all_brokers_under_load_and_loses_nothing(release: R
     assert report.under_min_isr == []
 
 
+@pytest.mark.smoke
 def test_helm_test_produces_and_consumes(release: Release) -> None:
     """The chart's own test says whether an installation works."""
     assert "Succeeded" in release.test()
 
 
+@pytest.mark.smoke
 def test_uninstall_leaves_nothing_wedged(release: Release) -> None:
     """Topics that were declared can be deleted afterwards, though nobody is there to let them go."""
     release.uninstall()

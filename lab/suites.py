@@ -1,9 +1,11 @@
-"""All tests, as four runs of pytest, three of them side by side: `python -m lab.suites [pytest's options]`.
+"""All tests, as four runs of pytest, three of them side by side: `python -m lab.suites [--retry-failed] [pytest's options]`.
 
 One has the tests on whole clusters and one the operator's on a live Kubernetes API: both wait most of the time, for sessions to end and
 brokers to start. The third has the rest, which computes, and lets the others go first, so that nothing in them is late for a session.
 What runs on Spark and Helm, which is as much to compute, begins when one of them has ended, so that no processor is idle at the end.
 Options go to all. What names files or folders (`tests/lab`, `tests/x.py::test_y`) is one plain run.
+
+With `--retry-failed`, which CI gives, a failed test that starts processes runs once more after the others (lab.retries).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,7 +22,9 @@ from pathlib import Path
 
 import pytest
 
+from lab import failures
 from lab.interruption import end_as_by_ctrl_c
+from lab.retries import retry
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -44,6 +49,8 @@ SHOWN = ("--durations=15", "--durations-min=5")
 PLAIN_TRACEBACKS = {"PYTHONNODEBUGRANGES": "1"}
 """Without carets below their lines, for which Python parses a line: while it parses a file for a test's report, and the garbage
 collector has a traceback of its own to tell, Python 3.11 ends that in a SystemError, and pytest ends all of the run."""
+
+RETRY_FAILED = "--retry-failed"
 
 END_TIMEOUT_S = 60
 """Several times what a run needs to end its peers when it is told to end."""
@@ -89,24 +96,42 @@ def verdict(statuses: Sequence[int]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Run the tests and return the exit status."""
-    if names_tests(arguments):
-        return _start(arguments).wait()
+    chosen = [one for one in arguments if one != RETRY_FAILED]
+    if names_tests(chosen):
+        return _start(chosen).wait()
+    end_as_by_ctrl_c()
+    with tempfile.TemporaryDirectory(prefix="steward-failures-") as folder:
+        statuses = _run_parts(chosen, Path(folder))
+        status = verdict(list(statuses.values()))
+        if RETRY_FAILED in arguments and status not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
+            passed = retry(statuses, failures.read_failures, lambda nodeid: _start([nodeid]).wait(), _show)
+            return pytest.ExitCode.OK if passed else status
+        return status
+
+
+def _run_parts(arguments: Sequence[str], folder: Path) -> dict[Path, int]:
+    """Run all parts; return the exit status of each by the file that records its failures."""
     runs: list[subprocess.Popen[str]] = []
 
-    def carry_out(part: Part) -> int:
-        run = _start([*SHOWN, *part.arguments, *arguments], by=part.by, piped=True)
+    def carry_out(part: Part) -> tuple[Path, int]:
+        recorded = folder / part.name
+        record = ["-p", failures.__name__, failures.OPTION, str(recorded)]
+        run = _start([*SHOWN, *record, *part.arguments, *arguments], by=part.by, piped=True)
         runs.append(run)
         _tell(part.name, run)
-        return run.wait()
+        return recorded, run.wait()
 
-    end_as_by_ctrl_c()
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        return verdict([done.result() for done in [pool.submit(carry_out, part) for part in parts()]])
+        return dict(done.result() for done in [pool.submit(carry_out, part) for part in parts()])
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for run in runs:
             _end(run)
+
+
+def _show(line: str) -> None:
+    print(line, flush=True)  # noqa: T201  # the report of the run is its output
 
 
 def _start(arguments: Sequence[str], *, by: Sequence[str] = (), piped: bool = False) -> subprocess.Popen[str]:
