@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafka_operator.decide.cluster import (
+    AWAY_FIRST_S,
     LOOK_EVERY_S,
     NAMESPACE_GRACE_S,
     RELEASE_AFTER_S,
@@ -15,38 +16,54 @@ from kafka_operator.decide.cluster import (
 )
 from kafka_operator.decide.observed import Away, ClusterSeen
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Wait, WriteStatus
+from kafka_operator.decide.topic import FAILOVER_PATIENCE_S, FAILOVER_RETRY_CAP_S
 from kafka_operator.resources.cluster import ClusterStatus
 from tests.kafka_operator.makers import NOW, cluster, ready
 
 SEEN = ClusterLook(ClusterSeen("abc", 2, (1, 2, 3)))
 AWAY = Away("ClusterUnreachable", "No broker answers.")
+FAILING_OVER = Away("ControllerUnavailable", "The cluster's controller does not answer.", definite=False)
 
 
 def test_a_cluster_is_held_then_shown_then_looked_at_now_and_then() -> None:
     """Brokers, controller, id; and no write while nothing changes (O1)."""
-    assert Claim() == decide_cluster(cluster(held=False), SEEN, NOW)
-    step = decide_cluster(cluster(), SEEN, NOW)
+    assert Claim() == decide_cluster(cluster(held=False), SEEN, NOW, 0.0)
+    step = decide_cluster(cluster(), SEEN, NOW, 0.0)
     assert isinstance(step, WriteStatus)
     status = step.status
     assert isinstance(status, ClusterStatus)
     assert ("True", "Reachable") == ready(status.conditions)
     assert ("abc", 2, (1, 2, 3)) == (status.cluster_id, status.controller_id, status.broker_ids)
-    assert Wait(LOOK_EVERY_S) == decide_cluster(replace(cluster(), status=status), SEEN, NOW)
+    assert Wait(LOOK_EVERY_S) == decide_cluster(replace(cluster(), status=status), SEEN, NOW, 0.0)
 
 
 def test_a_cluster_that_is_away_is_unknown_and_keeps_what_was_seen() -> None:
     """Named in one event, tried again with back-off."""
-    first = decide_cluster(cluster(), SEEN, NOW)
+    first = decide_cluster(cluster(), SEEN, NOW, 0.0)
     assert isinstance(first, WriteStatus)
     known = replace(cluster(), status=first.status)
 
-    step = decide_cluster(known, AWAY, NOW)
+    step = decide_cluster(known, AWAY, NOW, 0.0)
 
     assert isinstance(step, WriteStatus)
     assert ("Unknown", "ClusterUnreachable") == ready(step.status.conditions)
     assert (1, 2, 3) == step.status.broker_ids
     assert step.announcement is not None
-    assert isinstance(decide_cluster(replace(known, status=step.status), AWAY, NOW), Retry)
+    assert isinstance(decide_cluster(replace(known, status=step.status), AWAY, NOW, 0.0), Retry)
+
+
+def test_a_failover_of_the_controller_changes_no_status_while_it_may_still_end() -> None:
+    """A broker or another controller takes over within a session time-out; a poll in between is repeated soon."""
+    first = decide_cluster(cluster(), SEEN, NOW, 0.0)
+    assert isinstance(first, WriteStatus)
+    known = replace(cluster(), status=first.status)
+
+    during = decide_cluster(known, FAILING_OVER, NOW, FAILOVER_PATIENCE_S - 1)
+    after = decide_cluster(known, FAILING_OVER, NOW, FAILOVER_PATIENCE_S)
+
+    assert during == Retry(AWAY_FIRST_S, FAILOVER_RETRY_CAP_S)
+    assert isinstance(after, WriteStatus)
+    assert ready(after.status.conditions) == ("Unknown", "ControllerUnavailable")
 
 
 def test_a_deleted_cluster_outlives_the_topics_that_are_deleted_with_it() -> None:

@@ -81,7 +81,7 @@ def test_a_status_is_read_back_as_it_was_written() -> None:
         Vitals(10, 1, 0, Imbalance(1, 10, 2, 50), (), (Partition("orders", 1),)),
         Versions(("3.9", "4.0"), "4.0-IV3", None, (("kraft.version", 1),)),
     )
-    step = decide_cluster(cluster(), look, NOW)
+    step = decide_cluster(cluster(), look, NOW, 0.0)
     assert isinstance(step, WriteStatus)
     raw = raw_cluster()
     raw["metadata"] |= {"uid": "uid-c", "resourceVersion": "5", "creationTimestamp": CREATED}
@@ -105,7 +105,7 @@ def test_a_status_is_read_back_as_it_was_written() -> None:
 )
 def test_health_is_a_condition_beside_ready(vitals: Vitals, status: str, reason: str, words: str) -> None:
     """Ready says that the cluster answers; Healthy, that nothing is missing. Partitions without a leader are worth an event."""
-    step = decide_cluster(cluster(), ClusterLook(SEEN, vitals), NOW)
+    step = decide_cluster(cluster(), ClusterLook(SEEN, vitals), NOW, 0.0)
     assert isinstance(step, WriteStatus)
     ready, healthy = step.status.conditions
     assert ("Ready", "True") == (ready.type, ready.status)
@@ -113,7 +113,9 @@ def test_health_is_a_condition_beside_ready(vitals: Vitals, status: str, reason:
     assert words in healthy.message
     assert (step.announcement is not None) is (reason == "OfflinePartitions")
 
-    away = decide_cluster(replace(cluster(), status=step.status), Away("ClusterUnreachable", "No broker answers."), NOW)
+    away = decide_cluster(
+        replace(cluster(), status=step.status), Away("ClusterUnreachable", "No broker answers."), NOW, 0.0
+    )
     assert isinstance(away, WriteStatus)
     assert isinstance(away.status, ClusterStatus)
     assert {"Unknown"} == {condition.status for condition in away.status.conditions}

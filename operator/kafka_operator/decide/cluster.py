@@ -13,6 +13,7 @@ from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN, announce, con
 from kafka_operator.decide.observed import Away, ClusterSeen
 from kafka_operator.decide.patience import DELETION_PATIENCE_S
 from kafka_operator.decide.steps import Announcement, Claim, Done, Release, Retry, Wait, WriteStatus
+from kafka_operator.decide.topic import FAILOVER_PATIENCE_S, FAILOVER_RETRY_CAP_S
 from kafka_operator.decide.vitals import Vitals
 from kafka_operator.resources.cluster import Cluster, ClusterStatus, Versions
 from kafka_operator.resources.reassignment import Partition
@@ -66,11 +67,16 @@ class Dependents:
     leaving: int = 0
 
 
-def decide_cluster(cluster: Cluster, look: ClusterLook | Away, now: datetime) -> Step:
-    """Return the next step for a Cluster that is not being deleted."""
+def decide_cluster(cluster: Cluster, look: ClusterLook | Away, now: datetime, waited_s: float) -> Step:
+    """Return the next step for a Cluster that is not being deleted; `waited_s` is the time since its first failed poll.
+
+    A poll that meets a failover of Kafka's controller is repeated and changes no status while the failover may still end by itself.
+    """
     assert cluster.metadata.deleted is None, cluster.key
     if not cluster.metadata.held:
         return Claim()
+    if isinstance(look, Away) and not look.definite and waited_s < FAILOVER_PATIENCE_S:
+        return Retry(AWAY_FIRST_S, FAILOVER_RETRY_CAP_S)
     status = _away_status(cluster, look, now) if isinstance(look, Away) else _seen_status(cluster, look, now)
     if status != cluster.status:
         return WriteStatus(

@@ -87,11 +87,11 @@ class ClusterReconciler:
         return Retry()
 
     def _decide(self, cluster: Cluster, look: ClusterLook | Away | None) -> Step:
+        waited_s = self._retries.waited_s(cluster.key)
         if cluster.metadata.deleted is not None:
-            waited_s = self._retries.waited_s(cluster.key)
             return decide_cluster_deletion(cluster, self._dependents(cluster.ref), waited_s)
         assert look is not None, cluster.key
-        return decide_cluster(cluster, look, self._now())
+        return decide_cluster(cluster, look, self._now(), waited_s)
 
     def _dependents(self, ref: ClusterRef) -> Dependents:
         held = [resource for resource in self._cache.dependents(ref) if resource.metadata.held]
