@@ -70,6 +70,7 @@ def _(change: BrokersObserved, cluster: Cluster) -> None:
     before = cluster.brokers
     cluster.columns.note_ids(np.array([broker.id for broker in change.brokers], dtype=np.int32))
     cluster.brokers = {broker.id: broker for broker in change.brokers}
+    cluster.unreachable = {broker.id: broker for broker in change.unreachable}
     # A broker that left, or is back under another epoch, is no longer on its way out.
     cluster.shutting_down = {
         broker_id

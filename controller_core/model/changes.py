@@ -44,6 +44,8 @@ class BrokersObserved:
     """These brokers are registered, and no others. Observed, never written."""
 
     brokers: tuple[Broker, ...]
+    unreachable: tuple[Broker, ...] = ()
+    """Registered without the inter-broker listener: the controller cannot send them requests."""
 
 
 @dataclass(frozen=True, slots=True)

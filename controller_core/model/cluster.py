@@ -61,6 +61,8 @@ class Cluster:
         self.controller_id = controller_id
         self.controller_epoch = controller_epoch
         self.brokers: dict[int, Broker] = {}
+        self.unreachable: dict[int, Broker] = {}
+        """Brokers registered without the inter-broker listener. They count as down: no request can be sent to them."""
         self.shutting_down: set[int] = set()
         self.topics: dict[str, Topic] = {}
         self.columns = PartitionColumns()

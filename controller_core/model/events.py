@@ -43,6 +43,8 @@ class BrokersRead:
     """These brokers are registered now."""
 
     brokers: tuple[Broker, ...]
+    unreachable: tuple[Broker, ...] = ()
+    """Registered without the inter-broker listener: the controller cannot send them requests."""
     scope: Scope = scope.ALL
 
 

@@ -99,6 +99,11 @@ class Controller:
         """Whether this tenure is over."""
         return self._ended.done()
 
+    @property
+    def inter_broker_listener(self) -> str:
+        """Name of the listener under which brokers are reached."""
+        return self._own.inter_broker_listener
+
     def advertised(self) -> Sequence[Endpoint]:
         """Where this controller is reached."""
         return self._own.endpoints

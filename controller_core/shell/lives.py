@@ -157,7 +157,7 @@ class Lives:
         """Be the controller until the place is lost, or (False) until the tenure fails, though the place may be ours still."""
         store = Store(session, place.epoch_version)
         await make_parents(store)
-        cluster = await load_cluster(session, self.settings.controller_id, place)
+        cluster = await load_cluster(session, self.settings.controller_id, place, self.settings.inter_broker_listener)
         cluster_id = await read_cluster_id(session)
         controller = Controller(
             cluster,

@@ -46,6 +46,7 @@ def log_change(cluster: Cluster, change: Change) -> None:
             now, before = {broker.id for broker in change.brokers}, set(cluster.brokers)
             if now != before:
                 log.info("brokers", extra={"came": sorted(now - before), "left": sorted(before - now)})
+            log_unreachable(cluster, change)
         case ShutdownBegun(broker=broker):
             log.info("broker is shutting down", extra={"broker": broker})
         case ReplicasObserved(broker=broker, offline=offline, online=online):
@@ -110,6 +111,18 @@ def _log_states(cluster: Cluster, change: PartitionStates) -> None:
     more = len(change.rows) - MAX_LINES_PER_CHANGE
     if more > 0:
         log.info("partitions, and more", extra={"more": more})
+
+
+def log_unreachable(cluster: Cluster, change: BrokersObserved) -> None:
+    """Log brokers without the inter-broker listener: once for each registration."""
+    for broker in change.unreachable:
+        known = cluster.unreachable.get(broker.id)
+        if known is None or known.epoch != broker.epoch:
+            log.error(
+                "Broker counts as down: its registration lacks the inter-broker listener. Add the listener to the broker, "
+                "or set the controller's inter-broker listener to the brokers' inter.broker.listener.name",
+                extra={"broker": broker.id, "its_listeners": [endpoint.listener for endpoint in broker.endpoints]},
+            )
 
 
 def _log_failures(words: str, failures: Mapping[TopicPartition, Failure]) -> None:

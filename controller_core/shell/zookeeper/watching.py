@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from controller_core.model.events import BrokersRead, DeletionsRead, Event, TopicsRead
+from controller_core.model.events import DeletionsRead, Event, TopicsRead
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.controller import Controller
 from controller_core.shell.zookeeper.armed import ArmedReads
@@ -20,7 +20,7 @@ from controller_core.shell.zookeeper.assignments import Assignments
 from controller_core.shell.zookeeper.config_changes import ConfigChanges
 from controller_core.shell.zookeeper.legacy_requests import LegacyRequests
 from controller_core.shell.zookeeper.notices import Notices
-from controller_core.shell.zookeeper.reading import decode_brokers, read_topics, with_configs
+from controller_core.shell.zookeeper.reading import brokers_read, read_topics, with_configs
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -75,7 +75,10 @@ class Watching:
         ids = await reads.children(paths.BROKER_IDS) or []
         # One watch a broker as well: a registration's endpoints may change in place.
         nodes = await asyncio.gather(*(reads.get(f"{paths.BROKER_IDS}/{name}") for name in ids))
-        return BrokersRead(decode_brokers(dict(zip(ids, nodes, strict=True)), self._controller.cluster.controller_id))
+        registrations = dict(zip(ids, nodes, strict=True))
+        return brokers_read(
+            registrations, self._controller.cluster.controller_id, self._controller.inter_broker_listener
+        )
 
     async def _topics(self, reads: ArmedReads) -> Event | None:
         names = set(await reads.children(paths.TOPICS) or [])
