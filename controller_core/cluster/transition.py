@@ -40,6 +40,7 @@ from controller_core.model.changes import (
     ShutdownBegun,
     StatesObserved,
     TopicAdded,
+    TopicIdAssigned,
     TopicObserved,
     TopicRemoved,
     UncleanElectionObserved,
@@ -180,6 +181,8 @@ def _(change: NoticesHeeded, cluster: Cluster) -> None:
 def _(change: TopicObserved, cluster: Cluster) -> None:
     topic = cluster.topics[change.name]
     topic.version = change.version
+    if topic.topic_id is None and change.topic_id is not None:
+        cluster.set_topic_id(topic, change.topic_id)
     if cluster.is_doomed(change.name):
         return  # Whatever is written of it by now begins nothing any more (C10): it goes as it was told to go.
     added = [partition for partition in sorted(change.replicas) if cluster.row_of(change.name, partition) is None]
@@ -207,6 +210,13 @@ def _(change: TopicObserved, cluster: Cluster) -> None:
             cluster.moves.pop(row, None)
         _take_back(cluster, row, replicas_found)
         _leave_out_strangers(cluster, np.array([row], dtype=np.int32))
+
+
+@_apply.register
+def _(change: TopicIdAssigned, cluster: Cluster) -> None:
+    topic = cluster.topics[change.topic]
+    cluster.set_topic_id(topic, change.topic_id)
+    topic.version += 1
 
 
 @_apply.register

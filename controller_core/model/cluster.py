@@ -175,6 +175,13 @@ class Cluster:
             self._names_by_id[topic_id] = name
         return topic
 
+    def set_topic_id(self, topic: Topic, topic_id: UUID) -> None:
+        """Give a topic an id."""
+        if topic.topic_id is not None:
+            self._names_by_id.pop(topic.topic_id, None)
+        topic.topic_id = topic_id
+        self._names_by_id[topic_id] = topic.name
+
     def leave_topic(self, name: str) -> None:
         """Forget a topic and its partitions."""
         topic = self.topics.pop(name)

@@ -29,6 +29,8 @@ class TopicRecord:
     removing: Mapping[int, Replicas] = field(default_factory=dict)
     version: int = 0
     configs: Mapping[str, str] = field(default_factory=dict)
+    new_id: UUID | None = None
+    """Drawn by the shell for a topic found without an id; None where it must not get one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,19 @@ class TopicsChanged:
 
     topics: tuple[TopicRecord, ...]
     scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class AssignTopicIds:
+    """Give topics without an id one (KafkaController.processTopicIds)."""
+
+    ids: Mapping[str, UUID]
+    """By topic; drawn by the shell."""
+
+    @property
+    def scope(self) -> Scope:
+        """The topics named: their znodes are written."""
+        return scope.topics(self.ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +390,7 @@ Event = (
     | BrokersRead
     | TopicsRead
     | TopicsChanged
+    | AssignTopicIds
     | DeletionsRead
     | IsrChangesRead
     | LogDirsFailed

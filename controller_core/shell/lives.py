@@ -27,6 +27,7 @@ from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import BrokerSecurity
 from controller_core.shell.settings import ControllerSettings
 from controller_core.shell.settling import Settling
+from controller_core.shell.topic_ids import assign_topic_ids
 from controller_core.shell.zookeeper.presence import Place, Presence
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.tenure import load_cluster, make_parents, read_cluster_id
@@ -181,6 +182,7 @@ class Lives:
             Watching(controller, session).start()
             controller.spawn(controller.tick(), "tick")
             controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
+            controller.spawn(assign_topic_ids(controller), "assign topic ids")
             controller.spawn(self.learning.learn(controller, session), "learn the brokers' settings")
             waits: list[asyncio.Future[Any]] = [lost, ended, self.learning.refused]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -50,6 +50,7 @@ CONTROLLER_STATES: Mapping[type[Event], str] = {
     events.IsrChangesRead: "isrchange",
     events.LogDirsFailed: "logdirchange",
     events.TopicsChanged: "topicchange",
+    events.AssignTopicIds: "topicchange",
     events.UncleanElectionRead: "uncleanleaderelectionenable",
     events.ReplicasAnswered: "leaderandisrresponsereceived",
     events.ControlledShutdown: "controlledshutdown",

@@ -23,6 +23,7 @@ from controller_core.model.changes import (
     ReplicasObserved,
     ShutdownBegun,
     TopicAdded,
+    TopicIdAssigned,
     TopicRemoved,
     UncleanElectionObserved,
 )
@@ -60,6 +61,8 @@ def log_change(cluster: Cluster, change: Change) -> None:
             log.info("unclean elections", extra={"topics": dict(topics), "by_default": by_default})
         case TopicAdded(name=name, origin=origin):
             log.info("topic", extra={"topic": name, "origin": origin.value, "partitions": len(change.partitions)})
+        case TopicIdAssigned(topic=name, topic_id=topic_id):
+            log.info("Assigned a topic id", extra={"topic": name, "topic_id": str(topic_id)})
         case PartitionsAdded(topic=name):
             log.info("partitions added", extra={"topic": name, "added": len(change.partitions)})
         case MovesStarted(topic=name, moves=moves):

@@ -8,12 +8,15 @@ Leaves out what follows.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from functools import partial
+from random import SystemRandom
 from typing import Any
 
-from controller_core.model.events import DeletionsRead, Event, TopicsRead
+from controller_core.model.events import DeletionsRead, Event, TopicRecord, TopicsRead
 from controller_core.shell.active import OverloadedError
+from controller_core.shell.admin.draws import draw_topic_id
 from controller_core.shell.controller import Controller
 from controller_core.shell.zookeeper.armed import ArmedReads
 from controller_core.shell.zookeeper.assignments import Assignments
@@ -25,6 +28,8 @@ from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
 log = logging.getLogger(__name__)
+
+_RANDOM = SystemRandom()
 
 LOOK_AGAIN_S = 1.0
 """Pause after a look that led to nothing, because too much waits or somebody else writes the same."""
@@ -84,9 +89,17 @@ class Watching:
         names = set(await reads.children(paths.TOPICS) or [])
         known = self._controller.cluster.topics
         found = await read_topics(self._session, sorted(names - set(known)))
-        added = await with_configs(self._session, found)
+        added = self._with_ids(await with_configs(self._session, found))
         removed = tuple(sorted(set(known) - names))
         return TopicsRead(added, removed) if added or removed else None
+
+    def _with_ids(self, records: Sequence[TopicRecord]) -> tuple[TopicRecord, ...]:
+        """Draw ids for topics that were written without one, if brokers have topic ids."""
+        if not self._controller.uses_topic_ids:
+            return tuple(records)
+        return tuple(
+            replace(record, new_id=draw_topic_id(_RANDOM)) if record.topic_id is None else record for record in records
+        )
 
     async def _deletions(self, reads: ArmedReads) -> Event | None:
         names = set(await reads.children(paths.DELETE_TOPICS) or [])
