@@ -15,6 +15,7 @@ from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokerDefault, StatesObserved
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
+from controller_core.model.mutation_quota import MutationAllowance
 from controller_core.model.scope import Scope
 
 
@@ -257,6 +258,8 @@ class CreateTopics:
     validate_only: bool = False
     default_partitions: int = 1
     default_replication_factor: int = 1
+    allowance: MutationAllowance | None = None
+    """What the caller's mutation quota allows; None: there is no quota."""
 
     @property
     def scope(self) -> Scope:
@@ -269,6 +272,8 @@ class DeleteTopics:
     """Queue topics for deletion."""
 
     names: tuple[str, ...]
+    allowance: MutationAllowance | None = None
+    """What the caller's mutation quota allows; None: there is no quota."""
     scope: Scope = scope.ALL
 
 
@@ -291,6 +296,8 @@ class CreatePartitions:
 
     topics: tuple[NewPartitions, ...]
     validate_only: bool = False
+    allowance: MutationAllowance | None = None
+    """What the caller's mutation quota allows; None: there is no quota."""
 
     @property
     def scope(self) -> Scope:

@@ -12,7 +12,6 @@ from kafka_zookeeper.formats.topics import decode_topic, decode_topic_id
 from lab.waiting import wait_until
 from tests.integration.clusters import held_cluster
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
-from tests.integration.faults import judge_history
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -66,7 +65,6 @@ def test_a_topic_that_an_old_tool_creates_gets_an_id_that_brokers_write_to_disk(
     described = two.admin.describe_topics(TopicCollection(["by-an-old-tool"]))["by-an-old-tool"].result(PATIENCE_S)
     # This client shows ids in the other alphabet of base64.
     assert UUID(bytes=base64.b64decode(f"{described.topic_id}==")) == id_in_zookeeper(two, "by-an-old-tool")
-    judge_history(two)
 
 
 def test_topics_without_an_id_get_one_at_a_take_over(two: Held) -> None:
