@@ -15,6 +15,7 @@ from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
 from controller_core.shell.controller import Controller
 from controller_core.shell.identity import over_reserved_max
+from controller_core.shell.policies import unsupported_policies
 from controller_core.shell.security.brokers import BrokerSecurity
 from controller_core.shell.zookeeper.tenure import read_cluster_id
 from kafka_zookeeper.session import ZooKeeperSession
@@ -31,14 +32,22 @@ whether they have: by the first look most will have, by the second even one that
 class Learning:
     """What brokers told last; made within a running loop."""
 
-    def __init__(self, controller_id: int, inter_broker_listener: str, security: BrokerSecurity) -> None:
+    def __init__(
+        self,
+        controller_id: int,
+        inter_broker_listener: str,
+        security: BrokerSecurity,
+        *,
+        ignores_policies: bool = False,
+    ) -> None:
+        self._ignores_policies = ignores_policies
         self._controller_id = controller_id
         self._listener = inter_broker_listener
         self._security = security
         self.defaults: Defaults | None = None
         """What a broker told last; in force until one tells in the present tenure."""
         self.refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Fails with IdentityError once a broker tells that the controller's id cannot be."""
+        """Fails with IdentityError or PolicyError once a broker's settings show that the controller must not serve the cluster."""
         self._changed = asyncio.Event()
 
     def topic_defaults(self) -> Mapping[str, TopicDefault]:
@@ -89,7 +98,9 @@ class Learning:
     async def _take_in(
         self, controller: Controller, session: ZooKeeperSession, broker: int, known: BrokerSettings
     ) -> None:
-        refused = over_reserved_max(self._controller_id, broker, known.reserved_broker_max_id)
+        refused: Exception | None = over_reserved_max(self._controller_id, broker, known.reserved_broker_max_id)
+        if not self._ignores_policies:
+            refused = refused or unsupported_policies(broker, known.policies)
         if refused is not None:
             if not self.refused.done():
                 self.refused.set_exception(refused)

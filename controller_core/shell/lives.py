@@ -81,14 +81,19 @@ class Lives:
         self.session: ZooKeeperSession | None = None
         self.connected = False
         self.settling = Settling()
-        self.learning = Learning(settings.controller_id, settings.inter_broker_listener, security)
+        self.learning = Learning(
+            settings.controller_id,
+            settings.inter_broker_listener,
+            security,
+            ignores_policies=settings.ignore_topic_policies,
+        )
 
     def cluster(self) -> Cluster | None:
         """Give the cluster while this process holds it."""
         return None if self.active is None else self.active.cluster
 
     async def run(self) -> None:
-        """Live until cancelled. Raises IdentityError, ZooKeeperError (no first session)."""
+        """Live until cancelled. Raises IdentityError, PolicyError, ZooKeeperError (no first session)."""
         await ensure_chroot(self._zookeeper)
         session = await ZooKeeperSession.connect(self._zookeeper)
         short_lives = 0

@@ -5,11 +5,13 @@ controller that is a broker reads its own; we ask. Leaves out when to ask.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from controller_core.model.broker import Endpoint
 from controller_core.shell.active import Defaults
 from controller_core.shell.brokers.topic_defaults import settings_asked, static_unclean_election, topic_defaults
+from controller_core.shell.policies import POLICY_SETTINGS
 from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
@@ -26,7 +28,14 @@ PARTITIONS = "num.partitions"
 REPLICATION_FACTOR = "default.replication.factor"
 DELETE_TOPICS = "delete.topic.enable"
 INTER_BROKER_PROTOCOL = "inter.broker.protocol.version"
-SETTINGS_ASKED = (RESERVED_MAX_ID, PARTITIONS, REPLICATION_FACTOR, DELETE_TOPICS, INTER_BROKER_PROTOCOL)
+SETTINGS_ASKED = (
+    RESERVED_MAX_ID,
+    PARTITIONS,
+    REPLICATION_FACTOR,
+    DELETE_TOPICS,
+    INTER_BROKER_PROTOCOL,
+    *POLICY_SETTINGS,
+)
 
 TOPIC_IDS_SINCE = (2, 8)
 """First inter.broker.protocol.version with topic ids (MetadataVersion.isTopicIdsSupported)."""
@@ -43,6 +52,8 @@ class BrokerSettings:
 
     defaults: Defaults
     reserved_broker_max_id: int
+    policies: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Java classes that judge topics and configurations, by setting; those that are not set are left out."""
 
 
 async def inquire(broker: int, endpoint: Endpoint, security: BrokerSecurity = UNPROTECTED) -> BrokerSettings:
@@ -88,4 +99,5 @@ def _settings(answer: Body) -> BrokerSettings:
         topic_defaults(result["configs"]),
         uses_topic_ids(told.get(INTER_BROKER_PROTOCOL)),
     )
-    return BrokerSettings(defaults, int(told[RESERVED_MAX_ID]))
+    policies = {name: class_name for name in POLICY_SETTINGS if (class_name := told.get(name))}
+    return BrokerSettings(defaults, int(told[RESERVED_MAX_ID]), policies)
