@@ -6,6 +6,7 @@ import signal
 import sys
 
 from controller_core.shell.identity import IdentityError
+from controller_core.shell.policies import PolicyError
 from controller_core.shell.process import ControllerProcess
 from controller_core.shell.settings import ControllerSettings
 from kafka_zookeeper.errors import ZooKeeperError
@@ -32,8 +33,10 @@ async def _run(settings: ControllerSettings) -> int:
         loop.add_signal_handler(number, process.stop)
     try:
         await process.run()
-    except (IdentityError, ZooKeeperError, OSError) as error:
-        return _failed(error, EXIT_WRONG_SETTINGS if isinstance(error, IdentityError) else EXIT_FAILED)
+    except (IdentityError, PolicyError) as error:
+        return _failed(error, EXIT_WRONG_SETTINGS)
+    except (ZooKeeperError, OSError) as error:
+        return _failed(error, EXIT_FAILED)
     return 0
 
 

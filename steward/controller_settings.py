@@ -43,6 +43,7 @@ def controller_settings(
         AuthorizerSettings(
             authorizer.authorizer, frozenset(authorizer.super_user or ()), authorizer.allow_everyone_if_no_acl
         ),
+        place.ignore_topic_policies,
     )
 
 

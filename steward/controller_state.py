@@ -85,6 +85,9 @@ def _show_cluster(told: Document, console: Console) -> None:
     )
     columns = ("id", "state", "rack", "leads", "in_sync", "replicas", "queued_requests", "epoch")
     _table("Brokers", columns, told["brokers"], console)
+    if told["unreachable_brokers"]:
+        unreachable = ", ".join(map(str, told["unreachable_brokers"]))
+        console.print(f"Brokers without the inter-broker listener, counted as down: {unreachable}")
     if told["offline_partitions"]:
         console.print(f"Offline: {', '.join(told['offline_partitions'])}")
     for name, heading, shown in (

@@ -20,6 +20,17 @@ def _extras(record: logging.LogRecord) -> dict[str, object]:
     return {key: value for key, value in record.__dict__.items() if key not in _STANDARD and not key.startswith("_")}
 
 
+def _on_one_line(text: str) -> str:
+    r"""Escape line breaks, other control characters, and what turns the direction of writing.
+
+    >>> print(_on_one_line("a\tb\r\nc\x1b[2J\u2028d\u202ee é"))
+    a\tb\r\nc\x1b[2J\u2028d\u202ee é
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
 class JsonFormatter(logging.Formatter):
     """One JSON object a line; whatever was passed as `extra` are fields of their own."""
 
@@ -39,14 +50,22 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Time, level, words, and `key=value` for what was passed as `extra`."""
+    """Time, level, words, and `key=value` for what was passed as `extra`: one line for each record.
+
+    Peers choose names that are logged. Control characters are escaped, so that no name begins a line of its own or steers a
+    terminal. A traceback keeps its lines, each behind a bar that no record begins with.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record."""
         stamp = time.strftime("%H:%M:%S", time.localtime(record.created)) + f".{int(record.msecs):03d}"
         fields = "".join(f" {key}={value}" for key, value in _extras(record).items())
-        text = f"{stamp} {record.levelname:7} {record.name}: {record.getMessage()}{fields}"
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        text = _on_one_line(f"{stamp} {record.levelname:7} {record.name}: {record.getMessage()}{fields}")
+        if not record.exc_info:
+            return text
+        # The newlines are a traceback's own or a message's: behind the bar both are seen to belong to this record.
+        traceback = self.formatException(record.exc_info).split("\n")
+        return "\n".join([text, *(f"  | {_on_one_line(line)}" for line in traceback)])
 
 
 def set_up_logs(log_format: LogFormat, level: str) -> None:

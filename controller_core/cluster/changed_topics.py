@@ -36,12 +36,17 @@ def decide_topics_changed(cluster: Cluster, event: TopicsChanged) -> Decision[No
         elif record.name in cluster.deletions and _adds_partitions(cluster, record):
             changes.append(AssignmentRestored(record.name, record.version))
         else:
-            changes.append(TopicObserved(record.name, record.replicas, record.adding, record.removing, record.version))
+            changes.append(observed_topic(record))
     observed = frozenset(change.name for change in changes if isinstance(change, TopicObserved))
     then: list[Event] = [Heal(observed), RepairAssignments(), AdvanceMoves(observed)] if observed else []
     if replaced:
         then.append(TopicsRead(tuple(replaced), tuple(record.name for record in replaced)))
     return decision(*changes, then=then)
+
+
+def observed_topic(record: TopicRecord) -> TopicObserved:
+    """Turn what is written of a known topic into a change."""
+    return TopicObserved(record.name, record.replicas, record.adding, record.removing, record.version, record.topic_id)
 
 
 def _adds_partitions(cluster: Cluster, record: TopicRecord) -> bool:

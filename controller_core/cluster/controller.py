@@ -30,6 +30,7 @@ from controller_core.cluster.producer_ids import decide_allocate_producer_ids
 from controller_core.cluster.reassignment import decide_advance_moves, decide_alter_reassignments
 from controller_core.cluster.refused_replicas import decide_replicas_refused
 from controller_core.cluster.shutdown import decide_controlled_shutdown
+from controller_core.cluster.topic_ids import decide_assign_topic_ids
 from controller_core.cluster.topics import decide_create_partitions, decide_create_topics
 from controller_core.cluster.unclean_election import decide_unclean_election_read
 from controller_core.model import events
@@ -41,6 +42,7 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.BrokersRead: decide_brokers_read,
     events.TopicsRead: decide_topics_read,
     events.TopicsChanged: decide_topics_changed,
+    events.AssignTopicIds: decide_assign_topic_ids,
     events.DeletionsRead: decide_deletions_read,
     events.IsrChangesRead: decide_isr_changes_read,
     events.LogDirsFailed: decide_log_dirs_failed,

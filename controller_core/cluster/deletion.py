@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from controller_core.cluster.mutation_quota import Spending
 from controller_core.model.changes import (
     Change,
     DeletionBlocked,
@@ -52,10 +53,14 @@ from kafka_wire.errors import ErrorCode
 def decide_delete_topics(cluster: Cluster, event: DeleteTopics) -> Decision[dict[str, Failure | None]]:
     """Queue topics that exist; a topic in the queue already is no error, its caller waits for the same end."""
     results: dict[str, Failure | None] = {}
+    spending = Spending(event.allowance)
     for name in event.names:
         known = name in cluster.topics
         words = "This server does not host this topic-partition."
-        results[name] = None if known else Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
+        if known:
+            results[name] = spending.take(len(cluster.topics[name].rows))
+        else:
+            results[name] = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
     queue = tuple(name for name, failure in results.items() if failure is None and name not in cluster.deletions)
     changes = (DeletionQueued(queue, Origin.REQUESTED),) if queue else ()
     return Decision(changes, then=(AdvanceDeletions(),), reply=results)

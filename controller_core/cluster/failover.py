@@ -3,6 +3,9 @@
 Brokers' registrations are read as a level. A broker that left, or is back under another epoch (it bounced: whatever it had
 not written is gone), is first taken out: `Heal` then elects without it. Only after that are brokers added that are new.
 
+A broker without the inter-broker listener counts as down: Kafka's controller fails to add it, too
+(ControllerChannelManager.addNewBroker needs the endpoint of that listener).
+
 `Heal` looks at all partitions and mends whatever the present state allows:
 
     New, a replica lives              first leader and ISR: every live replica
@@ -63,13 +66,16 @@ def decide_brokers_read(cluster: Cluster, event: BrokersRead) -> Decision[None]:
         return _take_out(cluster, gone, event)
     staying = tuple(sorted(cluster.brokers))
     added = tuple(sorted(set(read) - set(staying)))
-    if not added and all(read[broker_id] == known for broker_id, known in cluster.brokers.items()):
+    unreachable = {broker.id: broker for broker in event.unreachable}
+    is_same = all(read[broker_id] == known for broker_id, known in cluster.brokers.items())
+    if not added and is_same and unreachable == cluster.unreachable:
         return decision(then=(AdvanceMoves(), AdvanceDeletions()))
     sends: list[Send] = [_who_lives(staying)]
     if added:
         left_behind = delete_forgotten_replicas(cluster, added)
         sends += [full_metadata(cluster, added), *hosted_by(cluster, added), *left_behind]
-    return decision(BrokersObserved(event.brokers), sends=sends, then=LOOK_AT_EVERYTHING)
+    observed = BrokersObserved(event.brokers, event.unreachable)
+    return decision(observed, sends=sends, then=LOOK_AT_EVERYTHING)
 
 
 def _take_out(cluster: Cluster, gone: set[int], event: BrokersRead) -> Decision[None]:
@@ -81,7 +87,8 @@ def _take_out(cluster: Cluster, gone: set[int], event: BrokersRead) -> Decision[
         if not gone.isdisjoint(deletion.waiting)
     ]
     told = _who_lives(tuple(sorted(broker.id for broker in staying)))
-    return decision(BrokersObserved(staying), *deletions, sends=[told], then=(Heal(), event))
+    observed = BrokersObserved(staying, event.unreachable)
+    return decision(observed, *deletions, sends=[told], then=(Heal(), event))
 
 
 def _who_lives(brokers: tuple[int, ...]) -> SendMetadata:

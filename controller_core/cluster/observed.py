@@ -59,6 +59,8 @@ def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
 def added_topic(cluster: Cluster, record: TopicRecord, *, repaired: bool = True) -> TopicAdded:
     """Turn what was found into a change, repaired where it names the controller unless that is left for later."""
     replicas = repair(record.replicas, cluster.controller_id, cluster.live_ids()) if repaired else record.replicas
+    topic_id = record.topic_id or record.new_id
+    is_as_written = replicas == dict(record.replicas) and topic_id == record.topic_id
     names = sorted(replicas)
     moves = {
         partition: Move(replicas[partition], record.adding.get(partition, ()), record.removing.get(partition, ()))
@@ -67,10 +69,10 @@ def added_topic(cluster: Cluster, record: TopicRecord, *, repaired: bool = True)
     }
     return TopicAdded(
         record.name,
-        record.topic_id,
+        topic_id,
         column(names),
         pad([replicas[partition] for partition in names]),
-        Origin.OBSERVED if replicas == dict(record.replicas) else Origin.REPAIRED,
+        Origin.OBSERVED if is_as_written else Origin.REPAIRED,
         moves,
         record.configs,
         version=record.version,

@@ -14,7 +14,15 @@ from collections.abc import Container, Iterable, Iterator
 import numpy as np
 
 from controller_core.cluster.transition import apply
-from controller_core.model.changes import Announcement, Change, PartitionStates, ReplicasObserved, StatesObserved
+from controller_core.model.changes import (
+    Announcement,
+    Change,
+    PartitionStates,
+    ReplicasObserved,
+    StatesObserved,
+    TopicIdAssigned,
+    TopicObserved,
+)
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import NO_EPOCH, TopicPartition
@@ -28,6 +36,8 @@ def carry_out(cluster: Cluster, change: Change) -> tuple[Send, ...]:
         return _tell_what_was_found(cluster, change)
     if isinstance(change, ReplicasObserved):
         return _tell_who_is_offline(cluster, change)
+    if isinstance(change, TopicIdAssigned | TopicObserved):
+        return _send_new_topic_id(cluster, change)
     if not isinstance(change, PartitionStates):
         apply(cluster, change)
         return ()
@@ -55,6 +65,20 @@ def _tell_what_was_found(cluster: Cluster, change: StatesObserved) -> tuple[Send
         *announce(cluster, change.rows[led_anew], Announcement.LEADER_AND_ISR, first_state[led_anew]),
         *announce(cluster, change.rows[changed], Announcement.METADATA),
     )
+
+
+def _send_new_topic_id(cluster: Cluster, change: TopicIdAssigned | TopicObserved) -> tuple[Send, ...]:
+    """Apply a change of a topic, and send the topic's id to the brokers if it had none before.
+
+    Brokers take the id from a LeaderAndIsr under the leader epoch that they know (ReplicaManager.becomeLeaderOrFollower).
+    """
+    topic = cluster.topics[change.topic if isinstance(change, TopicIdAssigned) else change.name]
+    had_id = topic.topic_id is not None
+    apply(cluster, change)
+    if had_id or topic.topic_id is None:
+        return ()
+    with_state = topic.rows[cluster.columns.partition_epoch[topic.rows] != NO_EPOCH]
+    return announce(cluster, cluster.not_deleting(with_state), Announcement.LEADER_AND_ISR)
 
 
 def _tell_who_is_offline(cluster: Cluster, change: ReplicasObserved) -> tuple[Send, ...]:

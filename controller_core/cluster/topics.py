@@ -16,6 +16,7 @@ from uuid import UUID
 
 import numpy as np
 
+from controller_core.cluster.mutation_quota import Spending
 from controller_core.cluster.placement import PlacementError, place_added, place_replicas
 from controller_core.cluster.topic_configs import topic_config_error
 from controller_core.cluster.topic_names import refuse_name
@@ -49,6 +50,7 @@ def decide_create_topics(cluster: Cluster, event: CreateTopics) -> Decision[dict
     results: dict[str, TopicCreation] = {}
     changes: list[Change] = []
     room = MAX_PARTITIONS_PER_REQUEST
+    spending = Spending(event.allowance)
     for new in event.topics:
         if (made := _made_already(cluster, new)) is not None:
             results[new.name] = made
@@ -60,6 +62,9 @@ def decide_create_topics(cluster: Cluster, event: CreateTopics) -> Decision[dict
         if len(placed) > room:
             words = f"Unable to create more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
             results[new.name] = TopicCreation(Failure(ErrorCode.POLICY_VIOLATION, words))
+            continue
+        if not event.validate_only and (refused := spending.take(len(placed))) is not None:
+            results[new.name] = TopicCreation(refused)
             continue
         room -= len(placed)
         configs = _configs(new)
@@ -146,8 +151,11 @@ def decide_create_partitions(cluster: Cluster, event: CreatePartitions) -> Decis
     """Check and place the partitions to add to each topic."""
     results: dict[str, Failure | None] = {}
     changes: list[Change] = []
+    spending = Spending(event.allowance)
     for new in event.topics:
         placed = _place_partitions(cluster, new)
+        if not isinstance(placed, Failure) and not event.validate_only:
+            placed = spending.take(len(placed)) or placed
         results[new.topic] = placed if isinstance(placed, Failure) else None
         if not isinstance(placed, Failure) and not event.validate_only:
             first = len(cluster.topics[new.topic].rows)

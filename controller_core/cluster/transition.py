@@ -40,6 +40,7 @@ from controller_core.model.changes import (
     ShutdownBegun,
     StatesObserved,
     TopicAdded,
+    TopicIdAssigned,
     TopicObserved,
     TopicRemoved,
     UncleanElectionObserved,
@@ -70,6 +71,7 @@ def _(change: BrokersObserved, cluster: Cluster) -> None:
     before = cluster.brokers
     cluster.columns.note_ids(np.array([broker.id for broker in change.brokers], dtype=np.int32))
     cluster.brokers = {broker.id: broker for broker in change.brokers}
+    cluster.unreachable = {broker.id: broker for broker in change.unreachable}
     # A broker that left, or is back under another epoch, is no longer on its way out.
     cluster.shutting_down = {
         broker_id
@@ -179,6 +181,8 @@ def _(change: NoticesHeeded, cluster: Cluster) -> None:
 def _(change: TopicObserved, cluster: Cluster) -> None:
     topic = cluster.topics[change.name]
     topic.version = change.version
+    if topic.topic_id is None and change.topic_id is not None:
+        cluster.set_topic_id(topic, change.topic_id)
     if cluster.is_doomed(change.name):
         return  # Whatever is written of it by now begins nothing any more (C10): it goes as it was told to go.
     added = [partition for partition in sorted(change.replicas) if cluster.row_of(change.name, partition) is None]
@@ -206,6 +210,13 @@ def _(change: TopicObserved, cluster: Cluster) -> None:
             cluster.moves.pop(row, None)
         _take_back(cluster, row, replicas_found)
         _leave_out_strangers(cluster, np.array([row], dtype=np.int32))
+
+
+@_apply.register
+def _(change: TopicIdAssigned, cluster: Cluster) -> None:
+    topic = cluster.topics[change.topic]
+    cluster.set_topic_id(topic, change.topic_id)
+    topic.version += 1
 
 
 @_apply.register

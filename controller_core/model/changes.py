@@ -27,7 +27,7 @@ class Origin(Enum):
     OBSERVED = "observed"
     """Found written."""
     REPAIRED = "repaired"
-    """Found written with an assignment that cannot stand (it names the controller): to be written again."""
+    """Found written with an assignment that names the controller, or without a topic id: to be written again."""
 
 
 class Announcement(Enum):
@@ -44,6 +44,8 @@ class BrokersObserved:
     """These brokers are registered, and no others. Observed, never written."""
 
     brokers: tuple[Broker, ...]
+    unreachable: tuple[Broker, ...] = ()
+    """Registered without the inter-broker listener: the controller cannot send them requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,16 @@ class TopicObserved:
     adding: Mapping[int, Replicas]
     removing: Mapping[int, Replicas]
     version: int
+    topic_id: UUID | None = None
+    """None: the znode has no id; then the known one stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicIdAssigned:
+    """A topic without an id gets one (KIP-516)."""
+
+    topic: str
+    topic_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +322,7 @@ Change = (
     | ReplicasObserved
     | NoticesHeeded
     | TopicObserved
+    | TopicIdAssigned
     | AssignmentRestored
     | MovesStarted
     | MovesFinished

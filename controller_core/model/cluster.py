@@ -61,6 +61,8 @@ class Cluster:
         self.controller_id = controller_id
         self.controller_epoch = controller_epoch
         self.brokers: dict[int, Broker] = {}
+        self.unreachable: dict[int, Broker] = {}
+        """Brokers registered without the inter-broker listener. They count as down: no request can be sent to them."""
         self.shutting_down: set[int] = set()
         self.topics: dict[str, Topic] = {}
         self.columns = PartitionColumns()
@@ -172,6 +174,13 @@ class Cluster:
         if topic_id is not None:
             self._names_by_id[topic_id] = name
         return topic
+
+    def set_topic_id(self, topic: Topic, topic_id: UUID) -> None:
+        """Give a topic an id."""
+        if topic.topic_id is not None:
+            self._names_by_id.pop(topic.topic_id, None)
+        topic.topic_id = topic_id
+        self._names_by_id[topic_id] = topic.name
 
     def leave_topic(self, name: str) -> None:
         """Forget a topic and its partitions."""

@@ -15,6 +15,7 @@ from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokerDefault, StatesObserved
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
+from controller_core.model.mutation_quota import MutationAllowance
 from controller_core.model.scope import Scope
 
 
@@ -29,6 +30,8 @@ class TopicRecord:
     removing: Mapping[int, Replicas] = field(default_factory=dict)
     version: int = 0
     configs: Mapping[str, str] = field(default_factory=dict)
+    new_id: UUID | None = None
+    """Drawn by the shell for a topic found without an id; None where it must not get one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class BrokersRead:
     """These brokers are registered now."""
 
     brokers: tuple[Broker, ...]
+    unreachable: tuple[Broker, ...] = ()
+    """Registered without the inter-broker listener: the controller cannot send them requests."""
     scope: Scope = scope.ALL
 
 
@@ -61,6 +66,19 @@ class TopicsChanged:
 
     topics: tuple[TopicRecord, ...]
     scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class AssignTopicIds:
+    """Give topics without an id one (KafkaController.processTopicIds)."""
+
+    ids: Mapping[str, UUID]
+    """By topic; drawn by the shell."""
+
+    @property
+    def scope(self) -> Scope:
+        """The topics named: their znodes are written."""
+        return scope.topics(self.ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +258,8 @@ class CreateTopics:
     validate_only: bool = False
     default_partitions: int = 1
     default_replication_factor: int = 1
+    allowance: MutationAllowance | None = None
+    """What the caller's mutation quota allows; None: there is no quota."""
 
     @property
     def scope(self) -> Scope:
@@ -252,6 +272,8 @@ class DeleteTopics:
     """Queue topics for deletion."""
 
     names: tuple[str, ...]
+    allowance: MutationAllowance | None = None
+    """What the caller's mutation quota allows; None: there is no quota."""
     scope: Scope = scope.ALL
 
 
@@ -274,6 +296,8 @@ class CreatePartitions:
 
     topics: tuple[NewPartitions, ...]
     validate_only: bool = False
+    allowance: MutationAllowance | None = None
+    """What the caller's mutation quota allows; None: there is no quota."""
 
     @property
     def scope(self) -> Scope:
@@ -373,6 +397,7 @@ Event = (
     | BrokersRead
     | TopicsRead
     | TopicsChanged
+    | AssignTopicIds
     | DeletionsRead
     | IsrChangesRead
     | LogDirsFailed

@@ -36,6 +36,8 @@ class Defaults:
     """What the broker's own file says; None: nothing."""
     topic_defaults: Mapping[str, TopicDefault] = field(default_factory=dict, hash=False)
     """What brokers set for all topics, by the topic configuration's name."""
+    uses_topic_ids: bool = False
+    """Whether inter.broker.protocol.version is 2.8 or later (KIP-516)."""
 
 
 class ActiveController(Protocol):

@@ -99,6 +99,16 @@ class Controller:
         """Whether this tenure is over."""
         return self._ended.done()
 
+    @property
+    def uses_topic_ids(self) -> bool:
+        """Whether brokers are known to have topic ids."""
+        return self._defaults is not None and self._defaults.uses_topic_ids
+
+    @property
+    def inter_broker_listener(self) -> str:
+        """Name of the listener under which brokers are reached."""
+        return self._own.inter_broker_listener
+
     def advertised(self) -> Sequence[Endpoint]:
         """Where this controller is reached."""
         return self._own.endpoints

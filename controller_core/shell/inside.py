@@ -31,6 +31,7 @@ def inside(cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting
         "controller_epoch": cluster.controller_epoch,
         "waiting_events": waiting_events,
         "brokers": [_broker(cluster, cluster.brokers[one], queued.get(one, 0)) for one in sorted(cluster.brokers)],
+        "unreachable_brokers": sorted(cluster.unreachable),
         "topics": len(cluster.topics),
         "partitions": {
             "in_service": len(health.rows),

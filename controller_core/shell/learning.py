@@ -17,6 +17,7 @@ from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
 from controller_core.shell.controller import Controller
 from controller_core.shell.identity import over_reserved_max
+from controller_core.shell.policies import unsupported_policies
 from controller_core.shell.security.brokers import BrokerSecurity
 from controller_core.shell.zookeeper.tenure import read_cluster_id
 from kafka_zookeeper.session import ZooKeeperSession
@@ -35,14 +36,22 @@ NOTIFIED_POLL_DELAY_S = 1.0
 class Learning:
     """The settings that brokers reported last; made within a running loop."""
 
-    def __init__(self, controller_id: int, inter_broker_listener: str, security: BrokerSecurity) -> None:
+    def __init__(
+        self,
+        controller_id: int,
+        inter_broker_listener: str,
+        security: BrokerSecurity,
+        *,
+        ignores_policies: bool = False,
+    ) -> None:
+        self._ignores_policies = ignores_policies
         self._controller_id = controller_id
         self._listener = inter_broker_listener
         self._security = security
         self.defaults: Defaults | None = None
         """The settings reported last; a new term begins with those of the former one."""
         self.refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Fails with IdentityError once a broker reports a setting that excludes this controller's id."""
+        """Fails with IdentityError or PolicyError once a broker's settings show that the controller must not serve the cluster."""
         self._changed = asyncio.Event()
         self._answered_last: int | None = None
 
@@ -117,7 +126,9 @@ class Learning:
         """Pass settings on to the controller where they differ from the former ones, or the term is new."""
         broker, known = answer
         self._answered_last = broker
-        refused = over_reserved_max(self._controller_id, broker, known.reserved_broker_max_id)
+        refused: Exception | None = over_reserved_max(self._controller_id, broker, known.reserved_broker_max_id)
+        if not self._ignores_policies:
+            refused = refused or unsupported_policies(broker, known.policies)
         if refused is not None:
             if not self.refused.done():
                 self.refused.set_exception(refused)

@@ -27,6 +27,7 @@ from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import BrokerSecurity
 from controller_core.shell.settings import ControllerSettings
 from controller_core.shell.settling import Settling
+from controller_core.shell.topic_ids import assign_topic_ids
 from controller_core.shell.zookeeper.presence import Place, Presence
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.tenure import load_cluster, make_parents, read_cluster_id
@@ -80,14 +81,19 @@ class Lives:
         self.session: ZooKeeperSession | None = None
         self.connected = False
         self.settling = Settling()
-        self.learning = Learning(settings.controller_id, settings.inter_broker_listener, security)
+        self.learning = Learning(
+            settings.controller_id,
+            settings.inter_broker_listener,
+            security,
+            ignores_policies=settings.ignore_topic_policies,
+        )
 
     def cluster(self) -> Cluster | None:
         """Give the cluster while this process holds it."""
         return None if self.active is None else self.active.cluster
 
     async def run(self) -> None:
-        """Live until cancelled. Raises IdentityError, ZooKeeperError (no first session)."""
+        """Live until cancelled. Raises IdentityError, PolicyError, ZooKeeperError (no first session)."""
         await ensure_chroot(self._zookeeper)
         session = await ZooKeeperSession.connect(self._zookeeper)
         short_lives = 0
@@ -157,7 +163,7 @@ class Lives:
         """Be the controller until the place is lost, or (False) until the tenure fails, though the place may be ours still."""
         store = Store(session, place.epoch_version)
         await make_parents(store)
-        cluster = await load_cluster(session, self.settings.controller_id, place)
+        cluster = await load_cluster(session, self.settings.controller_id, place, self.settings.inter_broker_listener)
         cluster_id = await read_cluster_id(session)
         controller = Controller(
             cluster,
@@ -181,6 +187,7 @@ class Lives:
             Watching(controller, session).start()
             controller.spawn(controller.tick(), "tick")
             controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
+            controller.spawn(assign_topic_ids(controller), "assign topic ids")
             controller.spawn(self.learning.learn(controller, session), "learn the brokers' settings")
             waits: list[asyncio.Future[Any]] = [lost, ended, self.learning.refused]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -50,6 +50,7 @@ CONTROLLER_STATES: Mapping[type[Event], str] = {
     events.IsrChangesRead: "isrchange",
     events.LogDirsFailed: "logdirchange",
     events.TopicsChanged: "topicchange",
+    events.AssignTopicIds: "topicchange",
     events.UncleanElectionRead: "uncleanleaderelectionenable",
     events.ReplicasAnswered: "leaderandisrresponsereceived",
     events.ControlledShutdown: "controlledshutdown",
@@ -67,6 +68,11 @@ class Metrics:
         self.active = self._gauge("activecontrollercount", "1 while this process holds the cluster.")
         self.epoch = self._gauge("controllerepoch", "Epoch of the present tenure.")
         self.brokers = self._gauge("activebrokercount", "Registered brokers.")
+        self.unreachable = Gauge(
+            "steward_controller_unreachable_brokers",
+            "Registered brokers without the inter-broker listener: they count as down.",
+            registry=self.registry,
+        )
         self.topics = self._gauge("globaltopiccount", "Topics.")
         self.all_partitions = self._gauge("globalpartitioncount", "Partitions.")
         self.offline = self._gauge("offlinepartitionscount", "Partitions without a leader.")
@@ -85,6 +91,7 @@ class Metrics:
         self._of_the_cluster = (
             self.epoch,
             self.brokers,
+            self.unreachable,
             self.topics,
             self.all_partitions,
             self.offline,
@@ -171,6 +178,7 @@ class Metrics:
         health = health_of(cluster)
         self.epoch.set(cluster.controller_epoch)
         self.brokers.set(len(cluster.brokers))
+        self.unreachable.set(len(cluster.unreachable))
         self.topics.set(len(cluster.topics))
         self.all_partitions.set(len(rows))
         self.offline.set(int(health.offline.sum()))

@@ -96,7 +96,7 @@ class ControllerProcess:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Serve until `stop`. Raises IdentityError, OSError (a port is taken), ZooKeeperError (no first session)."""
+        """Serve until `stop`. Raises IdentityError, PolicyError, OSError (a port is taken), ZooKeeperError (no first session)."""
         work = asyncio.create_task(self._serve(), name="serve")
         stopped = asyncio.create_task(self._stopping.wait(), name="stop")
         try:

@@ -120,6 +120,8 @@ class ControllerSettings:
     leader_balance: LeaderBalance = field(default_factory=LeaderBalance)
     security: SecuritySettings = field(default_factory=SecuritySettings)
     authorizer: AuthorizerSettings = field(default_factory=AuthorizerSettings)
+    ignore_topic_policies: bool = False
+    """Serve clusters whose brokers set create.topic.policy.class.name or alter.config.policy.class.name, without the policies."""
 
     def __post_init__(self) -> None:
         names = [listener.name for listener in self.listeners]

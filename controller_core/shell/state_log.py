@@ -23,6 +23,7 @@ from controller_core.model.changes import (
     ReplicasObserved,
     ShutdownBegun,
     TopicAdded,
+    TopicIdAssigned,
     TopicRemoved,
     UncleanElectionObserved,
 )
@@ -46,6 +47,7 @@ def log_change(cluster: Cluster, change: Change) -> None:
             now, before = {broker.id for broker in change.brokers}, set(cluster.brokers)
             if now != before:
                 log.info("brokers", extra={"came": sorted(now - before), "left": sorted(before - now)})
+            log_unreachable(cluster, change)
         case ShutdownBegun(broker=broker):
             log.info("broker is shutting down", extra={"broker": broker})
         case ReplicasObserved(broker=broker, offline=offline, online=online):
@@ -59,6 +61,8 @@ def log_change(cluster: Cluster, change: Change) -> None:
             log.info("unclean elections", extra={"topics": dict(topics), "by_default": by_default})
         case TopicAdded(name=name, origin=origin):
             log.info("topic", extra={"topic": name, "origin": origin.value, "partitions": len(change.partitions)})
+        case TopicIdAssigned(topic=name, topic_id=topic_id):
+            log.info("Assigned a topic id", extra={"topic": name, "topic_id": str(topic_id)})
         case PartitionsAdded(topic=name):
             log.info("partitions added", extra={"topic": name, "added": len(change.partitions)})
         case MovesStarted(topic=name, moves=moves):
@@ -110,6 +114,18 @@ def _log_states(cluster: Cluster, change: PartitionStates) -> None:
     more = len(change.rows) - MAX_LINES_PER_CHANGE
     if more > 0:
         log.info("partitions, and more", extra={"more": more})
+
+
+def log_unreachable(cluster: Cluster, change: BrokersObserved) -> None:
+    """Log brokers without the inter-broker listener: once for each registration."""
+    for broker in change.unreachable:
+        known = cluster.unreachable.get(broker.id)
+        if known is None or known.epoch != broker.epoch:
+            log.error(
+                "Broker counts as down: its registration lacks the inter-broker listener. Add the listener to the broker, "
+                "or set the controller's inter-broker listener to the brokers' inter.broker.listener.name",
+                extra={"broker": broker.id, "its_listeners": [endpoint.listener for endpoint in broker.endpoints]},
+            )
 
 
 def _log_failures(words: str, failures: Mapping[TopicPartition, Failure]) -> None:

@@ -1,6 +1,7 @@
 """Whom a client's certificate names: its subject, written as Java writes it, for Kafka's ACLs are about that text.
 
-Source: X500Principal.getName() (RFC 2253), as DefaultKafkaPrincipalBuilder takes it. OpenSSL has verified the certificate
+Source: X500Principal.getName() (RFC 2253), as DefaultKafkaPrincipalBuilder takes it. Unlike Java, a subject that cannot be
+decoded without loss is refused. OpenSSL has verified the certificate
 before; what is read here is still checked by length at each step.
 
 Left out: everything else in a certificate, and what the subject is mapped to (principal_rules).
@@ -10,9 +11,9 @@ from collections.abc import Iterator
 
 _SEQUENCE, _SET, _OBJECT_IDENTIFIER, _VERSION = 0x30, 0x31, 0x06, 0xA0
 _ELEMENTS_BEFORE_SUBJECT = 4  # serial number, signature algorithm, issuer, validity; before them the version, if any
-_STRING_TAGS = frozenset(
-    {0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E}
-)  # UTF8, Printable, T61, IA5, General, Universal, BMP
+_UTF8, _BMP = 0x0C, 0x1E
+_ASCII_TAGS = frozenset({0x13, 0x14, 0x16, 0x1B})
+"""PrintableString, T61String, IA5String, GeneralString. Java writes all other types, UniversalString too, in hexadecimal."""
 _KEYWORDS = {
     "2.5.4.3": "CN",
     "2.5.4.6": "C",
@@ -50,9 +51,31 @@ def _attribute_text(attribute: bytes) -> str:
     (type_tag, type_bytes, _), (value_tag, value, whole_value) = _elements(attribute)
     oid = _oid_text(_checked(type_tag, _OBJECT_IDENTIFIER, type_bytes))
     keyword = _KEYWORDS.get(oid)
-    if keyword is None or value_tag not in _STRING_TAGS:
+    if keyword is None or value_tag not in {_UTF8, _BMP, *_ASCII_TAGS}:
         return f"{keyword or oid}=#{whole_value.hex()}"
-    return f"{keyword}={_escape(value.decode(errors='replace'))}"
+    return f"{keyword}={_escape(_decode(value_tag, value, keyword))}"
+
+
+def _decode(tag: int, value: bytes, keyword: str) -> str:
+    """Decode a string as Java does, which takes the bytes of every type for UTF-8. Raises ValueError.
+
+    Where this is not what the bytes mean, different subjects would become one text, and one would have the other's rights:
+    bytes that are no UTF-8, letters outside ASCII in a type that has them in other bytes, and a BMPString whose two-byte
+    characters Java reads as two letters each. Such subjects are refused.
+    """
+    if tag == _UTF8:
+        return _checked_text(value, "utf-8", keyword)
+    text = _checked_text(value, "ascii", keyword)
+    if tag == _BMP and (len(value) % 2 or any(value[::2])):
+        raise ValueError(f"{keyword} of the certificate's subject is a BMPString with characters outside ASCII")
+    return text
+
+
+def _checked_text(value: bytes, encoding: str, keyword: str) -> str:
+    try:
+        return value.decode(encoding)
+    except UnicodeDecodeError:
+        raise ValueError(f"{keyword} of the certificate's subject is no {encoding.upper()} text") from None
 
 
 def _escape(text: str) -> str:

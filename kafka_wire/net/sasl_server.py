@@ -12,7 +12,7 @@ import asyncio
 import enum
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from kafka_wire.net.failures import CloseConnection, MalformedRequest
 from kafka_wire.net.peer import Handler, Peer
 from kafka_wire.net.sasl_client import MECHANISMS, draw_nonce
 from kafka_wire.sasl.plain import PLAIN, judge_plain, read_plain
+from kafka_wire.sasl.scram_decoy import CredentialShape, decoy_credential
 from kafka_wire.sasl.scram_keys import SCRAM_MECHANISMS, ScramCredential
 from kafka_wire.sasl.scram_messages import read_client_first
 from kafka_wire.sasl.scram_server import start_scram_server
@@ -47,6 +48,9 @@ class Credentials(Protocol):
 
     async def scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
         """Give what is kept of a user's password; None: nothing."""
+
+    async def scram_shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
+        """Tell what the users' credentials look like, and how many look so: unknown users are answered alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,8 +203,11 @@ class SaslGate:
             return judge_plain(claim, await server.credentials.plain_password(claim.user))
         first = read_client_first(token)
         credential = await server.credentials.scram_credential(self._mechanism, first.user)
+        # Also for users that exist: what takes longer for the others would tell them apart.
+        shapes = await server.credentials.scram_shapes(self._mechanism)
         mechanism = SCRAM_MECHANISMS[self._mechanism]
-        return start_scram_server(mechanism, first, credential, server.new_nonce(), server.decoy_key)
+        decoy = decoy_credential(mechanism, first.user, server.decoy_key, shapes)
+        return start_scram_server(mechanism, first, credential, server.new_nonce(), decoy)
 
     def _open(self, user: str) -> None:
         if self._user not in {None, user}:

@@ -1,6 +1,6 @@
 """SCRAM's server: [client first] ──► look the credential up ──► server first ──► [client final] ──► server final.
 
-A user that does not exist is answered like one that does, with a salt that stays the same, and fails at the end as a wrong
+A user that does not exist is answered like one that does, with a decoy's salt and iterations, and fails at the end as a wrong
 password does: Kafka fails at once there, which tells everybody who asks which users there are (RFC 5802, section 9).
 
 Source: RFC 5802; ScramSaslServer of Kafka's clients. Left out: where credentials and nonces come from.
@@ -14,36 +14,31 @@ from kafka_wire.sasl.scram_keys import MIN_ITERATIONS, ScramCredential, ScramMec
 from kafka_wire.sasl.scram_messages import ClientFirst, ServerFirst
 from kafka_wire.sasl.steps import Authenticated, SaslFailed, Step
 
-_DECOY_SALT_BYTES = 26  # as Kafka's own salts
-
 OTHER_AUTHORIZATION_ID = "Authentication failed: Client requested an authorization id that is different from username"
 
 
-def decoy_credential(mechanism: ScramMechanism, user: str, decoy_key: bytes) -> ScramCredential:
-    """Make a credential for a user that does not exist: always the same one, and no password fits it."""
-    salt = mechanism.hmac(decoy_key, b"salt " + user.encode())[:_DECOY_SALT_BYTES]
-    key = mechanism.hmac(decoy_key, b"key " + user.encode())
-    return ScramCredential(salt, key, key, MIN_ITERATIONS)
-
-
 def start_scram_server(
-    mechanism: ScramMechanism, first: ClientFirst, credential: ScramCredential | None, nonce: str, decoy_key: bytes
+    mechanism: ScramMechanism,
+    first: ClientFirst,
+    credential: ScramCredential | None,
+    nonce: str,
+    decoy: ScramCredential,
 ) -> Step:
     """Answer a client's first message; `credential` is the named user's, None: it has none. Raises SaslFailed.
 
-    `nonce` must be drawn anew for every exchange; `decoy_key` is a secret of this process.
+    `nonce` must be drawn anew for every exchange; `decoy` is shown where there is no credential
+    that may be used.
     """
     if first.authorization_id not in {"", first.user}:
         raise SaslFailed(OTHER_AUTHORIZATION_ID, told=OTHER_AUTHORIZATION_ID)
-    if credential is not None and credential.iterations < MIN_ITERATIONS:
-        raise SaslFailed(
-            f"the credential of {first.user!r} has {credential.iterations} iterations, at least {MIN_ITERATIONS} are needed"
-        )
-    is_known = credential is not None and not first.token_authenticated
-    if credential is None or not is_known:
-        credential = decoy_credential(mechanism, first.user, decoy_key)
-    told = messages.server_first(first.nonce + nonce, credential.salt, credential.iterations)
-    return Step(told.text.encode(), _AwaitClientFinal(mechanism, first, told, credential, is_known=is_known))
+    refusal = None
+    if credential is None or first.token_authenticated:
+        refusal = f"the user {first.user!r} does not exist, or its password is wrong"
+    elif credential.iterations < MIN_ITERATIONS:
+        refusal = f"the credential of {first.user!r} has {credential.iterations} iterations, at least {MIN_ITERATIONS} are needed"
+    shown = decoy if credential is None or refusal is not None else credential
+    told = messages.server_first(first.nonce + nonce, shown.salt, shown.iterations)
+    return Step(told.text.encode(), _AwaitClientFinal(mechanism, first, told, shown, refusal))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +47,8 @@ class _AwaitClientFinal:
     first: ClientFirst
     told: ServerFirst
     credential: ScramCredential
-    is_known: bool
+    refusal: str | None
+    """Why nobody is let in, whatever the proof; None: the proof decides."""
 
     def take(self, message: bytes) -> Step:
         """Check the client's proof, and prove that this side knows the credential too."""
@@ -67,7 +63,7 @@ class _AwaitClientFinal:
             raise SaslFailed(f"the client's proof has {len(final.proof)} bytes, not {len(signature)}")
         client_key = bytes(a ^ b for a, b in zip(final.proof, signature, strict=True))
         equal = hmac.compare_digest(self.mechanism.hash(client_key), self.credential.stored_key)
-        if not (equal and self.is_known):
-            raise SaslFailed(f"the user {self.first.user!r} does not exist, or its password is wrong")
+        if not equal or self.refusal is not None:
+            raise SaslFailed(self.refusal or f"the user {self.first.user!r} does not exist, or its password is wrong")
         proof = self.mechanism.hmac(self.credential.server_key, authenticated)
         return Step(messages.server_final_text(proof), Authenticated(self.first.user))

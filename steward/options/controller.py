@@ -39,6 +39,15 @@ class PlaceOptions:
         str, typer.Option(envvar="STEWARD_METRICS_HOST", help="Address of /metrics, /healthz and /readyz.")
     ] = "127.0.0.1"
     metrics_port: Annotated[int, typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535)] = 9404
+    ignore_topic_policies: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-topic-policies",
+            envvar="STEWARD_IGNORE_TOPIC_POLICIES",
+            help="Run although brokers set create.topic.policy.class.name or alter.config.policy.class.name. The controller "
+            "cannot run these Java classes and does not apply them.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

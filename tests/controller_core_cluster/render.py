@@ -51,6 +51,8 @@ def change_lines(cluster: Cluster, change: changes.Change) -> list[str]:
                 p: (change.adding.get(p, ()), change.removing.get(p, ())) for p in {**change.adding, **change.removing}
             }
             return [_topic("found", change.name, change.replicas, moves)]
+        case changes.TopicIdAssigned(topic=topic):
+            return [f"write topic id of {topic}"]
         case changes.AssignmentRestored(topic=topic, version=version):
             return [f"write topic {topic} as it is known, over version {version}"]
         case changes.MovesStarted():

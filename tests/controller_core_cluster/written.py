@@ -10,6 +10,7 @@ from uuid import UUID
 
 import numpy as np
 
+from controller_core.cluster.changed_topics import observed_topic
 from controller_core.cluster.observed import added_topic
 from controller_core.cluster.transition import apply
 from controller_core.model.broker import Broker
@@ -31,7 +32,7 @@ from controller_core.model.changes import (
     ProducerIdsObserved,
     StatesObserved,
     TopicAdded,
-    TopicObserved,
+    TopicIdAssigned,
     TopicRemoved,
 )
 from controller_core.model.cluster import Cluster, ProducerIds
@@ -93,6 +94,8 @@ class Outcome:
                 return Outcome(None, (*self.stale_rows, *self.committed.rows.tolist()), is_unknown=True)
             case TopicAdded(origin=Origin.REQUESTED | Origin.REPAIRED):
                 return Outcome(None, stale_topic=self.committed.name, is_unknown=True)
+            case TopicIdAssigned():
+                return Outcome(None, stale_topic=self.committed.topic, is_unknown=True)
             case PartitionsAdded(origin=Origin.REQUESTED) | MovesStarted() | MovesFinished() | AssignmentRestored():
                 return Outcome(None, stale_topic=self.committed.topic, is_unknown=True)
             case DeletionQueued(origin=Origin.REQUESTED) | DeletionForgotten() | ProducerIdsAllocated():
@@ -166,7 +169,7 @@ class Written:
         if (name := outcome.stale_topic) in cluster.topics:
             if name in self.topics:
                 found = self.record(name)
-                changes.append(TopicObserved(name, found.replicas, found.adding, found.removing, found.version))
+                changes.append(observed_topic(found))
             else:
                 changes.append(TopicRemoved(name, Origin.OBSERVED))
         if outcome.is_unknown:
@@ -207,6 +210,8 @@ class Written:
             case PartitionsAdded(origin=Origin.REQUESTED):
                 added = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
                 return self._assign(cluster, change.topic, change, added, {}, {})
+            case TopicIdAssigned():
+                return self._assign_id(cluster, change)
             case AssignmentRestored():
                 return self._restore(cluster, change)
             case MovesStarted():
@@ -285,6 +290,13 @@ class Written:
             dict(change.configs) if present is None else present.configs,
             0 if present is None else present.version + 1,
         )
+        return Outcome(change)
+
+    def _assign_id(self, cluster: Cluster, change: TopicIdAssigned) -> Outcome:
+        present = self.topics.get(change.topic)
+        if present is None or present.version != cluster.topics[change.topic].version:
+            return Outcome(None, stale_topic=change.topic)
+        self.topics[change.topic] = replace(present, topic_id=change.topic_id, version=present.version + 1)
         return Outcome(change)
 
     def _restore(self, cluster: Cluster, change: AssignmentRestored) -> Outcome:

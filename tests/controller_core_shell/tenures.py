@@ -119,9 +119,9 @@ class Tenure:
         found = (self.broker(broker_id) for broker_id in broker_ids)
         self.controller._carry_out([BrokersObserved(tuple(found))])
 
-    def register(self, broker_id: int, port: int = 9092) -> None:
+    def register(self, broker_id: int, port: int = 9092, listener: str = INTERNAL) -> None:
         """Write a broker's registration, over the one that is there."""
-        endpoint = WrittenEndpoint(INTERNAL, f"host{broker_id}", port, "PLAINTEXT")
+        endpoint = WrittenEndpoint(listener, f"host{broker_id}", port, "PLAINTEXT")
         self.server.put(paths.broker(broker_id), encode_broker(BrokerRegistration(broker_id, (endpoint,))), owner=5)
 
     def broker(self, broker_id: int) -> Broker:

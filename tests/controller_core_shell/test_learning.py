@@ -11,6 +11,7 @@ from controller_core.shell import learning as learning_module
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError
 from controller_core.shell.identity import IdentityError
+from controller_core.shell.policies import PolicyError
 from controller_core.shell.security.brokers import BrokerSecurity
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.configs import encode_config_change
@@ -52,6 +53,29 @@ async def test_an_id_that_brokers_may_be_given_is_refused(life: Life) -> None:
     with pytest.raises(IdentityError, match=r"1000 is over reserved.broker.max.id 999 of broker 1"):
         await life.run
     assert life.holder() is None
+
+
+@pytest.mark.parametrize("setting", ["create.topic.policy.class.name", "alter.config.policy.class.name"])
+async def test_a_policy_of_the_brokers_ends_the_controller(life: Life, setting: str) -> None:
+    """ZkAdminManager runs these Java classes; the controller cannot, and must not serve as if there were none."""
+    life.told = BrokerSettings(Defaults(), 1000, {setting: "com.example.Policy"})
+    life.broker(1)
+    life.start()
+    assert life.run is not None
+    with pytest.raises(PolicyError, match=rf"broker 1 sets {setting}=com.example.Policy.*--ignore-topic-policies"):
+        await life.run
+    assert life.holder() is None
+
+
+async def test_a_policy_of_the_brokers_can_be_ignored(life: Life) -> None:
+    """--ignore-topic-policies."""
+    policies = {"create.topic.policy.class.name": "com.example.Policy"}
+    life.told = BrokerSettings(Defaults(4, 2), 1000, policies)
+    life.broker(1)
+    life.start(ignore_topic_policies=True)
+    await life.until_active()
+    assert life.process.active is not None
+    assert await life.process.active.known_defaults(60_000) == life.told.defaults
 
 
 async def test_what_brokers_tell_of_their_settings_outlives_the_tenure(life: Life) -> None:

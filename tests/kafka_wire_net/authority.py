@@ -18,8 +18,8 @@ class Authority:
             "req", "-x509", *_key_options(self._key), "-subj", "/CN=an authority of tests", "-out", self.certificate
         )
 
-    def sign(self, name: str, subject: str) -> tuple[Path, Path]:
-        """Give the paths of a new certificate and its key; both hold for localhost, too."""
+    def sign(self, name: str, subject: str, *options: object) -> tuple[Path, Path]:
+        """Give the paths of a new certificate and its key; both hold for localhost, too. `options` are OpenSSL's."""
         certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
         self._run(
             "req",
@@ -30,6 +30,7 @@ class Authority:
             *("-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
             *("-addext", "basicConstraints=critical,CA:FALSE"),
             *("-CA", self.certificate, "-CAkey", self._key, "-out", certificate),
+            *options,
         )
         return certificate, key
 

@@ -9,6 +9,7 @@ from kafka_wire.codec import Body
 from kafka_wire.net.negotiation import highest_api_versions
 from kafka_wire.net.sasl_server import Peer
 from kafka_wire.sasl.plain import PLAIN
+from kafka_wire.sasl.scram_decoy import CredentialShape
 from kafka_wire.sasl.scram_keys import SCRAM_MECHANISMS, ScramCredential, make_credential
 
 SALT = b"a salt of tests"
@@ -33,6 +34,10 @@ class Users:
             return None
         scram = SCRAM_MECHANISMS[mechanism]
         return make_credential(scram, scram.salted_password(self.passwords[user], SALT, 4096), SALT, 4096)
+
+    async def scram_shapes(self, _mechanism: str) -> Mapping[CredentialShape, int]:
+        """Tell what they look like."""
+        return {CredentialShape(4096, len(SALT), salt_is_number=False): len(self.passwords)}
 
 
 class WhoAmI:

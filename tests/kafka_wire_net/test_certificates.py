@@ -43,6 +43,80 @@ def test_subjects_are_written_as_java_writes_them(authority: Authority) -> None:
     assert expected == [subject_of(certificate) for certificate in certificates]
 
 
+UTF8, PRINTABLE, T61, IA5, GENERAL, UNIVERSAL, BMP = 0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E
+ACCEPTED = [
+    pytest.param(UTF8, "é中".encode()[:5].ljust(8, b"."), id="UTF8String"),
+    pytest.param(PRINTABLE, b"a_b@....", id="PrintableString, with what it should not have"),
+    pytest.param(T61, b"one, two", id="T61String"),
+    pytest.param(IA5, b"a@b.org.", id="IA5String"),
+    pytest.param(GENERAL, b"general.", id="GeneralString"),
+    pytest.param(UNIVERSAL, "ab".encode("utf-32-be"), id="UniversalString"),
+    pytest.param(BMP, "abcd".encode("utf-16-be"), id="BMPString of ASCII"),
+]
+REFUSED = [
+    pytest.param(UTF8, b"admin\xe9..", id="UTF8String that is none"),
+    pytest.param(PRINTABLE, b"admin\xe9..", id="PrintableString outside ASCII"),
+    pytest.param(T61, b"admin\xe9..", id="T61String in Latin-1"),
+    pytest.param(T61, "adminé.".encode(), id="T61String that could be UTF-8"),
+    pytest.param(IA5, b"\xff" * 8, id="IA5String outside ASCII"),
+    pytest.param(GENERAL, b"\x80" * 8, id="GeneralString outside ASCII"),
+    pytest.param(BMP, b"admin123", id="BMPString that Java reads as other letters"),
+    pytest.param(BMP, "aéio".encode("utf-16-be"), id="BMPString that is no UTF-8"),
+]
+
+
+@pytest.fixture(scope="module")
+def eight_letters(authority: Authority) -> bytes:
+    """A certificate whose subject is a UTF8String of eight letters."""
+    return in_der(authority.sign("eight", "/CN=abcdefgh")[0])
+
+
+def with_subject(certificate: bytes, tag: int, value: bytes) -> bytes:
+    """Write another string into it; nobody verifies the signature."""
+    assert len(value) == 8
+    found = b"\x0c\x08abcdefgh"
+    assert certificate.count(found) == 1
+    return certificate.replace(found, bytes((tag, 8)) + value)
+
+
+@pytest.mark.java
+def test_strings_of_all_types_are_written_as_java_writes_them(eight_letters: bytes) -> None:
+    """X500Principal takes the bytes of every type for UTF-8, and writes UniversalStrings in hexadecimal."""
+    certificates = [with_subject(eight_letters, *one.values) for one in ACCEPTED]
+    with SaslJudge() as judge:
+        expected = [judge.ask("subject", certificate).decode() for certificate in certificates]
+
+    assert [subject_of(certificate) for certificate in certificates] == expected
+
+
+@pytest.mark.parametrize(("tag", "value"), REFUSED)
+def test_a_subject_that_cannot_be_decoded_without_loss_is_refused(eight_letters: bytes, tag: int, value: bytes) -> None:
+    """Different subjects must not become one text: one would have the other's rights."""
+    with pytest.raises(ValueError, match="CN of the certificate's subject is"):
+        subject_of(with_subject(eight_letters, tag, value))
+
+
+async def test_a_peer_whose_subject_cannot_be_decoded_is_not_let_in(
+    authority: Authority, start_server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The certificate is verified, and still names nobody: Java reads these three characters as admin1. The log says why."""
+    only_bmp_strings = tmp_path / "openssl.cnf"
+    only_bmp_strings.write_text("[req]\ndistinguished_name=empty\nstring_mask=MASK:0x800\n[empty]\n")
+    shown = authority.sign("bmp", "/CN=\u6164\u6d69\u6e31", "-config", only_bmp_strings)
+    assert b"admin1" in in_der(shown[0])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.certificate))
+    context.load_cert_chain(*authority.sign("server", "/CN=localhost"))
+    context.verify_mode = ssl.CERT_REQUIRED
+    handler = WhoAmI()
+    server = await start_server(handler, ssl=context)
+    client = ssl.create_default_context(cafile=str(authority.certificate))
+    client.load_cert_chain(*shown)
+
+    assert await _who(server.port, client) is None
+    assert handler.asked == []
+    assert "its certificate cannot be read: CN of the certificate's subject is a BMPString" in caplog.text
+
+
 def test_no_bytes_break_the_reader(authority: Authority) -> None:
     """Whatever is cut or changed is a ValueError, or a name."""
     certificate = in_der(authority.sign("broken", "/CN=broken")[0])

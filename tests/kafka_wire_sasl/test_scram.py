@@ -7,6 +7,7 @@ import pytest
 
 from kafka_wire.sasl import scram_keys
 from kafka_wire.sasl.scram_client import start_scram_client
+from kafka_wire.sasl.scram_decoy import decoy_credential
 from kafka_wire.sasl.scram_keys import (
     SCRAM_MECHANISMS,
     SCRAM_SHA_256,
@@ -35,7 +36,8 @@ def credential_of(
 
 def serve(mechanism: ScramMechanism, message: bytes, credential: ScramCredential | None, nonce: str = "server") -> Step:
     """Answer a client's first message."""
-    return start_scram_server(mechanism, read_client_first(message), credential, nonce, DECOY_KEY)
+    decoy = decoy_credential(mechanism, "alice", DECOY_KEY, {})
+    return start_scram_server(mechanism, read_client_first(message), credential, nonce, decoy)
 
 
 def test_the_exchange_of_the_rfc() -> None:
@@ -210,10 +212,13 @@ def test_another_authorization_id_is_refused() -> None:
         serve(SCRAM_SHA_256, b"n,a=admin,n=alice,r=n1", credential_of(SCRAM_SHA_256))
 
 
-def test_a_weak_credential_serves_nobody() -> None:
-    """ScramSaslServer refuses a credential of fewer than 4096 iterations, however it got there."""
+def test_a_weak_credential_serves_nobody_and_looks_like_no_credential() -> None:
+    """ScramSaslServer refuses a credential of fewer than 4096 iterations, however it got there; the peer sees a decoy."""
+    client = start_scram_client(SCRAM_SHA_256, "alice", "pencil", "n1")
+    server = serve(SCRAM_SHA_256, client.reply, credential_of(SCRAM_SHA_256, iterations=100))
+    assert server.reply == serve(SCRAM_SHA_256, client.reply, None).reply
     with pytest.raises(SaslFailed, match="100 iterations"):
-        serve(SCRAM_SHA_256, b"n,,n=alice,r=n1", credential_of(SCRAM_SHA_256, iterations=100))
+        server.state.take(client.state.take(server.reply).reply)
 
 
 @pytest.mark.parametrize(

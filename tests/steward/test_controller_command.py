@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from controller_core.shell.identity import IdentityError
+from controller_core.shell.policies import PolicyError
 from controller_core.shell.settings import ControllerSettings, Listener
 from kafka_zookeeper.errors import ConnectFailedError, SessionLostError
 from steward import controller_command
@@ -56,6 +57,7 @@ def test_a_signal_ends_it_gracefully(monkeypatch: pytest.MonkeyPatch, signals: t
     ("error", "code"),
     [
         (IdentityError("the controller's id 1000 is a broker's"), 2),
+        (PolicyError("broker 1 sets create.topic.policy.class.name=com.example.Policy"), 2),
         (ConnectFailedError("no session with ZooKeeper at zk:2181"), 1),
         (SessionLostError("the session is over"), 1),
         (OSError(98, "error while attempting to bind on address ('127.0.0.1', 9092): address already in use"), 1),

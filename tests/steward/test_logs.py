@@ -97,11 +97,36 @@ def test_a_traceback_is_a_field_of_its_line() -> None:
 
 
 def test_text_is_for_people() -> None:
-    """Time, level, words, and `key=value`; a traceback below."""
+    """Time, level, words, and `key=value`; a traceback below, behind a bar."""
     line, *below = TextFormatter().format(failed()).splitlines()
 
     assert line.endswith(".123 INFO    a.b: unexpected failure event=Heal")
-    assert "Traceback (most recent call last):" == below[0]
+    assert below[0] == "  | Traceback (most recent call last):"
+    assert all(more.startswith("  | ") for more in below)
+
+
+FORGED = "12:00:00.000 ERROR   controller: fence lost"
+BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+
+
+@pytest.mark.parametrize("line_break", BREAKS, ids=ascii)
+def test_no_name_that_a_peer_chooses_begins_a_line_of_its_own(line_break: str) -> None:
+    """Client ids, principals, topics and error texts of peers are logged: in messages, in fields, and in tracebacks."""
+    name = f"client{line_break}{FORGED}"
+    made = record("%s failed", name, client_id=name, names=[name], **{f"key{line_break}": 1})
+    assert len(TextFormatter().format(made).splitlines()) == 1
+
+    made.exc_info = (ValueError, ValueError(name), None)
+    first, *below = TextFormatter().format(made).splitlines()
+    assert FORGED in first
+    assert all(line.startswith("  | ") for line in below)
+
+
+def test_no_name_that_a_peer_chooses_steers_a_terminal() -> None:
+    """Escape sequences and turned writing are shown, not obeyed; letters of any script stay."""
+    line = TextFormatter().format(record("Größe 中 %s", "\x1b[2J\x9b1A\x07\b\x00\u202e\ud800"))
+    assert line.endswith(r"Größe 中 \x1b[2J\x9b1A\x07\x08\x00\u202e\ud800")
+    assert line.isprintable()
 
 
 @pytest.mark.parametrize("log_format", LogFormat)

@@ -4,28 +4,49 @@ Source: KafkaApis.handleCreatePartitionsRequest, ZkAdminManager.createPartitions
 """
 
 from collections.abc import Mapping
+from functools import partial
 from random import Random
 
 from controller_core.model import events
+from controller_core.model.cluster import Cluster
 from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.draws import draw_place
+from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import Outcome, duplicates, error_fields, timed_out
 from controller_core.shell.admin.waiting import brokers_know
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
+REFUSES_FROM = 3
+"""Versions from here on know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
-async def create_partitions(active: ActiveController, _context: RequestContext, body: Body, random: Random) -> Body:
+
+async def create_partitions(
+    active: ActiveController, context: RequestContext, body: Body, random: Random, quotas: MutationQuotas
+) -> Body:
     """Add partitions, wait until brokers know them, answer."""
     results: dict[str, Outcome] = dict(refuse_duplicates(body))
     event = create_partitions_event(body, random, frozenset(results))
+    spender = await quotas.spender(context, REFUSES_FROM)
     if event.topics:
-        results |= await active.submit(event)
+        results |= await spender.submit(active, event, partial(_partitions_added, event, _sizes(active.cluster, event)))
     if not body["validate_only"] and any(failure is None for failure in results.values()):
         await brokers_know(active, body["timeout_ms"])
-    return create_partitions_response(body, results)
+    return {**create_partitions_response(body, results), "throttle_time_ms": spender.throttle_ms()}
+
+
+def _sizes(cluster: Cluster, event: events.CreatePartitions) -> dict[str, int]:
+    """Count the partitions of topics before they grow."""
+    return {new.topic: len(cluster.topics[new.topic].rows) for new in event.topics if new.topic in cluster.topics}
+
+
+def _partitions_added(event: events.CreatePartitions, before: Mapping[str, int], results: Mapping[str, Outcome]) -> int:
+    if event.validate_only:
+        return 0
+    grown = (new for new in event.topics if results[new.topic] is None)
+    return sum(max(0, new.count - before.get(new.topic, new.count)) for new in grown)
 
 
 def refuse_duplicates(body: Body) -> dict[str, Failure]:

@@ -9,6 +9,7 @@ Leaves out checks of a topic by itself: the core makes them.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from random import Random
 
 from controller_core.cluster.topics import TopicCreation
@@ -17,6 +18,7 @@ from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController, Defaults, TopicDefault
 from controller_core.shell.admin.created_configs import created_configs
 from controller_core.shell.admin.draws import draw_place, draw_topic_id
+from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, duplicates, error_fields, timed_out
 from controller_core.shell.admin.waiting import brokers_know, known_defaults
 from controller_core.shell.front.context import RequestContext
@@ -25,16 +27,19 @@ from kafka_wire.errors import ErrorCode
 
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """The name of a quorum's own log."""
+REFUSES_FROM = 6
+"""Versions from here on know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 FROM_SETTINGS = -1
 """What a request says for num.partitions or default.replication.factor of the cluster (KIP-464)."""
 
 
 async def create_topics(
     active: ActiveController,
-    _context: RequestContext,
+    context: RequestContext,
     body: Body,
     random: Random,
     broker_defaults: Mapping[str, TopicDefault],
+    quotas: MutationQuotas,
 ) -> Body:
     """Create topics, wait until brokers know them, answer."""
     results = {name: TopicCreation(failure) for name, failure in refuse_names(body).items()}
@@ -46,11 +51,19 @@ async def create_topics(
         else:
             defaults = found
     event = create_topics_event(body, defaults, random, frozenset(results))
+    spender = await quotas.spender(context, REFUSES_FROM)
     if event.topics:
-        results |= await active.submit(event)
+        results |= await spender.submit(active, event, partial(_partitions_created, event))
     if not body["validate_only"] and any(result.failure is None for result in results.values()):
         await brokers_know(active, body["timeout_ms"])
-    return create_topics_response(body, results, broker_defaults)
+    response = create_topics_response(body, results, broker_defaults)
+    return {**response, "throttle_time_ms": spender.throttle_ms()}
+
+
+def _partitions_created(event: events.CreateTopics, results: Mapping[str, TopicCreation]) -> int:
+    if event.validate_only:
+        return 0
+    return sum(result.partitions for result in results.values() if result.failure is None)
 
 
 def leaves_to_defaults(topic: Body) -> bool:

@@ -9,12 +9,14 @@ Source: KafkaApis.handleDeleteTopicsRequest, ZkAdminManager.deleteTopics.
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from controller_core.model import events
 from controller_core.model.cluster import Cluster
 from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
+from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, Outcome, error_fields, timed_out
 from controller_core.shell.admin.waiting import MAX_WAIT_MS, known_defaults
 from controller_core.shell.front.context import RequestContext
@@ -22,6 +24,8 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
 IDS_FROM = 6
+REFUSES_FROM = 5
+"""Versions from here on know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 DELETION_DISABLED_FROM = 3
 """Versions below have no code for it and say INVALID_REQUEST (KAFKA-5975)."""
 
@@ -35,7 +39,7 @@ class Asked:
     failure: Outcome = None
 
 
-async def delete_topics(active: ActiveController, context: RequestContext, body: Body) -> Body:
+async def delete_topics(active: ActiveController, context: RequestContext, body: Body, quotas: MutationQuotas) -> Body:
     """Queue topics for deletion, wait until they are gone, answer."""
     defaults = await known_defaults(active, body["timeout_ms"])
     if isinstance(defaults, Failure):
@@ -44,10 +48,18 @@ async def delete_topics(active: ActiveController, context: RequestContext, body:
         return delete_topics_refused(context, body, deletion_disabled(context))
     asked = resolve(active.cluster, asked_topics(context, body))
     event = delete_topics_event(asked)
-    results: Mapping[str, Outcome] = await active.submit(event) if event.names else {}
+    spender = await quotas.spender(context, REFUSES_FROM)
+    sizes = {name: len(active.cluster.topics[name].rows) for name in event.names if name in active.cluster.topics}
+    results: Mapping[str, Outcome] = {}
+    if event.names:
+        results = await spender.submit(active, event, partial(_partitions_deleted, sizes))
     queued = [name for name, failure in results.items() if failure is None]
     gone = await gone_in_time(active, queued, body["timeout_ms"])
-    return delete_topics_response(asked, results, gone)
+    return {**delete_topics_response(asked, results, gone), "throttle_time_ms": spender.throttle_ms()}
+
+
+def _partitions_deleted(sizes: Mapping[str, int], results: Mapping[str, Outcome]) -> int:
+    return sum(sizes.get(name, 0) for name, failure in results.items() if failure is None)
 
 
 def deletion_disabled(context: RequestContext) -> Failure:

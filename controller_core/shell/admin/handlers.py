@@ -34,6 +34,7 @@ from controller_core.shell.admin.describe_topic_partitions import (
 from controller_core.shell.admin.elections import elect_leaders, elect_leaders_refused
 from controller_core.shell.admin.features import update_features, update_features_refused
 from controller_core.shell.admin.metadata import metadata, metadata_refused
+from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, OVERLOADED
 from controller_core.shell.admin.own_broker import (
     alter_configs,
@@ -90,7 +91,7 @@ def handlers(
     `features` where the cluster's features are; None: a broker is asked.
     A handler raises RelayInstead where a broker is to answer, and what it did not expect.
     """
-    table = apis(random or SystemRandom(), topic_defaults, features)
+    table = apis(random or SystemRandom(), topic_defaults, features, MutationQuotas(configs))
     of_tenure: dict[ApiKey, OwnHandler] = {key: partial(answer, api, active, settled) for key, api in table.items()}
 
     async def is_controller() -> bool:
@@ -106,22 +107,28 @@ def handlers(
 
 
 def apis(
-    random: Random, topic_defaults: Callable[[], Mapping[str, TopicDefault]], features: Features | None = None
+    random: Random,
+    topic_defaults: Callable[[], Mapping[str, TopicDefault]],
+    features: Features | None,
+    quotas: MutationQuotas,
 ) -> Mapping[ApiKey, Api]:
     """List the APIs."""
 
     async def create_topics_drawn(active: ActiveController, context: RequestContext, body: Body) -> Body:
-        return await create_topics(active, context, body, random, topic_defaults())
+        return await create_topics(active, context, body, random, topic_defaults(), quotas)
 
     async def create_partitions_drawn(active: ActiveController, context: RequestContext, body: Body) -> Body:
-        return await create_partitions(active, context, body, random)
+        return await create_partitions(active, context, body, random, quotas)
+
+    async def delete_topics_within_quota(active: ActiveController, context: RequestContext, body: Body) -> Body:
+        return await delete_topics(active, context, body, quotas)
 
     return {
         ApiKey.METADATA: Api(metadata, metadata_refused),
         ApiKey.DESCRIBE_CLUSTER: Api(describe_cluster, describe_cluster_refused),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(describe_topic_partitions, describe_topic_partitions_refused),
         ApiKey.CREATE_TOPICS: Api(create_topics_drawn, create_topics_refused),
-        ApiKey.DELETE_TOPICS: Api(delete_topics, delete_topics_refused),
+        ApiKey.DELETE_TOPICS: Api(delete_topics_within_quota, delete_topics_refused),
         ApiKey.CREATE_PARTITIONS: Api(create_partitions_drawn, create_partitions_refused),
         ApiKey.ELECT_LEADERS: Api(elect_leaders, elect_leaders_refused),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(alter_reassignments, alter_reassignments_refused),

@@ -59,7 +59,6 @@ class Channels:
         self._security = security
         self._channels: dict[int, tuple[Broker, Channel]] = {}
         self._closing: set[asyncio.Task[None]] = set()
-        self._complained_of: set[tuple[int, int]] = set()
 
     def follow(self) -> None:
         """Open channels to brokers that came, and close those of brokers that left or live anew."""
@@ -114,7 +113,7 @@ class Channels:
     def _open(self, broker: Broker, waiting: Iterable[Request] = ()) -> None:
         endpoint = self._endpoint(broker)
         if endpoint is None:
-            self._complain(broker)
+            # The readers leave such brokers out (`reading.brokers_read`); a channel needs an address.
             return
         settings = self._security.settings(self._settings, endpoint.security_protocol)
         node = Node(endpoint.host, endpoint.port, settings)
@@ -126,15 +125,6 @@ class Channels:
         self._drop(broker.id)
         if waiting:
             self._open(broker, waiting)
-
-    def _complain(self, broker: Broker) -> None:
-        """Say once for each life of a broker that it cannot be reached."""
-        if (broker.id, broker.epoch) not in self._complained_of:
-            self._complained_of.add((broker.id, broker.epoch))
-            log.error(
-                "broker cannot be told anything: it does not have the inter-broker listener",
-                extra={"broker": broker.id, "listener": self._own.inter_broker_listener},
-            )
 
     def _drop(self, broker_id: int) -> None:
         _, channel = self._channels.pop(broker_id)

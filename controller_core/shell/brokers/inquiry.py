@@ -4,11 +4,14 @@ ZooKeeper-mode brokers keep defaults for new topics and the border of automatic 
 controller that is a broker reads its own; we ask. Leaves out when to ask.
 """
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from controller_core.model.broker import Endpoint
 from controller_core.shell.active import Defaults
 from controller_core.shell.brokers.topic_defaults import settings_asked, static_unclean_election, topic_defaults
+from controller_core.shell.policies import POLICY_SETTINGS
 from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
@@ -24,6 +27,19 @@ RESERVED_MAX_ID = "reserved.broker.max.id"
 PARTITIONS = "num.partitions"
 REPLICATION_FACTOR = "default.replication.factor"
 DELETE_TOPICS = "delete.topic.enable"
+INTER_BROKER_PROTOCOL = "inter.broker.protocol.version"
+SETTINGS_ASKED = (
+    RESERVED_MAX_ID,
+    PARTITIONS,
+    REPLICATION_FACTOR,
+    DELETE_TOPICS,
+    INTER_BROKER_PROTOCOL,
+    *POLICY_SETTINGS,
+)
+
+TOPIC_IDS_SINCE = (2, 8)
+"""First inter.broker.protocol.version with topic ids (MetadataVersion.isTopicIdsSupported)."""
+_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})(?:[.-].*)?")
 
 
 class InquiryError(Exception):
@@ -36,13 +52,15 @@ class BrokerSettings:
 
     defaults: Defaults
     reserved_broker_max_id: int
+    policies: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Java classes that judge topics and configurations, by setting; those that are not set are left out."""
 
 
 async def inquire(broker: int, endpoint: Endpoint, security: BrokerSecurity = UNPROTECTED) -> BrokerSettings:
     """Ask one broker. Raises InquiryError."""
     settings = security.settings(NodeSettings(client_id="steward-controller-inquiry"), endpoint.security_protocol)
     node = Node(endpoint.host, endpoint.port, settings)
-    keys = [RESERVED_MAX_ID, PARTITIONS, REPLICATION_FACTOR, DELETE_TOPICS, *settings_asked()]
+    keys = [*SETTINGS_ASKED, *settings_asked()]
     resource = {"resource_type": BROKER_RESOURCE, "resource_name": str(broker), "configuration_keys": keys}
     try:
         question = {"resources": [resource], "include_synonyms": True}
@@ -57,6 +75,16 @@ async def inquire(broker: int, endpoint: Endpoint, security: BrokerSecurity = UN
         raise InquiryError(f"broker {broker} did not tell its settings: {error!r}") from error
 
 
+def uses_topic_ids(version: str | None) -> bool:
+    """Tell whether an inter.broker.protocol.version has topic ids; one that cannot be read counts as too old.
+
+    >>> [uses_topic_ids(version) for version in ("3.9-IV0", "2.8", "2.7-IV2", "0.10.2", None)]
+    [True, True, False, False, False]
+    """
+    found = None if version is None else _VERSION.fullmatch(version)
+    return found is not None and (int(found[1]), int(found[2])) >= TOPIC_IDS_SINCE
+
+
 def _settings(answer: Body) -> BrokerSettings:
     """Read an answer. Raises ValueError, TypeError or KeyError for what is not there."""
     (result,) = answer["results"]
@@ -69,5 +97,7 @@ def _settings(answer: Body) -> BrokerSettings:
         told[DELETE_TOPICS] == "true",
         static_unclean_election(result["configs"]),
         topic_defaults(result["configs"]),
+        uses_topic_ids(told.get(INTER_BROKER_PROTOCOL)),
     )
-    return BrokerSettings(defaults, int(told[RESERVED_MAX_ID]))
+    policies = {name: class_name for name in POLICY_SETTINGS if (class_name := told.get(name))}
+    return BrokerSettings(defaults, int(told[RESERVED_MAX_ID]), policies)

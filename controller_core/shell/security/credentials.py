@@ -1,20 +1,18 @@
 """Where listeners look users up: PLAIN's in a file, SCRAM's in ZooKeeper, where Kafka's own tools keep them.
 
-Both are looked up at each authentication, so that a change holds from the next one on; the file is read when it has changed.
+Both are looked up at each authentication: the file is read when it has changed, ZooKeeper a few times a second at the most.
 Source: PlainServerCallbackHandler, CredentialProvider, ZkConfigManager. Leaves out what is done with what is found.
 """
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from controller_core.shell.security.scram_users import ScramUsers
 from controller_core.shell.security.secret_files import SecretFileError, read_users
-from kafka_wire.net.failures import CloseConnection
-from kafka_wire.sasl.scram_keys import ScramCredential, decode_credential
-from kafka_zookeeper import paths
-from kafka_zookeeper.errors import ZooKeeperError
-from kafka_zookeeper.formats.configs import EntityType, decode_config, sanitize
-from kafka_zookeeper.formats.documents import FormatError
+from kafka_wire.sasl.scram_decoy import CredentialShape
+from kafka_wire.sasl.scram_keys import ScramCredential
 from kafka_zookeeper.session import ZooKeeperSession
 
 log = logging.getLogger(__name__)
@@ -60,10 +58,15 @@ class UsersFile:
 class ListenerCredentials:
     """What the listeners ask (kafka_wire.net's Credentials)."""
 
-    def __init__(self, users: UsersFile | None, session: Callable[[], ZooKeeperSession | None]) -> None:
+    def __init__(
+        self,
+        users: UsersFile | None,
+        session: Callable[[], ZooKeeperSession | None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`session` gives the present session with ZooKeeper, if there is one."""
         self._users = users
-        self._session = session
+        self._scram = ScramUsers(session, clock)
 
     async def plain_password(self, user: str) -> str | None:
         """Look into the file."""
@@ -71,19 +74,8 @@ class ListenerCredentials:
 
     async def scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
         """Look into /config/users. Raises CloseConnection when that cannot be read."""
-        if len(user) > MAX_USER_CHARS:
-            return None
-        path = paths.config(EntityType.USERS, sanitize(user))
-        session = self._session()
-        if session is None:
-            raise CloseConnection("SCRAM credentials are in ZooKeeper, and there is no session with it")
-        try:
-            node = await session.get(path)
-        except ZooKeeperError as error:
-            raise CloseConnection(f"SCRAM credentials cannot be read: {error}") from error
-        try:
-            text = None if node is None else decode_config(path, node.data).get(mechanism)
-            return None if text is None else decode_credential(text)
-        except (FormatError, ValueError) as error:
-            log.warning("a SCRAM credential cannot be used", extra={"path": path, "why": str(error)})
-            return None
+        return None if len(user) > MAX_USER_CHARS else await self._scram.credential(mechanism, user)
+
+    async def scram_shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
+        """Tell what users' credentials look like. Raises CloseConnection when /config/users cannot be read."""
+        return await self._scram.shapes(mechanism)

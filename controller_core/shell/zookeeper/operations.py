@@ -11,6 +11,7 @@ alone. Leaves out the removal of topics: what is to be removed must be read firs
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from uuid import UUID
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from controller_core.model.changes import (
     PartitionStates,
     ProducerIdsAllocated,
     TopicAdded,
+    TopicIdAssigned,
 )
 from controller_core.model.cluster import Cluster, Topic
 from controller_core.model.columns import unpad
@@ -65,6 +67,8 @@ def groups_of(cluster: Cluster, change: Change, present: AbstractSet[str]) -> li
         case PartitionsAdded(origin=Origin.REQUESTED):
             added = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
             return [_assignment(cluster, cluster.topics[change.topic], replicas=added)]
+        case TopicIdAssigned():
+            return [_assignment(cluster, cluster.topics[change.topic], topic_id=change.topic_id)]
         case AssignmentRestored():
             return [_assignment(cluster, cluster.topics[change.topic], found_version=change.version)]
         case MovesStarted():
@@ -109,6 +113,7 @@ def _assignment(
     moves: dict[int, Move] | None = None,
     finished: dict[int, Replicas] | None = None,
     found_version: int | None = None,
+    topic_id: UUID | None = None,
 ) -> Group:
     """Write a topic's assignment as it is, with some partitions added, some moving, and some at the end of their move."""
     columns = cluster.columns
@@ -127,7 +132,7 @@ def _assignment(
             all_replicas,
             {partition: move.adding for partition, move in all_moves.items()},
             {partition: move.removing for partition, move in all_moves.items()},
-            topic.topic_id,
+            topic_id or topic.topic_id,
         )
     )
     version = topic.version if found_version is None else found_version

@@ -15,7 +15,7 @@ from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import StatesObserved
 from controller_core.model.cluster import Cluster, ProducerIds
 from controller_core.model.columns import IntArray
-from controller_core.model.events import TopicRecord
+from controller_core.model.events import BrokersRead, TopicRecord
 from controller_core.model.ids import MAX_BROKER_ID, NOBODY
 from controller_core.shell.zookeeper.soundness import can_be, check_assignment
 from kafka_zookeeper import paths
@@ -61,6 +61,13 @@ def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tupl
         )
         brokers.append(Broker(broker_id, node.czxid, endpoints, found.rack))
     return tuple(brokers)
+
+
+def brokers_read(nodes: Mapping[str, Node | None], controller_id: int, inter_broker_listener: str) -> BrokersRead:
+    """Read registrations, and separate the brokers without the inter-broker listener from the others."""
+    found = decode_brokers(nodes, controller_id)
+    reachable = tuple(broker for broker in found if broker.endpoint(inter_broker_listener) is not None)
+    return BrokersRead(reachable, tuple(broker for broker in found if broker not in reachable))
 
 
 async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[TopicRecord, ...]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller_core.model.changes import Change, Origin, ProducerIdsObserved, TopicObserved, TopicRemoved
+from controller_core.cluster.changed_topics import observed_topic
+from controller_core.model.changes import Change, Origin, ProducerIdsObserved, TopicRemoved
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import TopicRecord
 from controller_core.shell.zookeeper.reading import read_producer_ids, read_states, read_topics, with_configs
@@ -52,4 +53,4 @@ def _topic(cluster: Cluster, name: str, record: TopicRecord | None) -> Change | 
         return TopicRemoved(name, Origin.OBSERVED)
     if record.version == cluster.topics[name].version:
         return None
-    return TopicObserved(record.name, record.replicas, record.adding, record.removing, record.version)
+    return observed_topic(record)

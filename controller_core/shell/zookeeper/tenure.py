@@ -11,9 +11,10 @@ from controller_core.cluster.observed import added_topic
 from controller_core.cluster.transition import apply
 from controller_core.model.changes import BrokersObserved, DeletionQueued, Origin
 from controller_core.model.cluster import Cluster
+from controller_core.shell.state_log import log_unreachable
 from controller_core.shell.zookeeper.presence import Place
 from controller_core.shell.zookeeper.reading import (
-    decode_brokers,
+    brokers_read,
     read_producer_ids,
     read_states,
     read_topics,
@@ -53,13 +54,18 @@ async def make_parents(store: Store) -> None:
             await store.ensure([path])
 
 
-async def load_cluster(session: ZooKeeperSession, controller_id: int, place: Place) -> Cluster:
+async def load_cluster(
+    session: ZooKeeperSession, controller_id: int, place: Place, inter_broker_listener: str
+) -> Cluster:
     """Read brokers, topics, states, deletions and producer ids."""
     started = time.perf_counter()
     cluster = Cluster(controller_id, place.epoch)
     ids = await session.children(paths.BROKER_IDS) or []
     nodes = await session.multi_get([f"{paths.BROKER_IDS}/{name}" for name in ids])
-    apply(cluster, BrokersObserved(decode_brokers(dict(zip(ids, nodes, strict=True)), controller_id)))
+    read = brokers_read(dict(zip(ids, nodes, strict=True)), controller_id, inter_broker_listener)
+    observed = BrokersObserved(read.brokers, read.unreachable)
+    log_unreachable(cluster, observed)
+    apply(cluster, observed)
     names = await session.children(paths.TOPICS) or []
     for record in await read_topics(session, names):
         apply(cluster, added_topic(cluster, record, repaired=False))

@@ -8,23 +8,28 @@ Leaves out what follows.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from functools import partial
+from random import SystemRandom
 from typing import Any
 
-from controller_core.model.events import BrokersRead, DeletionsRead, Event, TopicsRead
+from controller_core.model.events import DeletionsRead, Event, TopicRecord, TopicsRead
 from controller_core.shell.active import OverloadedError
+from controller_core.shell.admin.draws import draw_topic_id
 from controller_core.shell.controller import Controller
 from controller_core.shell.zookeeper.armed import ArmedReads
 from controller_core.shell.zookeeper.assignments import Assignments
 from controller_core.shell.zookeeper.config_changes import ConfigChanges
 from controller_core.shell.zookeeper.legacy_requests import LegacyRequests
 from controller_core.shell.zookeeper.notices import Notices
-from controller_core.shell.zookeeper.reading import decode_brokers, read_topics, with_configs
+from controller_core.shell.zookeeper.reading import brokers_read, read_topics, with_configs
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
 log = logging.getLogger(__name__)
+
+_RANDOM = SystemRandom()
 
 LOOK_AGAIN_S = 1.0
 """Pause after a look that led to nothing, because too much waits or somebody else writes the same."""
@@ -75,15 +80,26 @@ class Watching:
         ids = await reads.children(paths.BROKER_IDS) or []
         # One watch a broker as well: a registration's endpoints may change in place.
         nodes = await asyncio.gather(*(reads.get(f"{paths.BROKER_IDS}/{name}") for name in ids))
-        return BrokersRead(decode_brokers(dict(zip(ids, nodes, strict=True)), self._controller.cluster.controller_id))
+        registrations = dict(zip(ids, nodes, strict=True))
+        return brokers_read(
+            registrations, self._controller.cluster.controller_id, self._controller.inter_broker_listener
+        )
 
     async def _topics(self, reads: ArmedReads) -> Event | None:
         names = set(await reads.children(paths.TOPICS) or [])
         known = self._controller.cluster.topics
         found = await read_topics(self._session, sorted(names - set(known)))
-        added = await with_configs(self._session, found)
+        added = self._with_ids(await with_configs(self._session, found))
         removed = tuple(sorted(set(known) - names))
         return TopicsRead(added, removed) if added or removed else None
+
+    def _with_ids(self, records: Sequence[TopicRecord]) -> tuple[TopicRecord, ...]:
+        """Draw ids for topics that were written without one, if brokers have topic ids."""
+        if not self._controller.uses_topic_ids:
+            return tuple(records)
+        return tuple(
+            replace(record, new_id=draw_topic_id(_RANDOM)) if record.topic_id is None else record for record in records
+        )
 
     async def _deletions(self, reads: ArmedReads) -> Event | None:
         names = set(await reads.children(paths.DELETE_TOPICS) or [])

@@ -4,9 +4,6 @@ Sources: C13; wire-facts, gotcha 7; KIP-380.
 """
 
 import asyncio
-import logging
-
-import pytest
 
 from controller_core.model.broker import Broker
 from controller_core.model.events import StopReplicaAnswered
@@ -75,17 +72,3 @@ async def test_endpoints_that_nobody_here_uses_may_change(world: World) -> None:
 
     assert await world.channels.idle(PATIENCE_MS)
     assert 1 == len(first.connections)
-
-
-async def test_a_broker_without_the_inter_broker_listener_is_told_nothing_and_told_of(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It cannot be reached; the log says why."""
-    without = broker(1)
-    world.send(metadata(world.cluster))
-    world.observe([Broker(1, without.epoch, without.endpoints[:1], None), *world.registered()[1:]])
-    world.send(metadata(world.cluster))
-
-    assert await world.channels.idle(PATIENCE_MS)
-    (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert (1, "INTERNAL") == (record.broker, record.listener)

@@ -28,10 +28,14 @@ async def test_a_broker_is_asked_for_its_settings(world: World) -> None:
         "num.partitions": "3",
         "default.replication.factor": "2",
         "delete.topic.enable": "false",
+        "inter.broker.protocol.version": "3.9-IV0",
+        "create.topic.policy.class.name": "com.example.Policy",
+        "alter.config.policy.class.name": None,
     }
     first.react = settings_told(told)
 
-    expected = BrokerSettings(Defaults(3, 2, delete_topic_enable=False), 1000)
+    policies = {"create.topic.policy.class.name": "com.example.Policy"}
+    expected = BrokerSettings(Defaults(3, 2, delete_topic_enable=False, uses_topic_ids=True), 1000, policies)
     assert expected == await inquire(1, at(first.port))
     ((_, request),) = first.taken
     (resource,) = request["resources"]

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from controller_core.shell.security.credentials import MAX_USER_CHARS, ListenerCredentials
+from controller_core.shell.security.scram_users import UNKNOWN_SLOTS
 from kafka_wire.net.failures import CloseConnection
+from kafka_wire.sasl.scram_decoy import CredentialShape
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_256, encode_credential, make_credential
 from kafka_zookeeper.errors import ConnectionLostError
 from kafka_zookeeper.formats.configs import encode_config
@@ -21,6 +23,17 @@ class Session:
         self.data = data
         self.error = error
         self.asked: list[str] = []
+
+    async def children(self, path: str) -> list[str] | None:
+        """List znodes."""
+        self.asked.append(path)
+        if self.error is not None:
+            raise self.error
+        return [found.removeprefix(f"{path}/") for found in self.data]
+
+    async def multi_get(self, paths: list[str]) -> list[Any]:
+        """Read znodes."""
+        return [await self.get(path) for path in paths]
 
     async def get(self, path: str) -> Any:
         """Read a znode."""
@@ -68,3 +81,75 @@ async def test_a_name_of_no_sane_length_is_not_looked_for() -> None:
 
     assert await over(session).scram_credential("SCRAM-SHA-256", "a" * (MAX_USER_CHARS + 1)) is None
     assert [] == session.asked
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        """Tell the time."""
+        return self.now_s
+
+
+def user(iterations: int, salt: bytes = b"1lzsu0bfo9v2e5tqyr8ld3axk7") -> bytes:
+    """A user's configuration."""
+    credential = make_credential(SCRAM_SHA_256, b"salted", salt, iterations)
+    return encode_config({SCRAM_SHA_256.name: encode_credential(credential)})
+
+
+async def test_a_flood_of_attempts_is_a_few_reads() -> None:
+    """Peers that are not authenticated must not use up the session that the controller writes with."""
+    session, clock = Session({"/config/users/a": user(4096)}), Clock()
+    credentials = ListenerCredentials(None, lambda: session, clock)  # type: ignore[arg-type,return-value]
+
+    for number in range(5_000):
+        assert await credentials.scram_credential("SCRAM-SHA-256", f"unknown{number}") is None
+        assert await credentials.scram_credential("SCRAM-SHA-256", "a") is not None
+
+    assert len(session.asked) <= 2 + UNKNOWN_SLOTS
+
+
+async def test_an_unknown_user_costs_as_many_reads_as_a_known_one() -> None:
+    """The time that an answer takes must not tell whether a user exists."""
+    session, clock = Session({"/config/users/a": user(4096)}), Clock()
+    credentials = ListenerCredentials(None, lambda: session, clock)  # type: ignore[arg-type,return-value]
+    reads = []
+    for name in ("a", "unknown", "a", "unknown"):
+        clock.now_s += 1
+        session.asked.clear()
+        await credentials.scram_credential("SCRAM-SHA-256", name)
+        reads.append(len(session.asked))
+    assert reads == [2, 2, 2, 2]
+
+
+async def test_users_that_come_change_and_go_are_seen() -> None:
+    """What was read counts for a fraction of a second."""
+    session, clock = Session({}), Clock()
+    credentials = ListenerCredentials(None, lambda: session, clock)  # type: ignore[arg-type,return-value]
+    seen = []
+    for data in (None, user(4096), user(8192), None):
+        session.data = {} if data is None else {"/config/users/a": data}
+        clock.now_s += 1
+        found = await credentials.scram_credential("SCRAM-SHA-256", "a")
+        seen.append(None if found is None else found.iterations)
+    assert seen == [None, 4096, 8192, None]
+
+
+async def test_what_credentials_look_like_is_counted_by_mechanism() -> None:
+    """What cannot be decoded does not count; users of another mechanism do not, either."""
+    session = Session(
+        {
+            "/config/users/a": user(8192),
+            "/config/users/b": user(8192),
+            "/config/users/c": user(4096, b"\xffsalt"),
+            "/config/users/d": encode_config({SCRAM_SHA_256.name: "hunter2"}),
+            "/config/users/e": encode_config({"producer_byte_rate": "5"}),
+        }
+    )
+    found = await over(session).scram_shapes("SCRAM-SHA-256")
+    usual, other = CredentialShape(8192, 26, salt_is_number=True), CredentialShape(4096, 5, salt_is_number=False)
+    assert found == {usual: 2, other: 1}
+    assert await over(session).scram_shapes("SCRAM-SHA-512") == {}

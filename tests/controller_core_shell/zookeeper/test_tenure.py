@@ -51,7 +51,7 @@ class World:
                 await make_parents(Store(self.session, PLACE.epoch_version))
                 return self._told()
             case "load":
-                cluster = await load_cluster(self.session, 1000, PLACE)
+                cluster = await load_cluster(self.session, 1000, PLACE, "INTERNAL")
                 return [*self._told(), *known(cluster)]
         raise ValueError(f"no such command: {command}")
 
@@ -94,6 +94,21 @@ async def test_a_tenure_begins_as_the_script_says(script: Path) -> None:
     await check_script(script, World().do)
 
 
+async def test_a_broker_without_the_inter_broker_listener_counts_as_down_from_the_first_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """ControllerChannelManager.addNewBroker needs the inter-broker endpoint; the take-over elects without the broker."""
+    world = World()
+    await world.do("broker 1")
+    await world.do("broker 2")
+
+    cluster = await load_cluster(world.session, 1000, PLACE, "CLIENTS")
+
+    assert cluster.live_ids() == ()
+    assert sorted(cluster.unreachable) == [1, 2]
+    assert [record.__dict__["broker"] for record in caplog.records if record.levelname == "ERROR"] == [1, 2]
+
+
 async def test_a_session_that_ends_while_everything_is_read_ends_the_reading() -> None:
     """What is half read is nobody's state."""
     world = World()
@@ -101,7 +116,7 @@ async def test_a_session_that_ends_while_everything_is_read_ends_the_reading() -
     world.server.before_reads.append((paths.topic("a"), world.session.expire))
 
     with pytest.raises(SessionLostError):
-        await load_cluster(world.session, 1000, PLACE)
+        await load_cluster(world.session, 1000, PLACE, "INTERNAL")
 
 
 @pytest.mark.parametrize(

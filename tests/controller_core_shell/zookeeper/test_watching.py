@@ -2,14 +2,19 @@
 
 import logging
 from collections.abc import AsyncIterator
+from uuid import uuid4
 
 import pytest
 
+from controller_core.model.events import ControlledShutdown, CreateTopics, NewTopic
+from controller_core.model.sends import SendMetadata
 from controller_core.shell import turns as turns_module
 from controller_core.shell.zookeeper import watching as watching_module
 from controller_core.shell.zookeeper.watching import Watching
+from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
-from tests.controller_core_shell.tenures import Tenure, settled
+from tests.controller_core_shell.tenures import Tenure, isr_wish, settled
+from tests.controller_core_shell.zookeeper.vocabulary import tp
 
 TOPIC = b'{"partitions":{"0":[1,2]},"version":3}'
 
@@ -161,3 +166,50 @@ async def test_a_topic_that_cannot_be_read_keeps_no_other_from_being_seen(tenure
     await settled()
 
     assert {"bad", "good", "next"} == set(tenure.cluster.topics)
+
+
+async def test_a_broker_without_the_inter_broker_listener_is_not_elected(
+    tenure: Tenure, caplog: pytest.LogCaptureFixture
+) -> None:
+    """ControllerChannelManager.addNewBroker needs the inter-broker endpoint: Kafka's controller fails to add such a broker.
+
+    Its requests are refused like those of any broker that is not registered, and it is logged once.
+    """
+    await tenure.create("orders", (1, 2), (2, 3))
+    tenure.register(2, listener="OTHER")
+    await settled()
+    tenure.register(3)
+    await settled()
+
+    assert sorted(tenure.cluster.brokers) == [1, 3]
+    assert sorted(tenure.cluster.unreachable) == [2]
+    assert tenure.state("orders-0") == (1, 1, (1,))
+    assert tenure.state("orders-1") == (3, 1, (3,))
+    (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert record.__dict__["broker"] == 2
+    assert record.__dict__["its_listeners"] == ["OTHER"]
+
+    joining = await tenure.controller.submit(isr_wish(tenure, "orders-0", (1, 2)))
+    assert joining[tp("orders-0")].code == ErrorCode.INELIGIBLE_REPLICA
+    epoch = tenure.cluster.unreachable[2].epoch
+    shutdown = await tenure.controller.submit(ControlledShutdown(2, epoch))
+    assert shutdown.code == ErrorCode.BROKER_NOT_AVAILABLE
+    placed = await tenure.controller.submit(CreateTopics((NewTopic("logs", uuid4(), 1, 3),)))
+    assert placed["logs"].failure.code == ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+async def test_a_broker_whose_inter_broker_listener_is_back_counts_again(tenure: Tenure) -> None:
+    """The same registration, rewritten in place: the broker is sent the full state and leads what only it can lead."""
+    await tenure.create("orders", (2,))
+    tenure.register(2, listener="OTHER")
+    await settled()
+    assert tenure.state("orders-0") == (-1, 1, (2,))
+    tenure.channels.sent.clear()
+
+    tenure.register(2)
+    await settled()
+
+    assert tenure.cluster.unreachable == {}
+    assert tenure.state("orders-0") == (2, 2, (2,))
+    full = next(send for send in tenure.channels.sent if isinstance(send, SendMetadata) and len(send.rows))
+    assert full.brokers == (2,)

@@ -31,6 +31,7 @@ from controller_core.model.changes import (
     ProducerIdsObserved,
     StatesObserved,
     TopicAdded,
+    TopicIdAssigned,
     TopicObserved,
     TopicRemoved,
 )
@@ -68,6 +69,8 @@ def read_change(cluster: Cluster, text: str) -> Change:
             return DeletionForgotten(tuple(words))
         case "remove" | "removed":
             return TopicRemoved(words[0], Origin.REQUESTED if kind == "remove" else Origin.OBSERVED)
+        case "topic-id":
+            return TopicIdAssigned(words[0], UUID(int=int(words[1])))
         case "producer-ids":
             return ProducerIdsAllocated(*map(int, words))
     raise ValueError(f"no such change: {text}")
@@ -166,6 +169,8 @@ def change_text(cluster: Cluster, change: Change) -> str:
             return f"DeletionQueued {' '.join(change.topics)} {change.origin.value}"
         case DeletionForgotten():
             return f"DeletionForgotten {' '.join(change.names)}"
+        case TopicIdAssigned():
+            return f"TopicIdAssigned {change.topic} {change.topic_id.int}"
         case MovesStarted() | MovesFinished() | PartitionsAdded():
             return f"{type(change).__name__} {change.topic}"
         case ProducerIdsAllocated():
