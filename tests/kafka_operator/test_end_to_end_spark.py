@@ -206,7 +206,12 @@ BAD_APPLICATIONS = [
     ({"executor": {"instances": 0}}, "spec.executor.instances"),
     ({"sparkConf": {"spark.master": "local"}}, "The operator sets master"),
     ({"sparkConf": {"spark.kubernetes.executor.podTemplateFile": "/x"}}, "The operator sets master"),
-    ({"volumes": [{"name": "root", "hostPath": {"path": "/"}}]}, 'unknown field "spec.volumes[0].hostPath"'),
+    ({"volumes": [{"name": "root", "hostPath": {"path": "/"}}]}, "A volume has exactly one source"),
+    ({"volumes": [{"name": "share", "nfs": {"server": "a", "path": "/"}}]}, "A volume has exactly one source"),
+    ({"volumes": [{"name": "none"}]}, "A volume has exactly one source"),
+    ({"volumes": [{"name": "two", "emptyDir": {}, "secret": {"secretName": "a"}}]}, "A volume has exactly one source"),
+    ({"sparkConf": {"spark.kubernetes.driver.label.team": "a"}}, "sparkConf sets the driver's pod"),
+    ({"sparkConf": {"spark.kubernetes.driverEnv.HOME": "/"}}, "sparkConf sets the driver's pod"),
     ({"restartPolicy": {"type": "Sometimes"}}, "Unsupported value"),
     ({"logTailLines": 1000}, "spec.logTailLines"),
 ]

@@ -134,6 +134,28 @@ def test_a_drivers_container_has_room_beyond_the_heap(pod: PodSpec, kind: Applic
     assert expected == container_mebibytes(pod, kind)
 
 
+@pytest.mark.parametrize(("kind", "factor"), [("Python", "0.4"), ("R", "0.4"), ("Java", "0.1"), ("Scala", "0.1")])
+def test_executors_are_given_the_overhead_of_their_language(kind: str, factor: str) -> None:
+    """Spark tells Python from Java in cluster mode only; in client mode it takes a tenth for both (BasicDriverFeatureStep)."""
+    assert conf(spark(type=kind))["spark.kubernetes.memoryOverheadFactor"] == factor
+    mine = {"spark.kubernetes.memoryOverheadFactor": "0.7"}
+    assert conf(spark(type=kind, sparkConf=mine))["spark.kubernetes.memoryOverheadFactor"] == "0.7"
+    assert conf(spark(type=kind, executor={"memoryOverhead": "1g"}))["spark.executor.memoryOverhead"] == "1g"
+
+
+OWN = "spark.kubernetes.driver.ownPersistentVolumeClaim"
+
+
+def test_spark_asks_for_no_volume_claim_or_service_unless_the_user_does() -> None:
+    """The driver's account needs a right to volume claims only where executors are given some on demand."""
+    claim = "spark.kubernetes.executor.volumes.persistentVolumeClaim.data.options.claimName"
+
+    assert conf(spark())[OWN] == "false"
+    assert conf(spark())["spark.kubernetes.driver.service.deleteOnTermination"] == "false"
+    assert OWN not in conf(spark(sparkConf={claim: "OnDemand"}))
+    assert conf(spark(sparkConf={claim: "mine"}))[OWN] == "false"
+
+
 @pytest.mark.parametrize("text", ["", "much", "-1g", "1.5g", "1gib2", "9999999999g"])
 def test_memory_that_is_none_is_refused(text: str) -> None:
     """In words."""

@@ -1,6 +1,6 @@
 """Memory in Spark's units, and how much more than its heap a driver's container is given.
 
-Spark asks for an executor's memory itself; a driver's pod is made here, so its overhead is reckoned as Spark does it in cluster mode
+Spark asks for an executor's memory itself, by the same share; a driver's pod is made here, so its overhead is reckoned as Spark does it in cluster mode
 (spark-kubernetes, BasicDriverFeatureStep): a share of the heap, more for languages with a process of their own, and a least amount.
 """
 
@@ -44,5 +44,10 @@ def container_mebibytes(pod: PodSpec, kind: ApplicationType) -> int:
     heap = mebibytes(pod.memory)
     if pod.memory_overhead is not None:
         return heap + mebibytes(pod.memory_overhead)
-    share = JVM_SHARE if kind in {ApplicationType.JAVA, ApplicationType.SCALA} else OTHER_SHARE
+    share = overhead_share(kind)
     return heap + max(LEAST_OVERHEAD_MIB, -(-heap * round(share * 10) // 10))
+
+
+def overhead_share(kind: ApplicationType) -> float:
+    """Return the default memory overhead as a share of the heap: Python and R run processes next to the JVM."""
+    return JVM_SHARE if kind in {ApplicationType.JAVA, ApplicationType.SCALA} else OTHER_SHARE

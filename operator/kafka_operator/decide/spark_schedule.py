@@ -64,12 +64,17 @@ class ScheduleView:
     runs: Sequence[SparkApplication] = ()
     created: str | Trouble | None = None
     """The run's name, or why the API server takes none."""
+    refusal: Trouble | None = None
+    """Why no run may be created in this namespace."""
 
 
 def decide_schedule(item: ScheduledSparkApplication, view: ScheduleView) -> Step:
     """Return the next step for a ScheduledSparkApplication."""
     if item.metadata.deleted is not None:
         return Done()
+    if view.refusal is not None:
+        told = _judged(item, view, FALSE, view.refusal.reason, view.refusal.message)
+        return _written(item, replace(told, next_schedule_time=None)) or Wait(INVALID_LOOK_S)
     try:
         times = read_times(item.schedule, item.time_zone)
     except ScheduleError as error:
