@@ -176,6 +176,7 @@ def application_of(kind: str, conf: dict[str, str]) -> SparkApplication:
     spec = {
         "type": kind,
         "image": "spark:1",
+        "batchScheduler": "yunikorn",
         "mainApplicationFile": "local:///opt/jobs/program.py",
         "sparkConf": {"spark.ui.enabled": "false", "spark.kubernetes.allocation.batch.delay": "500ms", **conf},
         "driver": {"memory": "512m", "javaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"},
@@ -203,6 +204,7 @@ def test_a_driver_gets_executors_with_the_rights_of_the_chart(
     try:
         (first,) = until_executors(rights, driver, lambda found: len(found) == 1)
         assert first["spec"]["containers"][0]["resources"]["requests"]["memory"] == f"{mebibytes}Mi"
+        assert first["spec"]["schedulerName"] == "yunikorn"
         owners = [owner["name"] for owner in first["metadata"]["ownerReferences"]]
         assert owners == [pod["metadata"]["name"]]
 

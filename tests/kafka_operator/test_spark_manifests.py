@@ -120,6 +120,20 @@ def test_parts_of_kubernetes_are_handed_on_as_they_are() -> None:
         assert ("ssd", "x") == (found["spec"]["nodeSelector"]["disk"], found["metadata"]["labels"]["team"])
 
 
+def test_a_scheduler_other_than_the_clusters_own_places_the_pods() -> None:
+    """By schedulerName of driver or executor, else batchScheduler for both, as with Kubeflow's operator; by default the cluster's own."""
+
+    def schedulers(**spec: Any) -> list[str | None]:
+        pod = driver_pod(spark(**spec), 1)
+        template = json.loads(pod["metadata"]["annotations"][TEMPLATE])
+        return [found["spec"].get("schedulerName") for found in (pod, template)]
+
+    assert schedulers() == [None, None]
+    assert schedulers(batchScheduler="volcano") == ["volcano", "volcano"]
+    assert schedulers(driver={"schedulerName": "a"}, executor={"schedulerName": "b"}) == ["a", "b"]
+    assert schedulers(batchScheduler="volcano", executor={"schedulerName": "b"}) == ["volcano", "b"]
+
+
 @pytest.mark.parametrize(
     ("pod", "kind", "expected"),
     [
@@ -141,6 +155,32 @@ def test_executors_are_given_the_overhead_of_their_language(kind: str, factor: s
     mine = {"spark.kubernetes.memoryOverheadFactor": "0.7"}
     assert conf(spark(type=kind, sparkConf=mine))["spark.kubernetes.memoryOverheadFactor"] == "0.7"
     assert conf(spark(type=kind, executor={"memoryOverhead": "1g"}))["spark.executor.memoryOverhead"] == "1g"
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, 4096 + 1639),
+        ({"memoryOverheadFactor": "0.2"}, 4096 + 820),
+        ({"sparkConf": {"spark.kubernetes.memoryOverheadFactor": "0.2"}}, 4096 + 820),
+        ({"memoryOverheadFactor": "0.9", "sparkConf": {"spark.driver.memoryOverheadFactor": "0.2"}}, 4096 + 820),
+        ({"memoryOverheadFactor": "0.01"}, 4096 + 384),
+        ({"memoryOverheadFactor": "0.9", "driver": {"memory": "4g", "memoryOverhead": "1g"}}, 5120),
+    ],
+)
+def test_the_users_own_factor_is_taken_for_the_driver_too(spec: dict[str, Any], expected: int) -> None:
+    """In the order in which Spark takes them in cluster mode; the operator creates the driver's pod, so it has to reckon likewise."""
+    container = driver_pod(spark(**{"driver": {"memory": "4g"}, **spec}), 1)["spec"]["containers"][0]
+
+    assert container["resources"]["requests"]["memory"] == f"{expected}Mi"
+
+
+def test_the_users_own_factor_is_taken_for_executors() -> None:
+    """Of the field, and of sparkConf, which wins."""
+    name = "spark.kubernetes.memoryOverheadFactor"
+
+    assert conf(spark(memoryOverheadFactor="0.2"))[name] == "0.2"
+    assert conf(spark(memoryOverheadFactor="0.2", sparkConf={name: "0.3"}))[name] == "0.3"
 
 
 OWN = "spark.kubernetes.driver.ownPersistentVolumeClaim"

@@ -28,6 +28,9 @@ TEMPLATE_PATH = "/etc/steward-executor/executor.json"
 LOCAL_SCHEME = "local://"
 """Prefix of a file that the image holds; spark-submit's own word."""
 
+OVERHEAD_FACTOR = "spark.kubernetes.memoryOverheadFactor"
+"""Spark's setting: memory beyond the heap, as a share of it."""
+
 ON_DEMAND = "OnDemand"
 """The claim's name by which Spark creates a volume claim for each executor (spark.kubernetes.executor.volumes.*.options.claimName)."""
 
@@ -88,7 +91,7 @@ def _settings(application: SparkApplication) -> dict[str, str]:
         # An executor that died tells why as long as its pod is there; the operator deletes it at the end of the attempt.
         "spark.kubernetes.executor.deleteOnTermination": "false",
         # In client mode Spark itself takes every application for one of the JVM.
-        "spark.kubernetes.memoryOverheadFactor": str(overhead_share(spec.type)),
+        OVERHEAD_FACTOR: spec.memory_overhead_factor or overhead_share(spec.type),
         # There is no Service to delete at the end, and no volume claim without spark.kubernetes.executor.volumes.*: the account needs no
         # right to either.
         "spark.kubernetes.driver.service.deleteOnTermination": "false",

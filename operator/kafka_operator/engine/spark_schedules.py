@@ -122,6 +122,7 @@ class ScheduleReconciler:
             self._metrics.spark_runs.inc()
         last = item.status.last_schedule_time
         assert last is not None, item.key
-        missed = read_times(item.schedule, item.time_zone).missed(before.since, read_time(last))
+        times = read_times(item.schedule, item.time_zone, before.since)
+        missed = times.missed(before.since, read_time(last))
         if missed is not None and missed.count > 1:
             self._metrics.spark_missed.inc(missed.count - 1)
