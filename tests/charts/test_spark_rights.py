@@ -75,6 +75,15 @@ def test_drivers_have_an_account_that_creates_executors_in_the_namespace_of_jobs
     assert {name for _, _, name, _ in may} == {"pods", "configmaps"}
 
 
+def test_a_driver_of_kubeflows_operator_deletes_its_service_at_its_end(chart: Chart) -> None:
+    """In cluster mode spark-submit creates one (DriverServiceFeatureStep), and the driver deletes it by its labels."""
+    resources = chart.render({"analytics": {"enabled": True, "sparkOperator": True}})
+
+    assert {right for right in granted(resources, DEFAULT_SERVICE_ACCOUNT) if right[2] == "services"} == {
+        ("deletecollection", "", "services", JOBS)
+    }
+
+
 def test_no_account_of_jobs_reaches_what_is_next_to_the_brokers(chart: Chart) -> None:
     """A driver that may delete pods and claims in the release's namespace may destroy the cluster."""
     analytics = {"enabled": True, "volumeClaims": True, "sampler": {"enabled": True}}

@@ -1,10 +1,13 @@
 {{/*
-What Spark's Kubernetes scheduler needs in client mode: executors' pods, and one ConfigMap with their settings. No Service is created, and
-volume claims only where executors are given some on demand (claims).
+What Spark's Kubernetes scheduler needs: executors' pods, and one ConfigMap with their settings. Volume claims are created only where executors
+are given some on demand (claims). A Service exists only in cluster mode, where Kubeflow's operator submits the driver (cluster).
 */}}
 {{- define "steward.driverRules" -}}
 - {apiGroups: [""], resources: [pods], verbs: [get, list, watch, create, patch, delete, deletecollection]}
 - {apiGroups: [""], resources: [configmaps], verbs: [create, deletecollection]}
+{{- if .cluster }}
+- {apiGroups: [""], resources: [services], verbs: [deletecollection]}
+{{- end }}
 {{- if .claims }}
 - {apiGroups: [""], resources: [persistentvolumeclaims], verbs: [get, list, create, patch, delete, deletecollection]}
 {{- end }}
