@@ -1,21 +1,20 @@
-"""Has a proposal on the Kubernetes API: its ConfigMaps, then its Reassignment, then whom the ConfigMaps belong to.
+"""Publishes a proposal: creates its Reassignment, then its ConfigMaps, owned by the Reassignment.
 
-Each step may have been done by a run that was killed, and is done once. Until a ConfigMap belongs to its Reassignment it has a label that
-says so: by that the next run finds what was left behind, and no plan is read for it. Of an older proposal exactly the version that was seen is
-deleted, so that one which somebody approves in that moment stays. Leaves out what is proposed (`moves`) and what stands in its way
-(`moves.standing`).
+ConfigMaps are only ever created, with their owner in them: the account that proposes needs no right to read, change or delete a ConfigMap
+of the release's namespace. Until they exist the operator waits for them; a run that was killed in between is completed by the next one.
+Of an older proposal exactly the version that was seen is deleted, so that one that is approved in that moment stays. What is proposed
+is decided in `moves`, and what stands in its way in `moves.standing`.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from balance_analytics.moves.manifests import LABEL, PROPOSER
-from balance_analytics.moves.standing import Create, Keep, UnderWay, decide_standing, left_behind
+from balance_analytics.moves.standing import Create, Keep, UnderWay, decide_standing
 from kafka_operator.kube.client import KubeClient
 from kafka_operator.kube.login import LoginError, configuration
 from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
@@ -26,12 +25,6 @@ from kafka_operator.resources.reassignment import State
 
 MAX_TRIES = 5
 """How often it is looked anew when something changed between a look and a write: the operator writes to a proposal twice or thrice."""
-
-AWAITS = "steward.dev/awaits-owner"
-"""A label of ConfigMaps whose Reassignment is not there yet."""
-
-MAX_LEFT_BEHIND = 40
-"""Looked at by one run, of up to 1 MiB each: one killed run leaves 33 at the most."""
 
 Manifest = dict[str, Any]
 
@@ -69,22 +62,17 @@ async def _propose(client: KubeClient, manifests: Sequence[Manifest], cluster: s
         with _told("list", "reassignments", namespace):
             listed = await client.list_objects(Kind.REASSIGNMENT, namespace)
         step = decide_standing(listed.objects, name, cluster)
-        there = {raw["metadata"]["name"]: raw["metadata"]["uid"] for raw in listed.objects}
         if isinstance(step, UnderWay):
-            await _tidy(client, cluster, namespace, there)
             words = f"Reassignment {step.name} is approved and has not ended: nothing new is proposed until it has"
             return Proposed(None, words)
         if isinstance(step, Keep):
-            await _own(client, parts, namespace, name, step.uid)
-            await _tidy(client, cluster, namespace, there)
+            await _create_config_maps(client, parts, namespace, name, step.uid)
             return Proposed(name, _kept(name, step.state))
         try:
-            uid = await _create(client, step, manifests, namespace)
+            uid = await _create(client, step, reassignment, namespace)
         except ConflictError:
             continue
-        await _own(client, parts, namespace, name, uid)
-        replaced = {one.name for one in step.instead_of}
-        await _tidy(client, cluster, namespace, {one: of for one, of in there.items() if one not in replaced})
+        await _create_config_maps(client, parts, namespace, name, uid)
         instead = f", in the place of {', '.join(one.name for one in step.instead_of)}" if step.instead_of else ""
         approved = reassignment["spec"]["approval"] != "Required"
         return Proposed(name, f"Reassignment {name} is {'carried out at once' if approved else 'proposed'}{instead}")
@@ -97,17 +85,12 @@ def _kept(name: str, state: str) -> str:
     return f"Reassignment {name} with the same moves is {state} already; delete it once it has ended to have them proposed anew"
 
 
-async def _create(client: KubeClient, step: Create, manifests: Sequence[Manifest], namespace: str) -> str:
-    """Delete what is replaced, create everything, and return the Reassignment's uid; ConflictError when something changed."""
+async def _create(client: KubeClient, step: Create, reassignment: Manifest, namespace: str) -> str:
+    """Delete what is replaced, create the Reassignment and return its uid; ConflictError when something changed."""
     for one in step.instead_of:
         old = Key(Kind.REASSIGNMENT, namespace, one.name)
         with _told("delete", "reassignments", namespace), contextlib.suppress(NotFoundError):
             await client.delete_object(old, one.uid, one.resource_version)
-    *parts, reassignment = manifests
-    for part in parts:
-        # The name has the digest of what is in it: one that is there is of a run that was killed.
-        with contextlib.suppress(ConflictError), _told("create", "configmaps", namespace):
-            await client.create_config_map(namespace, _awaiting(part))
     key = Key(Kind.REASSIGNMENT, namespace, reassignment["metadata"]["name"])
     with _told("create", "reassignments", namespace):
         made = await client.create_object(key, reassignment)
@@ -115,42 +98,16 @@ async def _create(client: KubeClient, step: Create, manifests: Sequence[Manifest
     return uid
 
 
-def _awaiting(part: Manifest) -> Manifest:
-    metadata = part["metadata"]
-    return {**part, "metadata": {**metadata, "labels": {**metadata["labels"], AWAITS: "true"}}}
-
-
-async def _tidy(client: KubeClient, cluster: str, namespace: str, there: Mapping[str, str]) -> None:
-    """Have no ConfigMap without an owner: those whose Reassignment is there are given to it, the others are deleted."""
-    with _told("list", "configmaps", namespace):
-        found = await client.list_config_maps(namespace, f"{LABEL}={PROPOSER},{AWAITS}", MAX_LEFT_BEHIND)
-    for one in left_behind(found, cluster, there):
-        verb = "delete" if one.owner is None else "patch"
-        another_was_faster = contextlib.suppress(ConflictError, NotFoundError)
-        with _told(verb, "configmaps", namespace), another_was_faster:
-            if one.owner is None:
-                await client.delete_config_map(namespace, one.seen.name, one.seen.uid, one.seen.resource_version)
-            else:
-                await client.patch_config_map(namespace, one.seen.name, _owned_by(*one.owner))
-
-
-def _owned_by(name: str, uid: str) -> Manifest:
-    """Return a patch that gives a ConfigMap to a Reassignment."""
+async def _create_config_maps(
+    client: KubeClient, parts: Sequence[Manifest], namespace: str, name: str, uid: str
+) -> None:
+    """Create the ConfigMaps of a Reassignment, which owns them; those that exist stay as they are."""
     owner = owner_reference(Kind.REASSIGNMENT, name, uid)
-    return {"metadata": {"ownerReferences": [owner], "labels": {AWAITS: None}}}
-
-
-async def _own(client: KubeClient, parts: Sequence[Manifest], namespace: str, name: str, uid: str) -> None:
-    """Say of the ConfigMaps that they go with the Reassignment."""
-    patch = _owned_by(name, uid)
     for part in parts:
-        with _told("patch", "configmaps", namespace):
-            try:
-                await client.patch_config_map(namespace, part["metadata"]["name"], patch)
-            except NotFoundError:  # somebody took it away, or the Reassignment is older than its figures
-                with contextlib.suppress(ConflictError):
-                    metadata = {**part["metadata"], "ownerReferences": patch["metadata"]["ownerReferences"]}
-                    await client.create_config_map(namespace, {**part, "metadata": metadata})
+        owned = {**part, "metadata": {**part["metadata"], "ownerReferences": [owner]}}
+        # The name contains the digest of the content: one that exists was created by a run that was killed.
+        with contextlib.suppress(ConflictError), _told("create", "configmaps", namespace):
+            await client.create_config_map(namespace, owned)
 
 
 @contextlib.contextmanager

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from e2e.images import STEWARD
 from e2e.kube import Kube, Resource
-from e2e.release import BOOTSTRAP
+from e2e.release import BOOTSTRAP, CLIENTS_NAMESPACE
 from lab.waiting import wait_until
 
-NAMESPACE = "clients"
+NAMESPACE = CLIENTS_NAMESPACE
 
 ASKER = "asker"
 

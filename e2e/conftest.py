@@ -117,6 +117,6 @@ def pytest_runtest_makereport(
             cluster = cluster.kube
         if isinstance(cluster, Kube):
             since_s = time.time() - call.start + 1
-            for namespace in (release_module.NAMESPACE, clients_module.NAMESPACE):
+            for namespace in (release_module.NAMESPACE, clients_module.NAMESPACE, release_module.JOBS_NAMESPACE):
                 report.sections.extend(evidence(cluster.within(namespace), since_s))
     return report

@@ -38,6 +38,12 @@ WORKLOADS = (ZOOKEEPER, CONTROLLER, BROKERS, OPERATOR)
 
 BOOTSTRAP = f"{NAME}-kafka.{NAMESPACE}:9092"
 
+JOBS_NAMESPACE = f"{NAMESPACE}-spark"
+"""The namespace of Spark jobs, which the chart creates with the analytics and leaves behind."""
+
+CLIENTS_NAMESPACE = "clients"
+"""The namespace of the tests' own clients, which the chart's NetworkPolicy has to admit."""
+
 CLUSTERS = "clusters.steward.dev"
 
 CLUSTER = NAME
@@ -150,7 +156,9 @@ def kafka_values(**values: Any) -> dict[str, Any]:
 
 def _values(values: Mapping[str, Any]) -> dict[str, Any]:
     every_namespace = {"allNamespaces": True}
-    return {"image": _image(STEWARD), "kafka": kafka_values(), "operator": every_namespace, **values}
+    clients = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": CLIENTS_NAMESPACE}}}
+    admitted = {"networkPolicy": {"clients": [clients]}}
+    return {"image": _image(STEWARD), "kafka": kafka_values(), "operator": every_namespace, **admitted, **values}
 
 
 def _image(name: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 from e2e import release as chart
 from e2e.clients import KafkaClients
 from e2e.images import STEWARD
-from e2e.kube import Resource
+from e2e.kube import Kube, Resource
 from e2e.release import Release
 from e2e.resources import REASSIGNMENTS, SPARK_APPLICATIONS, TOPICS, move, topic
 from e2e.spark_image import SPARK
@@ -102,6 +102,8 @@ def looked_at(release: Release, clients: KafkaClients, spark_node: str | None) -
     release.kube.delete(TOPICS, NAME)
     wait_until(lambda: not clients.partitions(NAME), timeout_s=DONE_WITHIN_S, what=f"{NAME} gone", interval_s=1.0)
     release.install()
+    # The chart leaves it behind, with the volume.
+    release.kube.run("delete", "namespace", chart.JOBS_NAMESPACE, "--timeout=120s", timeout_s=150)
 
 
 @pytest.mark.timeout(1200)
@@ -136,13 +138,18 @@ def _leaders(clients: KafkaClients) -> set[int]:
     return {one.leader for one in clients.partitions(NAME).values()}
 
 
+def _jobs(release: Release) -> Kube:
+    """Return the cluster at the namespace of Spark jobs: schedule, runs, their pods and the volume are there."""
+    return release.kube.within(chart.JOBS_NAMESPACE)
+
+
 def _names(release: Release) -> list[str]:
-    return [str(one["metadata"]["name"]) for one in release.kube.items(SPARK_APPLICATIONS)]
+    return [str(one["metadata"]["name"]) for one in _jobs(release).items(SPARK_APPLICATIONS)]
 
 
 def _suspend(release: Release, *, suspend: bool) -> None:
     patch = json.dumps({"spec": {"suspend": suspend}})
-    release.kube.run("patch", SCHEDULES, SCHEDULE, "--type=merge", f"--patch={patch}")
+    _jobs(release).run("patch", SCHEDULES, SCHEDULE, "--type=merge", f"--patch={patch}")
 
 
 def _next_run(release: Release, known: list[str], pods: set[str]) -> Resource:
@@ -155,9 +162,10 @@ def _next_run(release: Release, known: list[str], pods: set[str]) -> Resource:
 
     def look() -> bool:
         pods.update(
-            str(one["metadata"]["labels"].get("app.kubernetes.io/component")) for one in release.kube.items("pods")
+            str(one["metadata"].get("labels", {}).get("app.kubernetes.io/component"))
+            for one in _jobs(release).items("pods")
         )
-        for one in release.kube.items(SPARK_APPLICATIONS):
+        for one in _jobs(release).items(SPARK_APPLICATIONS):
             states[one["metadata"]["name"]] = one.get("status", {})
             fresh = one["metadata"]["name"] not in known
             if fresh and one.get("status", {}).get("state") == "Completed":
@@ -187,8 +195,9 @@ def _report(release: Release, path: str) -> str:
         "containers": [container],
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": CLAIM}}],
     }
-    release.kube.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
-    release.kube.run("wait", "--for=jsonpath={.status.phase}=Succeeded", f"pod/{name}", "--timeout=60s")
-    words = release.kube.run("logs", name)
-    release.kube.delete("pod", name, "--wait=false")
+    jobs = _jobs(release)
+    jobs.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+    jobs.run("wait", "--for=jsonpath={.status.phase}=Succeeded", f"pod/{name}", "--timeout=60s")
+    words = jobs.run("logs", name)
+    jobs.delete("pod", name, "--wait=false")
     return words

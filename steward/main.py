@@ -134,6 +134,13 @@ def operator(
     spark: Annotated[
         bool, typer.Option("--spark/--no-spark", envvar="STEWARD_SPARK", help="Serve SparkApplications and schedules.")
     ] = False,
+    spark_namespace: Annotated[
+        list[str] | None,
+        typer.Option(
+            envvar="STEWARD_SPARK_NAMESPACES",
+            help="With --spark: run SparkApplications in this namespace only, may be repeated; all served by default.",
+        ),
+    ] = None,
     spark_operator: Annotated[
         bool,
         typer.Option(
@@ -198,6 +205,7 @@ def operator(
             pods=pods,
             drain=drain,
             spark=spark,
+            spark_namespaces=tuple(spark_namespace or ()),
             spark_operator=spark_operator,
             spark_local=spark_local,
             webhook_port=webhook_port,

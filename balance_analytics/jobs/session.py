@@ -24,13 +24,26 @@ ALWAYS = {
 }
 """Set on every session: the results depend on the first three."""
 
+THREADS = 2
+"""Tasks at once in this process."""
+
+
+def collector(cores: int | None) -> str:
+    """Return the JVM's option for a collector: parallel on several cores, with a thread for each task, serial on one.
+
+    >>> collector(1), collector(8)
+    ('-XX:+UseSerialGC', '-XX:+UseParallelGC -XX:ParallelGCThreads=2')
+    """
+    return "-XX:+UseSerialGC" if (cores or 1) == 1 else f"-XX:+UseParallelGC -XX:ParallelGCThreads={THREADS}"
+
+
 IN_PROCESS = {
-    "spark.master": "local[2]",
+    "spark.master": f"local[{THREADS}]",
     "spark.ui.enabled": "false",
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": collector(os.cpu_count()),
     "spark.sql.shuffle.partitions": "8",
 }
 """Where there is no spark-submit: a laptop, a test."""

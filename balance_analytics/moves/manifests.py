@@ -9,7 +9,6 @@ of their own: a status has room for bytes alone. Leaves out names of moments (th
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from balance_analytics.moves.proposal import Proposal
@@ -35,17 +34,6 @@ def proposal_name(proposal: Proposal, cluster: str, cluster_id: str | None = Non
     """Return the name of a proposal: the same moves from the same places have the same one, so that they are proposed once."""
     digest = digest_of(proposal.moves, base=proposal.base, cluster_id=cluster_id).partition(":")[2]
     return f"{_beginning(cluster)}{digest[:DIGEST_CHARACTERS]}"
-
-
-def proposal_of(config_map: str, cluster: str) -> str | None:
-    """Return the name of the proposal for a Cluster that a ConfigMap of `manifests` is of; None where it is of none.
-
-    >>> proposal_of("main-balance-5f0c2a91d4-plan-0", "main"), proposal_of("main-b-balance-5f0c2a91d4-figures", "main")
-    ('main-balance-5f0c2a91d4', None)
-    """
-    name = rf"{re.escape(_beginning(cluster))}[0-9a-f]{{{DIGEST_CHARACTERS}}}"
-    found = re.fullmatch(rf"({name})-(?:figures|plan-[0-9]+)", config_map)
-    return None if found is None else found[1]
 
 
 def _beginning(cluster: str) -> str:

@@ -2,19 +2,22 @@
 
 At most one proposal of ours waits for a Cluster. A newer one takes the place of an older one that nobody has approved, since the older
 one's load is history. The same one again changes nothing, so that nobody who reads it has it taken away. While one is approved, or
-is carried out, nothing new is proposed: its load is about to change. ConfigMaps without a Reassignment are of a run that was killed: they
-go, unless the Reassignment is there by now. Leaves out Reassignments of others, and the calls.
+is carried out, nothing new is proposed: its load is about to change. One that failed because a run was killed before it created the
+plan's ConfigMaps is replaced. Leaves out Reassignments of others, and the calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from balance_analytics.moves.manifests import LABEL, PROPOSER, proposal_of
+from balance_analytics.moves.manifests import LABEL, PROPOSER
 from kafka_operator.resources.metadata import RawObject
 from kafka_operator.resources.reassignment import State
 from kafka_operator.resources.reassignment_terms import Approval
+
+PLAN_MISSING = "ConfigMapNotFound"
+"""Reason of the operator's Ready condition where a ConfigMap of `spec.planFrom` does not exist (kafka_operator.engine.plan_store)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ def decide_standing(found: Sequence[RawObject], name: str, cluster: str) -> Crea
     ]
     for raw in ours:
         if raw["metadata"]["name"] == name:
+            if _lacks_its_plan(raw):
+                return Create((_seen(raw["metadata"]),))
             return Keep(raw["metadata"]["uid"], _state(raw) or State.PROPOSED.value)
     going = [raw for raw in ours if not _ended(raw)]
     approved = next((raw["metadata"]["name"] for raw in going if _approved(raw)), None)
@@ -64,30 +69,6 @@ def decide_standing(found: Sequence[RawObject], name: str, cluster: str) -> Crea
         return UnderWay(approved)
     waiting = [raw["metadata"] for raw in going if "deletionTimestamp" not in raw["metadata"]]
     return Create(tuple(map(_seen, waiting)))
-
-
-@dataclass(frozen=True, slots=True)
-class LeftBehind:
-    """A ConfigMap of ours that nobody owns, and the Reassignment that it belongs to, if there is one."""
-
-    seen: Seen
-    owner: tuple[str, str] | None
-    """Name and uid."""
-
-
-def left_behind(found: Sequence[RawObject], cluster: str, there: Mapping[str, str]) -> tuple[LeftBehind, ...]:
-    """Return what runs that were killed left behind of proposals for a Cluster.
-
-    `found` are ConfigMaps that wait for their owner, `there` the uids of the Reassignments that there are, by name.
-    """
-    left = []
-    for raw in found:
-        metadata = raw["metadata"]
-        proposal = proposal_of(metadata["name"], cluster)
-        if proposal is not None:
-            owner = (proposal, there[proposal]) if proposal in there else None
-            left.append(LeftBehind(_seen(metadata), owner))
-    return tuple(left)
 
 
 def _seen(metadata: RawObject) -> Seen:
@@ -99,6 +80,13 @@ def _approved(raw: RawObject) -> bool:
     spec = raw["spec"]
     automatic = spec.get("approval") != Approval.REQUIRED.value
     return automatic or bool(spec.get("approvedDigest")) or _state(raw) not in {None, State.PROPOSED.value}
+
+
+def _lacks_its_plan(raw: RawObject) -> bool:
+    """Return whether the Reassignment failed because its ConfigMaps were never created."""
+    conditions = (raw.get("status") or {}).get("conditions") or ()
+    missing = any(one["type"] == "Ready" and one.get("reason") == PLAN_MISSING for one in conditions)
+    return missing and _state(raw) == State.FAILED.value
 
 
 def _ended(raw: RawObject) -> bool:

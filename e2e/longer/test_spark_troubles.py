@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from e2e import release as chart
-from e2e.kube import Resource
+from e2e.kube import Kube, Resource
 from e2e.release import Release
 from e2e.resources import API, SPARK_APPLICATIONS
 from e2e.spark_image import SPARK
@@ -34,13 +34,14 @@ DRIVERS = "steward.dev/spark-role=driver"
 
 
 @pytest.fixture(scope="module")
-def analytics(release: Release) -> Iterator[Release]:
-    """The release with a service account for drivers, and the program in a ConfigMap."""
+def analytics(release: Release) -> Iterator[Kube]:
+    """The release with SparkApplications served, at the namespace of jobs, with the program in a ConfigMap."""
     release.install(analytics={"enabled": True})
     data = {PROGRAM.name: PROGRAM.read_text("utf-8")}
-    release.kube.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": SCRIPTS}, "data": data})
-    yield release
-    release.kube.delete("configmap", SCRIPTS)
+    jobs = release.kube.within(chart.JOBS_NAMESPACE)
+    jobs.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": SCRIPTS}, "data": data})
+    yield jobs
+    jobs.delete("configmap", SCRIPTS)
     release.install()
 
 
@@ -72,13 +73,13 @@ def application(name: str, node: str | None, *, image: str = SPARK) -> dict[str,
     }
 
 
-def run(release: Release, node: str | None, name: str) -> Resource:
+def run(jobs: Kube, node: str | None, name: str) -> Resource:
     """Run an application to its end, and return it as it is then."""
-    release.kube.apply(application(name, node))
+    jobs.apply(application(name, node))
     found: list[Resource] = []
 
     def ended() -> bool:
-        found[:] = [release.kube.get(SPARK_APPLICATIONS, name) or {}]
+        found[:] = [jobs.get(SPARK_APPLICATIONS, name) or {}]
         return found[0].get("status", {}).get("state") in ENDED
 
     wait_until(
@@ -91,32 +92,32 @@ def run(release: Release, node: str | None, name: str) -> Resource:
     return found[0]
 
 
-def condition(release: Release, name: str, kind: str = "Ready") -> tuple[str, str]:
+def condition(jobs: Kube, name: str, kind: str = "Ready") -> tuple[str, str]:
     """Return a condition's status and reason, and show its message."""
-    one = release.kube.condition(SPARK_APPLICATIONS, name, kind)
+    one = jobs.condition(SPARK_APPLICATIONS, name, kind)
     print(f"{name}: {kind} {one['status']} {one['reason']}: {one['message']}")
     return one["status"], one["reason"]
 
 
-def test_an_image_that_no_node_has_is_named(analytics: Release) -> None:
+def test_an_image_that_no_node_has_is_named(analytics: Kube) -> None:
     """It waits, and says for what; deleting it ends the wait."""
-    analytics.kube.apply(application("no-image", None, image="registry.invalid/spark:none"))
+    analytics.apply(application("no-image", None, image="registry.invalid/spark:none"))
 
-    analytics.kube.wait_condition(
+    analytics.wait_condition(
         SPARK_APPLICATIONS, "no-image", timeout_s=HELD_WITHIN_S, status="False", reason="ImageNotPulled"
     )
     assert condition(analytics, "no-image") == ("False", "ImageNotPulled")
     assert "ImageNotPulled" in _events(analytics, "no-image")
-    analytics.kube.delete(SPARK_APPLICATIONS, "no-image")
+    analytics.delete(SPARK_APPLICATIONS, "no-image")
     wait_until(
-        lambda: not analytics.kube.items("pods", DRIVERS),
+        lambda: not analytics.items("pods", DRIVERS),
         timeout_s=HELD_WITHIN_S,
         what="its driver gone",
         interval_s=1.0,
     )
 
 
-def test_a_driver_that_takes_too_much_memory_is_told_as_such(analytics: Release, spark_node: str | None) -> None:
+def test_a_driver_that_takes_too_much_memory_is_told_as_such(analytics: Kube, spark_node: str | None) -> None:
     """Not as some exit code 137."""
     found = run(analytics, spark_node, "driver-memory")
 
@@ -130,7 +131,7 @@ def test_a_driver_that_takes_too_much_memory_is_told_as_such(analytics: Release,
     [("executor-memory", "ExecutorsOutOfMemory"), ("executor-disk", "ExecutorsEvicted")],
 )
 def test_an_executor_is_lost_and_the_application_completed(
-    analytics: Release, spark_node: str | None, name: str, reason: str
+    analytics: Kube, spark_node: str | None, name: str, reason: str
 ) -> None:
     """Spark replaces it; the condition and an event say what it cost."""
     found = run(analytics, spark_node, name)
@@ -140,6 +141,6 @@ def test_an_executor_is_lost_and_the_application_completed(
     assert reason in _events(analytics, name)
 
 
-def _events(release: Release, name: str) -> set[str]:
-    listed = json.loads(release.kube.run("get", "events", f"--namespace={chart.NAMESPACE}", "--output=json"))["items"]
+def _events(jobs: Kube, name: str) -> set[str]:
+    listed = json.loads(jobs.run("get", "events", "--output=json"))["items"]
     return {str(one["reason"]) for one in listed if one["involvedObject"]["name"] == name}

@@ -62,6 +62,10 @@ def needed_rights(settings: OperatorSettings) -> list[Right]:
     """Return all that these settings need."""
     namespaces: Sequence[str | None] = settings.namespaces or (None,)
     rights = [right for namespace in namespaces for right in _in_namespace(namespace, settings)]
+    if settings.spark:
+        spark: Sequence[str | None] = settings.spark_namespaces or namespaces
+        rights += [right for namespace in spark for right in _for_spark(namespace, settings)]
+    rights = list(dict.fromkeys(rights))
     if settings.pods and settings.drain:
         rights.append(Right("get", "", "nodes"))
     if settings.own_namespace is not None:
@@ -82,22 +86,23 @@ def _in_namespace(namespace: str | None, settings: OperatorSettings) -> list[Rig
     rights.append(Right("create", GROUP, Kind.REASSIGNMENT.plural, namespace=namespace))
     rights.append(Right("create", "", "events", namespace=namespace))
     rights += [Right(verb, "", "configmaps", namespace=namespace) for verb in ("get", "create")]  # plans
-    pods: set[str] = set()
     if settings.pods:
         rights.append(Right("get", "apps", "statefulsets", namespace=namespace))
         rights.append(Right("patch", "apps", "statefulsets", "scale", namespace))
-        pods |= {"list", "delete"}
-    if settings.spark:
-        pods |= {"get", "list", "create", "delete"}
-        rights.append(Right("get", "", "pods", "log", namespace))
-        # Runs of schedules, and applications whose time to live is over.
-        rights += [
-            Right(verb, GROUP, Kind.SPARK_APPLICATION.plural, namespace=namespace) for verb in ("create", "delete")
-        ]
+        rights += [Right(verb, "", "pods", namespace=namespace) for verb in ("delete", "list")]
+    return rights
+
+
+def _for_spark(namespace: str | None, settings: OperatorSettings) -> list[Right]:
+    """Return what running SparkApplications takes: where they do not run, no pod may be created."""
+    rights = [Right(verb, "", "pods", namespace=namespace) for verb in ("create", "delete", "get", "list")]
+    rights.append(Right("get", "", "pods", "log", namespace))
+    # Runs of schedules, and applications whose time to live is over.
+    rights += [Right(verb, GROUP, Kind.SPARK_APPLICATION.plural, namespace=namespace) for verb in ("create", "delete")]
     if settings.spark_operator:
         kubeflow = ("get", "create", "patch")
         rights += [Right(verb, KUBEFLOW, "sparkapplications", namespace=namespace) for verb in kubeflow]
-    return rights + [Right(verb, "", "pods", namespace=namespace) for verb in sorted(pods)]
+    return rights
 
 
 async def require_rights(client: KubeClient, rights: Sequence[Right]) -> None:

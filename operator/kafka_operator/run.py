@@ -179,7 +179,8 @@ def _spark_ports(settings: OperatorSettings, kube: KubeClient) -> SparkPorts | N
     if not settings.spark:
         return None
     local = LocalDrivers() if settings.spark_local else None
-    return SparkPorts(SparkClient(kube), local, kubeflow=settings.spark_operator)
+    namespaces = frozenset(settings.spark_namespaces)
+    return SparkPorts(SparkClient(kube), local, kubeflow=settings.spark_operator, namespaces=namespaces)
 
 
 def _listen(

@@ -34,6 +34,8 @@ class OperatorSettings:
     """Whether nodes are looked at as well, so that pods leave one that is drained; this takes a ClusterRole."""
     spark: bool = False
     """Whether SparkApplications and their schedules are served."""
+    spark_namespaces: tuple[str, ...] = ()
+    """The only namespaces in which SparkApplications and schedules run; elsewhere they are refused. Empty for all that are served."""
     spark_operator: bool = False
     """Whether resources of Kubeflow's Spark operator may be made for them (engine SparkOperator)."""
     spark_local: bool = False
@@ -61,8 +63,13 @@ class OperatorSettings:
 
     def __post_init__(self) -> None:
         """Raise ValueError, with the options' names, for what cannot work together."""
-        if (self.spark_operator or self.spark_local) and not self.spark:
-            raise ValueError("--spark-operator and --spark-local need --spark")
+        if (self.spark_operator or self.spark_local or self.spark_namespaces) and not self.spark:
+            raise ValueError("--spark-operator, --spark-local and --spark-namespace need --spark")
+        unserved = sorted(set(self.spark_namespaces) - set(self.namespaces)) if self.namespaces else []
+        if unserved:
+            raise ValueError(
+                f"--spark-namespace names {', '.join(unserved)}, which the operator does not serve: add --namespace for each"
+            )
         if self.webhook_port is not None and None in {self.webhook_certificate, self.webhook_private_key}:
             raise ValueError(
                 "--webhook-port needs --webhook-certificate and --webhook-private-key: it speaks TLS alone"

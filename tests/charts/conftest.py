@@ -12,7 +12,7 @@ import pytest
 from lab.helm import helm
 from lab.kubernetes import KubernetesApi
 from lab.waiting import wait_until
-from tests.charts.rendering import CHART, NAMESPACE, TIMEOUT_S, Chart, Resource
+from tests.charts.rendering import CHART, JOBS, NAMESPACE, TIMEOUT_S, Chart, Resource
 
 SERVICE_MONITOR = Path(__file__).parent / "servicemonitors.yaml"
 
@@ -41,7 +41,7 @@ def rendered(_rendered: list[Resource]) -> list[Resource]:
 def api(kubernetes_api: KubernetesApi) -> Iterator[KubernetesApi]:
     """An API server with the chart's own kinds, a ServiceMonitor, and namespaces that take restricted pods alone."""
     kubernetes_api.kubectl("apply", f"--filename={CHART / 'crds'}", f"--filename={SERVICE_MONITOR}", check=True)
-    for name in (NAMESPACE, OTHER_NAMESPACE):
+    for name in (NAMESPACE, OTHER_NAMESPACE, JOBS):
         content = {
             "apiVersion": "v1",
             "kind": "Namespace",

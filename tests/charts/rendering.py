@@ -15,6 +15,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "steward"
 RELEASE, NAMESPACE = "steward", "kafka"
+JOBS = "kafka-spark"
+"""The namespace of Spark jobs, by default."""
 
 KUBE_VERSION = "1.34.2"
 """helm asks a server for it; one that renders alone must be told."""

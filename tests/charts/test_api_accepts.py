@@ -11,7 +11,7 @@ import pytest
 from kafka_operator.decide.spark_driver import driver_pod, executor_template
 from kafka_operator.resources.spark_application import read_spark_application
 from lab.kubernetes import KubernetesApi
-from tests.charts.rendering import NAMESPACE, Chart, one, pods
+from tests.charts.rendering import JOBS, NAMESPACE, Chart, one, pods
 
 pytestmark = [pytest.mark.helm, pytest.mark.kubernetes]
 
@@ -98,10 +98,10 @@ def test_every_pod_is_taken_where_the_restricted_standard_is_enforced(chart: Cha
 def _spark_pods(chart: Chart, values: dict[str, Any]) -> list[dict[str, Any]]:
     """What the operator and Spark make of the schedule: a driver, and an executor as Spark completes its template."""
     schedule = one(chart.render(values), "ScheduledSparkApplication", "steward-balance")
-    metadata = {"name": "run", "namespace": NAMESPACE, "uid": "0a1b2c3d-0000", "generation": 1, "resourceVersion": "1"}
+    metadata = {"name": "run", "namespace": JOBS, "uid": "0a1b2c3d-0000", "generation": 1, "resourceVersion": "1"}
     metadata["creationTimestamp"] = "2026-03-02T10:00:00Z"
     application = read_spark_application({"metadata": metadata, "spec": schedule["spec"]["template"]})
     driver, executor = copy.deepcopy((driver_pod(application, 1), executor_template(application, 1)))
-    executor["metadata"] |= {"name": "executor", "namespace": NAMESPACE}  # type: ignore[operator]
+    executor["metadata"] |= {"name": "executor", "namespace": JOBS}  # type: ignore[operator]
     executor["spec"]["containers"][0] |= {"image": "steward-spark"}  # type: ignore[index]
     return [dict(driver), dict(executor)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.charts.rendering import CHART, KUBE_VERSION, Chart, Resource, containers, one, pods
@@ -144,6 +146,27 @@ def test_zookeeper_and_the_brokers_own_listener_are_for_the_chart_alone(rendered
         for rule in one(rendered, "NetworkPolicy", name)["spec"]["ingress"]:
             if not {"client", "metrics"} >= {port["port"] for port in rule["ports"]} or name == "steward-zookeeper":
                 assert rule["from"], name
+
+
+OWN_NAMESPACE = {"podSelector": {}}
+TEAM = {"namespaceSelector": {"matchLabels": {"team": "orders"}}}
+
+
+@pytest.mark.parametrize(
+    ("clients", "admitted"), [([], [OWN_NAMESPACE]), ([TEAM], [OWN_NAMESPACE, TEAM]), (["*"], None)]
+)
+def test_the_releases_namespace_is_admitted_and_what_is_named_besides(
+    chart: Chart, clients: list[Any], admitted: list[Any] | None
+) -> None:
+    """Whoever reaches a plain listener may do everything by Kafka's protocol: everybody is admitted only where values say so."""
+    resources = chart.render({"networkPolicy": {"clients": clients}})
+
+    for name in ("steward-broker", "steward-controller"):
+        own, others = one(resources, "NetworkPolicy", name)["spec"]["ingress"][:2]
+        assert [port["port"] for port in own["ports"]] == ["internal", "client"]
+        assert others["ports"] == [{"port": "client"}]
+        assert others.get("from") == admitted
+    assert "'/networkPolicy/clients" in chart.refusal({"networkPolicy": {"clients": ["*", TEAM]}})
 
 
 @pytest.mark.parametrize(("servers", "lines"), [(1, 0), (3, 3), (5, 5)])

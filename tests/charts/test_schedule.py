@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
 from balance_analytics.jobs.options import options_of
-from tests.charts.rendering import NAMESPACE, ROOT, Chart, Resource, one
+from tests.charts.rendering import JOBS, NAMESPACE, ROOT, Chart, Resource, one
 from tests.charts.rights import granted
 
 pytestmark = pytest.mark.helm
@@ -115,33 +114,72 @@ def test_object_storage_takes_its_keys_from_a_secret(chart: Chart) -> None:
 
 
 def test_its_driver_may_propose_and_no_other_driver_may(chart: Chart) -> None:
-    """Least privilege: it changes no Reassignment, so that it can approve none that is there."""
+    """Least privilege: next to the brokers it only proposes. It changes no Reassignment, so that it can approve none that exists."""
     resources = chart.render(values())
     own, others = granted(resources, NAME), granted(resources, "spark")
 
-    assert {"list", "create", "delete"} == {verb for verb, group, *_ in own if group == "steward.dev"}
-    assert {"reassignments"} == {name for _, group, name, _ in own if group == "steward.dev"}
-    assert others == {right for right in own if right[1] == ""}
-    assert {(verb, "", "configmaps", NAMESPACE) for verb in ("list", "create", "patch", "delete")} <= own
-    assert {NAMESPACE} == {namespace for *_, namespace in own}
-    assert NAME == template(resources)["driver"]["serviceAccount"]
-    assert one(resources, "ServiceAccount", NAME)["automountServiceAccountToken"] is False
+    assert {right for right in own if right[3] == NAMESPACE} == {
+        ("list", "steward.dev", "reassignments", NAMESPACE),
+        ("create", "steward.dev", "reassignments", NAMESPACE),
+        ("delete", "steward.dev", "reassignments", NAMESPACE),
+        ("create", "", "configmaps", NAMESPACE),
+    }
+    assert {right for right in own if right[3] != NAMESPACE} == others
+    assert template(resources)["driver"]["serviceAccount"] == NAME
+    account = one(resources, "ServiceAccount", NAME)
+    assert account["automountServiceAccountToken"] is False
+    assert account["metadata"]["namespace"] == JOBS
+
+
+def test_everything_of_a_run_is_in_the_namespace_of_jobs(chart: Chart) -> None:
+    """A run is owned by its schedule, and its pods mount the volume: one namespace for all. The proposal is for the release's own."""
+    resources = chart.render(values())
+
+    here = {
+        (item["kind"], item["metadata"]["namespace"])
+        for item in resources
+        if item["metadata"]["name"].startswith(NAME) and item["kind"] not in {"Role", "RoleBinding"}
+    }
+    kinds = ("ScheduledSparkApplication", "PersistentVolumeClaim", "ServiceAccount", "NetworkPolicy")
+    assert here == {(kind, JOBS) for kind in kinds}
+    assert f"--namespace={NAMESPACE}" in template(resources)["arguments"]
+
+
+def test_volume_claims_on_demand_are_a_right_of_their_own(chart: Chart) -> None:
+    """Only where sparkConf asks Spark for claims; the facts' own claim is in that namespace too."""
+    conf = {"spark.kubernetes.executor.volumes.persistentVolumeClaim.a.options.claimName": "OnDemand"}
+
+    without_claims, with_claims = (granted(chart.render(values(**more)), NAME) for more in ({}, {"sparkConf": conf}))
+    assert "persistentvolumeclaims" not in {name for _, _, name, _ in without_claims}
+    assert ("create", "", "persistentvolumeclaims", JOBS) in with_claims
+    assert {namespace for _, _, name, namespace in with_claims if name == "persistentvolumeclaims"} == {JOBS}
+
+
+def test_a_jvm_of_several_cores_collects_in_parallel(chart: Chart) -> None:
+    """By as many threads as it has cores; with one core the JVM's own choice stays, and sparkConf overrides the option."""
+    several = template(chart.render(values(executor={"cores": 4})))
+
+    assert several["executor"]["javaOptions"] == "-XX:+UseParallelGC -XX:ParallelGCThreads=4"
+    assert "javaOptions" not in several["driver"]
 
 
 def test_sparks_own_ports_are_for_its_own_pods(chart: Chart) -> None:
-    """And brokers let them in where clients are named."""
-    resources = chart.render(values() | {"networkPolicy": {"clients": [{"podSelector": {"matchLabels": {"a": "b"}}}]}})
+    """And brokers admit them from the namespace of jobs, whatever clients are named."""
+    for clients in ([], [{"podSelector": {"matchLabels": {"a": "b"}}}]):
+        resources = chart.render(values() | {"networkPolicy": {"clients": clients}})
 
-    driver, executor = (one(resources, "NetworkPolicy", f"{NAME}-{name}")["spec"] for name in ("driver", "executor"))
-    assert "balance-driver" == selects(driver)
-    assert ["balance-executor"] == [selects(peer) for peer in driver["ingress"][0]["from"]]
-    assert ["balance-driver", "balance-executor"] == [selects(peer) for peer in executor["ingress"][0]["from"]]
-    rules = one(resources, "NetworkPolicy", "steward-broker")["spec"]["ingress"]
-    allowed = yaml.safe_dump(rules)
-    assert "balance-driver" in allowed
-    assert "balance-executor" in allowed
-    for name, policy in (("driver", driver), ("executor", executor)):
-        assert template(resources)[name]["labels"] == policy["podSelector"]["matchLabels"]
+        driver, executor = (
+            one(resources, "NetworkPolicy", f"{NAME}-{name}")["spec"] for name in ("driver", "executor")
+        )
+        assert selects(driver) == "balance-driver"
+        assert [selects(peer) for peer in driver["ingress"][0]["from"]] == ["balance-executor"]
+        assert [selects(peer) for peer in executor["ingress"][0]["from"]] == ["balance-driver", "balance-executor"]
+        jobs = {"matchLabels": {"kubernetes.io/metadata.name": JOBS}}
+        admitted = one(resources, "NetworkPolicy", "steward-broker")["spec"]["ingress"][1]["from"]
+        of_jobs = [selects(peer) for peer in admitted if peer.get("namespaceSelector") == jobs]
+        assert of_jobs == ["balance-driver", "balance-executor"]
+        for name, policy in (("driver", driver), ("executor", executor)):
+            assert template(resources)[name]["labels"] == policy["podSelector"]["matchLabels"]
 
 
 def without(base: dict[str, Any], **changes: Any) -> dict[str, Any]:

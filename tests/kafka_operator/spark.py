@@ -83,10 +83,10 @@ def _born(raw: Raw, uid: str, generation: int, *, created: str = CREATED, delete
 class SparkWorld(World):
     """The world with SparkApplications in it."""
 
-    def __init__(self, gate: Gate | None = None) -> None:
+    def __init__(self, gate: Gate | None = None, namespaces: frozenset[str] = frozenset()) -> None:
         super().__init__(gate)
         self.fake = FakeSpark(self.kube, self.gate)
-        self.spark = SparkPorts(self.fake, kubeflow=True)
+        self.spark = SparkPorts(self.fake, kubeflow=True, namespaces=namespaces)
 
     def status(self, key: Any = APPLICATION) -> Raw:
         """Return a resource's status."""
@@ -99,9 +99,11 @@ class SparkWorld(World):
 
 
 @contextlib.asynccontextmanager
-async def spark_running(gate: Gate | None = None) -> AsyncIterator[SparkWorld]:
-    """A world with the operator running."""
-    world = SparkWorld(gate)
+async def spark_running(
+    gate: Gate | None = None, namespaces: frozenset[str] = frozenset()
+) -> AsyncIterator[SparkWorld]:
+    """A world with the operator running; jobs may run in `namespaces`, everywhere by default."""
+    world = SparkWorld(gate, namespaces)
     world.start()
     try:
         yield world

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kafka_operator.resources.metadata import read_time
 from lab.kubernetes import OPERATOR, KubernetesApi
 from lab.steward import StewardOperator
 from lab.waiting import wait_until
@@ -195,6 +196,25 @@ def test_a_schedule_that_is_none_is_told(jobs: Namespace) -> None:
     assert "write Etc/UTC" in jobs.ready("ScheduledSparkApplication", "no-zone")[2]
 
 
+def test_a_period_is_a_schedule(jobs: Namespace) -> None:
+    """@every, as Kubeflow's examples write it."""
+    jobs.take(raw_schedule("period", schedule="@every 1h30m"))
+
+    jobs.until("ScheduledSparkApplication", "period", "True", "Scheduled")
+    created = read_time(jobs.get("ScheduledSparkApplication", "period")["metadata"]["creationTimestamp"])  # type: ignore[index]
+    following = jobs.status("ScheduledSparkApplication", "period")["nextScheduleTime"]
+    assert read_time(following) - created == timedelta(hours=1, minutes=30)
+    assert "spec.schedule" in jobs.apply(raw_schedule("none", schedule="@every now"))
+
+
+def test_a_volume_with_an_unsupported_source_besides_is_told(jobs: Namespace) -> None:
+    """The schema keeps what it does not know, so that the operator sees it: no part of a volume is dropped in silence."""
+    jobs.take(raw_spark("two", volumes=[{"name": "data", "emptyDir": {}, "hostPath": {"path": "/"}}]))
+
+    jobs.until("SparkApplication", "two", "False", "InvalidVolume")
+    assert "has emptyDir and hostPath" in jobs.ready("SparkApplication", "two")[2]
+
+
 BAD_APPLICATIONS = [
     ({"mainApplicationFile": None}, "mainApplicationFile is missing"),
     ({"image": None}, "image is missing"),
@@ -206,7 +226,12 @@ BAD_APPLICATIONS = [
     ({"executor": {"instances": 0}}, "spec.executor.instances"),
     ({"sparkConf": {"spark.master": "local"}}, "The operator sets master"),
     ({"sparkConf": {"spark.kubernetes.executor.podTemplateFile": "/x"}}, "The operator sets master"),
-    ({"volumes": [{"name": "root", "hostPath": {"path": "/"}}]}, 'unknown field "spec.volumes[0].hostPath"'),
+    ({"volumes": [{"name": "root", "hostPath": {"path": "/"}}]}, "A volume has exactly one source"),
+    ({"volumes": [{"name": "share", "nfs": {"server": "a", "path": "/"}}]}, "A volume has exactly one source"),
+    ({"volumes": [{"name": "none"}]}, "A volume has exactly one source"),
+    ({"volumes": [{"name": "two", "emptyDir": {}, "secret": {"secretName": "a"}}]}, "A volume has exactly one source"),
+    ({"sparkConf": {"spark.kubernetes.driver.label.team": "a"}}, "sparkConf sets the driver's pod"),
+    ({"sparkConf": {"spark.kubernetes.driverEnv.HOME": "/"}}, "sparkConf sets the driver's pod"),
     ({"restartPolicy": {"type": "Sometimes"}}, "Unsupported value"),
     ({"logTailLines": 1000}, "spec.logTailLines"),
 ]

@@ -103,7 +103,7 @@ async def test_what_is_deleted_must_be_as_it_was_seen(api: tuple[Api, KubeClient
 
     await kube.delete_object(ORDERS, "uid-1")
     with pytest.raises(ConflictError):
-        await kube.delete_config_map("shop", "plan-0", "uid-2", "7")
+        await kube.delete_object(ORDERS, "uid-2", "7")
 
     found = [(method, path, body) for method, path, _, body in fake.asked]
     background = {"propagationPolicy": "Background"}
@@ -115,26 +115,10 @@ async def test_what_is_deleted_must_be_as_it_was_seen(api: tuple[Api, KubeClient
         ),
         (
             "DELETE",
-            "/api/v1/namespaces/shop/configmaps/plan-0",
+            "/apis/steward.dev/v1alpha1/namespaces/shop/topics/orders",
             {"preconditions": {"uid": "uid-2", "resourceVersion": "7"}} | background,
         ),
     ] == found
-
-
-async def test_config_maps_are_listed_by_label_and_patched_by_name(api: tuple[Api, KubeClient]) -> None:
-    """Never all of a namespace."""
-    fake, kube = api
-    fake.answer(200, {"items": [{"metadata": {"name": "plan-0"}}]})
-    fake.answer(200)
-
-    assert [{"metadata": {"name": "plan-0"}}] == await kube.list_config_maps("shop", "a=b", 40)
-    await kube.patch_config_map("shop", "plan-0", {"metadata": {"labels": {"c": None}}})
-
-    place = "/api/v1/namespaces/shop/configmaps"
-    (_, listed, _, _), patched = fake.asked
-    assert f"{place}?labelSelector=a%3Db&limit=40" == listed
-    patch = {"metadata": {"labels": {"c": None}}}
-    assert ("PATCH", f"{place}/plan-0?fieldManager=steward-operator", "application/merge-patch+json", patch) == patched
 
 
 async def test_an_event_is_posted_in_the_resources_namespace(api: tuple[Api, KubeClient]) -> None:

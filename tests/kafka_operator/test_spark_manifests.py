@@ -120,6 +120,20 @@ def test_parts_of_kubernetes_are_handed_on_as_they_are() -> None:
         assert ("ssd", "x") == (found["spec"]["nodeSelector"]["disk"], found["metadata"]["labels"]["team"])
 
 
+def test_a_scheduler_other_than_the_clusters_own_places_the_pods() -> None:
+    """By schedulerName of driver or executor, else batchScheduler for both, as with Kubeflow's operator; by default the cluster's own."""
+
+    def schedulers(**spec: Any) -> list[str | None]:
+        pod = driver_pod(spark(**spec), 1)
+        template = json.loads(pod["metadata"]["annotations"][TEMPLATE])
+        return [found["spec"].get("schedulerName") for found in (pod, template)]
+
+    assert schedulers() == [None, None]
+    assert schedulers(batchScheduler="volcano") == ["volcano", "volcano"]
+    assert schedulers(driver={"schedulerName": "a"}, executor={"schedulerName": "b"}) == ["a", "b"]
+    assert schedulers(batchScheduler="volcano", executor={"schedulerName": "b"}) == ["volcano", "b"]
+
+
 @pytest.mark.parametrize(
     ("pod", "kind", "expected"),
     [
@@ -132,6 +146,54 @@ def test_parts_of_kubernetes_are_handed_on_as_they_are() -> None:
 def test_a_drivers_container_has_room_beyond_the_heap(pod: PodSpec, kind: ApplicationType, expected: int) -> None:
     """As Spark reckons in cluster mode (spark.kubernetes.memoryOverheadFactor, 384 MiB at least)."""
     assert expected == container_mebibytes(pod, kind)
+
+
+@pytest.mark.parametrize(("kind", "factor"), [("Python", "0.4"), ("R", "0.4"), ("Java", "0.1"), ("Scala", "0.1")])
+def test_executors_are_given_the_overhead_of_their_language(kind: str, factor: str) -> None:
+    """Spark tells Python from Java in cluster mode only; in client mode it takes a tenth for both (BasicDriverFeatureStep)."""
+    assert conf(spark(type=kind))["spark.kubernetes.memoryOverheadFactor"] == factor
+    mine = {"spark.kubernetes.memoryOverheadFactor": "0.7"}
+    assert conf(spark(type=kind, sparkConf=mine))["spark.kubernetes.memoryOverheadFactor"] == "0.7"
+    assert conf(spark(type=kind, executor={"memoryOverhead": "1g"}))["spark.executor.memoryOverhead"] == "1g"
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, 4096 + 1639),
+        ({"memoryOverheadFactor": "0.2"}, 4096 + 820),
+        ({"sparkConf": {"spark.kubernetes.memoryOverheadFactor": "0.2"}}, 4096 + 820),
+        ({"memoryOverheadFactor": "0.9", "sparkConf": {"spark.driver.memoryOverheadFactor": "0.2"}}, 4096 + 820),
+        ({"memoryOverheadFactor": "0.01"}, 4096 + 384),
+        ({"memoryOverheadFactor": "0.9", "driver": {"memory": "4g", "memoryOverhead": "1g"}}, 5120),
+    ],
+)
+def test_the_users_own_factor_is_taken_for_the_driver_too(spec: dict[str, Any], expected: int) -> None:
+    """In the order in which Spark takes them in cluster mode; the operator creates the driver's pod, so it has to reckon likewise."""
+    container = driver_pod(spark(**{"driver": {"memory": "4g"}, **spec}), 1)["spec"]["containers"][0]
+
+    assert container["resources"]["requests"]["memory"] == f"{expected}Mi"
+
+
+def test_the_users_own_factor_is_taken_for_executors() -> None:
+    """Of the field, and of sparkConf, which wins."""
+    name = "spark.kubernetes.memoryOverheadFactor"
+
+    assert conf(spark(memoryOverheadFactor="0.2"))[name] == "0.2"
+    assert conf(spark(memoryOverheadFactor="0.2", sparkConf={name: "0.3"}))[name] == "0.3"
+
+
+OWN = "spark.kubernetes.driver.ownPersistentVolumeClaim"
+
+
+def test_spark_asks_for_no_volume_claim_or_service_unless_the_user_does() -> None:
+    """The driver's account needs a right to volume claims only where executors are given some on demand."""
+    claim = "spark.kubernetes.executor.volumes.persistentVolumeClaim.data.options.claimName"
+
+    assert conf(spark())[OWN] == "false"
+    assert conf(spark())["spark.kubernetes.driver.service.deleteOnTermination"] == "false"
+    assert OWN not in conf(spark(sparkConf={claim: "OnDemand"}))
+    assert conf(spark(sparkConf={claim: "mine"}))[OWN] == "false"
 
 
 @pytest.mark.parametrize("text", ["", "much", "-1g", "1.5g", "1gib2", "9999999999g"])

@@ -58,6 +58,25 @@ async def test_runs_start_at_their_times_and_old_ones_go() -> None:
 
 
 @in_virtual_time
+async def test_a_period_starts_a_run_each_time_that_it_is_over() -> None:
+    """@every, counted from the schedule's creation; the schedule does not drift with the time that creating a run takes."""
+    async with spark_running() as world:
+        await world.run(20)
+        world.kube.apply(raw_schedule(schedule="@every 90s"))
+        await world.run(5)
+        created = read_time(world.kube.objects[SCHEDULE]["metadata"]["creationTimestamp"])
+        assert world.kube.ready(SCHEDULE)[:2] == ("True", "Scheduled")
+        assert world.status(SCHEDULE)["nextScheduleTime"] == write_time(created + timedelta(seconds=90))
+        await world.run(80)
+        assert runs(world) == []
+        await world.run(10)
+        assert len(runs(world)) == 1
+        await world.run(180)
+        assert len(world.fake.created) == 3
+        assert world.status(SCHEDULE)["lastScheduleTime"] == write_time(created + timedelta(seconds=270))
+
+
+@in_virtual_time
 async def test_forbid_waits_for_the_run_that_goes_on_and_takes_the_last_time_then() -> None:
     """Told once while it waits."""
     async with spark_running() as world:

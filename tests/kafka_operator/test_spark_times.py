@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_operator.decide.spark_times import MAX_MISSED, ScheduleError, Times, read_times
+from kafka_operator.decide.spark_times import MAX_MISSED, PeriodTimes, ScheduleError, Times, read_times
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca")
 MOMENTS = st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis takes naive bounds
@@ -24,7 +24,7 @@ FIELDS = st.tuples(
 SCHEDULES = st.builds(lambda fields, zone: (" ".join(fields), zone), FIELDS, st.sampled_from(ZONES))
 
 
-def times_of(schedule: tuple[str, str]) -> Times | None:
+def times_of(schedule: tuple[str, str]) -> Times | PeriodTimes | None:
     """The times of a schedule; None for one that never comes."""
     try:
         return read_times(*schedule)
@@ -116,7 +116,12 @@ def test_macros_are_known(macro: str, expected: str) -> None:
         ("* * * *", "UTC", "five fields"),
         ("0 0 * * * *", "UTC", "five fields"),
         ("0 0 30 2 *", "UTC", "day-of-month"),
-        ("@every 5m", "UTC", "five fields"),
+        ("@every 59s", "UTC", "at least a minute"),
+        ("@every -1h", "UTC", "no duration"),
+        ("@every 1 h", "UTC", "no duration"),
+        ("@every 1d", "UTC", "no duration"),
+        ("@every", "UTC", "no duration"),
+        ("@every 99999999999h", "UTC", "at most"),
         ("0 0 * * *", "Mars/Olympus", "tz database"),
         ("0 0 * * *", "../../etc/passwd", "tz database"),
         ("0 0 * * *", "Europe", "tz database"),
@@ -126,6 +131,39 @@ def test_what_is_no_schedule_is_told_in_words(schedule: str, zone: str, words: s
     """And reads no file but those of the database."""
     with pytest.raises(ScheduleError, match=words):
         read_times(schedule, zone)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "seconds"),
+    [("@every 1h", 3600), ("@every 3m", 180), ("@every 1h30m10s", 5410), ("@every 1.5h", 5400), ("@every 90500ms", 90)],
+)
+def test_a_period_counts_from_the_last_run_or_the_creation(schedule: str, seconds: int) -> None:
+    """As robfig/cron reads it (ParseStandard, ConstantDelaySchedule): a Go duration, rounded down to whole seconds."""
+    anchor = datetime(2026, 1, 1, 12, 0, 7, tzinfo=UTC)
+    found = islice(read_times(schedule, "UTC", anchor).after(anchor), 2)
+
+    assert [(time - anchor).total_seconds() for time in found] == [seconds, 2 * seconds]
+
+
+@given(MOMENTS, MOMENTS, st.integers(60, 200_000), st.integers(0, 60 * 60 * 24 * 10))
+def test_the_times_of_a_period_do_not_depend_on_where_one_begins(
+    anchor: datetime, begin: datetime, period_s: int, seconds: int
+) -> None:
+    """A process that is restarted finds the same times; the count and the last of the missed ones agree with them."""
+    anchor, begin = anchor.replace(microsecond=0), max(anchor, begin)
+    now = begin + timedelta(seconds=seconds)
+    times = read_times(f"@every {period_s}s", "UTC", anchor)
+    plain = []
+    for time in times.after(begin):
+        if time > now:
+            break
+        plain.append(time)
+    found = times.missed(begin, now)
+
+    assert all((time - anchor) % timedelta(seconds=period_s) == timedelta() for time in plain)
+    assert (None if found is None else found.last) == (plain[-1] if plain else None)
+    assert (0 if found is None else found.count) == min(len(plain), MAX_MISSED + 1)
+    assert times.next_after(begin) == next(iter(times.after(begin)))
 
 
 def test_a_year_of_missed_minutes_is_quick_to_reckon() -> None:

@@ -30,6 +30,9 @@
 {{- include "steward.checkHeap" (dict "component" $component "values" $values) -}}
 {{- include "steward.checkStorageClass" (dict "component" $component "class" $values.storage.class) -}}
 {{- end -}}
+{{- if has .Release.Namespace (include "steward.sparkNamespaces" . | fromYamlArray) -}}
+{{- fail (printf "analytics.namespace and analytics.otherNamespaces cannot name %s, the release's namespace: a Spark driver may delete any pod next to it" .Release.Namespace) -}}
+{{- end -}}
 {{- if .Values.analytics.schedule.enabled -}}
 {{- include "steward.checkSchedule" . -}}
 {{- end -}}

@@ -85,6 +85,20 @@ affinity:
 {{- end }}
 {{- end }}
 
+{{/* The namespace that the chart's own Spark jobs run in, never the release's. */}}
+{{- define "steward.jobsNamespace" -}}
+{{- .Values.analytics.namespace | default (printf "%s-spark" .Release.Namespace) -}}
+{{- end }}
+
+{{/* All namespaces that SparkApplications run in, as a YAML list. */}}
+{{- define "steward.sparkNamespaces" -}}
+{{- if .Values.analytics.enabled -}}
+{{ prepend .Values.analytics.otherNamespaces (include "steward.jobsNamespace" .) | uniq | toYaml }}
+{{- else -}}
+[]
+{{- end -}}
+{{- end }}
+
 {{- define "steward.pullSecrets" -}}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}

@@ -31,6 +31,7 @@ from kafka_operator.decide.spark_judging import (
     with_executors,
     written,
 )
+from kafka_operator.decide.spark_refusals import refused_spec
 from kafka_operator.decide.spark_steps import (
     CreateDriver,
     DeleteApplication,
@@ -94,6 +95,10 @@ def _submit(application: SparkApplication, view: SparkView) -> Step:
             return unseen
         if view.pods:
             return _delete(view.pods)
+    refused = refused_spec(application.spec)
+    if refused is not None:
+        told = moved(application, view.now, status.state, refused.reason, refused.message, ready=FALSE)
+        return written(application, told) or Wait(REFUSED_LOOK_S)
     pause_s = seconds_until(status.next_attempt_time, view.now)
     if pause_s > 0:
         return Wait(min(pause_s, MAX_WAIT_S))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafka_operator.decide.spark_memory import overhead_share
 from kafka_operator.resources.spark_application import (
     DEFAULT_SERVICE_ACCOUNT,
     ApplicationType,
@@ -26,6 +27,12 @@ TEMPLATE_PATH = "/etc/steward-executor/executor.json"
 
 LOCAL_SCHEME = "local://"
 """Prefix of a file that the image holds; spark-submit's own word."""
+
+OVERHEAD_FACTOR = "spark.kubernetes.memoryOverheadFactor"
+"""Spark's setting: memory beyond the heap, as a share of it."""
+
+ON_DEMAND = "OnDemand"
+"""The claim's name by which Spark creates a volume claim for each executor (spark.kubernetes.executor.volumes.*.options.claimName)."""
 
 PREFIX_LENGTH = 30
 """Characters of the application's name in a pod's: Spark takes 47 for its prefix of executors' names, digits and uid included."""
@@ -83,7 +90,17 @@ def _settings(application: SparkApplication) -> dict[str, str]:
         "spark.kubernetes.executor.request.cores": spec.executor.core_request or str(spec.executor.cores),
         # An executor that died tells why as long as its pod is there; the operator deletes it at the end of the attempt.
         "spark.kubernetes.executor.deleteOnTermination": "false",
+        # In client mode Spark itself takes every application for one of the JVM.
+        OVERHEAD_FACTOR: spec.memory_overhead_factor or overhead_share(spec.type),
+        # There is no Service to delete at the end, and no volume claim without spark.kubernetes.executor.volumes.*: the account needs no
+        # right to either.
+        "spark.kubernetes.driver.service.deleteOnTermination": "false",
+        "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
+        "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
     }
+    if any(value == ON_DEMAND for value in spec.spark_conf.values()):
+        del found["spark.kubernetes.driver.ownPersistentVolumeClaim"]
+        del found["spark.kubernetes.driver.reusePersistentVolumeClaim"]
     optional = {
         "spark.executor.memoryOverhead": spec.executor.memory_overhead,
         "spark.kubernetes.executor.limit.cores": spec.executor.core_limit,

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_operator.decide.spark_command import (
+    OVERHEAD_FACTOR,
     POD_IP,
     TEMPLATE_PATH,
     driver_name,
@@ -27,7 +28,7 @@ from kafka_operator.names import (
     SPARK_ROLE_LABEL,
 )
 from kafka_operator.resources.metadata import RawObject, controller_reference
-from kafka_operator.resources.spark_application import ApplicationType, PodSpec, SparkApplication
+from kafka_operator.resources.spark_application import ApplicationType, PodSpec, SparkApplication, SparkSpec
 from kafka_operator.resources.spark_pods import DRIVER_CONTAINER, EXECUTOR_CONTAINER, Role
 
 TEMPLATE = f"{GROUP}/executor-template"
@@ -57,7 +58,7 @@ def driver_pod(application: SparkApplication, attempt: int) -> RawObject:
         "imagePullPolicy": spec.image_pull_policy,
         "command": ["/bin/sh", "-c", START, "spark-submit"],
         "args": kubernetes_arguments(application, attempt),
-        "resources": _resources(driver, spec.type),
+        "resources": _resources(spec),
         **_container(driver),
     }
     container["env"] = [*_environment(spec.type), *container.get("env", ())]
@@ -133,8 +134,12 @@ def _container(pod: PodSpec) -> Raw:
     return {**given, "securityContext": {**CONTAINER_SECURITY, **(given.get("securityContext") or {})}}
 
 
-def _resources(driver: PodSpec, kind: ApplicationType) -> Raw:
-    memory = f"{container_mebibytes(driver, kind)}Mi"
+def _resources(spec: SparkSpec) -> Raw:
+    driver = spec.driver
+    # In the order in which Spark takes them where it creates the driver's pod itself.
+    named = (spec.spark_conf.get(name) for name in ("spark.driver.memoryOverheadFactor", OVERHEAD_FACTOR))
+    factor = next((value for value in named if value is not None), spec.memory_overhead_factor)
+    memory = f"{container_mebibytes(driver, spec.type, factor)}Mi"
     limits = {"memory": memory} | ({} if driver.core_limit is None else {"cpu": driver.core_limit})
     return {"requests": {"cpu": driver.core_request or str(driver.cores), "memory": memory}, "limits": limits}
 

@@ -16,6 +16,7 @@ from typing import Any
 from kafka_operator.decide.conditions import FALSE, TRUE, UNKNOWN
 from kafka_operator.decide.spark_application import REFUSED_LOOK_S, live_on
 from kafka_operator.decide.spark_judging import ended, moved, written
+from kafka_operator.decide.spark_refusals import refused_spec
 from kafka_operator.decide.spark_steps import CreateMirror, LookAtMirror, NoMirror, SparkView, Step, SuspendMirror
 from kafka_operator.decide.spark_troubles import Trouble
 from kafka_operator.decide.steps import Done, Retry, Wait
@@ -89,6 +90,10 @@ def decide_kubeflow(application: SparkApplication, view: SparkView) -> Step:
         return LookAtMirror()
     if isinstance(view.mirror, NoMirror):
         if state is None:
+            refused = refused_spec(application.spec)
+            if refused is not None:
+                told = moved(application, view.now, state, refused.reason, refused.message, ready=FALSE)
+                return written(application, told) or Wait(REFUSED_LOOK_S)
             return CreateMirror(kubeflow_application(application))
         words = f"The {PLURAL}.{GROUP} of this name is gone: somebody deleted it. Create another application."
         return written(application, ended(application, view.now, SparkState.FAILED, "MirrorLost", words)) or Done()

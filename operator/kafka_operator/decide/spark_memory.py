@@ -1,12 +1,14 @@
 """Memory in Spark's units, and how much more than its heap a driver's container is given.
 
-Spark asks for an executor's memory itself; a driver's pod is made here, so its overhead is reckoned as Spark does it in cluster mode
+Spark asks for an executor's memory itself, by the same share; a driver's pod is made here, so its overhead is reckoned as Spark does it in cluster mode
 (spark-kubernetes, BasicDriverFeatureStep): a share of the heap, more for languages with a process of their own, and a least amount.
 """
 
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from math import ceil
 
 from kafka_operator.resources.spark_application import ApplicationType, PodSpec
 
@@ -15,9 +17,10 @@ DEFAULT_UNIT = "m"
 """What Spark takes a bare number for (spark.driver.memory)."""
 
 LEAST_OVERHEAD_MIB = 384
-JVM_SHARE, OTHER_SHARE = 0.1, 0.4
+JVM_SHARE, OTHER_SHARE = "0.1", "0.4"
 """spark.kubernetes.memoryOverheadFactor: its default, and what it is for Python and R."""
 
+FACTOR = re.compile(r"\d{1,3}(\.\d{1,6})?")
 MEMORY = re.compile(r"(\d{1,9})([kmgt]?)b?")
 
 
@@ -33,8 +36,8 @@ def mebibytes(text: str) -> int:
     return -(-int(found[1]) * UNITS_KIB[found[2] or DEFAULT_UNIT] // 1024)
 
 
-def container_mebibytes(pod: PodSpec, kind: ApplicationType) -> int:
-    """Return the memory of a driver's container: heap and overhead.
+def container_mebibytes(pod: PodSpec, kind: ApplicationType, factor: str | None = None) -> int:
+    """Return the memory of a driver's container: heap and overhead, which is `factor` of the heap where the user gives one.
 
     >>> container_mebibytes(PodSpec(memory="512m"), ApplicationType.PYTHON)
     896
@@ -44,5 +47,17 @@ def container_mebibytes(pod: PodSpec, kind: ApplicationType) -> int:
     heap = mebibytes(pod.memory)
     if pod.memory_overhead is not None:
         return heap + mebibytes(pod.memory_overhead)
-    share = JVM_SHARE if kind in {ApplicationType.JAVA, ApplicationType.SCALA} else OTHER_SHARE
-    return heap + max(LEAST_OVERHEAD_MIB, -(-heap * round(share * 10) // 10))
+    share = read_factor(factor or overhead_share(kind))
+    return heap + max(LEAST_OVERHEAD_MIB, ceil(heap * share))
+
+
+def read_factor(text: str) -> Decimal:
+    """Return an overhead factor; ValueError when it is none."""
+    if FACTOR.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is no memory overhead factor: write a share of the heap, such as 0.4")
+    return Decimal(text)
+
+
+def overhead_share(kind: ApplicationType) -> str:
+    """Return the default memory overhead as a share of the heap: Python and R run processes next to the JVM."""
+    return JVM_SHARE if kind in {ApplicationType.JAVA, ApplicationType.SCALA} else OTHER_SHARE

@@ -1,5 +1,6 @@
 """What to do for one ScheduledSparkApplication, as Kubernetes does for a CronJob.
 
+    @every                 counts from the last time that is done, else from the creation: late runs do not shift it
     what is due            the last time of the schedule that has come since the last run; earlier ones that were missed are left out
     more than 100 missed   told once, and the last of them runs all the same
     startingDeadline       a time that lies further back is left out, and told
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from kafka_operator.decide.conditions import FALSE, TRUE, announce, ready_of, with_ready
-from kafka_operator.decide.spark_times import MAX_MISSED, Missed, ScheduleError, Times, read_times
+from kafka_operator.decide.spark_times import MAX_MISSED, Missed, PeriodTimes, ScheduleError, Times, read_times
 from kafka_operator.decide.spark_troubles import Trouble
 from kafka_operator.decide.steps import Announcement, Done, Retry, Wait, WriteStatus
 from kafka_operator.resources.metadata import RawObject, controller_reference, read_time, write_time
@@ -64,14 +65,19 @@ class ScheduleView:
     runs: Sequence[SparkApplication] = ()
     created: str | Trouble | None = None
     """The run's name, or why the API server takes none."""
+    refusal: Trouble | None = None
+    """Why no run may be created in this namespace."""
 
 
 def decide_schedule(item: ScheduledSparkApplication, view: ScheduleView) -> Step:
     """Return the next step for a ScheduledSparkApplication."""
     if item.metadata.deleted is not None:
         return Done()
+    if view.refusal is not None:
+        told = _judged(item, view, FALSE, view.refusal.reason, view.refusal.message)
+        return _written(item, replace(told, next_schedule_time=None)) or Wait(INVALID_LOOK_S)
     try:
-        times = read_times(item.schedule, item.time_zone)
+        times = read_times(item.schedule, item.time_zone, item.since)
     except ScheduleError as error:
         told = _judged(item, view, FALSE, "InvalidSchedule", str(error))
         return _written(item, replace(told, next_schedule_time=None)) or Wait(INVALID_LOOK_S)
@@ -116,7 +122,7 @@ def _earliest(item: ScheduledSparkApplication, view: ScheduleView) -> datetime:
     return max(item.since, view.now - timedelta(seconds=item.starting_deadline_s))
 
 
-def _created(item: ScheduledSparkApplication, view: ScheduleView, times: Times, missed: Missed) -> Step:
+def _created(item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes, missed: Missed) -> Step:
     """Write down that a time has its run, and what was missed before it."""
     assert isinstance(view.created, str), item.key
     status = _told(item, view, times, None)
@@ -133,7 +139,9 @@ def _created(item: ScheduledSparkApplication, view: ScheduleView, times: Times, 
     return WriteStatus(status, Announcement(False, "RunCreated", name))
 
 
-def _rest(item: ScheduledSparkApplication, view: ScheduleView, times: Times, held: Trouble | None = None) -> Step:
+def _rest(
+    item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes, held: Trouble | None = None
+) -> Step:
     """Tell how things stand, and sleep until the next time."""
     status = _told(item, view, times, held)
     late = None if item.suspend or held is not None else _too_late(item, view, times)
@@ -150,14 +158,16 @@ def _rest(item: ScheduledSparkApplication, view: ScheduleView, times: Times, hel
     return Wait(min(MAX_SLEEP_S, max(0.0, (following - view.now).total_seconds())))
 
 
-def _too_late(item: ScheduledSparkApplication, view: ScheduleView, times: Times) -> Missed | None:
+def _too_late(item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes) -> Missed | None:
     """Return the times that have come and that the deadline leaves out: they are told once, and count as done."""
     if item.starting_deadline_s is None:
         return None
     return times.missed(item.since, view.now - timedelta(seconds=item.starting_deadline_s))
 
 
-def _told(item: ScheduledSparkApplication, view: ScheduleView, times: Times, held: Trouble | None) -> ScheduleStatus:
+def _told(
+    item: ScheduledSparkApplication, view: ScheduleView, times: Times | PeriodTimes, held: Trouble | None
+) -> ScheduleStatus:
     """Return the status as things stand."""
     following = times.next_after(view.now)
     if item.suspend:

@@ -1,6 +1,7 @@
 """The times of a cron schedule in a time zone: after which moment which comes next, and which were missed.
 
     fields        minute, hour, day of month, month, day of week, as cron(5) has them; @hourly, @daily, @weekly, @monthly, @yearly too
+    @every 1h30m  a fixed period, which knows no clock (spark_every)
     clock put on  a time that is left out comes right after the gap, once; one of every hour or minute goes by the clock that there is
     clock back    a time that comes twice is taken the first time; one of every hour or minute is taken both times
 
@@ -17,6 +18,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
+from kafka_operator.decide.spark_every import EVERY, Every, PeriodError, read_every
+
 MACROS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -26,6 +29,8 @@ MACROS = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 FIELDS = 5
 """More would be seconds, which no Kubernetes schedule has."""
@@ -59,8 +64,28 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
+class PeriodTimes:
+    """The times of a schedule with a fixed period."""
+
+    every: Every
+
+    def after(self, moment: datetime) -> Iterator[datetime]:
+        """Yield the times after a moment, ascending."""
+        return self.every.after(moment)
+
+    def next_after(self, moment: datetime) -> datetime | None:
+        """Return the first time after a moment."""
+        return next(self.after(moment))
+
+    def missed(self, since: datetime, now: datetime) -> Missed | None:
+        """Return the times after `since` that have come by `now`; None where there is none."""
+        found = self.every.last_of(since, now)
+        return None if found is None else Missed(found[0], min(found[1], MAX_MISSED + 1))
+
+
+@dataclass(frozen=True, slots=True)
 class Times:
-    """The times of one schedule."""
+    """The times of a cron schedule."""
 
     expression: str
     zone: ZoneInfo
@@ -105,9 +130,14 @@ class Times:
         return None
 
 
-def read_times(schedule: str, time_zone: str) -> Times:
-    """Read a schedule; ScheduleError in words for one that is none."""
+def read_times(schedule: str, time_zone: str, anchor: datetime = EPOCH) -> Times | PeriodTimes:
+    """Read a schedule; ScheduleError in words for one that is none. A fixed period counts from `anchor`."""
     expression = MACROS.get(schedule.strip().lower(), schedule.strip())
+    if expression.split()[:1] == [EVERY]:
+        try:
+            return PeriodTimes(read_every(schedule, anchor))
+        except PeriodError as error:
+            raise ScheduleError(str(error)) from error
     if len(expression.split()) != FIELDS:
         raise ScheduleError(
             f"The schedule {schedule!r} is no cron expression of five fields: write minute hour day month weekday."

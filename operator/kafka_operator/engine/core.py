@@ -109,7 +109,7 @@ def build_core(
         runner = SparkReconciler(cache, spark, writer, metrics, now, clock, wake)
         reconcilers[Kind.SPARK_APPLICATION] = runner
         reconcilers[Kind.SCHEDULED_SPARK_APPLICATION] = ScheduleReconciler(
-            cache, spark.kube, writer, metrics, now, wake
+            cache, spark.kube, writer, metrics, now, wake, spark.namespaces
         )
 
     def lane_of(key: Key) -> Lane | None:

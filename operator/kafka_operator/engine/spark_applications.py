@@ -11,6 +11,7 @@ from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.spark_application import decide_spark
 from kafka_operator.decide.spark_kubeflow import GROUP as KUBEFLOW
 from kafka_operator.decide.spark_kubeflow import PLURAL, decide_kubeflow
+from kafka_operator.decide.spark_refusals import refused_namespace
 from kafka_operator.decide.spark_steps import (
     CreateDriver,
     CreateMirror,
@@ -55,6 +56,8 @@ class SparkPorts:
     local: LocalDrivers | None = None
     kubeflow: bool = False
     """Whether resources of Kubeflow's operator may be made."""
+    namespaces: frozenset[str] = frozenset()
+    """The only namespaces in which SparkApplications run; empty for all that are served."""
 
 
 class SparkReconciler:
@@ -80,6 +83,7 @@ class SparkReconciler:
         self._wake = wake
         self._pods = PodDrivers(ports.kube, clock)
         self._refusals = _refusals(ports)
+        self._namespaces = ports.namespaces
 
     async def reconcile(self, ref: ClusterRef, keys: Sequence[Key]) -> Mapping[Key, Outcome]:
         """Try once for each of a batch; a SparkApplication is a lane of its own."""
@@ -98,7 +102,7 @@ class SparkReconciler:
             if item is None:
                 await self._tidy()
                 return Done()
-            view = view or SparkView(self._now(), self._refusals.get(item.spec.engine))
+            view = view or SparkView(self._now(), self._refusal(item))
             step = self._decide(item, view)
             if isinstance(step, Done | Wait | Retry):
                 return step
@@ -113,6 +117,9 @@ class SparkReconciler:
             except KubeError as error:
                 return not_carried_out(key, error)
         return Wait(AGAIN_S)
+
+    def _refusal(self, item: SparkApplication) -> Trouble | None:
+        return refused_namespace(item.key.namespace, self._namespaces) or self._refusals.get(item.spec.engine)
 
     def _decide(self, item: SparkApplication, view: SparkView) -> Step:
         paused = decide_pause(item.metadata, item.status, view.now)

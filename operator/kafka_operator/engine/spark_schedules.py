@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from kafka_operator.decide.pause import decide_pause
+from kafka_operator.decide.spark_refusals import refused_namespace
 from kafka_operator.decide.spark_schedule import CreateRun, ScheduleView, Step, decide_schedule
 from kafka_operator.decide.spark_times import read_times
 from kafka_operator.decide.spark_troubles import Trouble
@@ -43,8 +44,13 @@ class ScheduleReconciler:
         metrics: Metrics,
         now: Callable[[], datetime],
         wake: Callable[[Key], None],
+        namespaces: frozenset[str] = frozenset(),
     ) -> None:
-        """`wake` has a run looked at: the watch brings nothing new of one that is known."""
+        """`wake` has a run looked at: the watch brings nothing new of one that is known.
+
+        Schedules run only in `namespaces`; empty for all that are served.
+        """
+        self._namespaces = namespaces
         self._cache = cache
         self._kube = kube
         self._writer = writer
@@ -58,7 +64,8 @@ class ScheduleReconciler:
         return {key: await self._reconcile(key) for key in keys}
 
     async def _reconcile(self, key: Key) -> Outcome:
-        view = ScheduleView(self._now())
+        refusal = refused_namespace(key.namespace, self._namespaces)
+        view = ScheduleView(self._now(), refusal=refusal)
         for _ in range(MAX_ROUNDS):
             item = self._cache.spark_schedule(key)
             if item is None:
@@ -72,7 +79,7 @@ class ScheduleReconciler:
                 if outcome is not None:
                     return outcome
                 self._count(item)
-                view = ScheduleView(self._now())
+                view = ScheduleView(self._now(), refusal=refusal)
                 continue
             try:
                 if isinstance(step, CreateRun):
@@ -115,6 +122,7 @@ class ScheduleReconciler:
             self._metrics.spark_runs.inc()
         last = item.status.last_schedule_time
         assert last is not None, item.key
-        missed = read_times(item.schedule, item.time_zone).missed(before.since, read_time(last))
+        times = read_times(item.schedule, item.time_zone, before.since)
+        missed = times.missed(before.since, read_time(last))
         if missed is not None and missed.count > 1:
             self._metrics.spark_missed.inc(missed.count - 1)

@@ -11,7 +11,7 @@ import asyncio
 import base64
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -120,24 +120,10 @@ class KubeClient:
         """Return a ConfigMap."""
         return await self.call("get_config_map", "GET", core_path(namespace, "configmaps", name))
 
-    async def list_config_maps(self, namespace: str, selector: str, limit: int) -> Sequence[RawObject]:
-        """Return the ConfigMaps that a label selector names, and no more than so many."""
-        asked = urlencode({"labelSelector": selector, "limit": limit})
-        found = await self.call("list_config_maps", "GET", f"{core_path(namespace, 'configmaps')}?{asked}")
-        return list(found["items"])
-
     async def create_config_map(self, namespace: str, content: RawObject) -> None:
         """Create a ConfigMap."""
         body = {"apiVersion": "v1", "kind": "ConfigMap", **content}
         await self.call("create_config_map", "POST", _managed(core_path(namespace, "configmaps")), body)
-
-    async def patch_config_map(self, namespace: str, name: str, patch: Patch) -> None:
-        """Merge a patch into a ConfigMap."""
-        await self.call("patch_config_map", "PATCH", _managed(core_path(namespace, "configmaps", name)), patch)
-
-    async def delete_config_map(self, namespace: str, name: str, uid: str, resource_version: str) -> None:
-        """Delete a ConfigMap; ConflictError when it is not as it was seen."""
-        await self.delete("delete_config_map", core_path(namespace, "configmaps", name), uid, resource_version)
 
     async def namespace_ends(self, name: str) -> bool:
         """Tell whether a namespace is being deleted, or is gone."""

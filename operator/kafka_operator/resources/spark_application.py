@@ -106,6 +106,8 @@ class SparkSpec:
     arguments: tuple[str, ...]
     dependencies: Dependencies
     spark_conf: Mapping[str, str]
+    memory_overhead_factor: str | None
+    """Memory beyond the heap as a share of it, of driver and executors; None for the language's own."""
     driver: PodSpec
     executor: PodSpec
     volumes: tuple[RawObject, ...]
@@ -162,8 +164,9 @@ def read_spark_spec(spec: RawObject) -> SparkSpec:
             *(tuple(deps.get(name) or ()) for name in ("pyFiles", "jars", "files", "packages", "repositories"))
         ),
         spark_conf=dict(spec.get("sparkConf") or {}),
-        driver=_read_pod_spec(spec.get("driver") or {}),
-        executor=_read_pod_spec(spec.get("executor") or {}),
+        memory_overhead_factor=spec.get("memoryOverheadFactor"),
+        driver=_read_pod_spec(_placed(spec, "driver")),
+        executor=_read_pod_spec(_placed(spec, "executor")),
         volumes=tuple(spec.get("volumes") or ()),
         restart_policy=_read_restart_policy(spec.get("restartPolicy") or {}),
         time_to_live_s=spec.get("timeToLiveSeconds"),
@@ -175,7 +178,20 @@ def read_spark_spec(spec: RawObject) -> SparkSpec:
 
 
 CONTAINER_FIELDS = ("env", "envFrom", "volumeMounts", "securityContext")
-POD_FIELDS = ("nodeSelector", "tolerations", "affinity", "priorityClassName", "terminationGracePeriodSeconds")
+POD_FIELDS = (
+    "nodeSelector",
+    "tolerations",
+    "affinity",
+    "priorityClassName",
+    "schedulerName",
+    "terminationGracePeriodSeconds",
+)
+
+
+def _placed(spec: RawObject, role: str) -> RawObject:
+    """Return what a spec contains of driver or executors, with the scheduler of both where the role names none."""
+    scheduler = spec.get("batchScheduler")
+    return {**({} if scheduler is None else {"schedulerName": scheduler}), **(spec.get(role) or {})}
 
 
 def _read_pod_spec(raw: RawObject) -> PodSpec:

@@ -1,8 +1,16 @@
-{{/* What Spark's own Kubernetes scheduler asks for, also when it tidies up at its end. */}}
+{{/*
+What Spark's Kubernetes scheduler needs: executors' pods, and one ConfigMap with their settings. Volume claims are created only where executors
+are given some on demand (claims). A Service exists only in cluster mode, where Kubeflow's operator submits the driver (cluster).
+*/}}
 {{- define "steward.driverRules" -}}
-- apiGroups: [""]
-  resources: [pods, configmaps, services, persistentvolumeclaims]
-  verbs: [get, list, watch, create, patch, delete, deletecollection]
+- {apiGroups: [""], resources: [pods], verbs: [get, list, watch, create, patch, delete, deletecollection]}
+- {apiGroups: [""], resources: [configmaps], verbs: [create, deletecollection]}
+{{- if .cluster }}
+- {apiGroups: [""], resources: [services], verbs: [deletecollection]}
+{{- end }}
+{{- if .claims }}
+- {apiGroups: [""], resources: [persistentvolumeclaims], verbs: [get, list, create, patch, delete, deletecollection]}
+{{- end }}
 {{- end }}
 
 {{/* Values of analytics.schedule that cannot work, refused by name. */}}
@@ -71,4 +79,11 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- with $schedule.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
+{{- end }}
+
+{{/* The parallel collector for a JVM of several cores, with a thread for each: it sees all cores of its node. sparkConf overrides it. */}}
+{{- define "steward.collector" -}}
+{{- if gt (int .) 1 -}}
+javaOptions: -XX:+UseParallelGC -XX:ParallelGCThreads={{ int . }}
+{{- end -}}
 {{- end }}

@@ -18,21 +18,25 @@
 {{- if .Values.analytics.enabled }}
 - {apiGroups: [steward.dev], resources: [sparkapplications, scheduledsparkapplications], verbs: [get, list, watch, patch]}
 - {apiGroups: [steward.dev], resources: [sparkapplications/status, scheduledsparkapplications/status], verbs: [patch]}
+{{- end }}
+{{- end }}
+
+{{/* What it may do besides in a namespace that SparkApplications run in: create drivers' pods and runs of schedules. */}}
+{{- define "steward.sparkRules" -}}
 - {apiGroups: [steward.dev], resources: [sparkapplications], verbs: [create, delete]}
-- {apiGroups: [""], resources: [pods], verbs: [get, create]}
+- {apiGroups: [""], resources: [pods], verbs: [get, list, create, delete]}
 - {apiGroups: [""], resources: [pods/log], verbs: [get]}
 {{- if .Values.analytics.sparkOperator }}
 - {apiGroups: [sparkoperator.k8s.io], resources: [sparkapplications], verbs: [get, create, patch]}
 {{- end }}
 {{- end }}
-{{- end }}
 
-{{/* The namespaces that the operator serves, as a YAML list; an empty one stands for all. */}}
+{{/* The namespaces that the operator serves, those of Spark included, as a YAML list; an empty one stands for all. */}}
 {{- define "steward.namespaces" -}}
 {{- if .Values.operator.allNamespaces -}}
 []
 {{- else -}}
-{{ prepend .Values.operator.namespaces .Release.Namespace | uniq | toYaml }}
+{{ concat (list .Release.Namespace) .Values.operator.namespaces (include "steward.sparkNamespaces" . | fromYamlArray) | uniq | toYaml }}
 {{- end -}}
 {{- end }}
 
