@@ -18,6 +18,7 @@ from kafka_operator.decide.ownership import by_seniority
 from kafka_operator.names import Key
 from kafka_operator.resources.allowed import AllowedNamespaces
 from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.throttle import ThrottleSpec
 from kafka_operator.resources.topic import Topic
 
 NOT_ALLOWED, NAME_NOT_ALLOWED, QUOTA_EXCEEDED = "NotAllowed", "NameNotAllowed", "QuotaExceeded"
@@ -53,6 +54,19 @@ def refusal_of_topic(cluster: Cluster, namespace: str, topic: str) -> Refusal | 
     return Refusal(NAME_NOT_ALLOWED, message)
 
 
+def refusal_of_topics(cluster: Cluster, namespace: str, topics: Iterable[str]) -> Refusal | None:
+    """Return why a namespace may not name one of these topics; without topics, why it may not use the Cluster at all."""
+    if namespace != cluster.key.namespace and _rule_for(cluster, namespace) is None:
+        return _not_allowed(cluster, namespace)
+    refusals = (refusal_of_topic(cluster, namespace, topic) for topic in topics)
+    return next((refusal for refusal in refusals if refusal is not None), None)
+
+
+def serves(cluster: Cluster, namespace: str) -> bool:
+    """Tell whether a namespace may refer to a Cluster: it is the Cluster's own, or a rule names it."""
+    return namespace == cluster.key.namespace or _rule_for(cluster, namespace) is not None
+
+
 def refusal_of_whole_cluster(cluster: Cluster, namespace: str) -> Refusal | None:
     """Return why a namespace may not touch all topics of a Cluster at once; None when it is the Cluster's own."""
     if namespace == cluster.key.namespace:
@@ -64,6 +78,24 @@ def refusal_of_whole_cluster(cluster: Cluster, namespace: str) -> Refusal | None
         f"namespace {namespace} may name topics of its own."
     )
     return Refusal(NOT_ALLOWED, message)
+
+
+def bounded_throttle(cluster: Cluster, namespace: str, throttle: ThrottleSpec | None) -> ThrottleSpec | None:
+    """Return the throttle of a namespace's Reassignment, moved into the bounds of the rule that names the namespace.
+
+    Without a throttle the upper bound is one, where there is an upper bound.
+    """
+    found = None if namespace == cluster.key.namespace else _rule_for(cluster, namespace)
+    if found is None:
+        return throttle
+    least, most = found[1].min_bytes_per_second, found[1].max_bytes_per_second
+    if throttle is None:
+        return None if most is None else ThrottleSpec(most, most)
+
+    def bounded(rate: int) -> int:
+        return max(rate, least) if most is None else min(max(rate, least), most)
+
+    return ThrottleSpec(bounded(throttle.min_bytes_per_second), bounded(throttle.max_bytes_per_second))
 
 
 def quota_refusals(cluster: Cluster, topics: Iterable[Topic]) -> dict[Key, Refusal]:

@@ -34,6 +34,7 @@ from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.retries import Retries
+from kafka_operator.engine.tenants import Tenants
 from kafka_operator.engine.topic_effects import TopicEffects
 from kafka_operator.engine.topic_look import look_at_topics
 from kafka_operator.engine.writer import Outcome, Writer
@@ -76,6 +77,7 @@ class TopicReconciler:
         now: Callable[[], datetime],
     ) -> None:
         self._cache = cache
+        self._tenants = Tenants(cache)
         self._links = links
         self._writer = writer
         self._owned = owned
@@ -175,14 +177,13 @@ class TopicReconciler:
         """Return the other Topic that owns the Kafka topic, None when it is this one, or this one only observes."""
         if topic.observes:
             return None
-        owner = winner([claim for claim in self._cache.claims(topic) if self._may_own(claim)] or [topic])
+        claims = [
+            claim
+            for claim in self._cache.claims(topic)
+            if not claim.observes and self._tenants.may_name(topic.cluster, claim, topic.name)
+        ]
+        owner = winner(claims or [topic])
         return None if owner.key == topic.key else owner.key
-
-    def _may_own(self, claim: Topic) -> bool:
-        """Tell whether a Topic competes for its Kafka topic: one that only observes does not, nor one that may not name it."""
-        cluster = self._cache.cluster(claim.cluster)
-        refusal = None if cluster is None else refusal_of_topic(cluster, claim.key.namespace, claim.name)
-        return not claim.observes and refusal is None
 
     async def _carry_out(self, attempt: Try, steps: Sequence[tuple[Topic, Step]]) -> Mapping[Key, Outcome]:
         """Carry out one step of each Topic; return the outcomes of those whose try ends with it."""
@@ -209,14 +210,14 @@ class TopicReconciler:
 
     async def _ask(self, attempt: Try, asks: Sequence[tuple[Topic, Apply]]) -> None:
         """Ask the brokers for Topics that only observe; what is refused to them is nobody else's trouble."""
-        effects = await TopicEffects(self._links, attempt.ref).carry_out(asks)
+        effects = await TopicEffects(self._links, attempt.ref, self._tenants.may_have).carry_out(asks)
         attempt.asked.update(
             {topic.key: effects.failures[topic.name] for topic, _ in asks if topic.name in effects.failures}
         )
         attempt.away = effects.away
 
     async def _apply(self, attempt: Try, applies: Sequence[tuple[Topic, Apply]]) -> None:
-        effects = await TopicEffects(self._links, attempt.ref).carry_out(applies)
+        effects = await TopicEffects(self._links, attempt.ref, self._tenants.may_have).carry_out(applies)
         attempt.applied.update(topic.key for topic, _ in applies)
         attempt.failures.update(effects.failures)
         attempt.away = effects.away
