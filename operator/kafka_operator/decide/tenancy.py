@@ -1,11 +1,10 @@
-"""What a namespace may do with a Cluster of another namespace: which topics it may name, and how many it may have.
+"""What a namespace may do with a Cluster of another namespace: which topics it may name, and how fast it may move them.
 
     own namespace          everything
-    first rule that names  topicNames, maxTopics, maxPartitions of `spec.allowedNamespaces`
+    first rule that names  topicNames, minBytesPerSecond, maxBytesPerSecond of `spec.allowedNamespaces`
     no rule                nothing
 
-Quotas limit what is added: what a namespace has already is counted first and is never taken away, then what its Topics want beside it,
-the oldest first, so that every process comes to the same answer. Leaves out who may write Topics at all: that is Kubernetes' RBAC.
+Quotas are in `quota`. Who may write Topics at all is up to Kubernetes' RBAC.
 """
 
 from __future__ import annotations
@@ -14,14 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from kafka_operator.decide.ownership import by_seniority
-from kafka_operator.names import Key
 from kafka_operator.resources.allowed import AllowedNamespaces
 from kafka_operator.resources.cluster import Cluster
 from kafka_operator.resources.throttle import ThrottleSpec
-from kafka_operator.resources.topic import Topic
 
-NOT_ALLOWED, NAME_NOT_ALLOWED, QUOTA_EXCEEDED = "NotAllowed", "NameNotAllowed", "QuotaExceeded"
+NOT_ALLOWED, NAME_NOT_ALLOWED = "NotAllowed", "NameNotAllowed"
 
 INTERNAL = "__"
 """How Kafka's own topics begin (__consumer_offsets): another namespace has them only by a pattern that begins so, too."""
@@ -98,53 +94,10 @@ def bounded_throttle(cluster: Cluster, namespace: str, throttle: ThrottleSpec | 
     return ThrottleSpec(bounded(throttle.min_bytes_per_second), bounded(throttle.max_bytes_per_second))
 
 
-def quota_refusals(cluster: Cluster, topics: Iterable[Topic]) -> dict[Key, Refusal]:
-    """Return those of a Cluster's Topics for which their namespaces have no room left."""
-    by_namespace: dict[str, list[Topic]] = {}
-    for topic in topics:
-        if topic.key.namespace != cluster.key.namespace and not topic.observes:
-            by_namespace.setdefault(topic.key.namespace, []).append(topic)
-    refusals: dict[Key, Refusal] = {}
-    for namespace, declared in by_namespace.items():
-        found = _rule_for(cluster, namespace)
-        if found is not None and (found[1].max_topics is not None or found[1].max_partitions is not None):
-            refusals |= _without_room(cluster, *found, declared)
-    return refusals
-
-
-def _without_room(cluster: Cluster, index: int, rule: AllowedNamespaces, declared: list[Topic]) -> dict[Key, Refusal]:
-    """Give what room there is to the oldest first; a topic that finds none leaves it to younger ones that are smaller."""
-    taken = [partitions for topic in declared if (partitions := _partitions(topic))]
-    topics, partitions = len(taken), sum(taken)
-    refusals: dict[Key, Refusal] = {}
-    for topic in by_seniority(item for item in declared if _may_ask(cluster, item)):
-        present = _partitions(topic)
-        more_topics, more_partitions = int(present == 0), max(0, topic.partitions - present)
-        if not more_partitions:
-            continue
-        where = f"namespace {topic.key.namespace} on Cluster {cluster.ref}", f"spec.allowedNamespaces[{index}]"
-        if more_topics and rule.max_topics is not None and topics + more_topics > rule.max_topics:
-            words = f"There is room for {rule.max_topics} topics of {where[0]} ({where[1]}.maxTopics), and it is taken."
-        elif rule.max_partitions is not None and partitions + more_partitions > rule.max_partitions:
-            words = (
-                f"There is room for {rule.max_partitions} partitions of {where[0]} ({where[1]}.maxPartitions): "
-                f"{partitions} are taken, {more_partitions} more are wanted."
-            )
-        else:
-            topics, partitions = topics + more_topics, partitions + more_partitions
-            continue
-        refusals[topic.key] = Refusal(QUOTA_EXCEEDED, f"{words} Older Topics come first.")
-    return refusals
-
-
-def _may_ask(cluster: Cluster, topic: Topic) -> bool:
-    """Tell whether a Topic wants room that it could have: one that goes, or whose name is refused, keeps nobody else from it."""
-    return topic.metadata.deleted is None and refusal_of_topic(cluster, topic.key.namespace, topic.name) is None
-
-
-def _partitions(topic: Topic) -> int:
-    """Return the partitions that a Topic has in Kafka, as far as it is known to hold them."""
-    return (topic.status.partitions or 0) if topic.metadata.held else 0
+def quota_of(cluster: Cluster, namespace: str) -> tuple[int, AllowedNamespaces] | None:
+    """Return the rule that limits how many topics or partitions a namespace may have, and its place; None for no limit."""
+    found = None if namespace == cluster.key.namespace else _rule_for(cluster, namespace)
+    return found if found is not None and (found[1].max_topics, found[1].max_partitions) != (None, None) else None
 
 
 def _rule_for(cluster: Cluster, namespace: str) -> tuple[int, AllowedNamespaces] | None:

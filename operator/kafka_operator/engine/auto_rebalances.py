@@ -155,10 +155,11 @@ class AutoRebalances:
         return RebalanceView(self._now(), present, own, others)
 
     def _is_in_the_way(self, cluster: Cluster, item: Reassignment) -> bool:
-        """Tell whether a rebalance waits for a Reassignment: one of the Cluster's namespace, or of another one that has begun and may."""
+        """Tell whether a rebalance waits for a Reassignment: one of the Cluster's namespace, or of another one that moves and may."""
         if item.key.namespace == cluster.key.namespace:
             return True
-        return item.status.begun and self._tenants.refusal_of_move(item) is None
+        moves = item.status.begun and not self._tenants.yields(item, cluster.ref)
+        return moves and self._tenants.refusal_of_move(item) is None
 
     async def _look(self, cluster: Cluster, seen: _Seen, step: LookAtHolders | Measure) -> Spread | None:
         """Look, where enough time has passed since the last look; what is seen of holders is kept until something is done."""

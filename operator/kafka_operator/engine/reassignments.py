@@ -245,6 +245,8 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         for other in self._tenants.moves(item.cluster):
             if other.key == item.key or not other.status.begun:
                 continue
+            if item.key.namespace == item.cluster.namespace and self._tenants.yields(other, item.cluster):
+                continue
             recorded = await self._plans.load(other)
             named = {name for name in _topics([recorded]) if self._tenants.may_name(item.cluster, other, name)}
             if isinstance(recorded, Recorded):

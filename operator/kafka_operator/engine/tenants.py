@@ -91,6 +91,17 @@ class Tenants:
         bounded = bounded_throttle(cluster, item.key.namespace, item.throttle)
         return item if bounded == item.throttle else replace(item, throttle=bounded)
 
+    @staticmethod
+    def yields(other: Reassignment, here: ClusterRef) -> bool:
+        """Tell whether a Reassignment gives way to those of the Cluster's namespace: it is of another one, and hands nothing over now.
+
+        Else one that is paused, or whose throttle never suffices, would keep the owner from these partitions for good. When it goes on
+        it finds its partitions elsewhere, and ends without touching them.
+        """
+        if other.key.namespace == here.namespace:
+            return False
+        return other.metadata.paused or not (other.status.handing_over or other.status.rollback)
+
     def throttles_beside(self, item: Reassignment) -> OtherThrottles:
         """Return what other Reassignments have recorded, by what it counts for this one."""
         here = item.cluster
