@@ -30,6 +30,9 @@ ADOPT = f"{GROUP}/adopt"
 PAUSE = f"{GROUP}/pause-reconciliation"
 """Annotation that a user sets, to "true", on any resource: nothing is done for it as long as it is there."""
 
+CLUSTER_LABEL = f"{GROUP}/cluster"
+"""Label that the owner of a StatefulSet sets to a Cluster's name, so that the operator may scale it and replace its pods."""
+
 SPARK_APPLICATION_LABEL = f"{GROUP}/spark-application-uid"
 """Label of all pods of a SparkApplication: its uid, since a name may be longer than a label's value."""
 

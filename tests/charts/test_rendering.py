@@ -52,6 +52,15 @@ def test_the_operator_and_nobody_else_replaces_brokers_and_controllers(rendered:
     assert {"statefulSet": "steward-controller", "firstId": 990} == cluster["controllers"]
 
 
+@pytest.mark.parametrize("name", ["steward-broker", "steward-controller"])
+def test_stateful_sets_are_labelled_with_the_cluster_that_may_change_them(rendered: list[Resource], name: str) -> None:
+    """Without the label the operator touches no pod; on pods it would replace all of them at the upgrade."""
+    made = one(rendered, "StatefulSet", name)
+
+    assert made["metadata"]["labels"]["steward.dev/cluster"] == one(rendered, "Cluster", "steward")["metadata"]["name"]
+    assert "steward.dev/cluster" not in made["spec"]["template"]["metadata"]["labels"]
+
+
 def test_a_pod_changes_with_what_it_runs_and_not_with_the_charts_version(rendered: list[Resource]) -> None:
     """Otherwise every upgrade of the chart would replace every broker."""
     for where, pod in pods(rendered).items():

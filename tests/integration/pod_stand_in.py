@@ -140,7 +140,11 @@ class PodStandIn:
             {
                 "apiVersion": "apps/v1",
                 "kind": "StatefulSet",
-                "metadata": {"name": NAME, "namespace": self.namespace},
+                "metadata": {
+                    "name": NAME,
+                    "namespace": self.namespace,
+                    "labels": {"steward.dev/cluster": "main"},
+                },
                 "spec": {
                     "replicas": replicas,
                     "serviceName": "main-brokers",

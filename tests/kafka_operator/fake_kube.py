@@ -82,6 +82,17 @@ class FakeKube:
             annotations[name] = value
         self._keep(key, self.objects[key], "MODIFIED")
 
+    def forge(self, key: Key, status: dict[str, Any]) -> None:
+        """Replace a status, as somebody who may patch the status subresource does."""
+        self.objects[key]["status"] = copy.deepcopy(status)
+        self._keep(key, self.objects[key], "MODIFIED")
+
+    def strip(self, key: Key) -> None:
+        """Take all finalizers and annotations off, as any user who may edit the object does."""
+        metadata = self.objects[key]["metadata"]
+        metadata["finalizers"], metadata["annotations"] = [], {}
+        self._keep(key, self.objects[key], "MODIFIED")
+
     def touch(self, key: Key) -> None:
         """Have an object changed by somebody else."""
         self._keep(key, self.objects[key], "MODIFIED")

@@ -28,6 +28,8 @@ class FakePods:
         self.kafka = kafka
         self.replicas = replicas
         self.revision = "rev-1"
+        self.labels = {"steward.dev/cluster": "main"}
+        """Of the StatefulSet."""
         self.start_s = START_S
         self.starts = True
         """Whether pods that are made get Ready."""
@@ -64,7 +66,13 @@ class FakePods:
         if (namespace, name) != ("shop", "main-broker"):
             raise NotFoundError(name)
         return {
-            "metadata": {"name": name, "uid": "uid-set", "resourceVersion": str(self.replicas), "generation": 1},
+            "metadata": {
+                "name": name,
+                "uid": "uid-set",
+                "resourceVersion": str(self.replicas),
+                "generation": 1,
+                "labels": dict(self.labels),
+            },
             "spec": {
                 "replicas": self.replicas,
                 "selector": {"matchLabels": {"app": "broker"}},

@@ -17,6 +17,7 @@ from kafka_operator.resources.reassignment import Partition
 from tests.kafka_operator.crash_stories import ends_alike
 from tests.kafka_operator.makers import assignments, raw_plan, raw_reassignment
 from tests.kafka_operator.plans import raw_config_map
+from tests.kafka_operator.tenants import allow, tenant_move
 from tests.kafka_operator.world import World
 
 Story = Callable[[World], Awaitable[None]]
@@ -107,6 +108,31 @@ async def from_config_maps(world: World) -> None:
     world.kube.apply(raw_reassignment(planFrom={"configMaps": ["a", "b"], "digest": digest_of(TARGET)}))
 
 
+TEAM_RULE = {"namespaces": ["team-a"], "topicNames": ["orders", "team-a.t"]}
+
+
+async def revoked_on_the_way(world: World) -> None:
+    """The namespace loses its right: what moves arrives, nothing more moves, and the throttle goes."""
+    have_orders(world, move_s=20)
+    allow(world, TEAM_RULE)
+    world.kube.apply(tenant_move("move", plan=PLAN, throttle=THROTTLE, concurrency={"cluster": 1}))
+    await world.run(18)
+    allow(world)
+
+
+async def two_namespaces(world: World) -> None:
+    """The owner and another namespace throttle the same brokers; the owner's rate comes and goes."""
+    have_orders(world, move_s=30)
+    world.kafka.add("team-a.t", [(1, 2, 3)])
+    allow(world, TEAM_RULE)
+    world.kube.apply(
+        tenant_move("theirs", plan=raw_plan("team-a.t", p0=[2, 3, 4]), throttle={"bytesPerSecond": 2_000_000})
+    )
+    await world.run(8)
+    world.kafka.move_s = 3
+    world.kube.apply(raw_reassignment(plan=PLAN, throttle=THROTTLE))
+
+
 STORIES: tuple[Story, ...] = (
     waves,
     throttled,
@@ -117,6 +143,8 @@ STORIES: tuple[Story, ...] = (
     rollback_deleted,
     goal,
     from_config_maps,
+    revoked_on_the_way,
+    two_namespaces,
 )
 
 

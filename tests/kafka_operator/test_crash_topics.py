@@ -169,6 +169,20 @@ async def no_longer_allowed(world: World) -> None:
     world.kube.delete(Key(Kind.TOPIC, "team-a", "first"))
 
 
+async def retained_under_a_quota(world: World) -> None:
+    """A topic that is retained counts until it is gone from Kafka; the next one is created then."""
+    world.kube.apply(raw_cluster(allowedNamespaces=[{"namespaces": ["team-a"], "maxTopics": 1}]))
+    world.kube.apply(tenant("first", deletionPolicy="Retain"))
+    await world.run(2)
+    world.kube.delete(Key(Kind.TOPIC, "team-a", "first"))
+    await world.run(2)
+    world.kube.apply(tenant("second"))
+    await world.run(8)
+    assert "second" not in world.kafka.topics
+    world.kafka.topics.pop("first", None)
+    world.kube.touch(Key(Kind.TOPIC, "team-a", "second"))
+
+
 STORIES: tuple[Story, ...] = (
     observe,
     adopt_equal,
@@ -184,6 +198,7 @@ STORIES: tuple[Story, ...] = (
     foreign_finalizer,
     pause,
     tenants,
+    retained_under_a_quota,
     no_longer_allowed,
 )
 

@@ -91,6 +91,12 @@ RULES = [
     ({"namespaces": ["team-*"], "topicNames": ["a b"]}, "should match"),
     ({"namespaces": ["team-*"], "topicNames": ["${name}.x"]}, "should match"),
     ({"namespaces": ["team-*"], "maxTopics": -1}, "greater than or equal to 0"),
+    ({"namespaces": ["team-*"], "minBytesPerSecond": 0}, "greater than or equal to 1"),
+    (
+        {"namespaces": ["team-*"], "minBytesPerSecond": 9, "maxBytesPerSecond": 8},
+        "must not be larger than maxBytesPerSecond",
+    ),
+    ({"namespaces": ["team-*"], "maxBytesPerSecond": 999_999}, "minBytesPerSecond (1000000 by default)"),
 ]
 
 
@@ -106,6 +112,7 @@ def test_rules_for_namespaces_are_taken(namespace: Namespace) -> None:
     """Names, patterns, numbers."""
     rules = [
         {"namespaces": ["team-a"], "topicNames": ["${namespace}.*", "shared"], "maxTopics": 10, "maxPartitions": 100},
+        {"namespaces": ["team-b"], "minBytesPerSecond": 1, "maxBytesPerSecond": 999_999},
         {"namespaces": ["*"]},
     ]
     namespace.take(raw_cluster("rules", allowedNamespaces=rules))

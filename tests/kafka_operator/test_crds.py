@@ -307,6 +307,14 @@ def test_pods_that_cannot_be_are_refused_at_apply(namespace: Namespace, brokers:
     assert words in namespace.apply(raw_cluster("bad-brokers", brokers=brokers))
 
 
+def test_a_cluster_with_pods_has_a_name_that_fits_into_a_label(namespace: Namespace) -> None:
+    """steward.dev/cluster on their StatefulSet has the Cluster's name, and a label's value has at most 63 characters."""
+    assert "at most 63 characters" in namespace.apply(raw_cluster("c" * 64, brokers={"statefulSet": "b"}))
+    assert "at most 63 characters" in namespace.apply(raw_cluster("c" * 64, controllers={"statefulSet": "b"}))
+    namespace.take(raw_cluster("c" * 64))
+    namespace.take(raw_cluster("c" * 63, brokers={"statefulSet": "b"}))
+
+
 def test_brokers_are_scaled_by_kubectl_scale_and_keep_their_ids(namespace: Namespace) -> None:
     """The scale subresource; ids are written into the brokers' data."""
     namespace.take(raw_cluster("scaled", brokers={"statefulSet": "b", "replicas": 3, "firstId": 5}))

@@ -64,6 +64,28 @@ async def test_a_roll_replaces_each_pod_once_one_at_a_time_the_controller_last()
 
 
 @in_virtual_time
+async def test_a_stateful_set_without_the_clusters_label_is_neither_scaled_nor_rolled() -> None:
+    """Its owner says with steward.dev/cluster that the Cluster may; a name in a Cluster alone gives no right to anybody's pods."""
+    for labels in ({}, {"steward.dev/cluster": "another"}):
+        async with fleet() as (world, pods):
+            pods.labels = labels
+            pods.roll()
+            world.kube.apply(declared(5))
+            await world.run(30)
+
+            assert (pods.deleted, pods.replicas) == ([], 3)
+            status, reason, message = condition(world, "Settled")
+            assert (status, reason) == ("Unknown", "NotLabelled")
+            assert "kubectl label statefulset main-broker steward.dev/cluster=main" in message
+            assert told(world)[-1] == "NotLabelled"
+
+            pods.labels = {"steward.dev/cluster": "main"}
+            await world.until(lambda p=pods: p.replicas == 5)
+            await world.until(lambda w=world: condition(w, "Settled")[0] == "True")
+            assert len(pods.deleted) == 3
+
+
+@in_virtual_time
 async def test_at_rest_nothing_is_written_and_kafka_is_asked_for_no_partition() -> None:
     """A large cluster's metadata is asked for only when a pod is due."""
     async with fleet() as (world, _):

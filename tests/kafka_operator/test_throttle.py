@@ -6,11 +6,13 @@ from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.reassignment_steps import AlterBroker, LookAtThrottle
 from kafka_operator.decide.steps import AlterConfig
 from kafka_operator.decide.throttle import (
+    ALONE,
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
     NOTHING,
+    OtherThrottles,
     ThrottleSeen,
     Wish,
     changes,
@@ -39,10 +41,10 @@ def test_nothing_is_recorded_before_it_was_looked_at() -> None:
 
 def test_a_record_grows_before_it_is_set_and_shrinks_after_it_was_seen() -> None:
     """Between the two, both the old and the new may be in Kafka."""
-    first = recorded(None, WISH, EMPTY, ())
+    first = recorded(None, WISH, EMPTY, ALONE)
     next_wish = Wish(900, frozenset({1}), {"t": (frozenset({"1:1"}), frozenset({"1:2"}))})
 
-    second = recorded(first, next_wish, EMPTY, ())
+    second = recorded(first, next_wish, EMPTY, ALONE)
 
     assert (500, 900) == second.rates
     assert frozenset({"0:1", "1:1"}) == second.topics[0].leader
@@ -70,10 +72,10 @@ def test_a_record_reads_back_as_it_was_written() -> None:
 
 def test_a_rate_that_somebody_set_meanwhile_stays() -> None:
     """It is none of ours, so it is none of ours to take away."""
-    record = recorded(None, WISH, EMPTY, ())
+    record = recorded(None, WISH, EMPTY, ALONE)
     seen = ThrottleSeen({1: {LEADER_RATE: "77", FOLLOWER_RATE: "500"}, 2: {}}, {"t": {LEADER_REPLICAS: "0:1,8:8"}})
 
-    change, left = changes(record, NOTHING, seen, ())
+    change, left = changes(record, NOTHING, seen, ALONE)
 
     assert frozenset() == left
     assert change is not None
@@ -84,25 +86,26 @@ def test_a_rate_that_somebody_set_meanwhile_stays() -> None:
 def test_the_lower_of_two_rates_is_in_force_and_the_last_one_puts_back_what_was_there() -> None:
     """Neither takes the other's for what was there before, nor away while the other needs it."""
     before = ThrottleSeen({1: {LEADER_RATE: "9", FOLLOWER_RATE: "9"}, 2: {}}, {"t": {LEADER_REPLICAS: "5:5"}})
-    first = recorded(None, WISH, before, ())
+    first = recorded(None, WISH, before, ALONE)
     set_by_first = ThrottleSeen(
         {1: {LEADER_RATE: "500", FOLLOWER_RATE: "500"}, 2: {LEADER_RATE: "500", FOLLOWER_RATE: "500"}},
         {"t": {LEADER_REPLICAS: "5:5,0:1", FOLLOWER_REPLICAS: "0:2"}},
     )
     other = Wish(300, frozenset({1}), {"t": (frozenset({"1:1"}), frozenset({"1:2"}))})
 
-    second = recorded(None, other, set_by_first, [first])
+    second = recorded(None, other, set_by_first, OtherThrottles((first,)))
 
     assert BrokerThrottle(1, "9", "9") == second.brokers[0]
     assert ("5:5", None) == (second.topics[0].leader_before, second.topics[0].follower_before)
-    change, _ = changes(first, WISH, set_by_first, [second])
+    change, _ = changes(first, WISH, set_by_first, OtherThrottles((second,)))
     assert change is not None
     assert (AlterBroker(1, ((FOLLOWER_RATE, "300"), (LEADER_RATE, "300"))),) == change.brokers
-    handed_over, _ = changes(first, NOTHING, set_by_first, [second])
+    handed_over, _ = changes(first, NOTHING, set_by_first, OtherThrottles((second,)))
     assert handed_over is not None
-    assert [2] == [item.broker_id for item in handed_over.brokers]
+    rates = {item.broker_id: dict(item.changes)[LEADER_RATE] for item in handed_over.brokers}
+    assert rates == {1: "300", 2: None}
     last, _ = changes(
-        second, NOTHING, ThrottleSeen({1: dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), "300")}, {"t": {}}), ()
+        second, NOTHING, ThrottleSeen({1: dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), "300")}, {"t": {}}), ALONE
     )
     assert last is not None
     assert (AlterBroker(1, ((FOLLOWER_RATE, "9"), (LEADER_RATE, "9"))),) == last.brokers
@@ -110,9 +113,9 @@ def test_the_lower_of_two_rates_is_in_force_and_the_last_one_puts_back_what_was_
 
 def test_a_topic_that_is_gone_took_its_throttle_along_and_a_broker_that_is_away_keeps_it() -> None:
     """The first is done with, the second stays recorded."""
-    record = recorded(None, WISH, EMPTY, ())
+    record = recorded(None, WISH, EMPTY, ALONE)
 
-    change, left = changes(record, NOTHING, ThrottleSeen({1: AWAY, 2: {}}, {"t": GONE}), ())
+    change, left = changes(record, NOTHING, ThrottleSeen({1: AWAY, 2: {}}, {"t": GONE}), ALONE)
 
     assert (None, frozenset({1})) == (change, left)
     kept = settled(record, NOTHING, left)

@@ -74,7 +74,7 @@ def decide_election(election: Election, view: ElectionView) -> Step:
     if view.refusal is not None:
         return _wait_or_fail(election, view, view.refusal.reason, view.refusal.message)
     chosen = select(election, view.topics)
-    if status.state is not ElectionState.RUNNING:
+    if status.state is not ElectionState.RUNNING or status.counts is None:
         if chosen.missing and view.waited_s < TRY_FOR_S:
             return _wait_or_fail(election, view, "UnknownTopic", f"The cluster has no {chosen.missing_words}.")
         if not chosen.selected:
@@ -84,7 +84,6 @@ def decide_election(election: Election, view: ElectionView) -> Step:
         if chosen.needing or chosen.missing:
             return _running(election, view, chosen)
         return _finish(election, view, Counts(selected=chosen.selected), {})
-    assert status.counts is not None, election.key
     if chosen.needing and not view.asked:
         return Elect(election.type, chosen.needing)
     failures = {item: view.failures[item] for item in chosen.needing if item in view.failures}

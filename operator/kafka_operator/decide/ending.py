@@ -39,7 +39,7 @@ def finish(
         progress = _final(progress, reassignment.status.progress)
     status = ended(reassignment, state, reason=reason, message=message, progress=progress, now=view.now)
     status = replace(status, handed_over=0, handing_over=0)
-    return written(reassignment, _with_left(reassignment, status, left, words, view)) or Done()
+    return written(reassignment, with_left(reassignment, status, left, words, view)) or Done()
 
 
 def _final(progress: Progress, before: Progress | None) -> Progress:
@@ -58,7 +58,7 @@ def clean_up(reassignment: Reassignment, view: ReassignmentView) -> Step:
     if step is not None:
         return step
     status = replace(reassignment.status, observed_generation=reassignment.metadata.generation)
-    return written(reassignment, _with_left(reassignment, status, left, words, view)) or Retry(RETRY_LATER_S)
+    return written(reassignment, with_left(reassignment, status, left, words, view)) or Retry(RETRY_LATER_S)
 
 
 def taken_away(reassignment: Reassignment, view: ReassignmentView) -> tuple[Step | None, ThrottleRecord | None, str]:
@@ -95,8 +95,10 @@ def throttle_step(
 def as_seen(wish: Wish, view: ReassignmentView) -> Hashable:
     """Return what stands for a throttle as it should be; another Reassignment's rate plays a part in it."""
     topics = tuple(sorted(wish.topics.items()))
+    present = view.other_throttles
     others = tuple(
-        sorted((other.rates, tuple(item.broker_id for item in other.brokers)) for other in view.other_throttles)
+        tuple(sorted((record.rates, tuple(item.broker_id for item in record.brokers)) for record in records))
+        for records in (present.peers, present.owners, *present.tenants, present.without_right)
     )
     return (wish.rate, wish.brokers, topics, others)
 
@@ -113,13 +115,14 @@ def taken_back(items: Iterable[Assignment]) -> Submit:
     return Submit({item.partition: None for item in items})
 
 
-def _with_left(
+def with_left(
     reassignment: Reassignment,
     status: ReassignmentStatus,
     left: ThrottleRecord | None,
     words: str,
     view: ReassignmentView,
 ) -> ReassignmentStatus:
+    """Return a status with what is left of the throttle's record, and the condition that reports it."""
     trouble = None if left is None else (THROTTLE_LEFT, words)
     shown = replace(status, throttle=left)
     return flagged(shown, THROTTLE_LEFT, trouble, reassignment.metadata.generation, view.now)

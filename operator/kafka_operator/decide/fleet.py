@@ -31,7 +31,9 @@ BUSY_LOOK_S = 1.0
 QUIET_LOOK_S = 5.0
 """How often otherwise: as often as `kubectl drain` asks again, so that a drain waits for nothing else."""
 
-TOLD = frozenset({"PodStuck", "WouldFallUnderMinIsr", "ScaleInRefused", "NotAllowed", "SwitchedOff", "NoStatefulSet"})
+TOLD = frozenset(
+    {"PodStuck", "WouldFallUnderMinIsr", "ScaleInRefused", "NotAllowed", "NotLabelled", "SwitchedOff", "NoStatefulSet"}
+)
 """Reasons that are worth an event: somebody has to do something. The others pass by themselves."""
 
 

@@ -12,12 +12,11 @@ from kafka_operator.decide.plan import Trouble
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle, MakePlan, StorePlan, ThrottleStands
 from kafka_operator.decide.steps import Claim, Done, Release, Retry, Submit, Wait, WriteStatus
-from kafka_operator.decide.throttle import ThrottleSeen
+from kafka_operator.decide.throttle import ALONE, OtherThrottles, ThrottleSeen
 from kafka_operator.decide.wanted import Checked
 from kafka_operator.names import Key
 from kafka_operator.resources.reassignment import Partition, ReassignmentStatus
 from kafka_operator.resources.reassignment_records import Stored
-from kafka_operator.resources.throttle import ThrottleRecord
 
 LOOK_EVERY_S = 1.0
 """How often a move is looked at, and at most how often its progress is written: people watch it, etcd stores it."""
@@ -68,7 +67,7 @@ class ReassignmentView:
     altered: bool = False
     unaltered: Mapping[object, Failure] = field(default_factory=dict)
     """Brokers and topics that refused a change of their throttle."""
-    other_throttles: tuple[ThrottleRecord, ...] = ()
+    other_throttles: OtherThrottles = ALONE
     """What other Reassignments have recorded on the same cluster."""
     measured: Measured | None = None
     """A look at sizes, where one was due."""

@@ -9,8 +9,12 @@ finds a record, after any crash, can take away exactly what is ours:
     a rate       is ours if the record has it: what was there before comes back; any other is somebody else's, and stays
     an entry     is ours if the record has it and it was not there before
 
-Two Reassignments may throttle the same broker. The lower rate is in force, and what was there before the first comes back after the
-last: a broker's record is taken over with what the other has noted in it.
+Two Reassignments may throttle the same broker, and a broker has one rate. In one namespace the lower rate is in force, and what was
+there before the first comes back after the last: a broker's record is taken over with what the other has noted in it. Across namespaces:
+
+    the Cluster's own    sets its rates as if there were no others
+    another namespace    leaves a broker alone that the Cluster's own namespace throttles, or that somebody throttles by hand;
+                         of several such namespaces the highest rate is in force
 """
 
 from __future__ import annotations
@@ -56,6 +60,31 @@ class Wish:
 NOTHING = Wish()
 
 
+@dataclass(frozen=True, slots=True)
+class OtherThrottles:
+    """What other Reassignments of the same Kafka cluster have recorded, by what it counts for this one."""
+
+    peers: tuple[ThrottleRecord, ...] = ()
+    """Of the same namespace."""
+    owners: tuple[ThrottleRecord, ...] = ()
+    """Of the Cluster's own namespace, where this Reassignment is of another one."""
+    tenants: tuple[tuple[ThrottleRecord, ...], ...] = ()
+    """Of other namespaces that the Cluster allows, grouped by namespace."""
+    without_right: tuple[ThrottleRecord, ...] = ()
+    """Of namespaces that lost their right: a rate of theirs may still be set, and has no weight."""
+    is_tenant: bool = False
+    """Whether this Reassignment is of another namespace than its Cluster."""
+
+    @property
+    def every(self) -> tuple[ThrottleRecord, ...]:
+        """Return all of them."""
+        tenants = tuple(record for records in self.tenants for record in records)
+        return (*self.peers, *self.owners, *tenants, *self.without_right)
+
+
+ALONE = OtherThrottles()
+
+
 def wish_for(items: Iterable[Assignment], places: Places, rate: int, alive: Collection[int]) -> Wish:
     """Return what these moves want: sent by any replica of before, received by any that is added; a dead broker does neither."""
     brokers: set[int] = set()
@@ -85,9 +114,7 @@ def unseen(record: ThrottleRecord | None, wish: Wish, seen: ThrottleSeen) -> Loo
     return LookAtThrottle(tuple(missing_brokers), tuple(missing_topics))
 
 
-def recorded(
-    record: ThrottleRecord | None, wish: Wish, seen: ThrottleSeen, others: Collection[ThrottleRecord]
-) -> ThrottleRecord:
+def recorded(record: ThrottleRecord | None, wish: Wish, seen: ThrottleSeen, others: OtherThrottles) -> ThrottleRecord:
     """Return the record that has to be written before the wish is granted: the present one, and what it lacks."""
     rates = tuple(rate for rate in (record.rates if record is not None else ()) if rate != wish.rate)
     brokers = {item.broker_id: item for item in record.brokers} if record is not None else {}
@@ -126,7 +153,7 @@ def changes(
     record: ThrottleRecord,
     wish: Wish,
     seen: ThrottleSeen,
-    others: Collection[ThrottleRecord],
+    others: OtherThrottles,
     refused: Collection[object] = (),
 ) -> tuple[AlterThrottle | None, frozenset[object]]:
     """Return the changes that make Kafka as wished, None for none, and the brokers and topics that cannot be seen or changed.
@@ -151,30 +178,47 @@ def changes(
             left.add(topic.topic)
         if topic.topic in left or isinstance(values, Failure):
             continue
-        wanted = _topic_values(topic, wish, values)
+        wanted = _topic_values(topic, wish, values, others)
         if any(values.get(name) != value for name, value in wanted.items()):
             topics.append(_altered(topic.topic, wanted))
     return (AlterThrottle(tuple(brokers), tuple(topics)) if brokers or topics else None), frozenset(left)
 
 
-def _broker_before(broker_id: int, seen: ThrottleSeen, others: Collection[ThrottleRecord]) -> BrokerThrottle:
-    """Return what was set on a broker before ours; if another Reassignment throttles it, what was before that."""
-    for other in others:
+def _broker_before(broker_id: int, seen: ThrottleSeen, others: OtherThrottles) -> BrokerThrottle:
+    """Return what was set on a broker before ours; if another Reassignment of the namespace throttles it, what was before that.
+
+    Another namespace than the Cluster's never replaces a rate that was set by hand, so it has nothing to put back.
+    """
+    if others.is_tenant:
+        return BrokerThrottle(broker_id)
+    for other in others.peers:
         for item in other.brokers:
             if item.broker_id == broker_id:
                 return item
     values = seen.brokers.get(broker_id, {})
     if isinstance(values, Failure):
         return BrokerThrottle(broker_id)
-    return BrokerThrottle(broker_id, values.get(LEADER_RATE), values.get(FOLLOWER_RATE))
+    set_by_others = _rates_on(broker_id, others.every)
+    leader, follower = (None if values.get(name) in set_by_others else values.get(name) for name in RATES)
+    return BrokerThrottle(broker_id, leader, follower)
 
 
-def _topic_before(name: str, seen: ThrottleSeen, others: Collection[ThrottleRecord]) -> TopicThrottle:
+def _covering(broker_id: int, records: Iterable[ThrottleRecord]) -> list[ThrottleRecord]:
+    """Return the records that throttle a broker."""
+    return [record for record in records if any(item.broker_id == broker_id for item in record.brokers)]
+
+
+def _rates_on(broker_id: int, records: Iterable[ThrottleRecord]) -> frozenset[str]:
+    """Return every rate that these records may have set on a broker."""
+    return frozenset(str(rate) for record in _covering(broker_id, records) for rate in record.rates)
+
+
+def _topic_before(name: str, seen: ThrottleSeen, others: OtherThrottles) -> TopicThrottle:
     """Return the lists of before, without the entries of other Reassignments: those see to them."""
     values = seen.topics.get(name, {})
     if isinstance(values, Failure):
         return TopicThrottle(name)
-    theirs = [item for other in others for item in other.topics if item.topic == name]
+    theirs = [item for other in others.every for item in other.topics if item.topic == name]
     lists = []
     for key, ours in ((LEADER_REPLICAS, "leader"), (FOLLOWER_REPLICAS, "follower")):
         foreign = frozenset().union(*(getattr(item, ours) for item in theirs)) if theirs else frozenset()
@@ -185,26 +229,53 @@ def _topic_before(name: str, seen: ThrottleSeen, others: Collection[ThrottleReco
 
 
 def _broker_values(
-    item: BrokerThrottle, record: ThrottleRecord, wish: Wish, values: Values, others: Collection[ThrottleRecord]
+    item: BrokerThrottle, record: ThrottleRecord, wish: Wish, values: Values, others: OtherThrottles
 ) -> dict[str, str | None]:
     """Return what both rates of a broker shall be; None for not set."""
-    rivals = [other for other in others if any(other_item.broker_id == item.broker_id for other_item in other.brokers)]
-    if item.broker_id in wish.brokers:
-        rate = str(min([wish.rate, *(other.bytes_per_second for other in rivals)]))
+    present = {name: values.get(name) for name in RATES}
+    wished = item.broker_id in wish.brokers
+    rate = _agreed_rate(item.broker_id, wish.rate if wished else None, others)
+    if wished and not others.is_tenant:
         return dict.fromkeys(RATES, rate)
-    if rivals:  # the other one takes both over, with what was before us
-        return {name: values.get(name) for name in RATES}
-    ours = {str(rate) for rate in record.rates}
-    before = {LEADER_RATE: item.leader_before, FOLLOWER_RATE: item.follower_before}
-    return {name: before[name] if values.get(name) in ours else values.get(name) for name in RATES}
+    replaceable = {str(rate) for rate in record.rates}
+    if wished and not _covering(item.broker_id, others.owners):
+        replaceable |= _rates_on(item.broker_id, others.every)
+        return {name: rate if value is None or value in replaceable else value for name, value in present.items()}
+    before: dict[str, str | None] = dict.fromkeys(RATES)
+    if not others.is_tenant:  # what a status of another namespace notes as set before is not believed
+        before = {LEADER_RATE: item.leader_before, FOLLOWER_RATE: item.follower_before}
+    return {name: (rate or before[name]) if value in replaceable else value for name, value in present.items()}
 
 
-def _topic_values(item: TopicThrottle, wish: Wish, values: Values) -> dict[str, str | None]:
+def _agreed_rate(broker_id: int, wished: int | None, others: OtherThrottles) -> str | None:
+    """Return the rate of all that throttle a broker.
+
+    The Cluster's own namespace decides; else the lowest rate within a namespace, and the highest among several.
+    """
+    owners = [other.bytes_per_second for other in _covering(broker_id, others.owners)]
+    if owners:
+        return str(min(owners))
+    own = [other.bytes_per_second for other in _covering(broker_id, others.peers)]
+    if wished is not None:
+        own.append(wished)
+    groups = [own]
+    if others.is_tenant:
+        groups += [[record.bytes_per_second for record in _covering(broker_id, records)] for records in others.tenants]
+    rates = [min(group) for group in groups if group]
+    return str(max(rates)) if rates else None
+
+
+def _topic_values(item: TopicThrottle, wish: Wish, values: Values, others: OtherThrottles) -> dict[str, str | None]:
     """Return what both lists of a topic shall be; None for not set."""
     leader, follower = wish.topics.get(item.topic, (frozenset(), frozenset()))
+    theirs = [other for record in others.every for other in record.topics if other.topic == item.topic]
+    leaders: frozenset[str] = frozenset().union(*(other.leader for other in theirs))
+    followers: frozenset[str] = frozenset().union(*(other.follower for other in theirs))
     return {
-        LEADER_REPLICAS: _list(values.get(LEADER_REPLICAS), item.leader, leader, item.leader_before),
-        FOLLOWER_REPLICAS: _list(values.get(FOLLOWER_REPLICAS), item.follower, follower, item.follower_before),
+        LEADER_REPLICAS: _list(values.get(LEADER_REPLICAS), item.leader - leaders, leader, item.leader_before),
+        FOLLOWER_REPLICAS: _list(
+            values.get(FOLLOWER_REPLICAS), item.follower - followers, follower, item.follower_before
+        ),
     }
 
 

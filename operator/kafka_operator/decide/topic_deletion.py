@@ -14,6 +14,7 @@ from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION, message_of
 from kafka_operator.decide.observed import Away, KafkaTopic
 from kafka_operator.decide.patience import give_up_late
+from kafka_operator.decide.quota import QUOTA_EXCEEDED
 from kafka_operator.decide.steps import (
     Announcement,
     Apply,
@@ -24,7 +25,6 @@ from kafka_operator.decide.steps import (
     StopMoves,
     WriteStatus,
 )
-from kafka_operator.decide.tenancy import QUOTA_EXCEEDED
 from kafka_operator.decide.topic import TopicView
 from kafka_operator.decide.topic_origin import is_ours
 from kafka_operator.decide.topic_status import with_ready_alone

@@ -26,6 +26,7 @@ from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
 from kafka_operator.engine.reassignment_look import sizes_in
+from kafka_operator.engine.tenants import Tenants
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.cluster import Cluster
@@ -71,6 +72,7 @@ class AutoRebalances:
     ) -> None:
         """Take the parts; before all Reassignments are `loaded`, one that is not known is not gone."""
         self._cache = cache
+        self._tenants = Tenants(cache)
         self._links = links
         self._writer = writer
         self._owned = owned
@@ -145,17 +147,19 @@ class AutoRebalances:
             spread=spread,
             can_measure=spread is None and now_s >= seen.measure_s,
         )
-        found = [
-            item
-            for ref in self._cache.same_cluster(cluster.ref)
-            for item in self._cache.dependents(ref)
-            if isinstance(item, Reassignment)
-        ]
+        found = [item for item in self._tenants.moves(cluster.ref) if self._is_in_the_way(cluster, item)]
         own = {item.key.name: item for item in found if item.key.namespace == cluster.key.namespace}
         held = cluster.status.auto_rebalance
         mine = None if held is None or held.open is None else held.open.name
         others = tuple(item for item in found if item.metadata.owner != cluster.key or item.key.name != mine)
         return RebalanceView(self._now(), present, own, others)
+
+    def _is_in_the_way(self, cluster: Cluster, item: Reassignment) -> bool:
+        """Tell whether a rebalance waits for a Reassignment: one of the Cluster's namespace, or of another one that moves and may."""
+        if item.key.namespace == cluster.key.namespace:
+            return True
+        moves = item.status.begun and not self._tenants.yields(item, cluster.ref)
+        return moves and self._tenants.refusal_of_move(item) is None
 
     async def _look(self, cluster: Cluster, seen: _Seen, step: LookAtHolders | Measure) -> Spread | None:
         """Look, where enough time has passed since the last look; what is seen of holders is kept until something is done."""

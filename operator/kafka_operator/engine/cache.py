@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
+from kafka_operator.decide.tenancy import serves
 from kafka_operator.names import ClusterRef, Key, Kind
 from kafka_operator.resources.cluster import Cluster, read_cluster
 from kafka_operator.resources.election import Election, read_election
@@ -134,25 +135,33 @@ class Cache:
                 yield resource
 
     def identity(self, ref: ClusterRef) -> str:
-        """Return what tells Kafka clusters apart: Kafka's own id once it was seen, else the Cluster's name.
+        """Return what tells Kafka clusters apart: the id that the brokers report, once it was seen, else the Cluster's name.
 
-        Two Clusters may reach the same Kafka cluster.
+        Two Clusters may reach the same Kafka cluster. A broker may report any id, so this alone links no two namespaces.
         """
         cluster = self._clusters.get(ref.key)
         known = None if cluster is None else cluster.status.cluster_id
         return known or f"{ref.namespace}/{ref.name}"
 
     def same_cluster(self, ref: ClusterRef) -> list[ClusterRef]:
-        """Return the Clusters that reach the same Kafka cluster, this one among them."""
-        identity = self.identity(ref)
-        others = [cluster.ref for cluster in self._clusters.values() if self.identity(cluster.ref) == identity]
-        return others or [ref]
+        """Return the Clusters that reach the same Kafka cluster, this one among them.
+
+        Those of another namespace are among them only where this Cluster allows that namespace (spec.allowedNamespaces).
+        """
+        here, identity = self._clusters.get(ref.key), self.identity(ref)
+        if here is None:
+            return [ref]
+        return [
+            cluster.ref
+            for cluster in self._clusters.values()
+            if self.identity(cluster.ref) == identity and serves(here, cluster.key.namespace)
+        ]
 
     def claims(self, topic: Topic) -> list[Topic]:
         """Return the Topics that name the same Kafka topic of the same Kafka cluster, this one among them."""
-        identity = self.identity(topic.cluster)
+        refs = set(self.same_cluster(topic.cluster))
         named = (self._topics[key] for key in self._by_topic_name.get(topic.name, ()))
-        return [claim for claim in named if self.identity(claim.cluster) == identity]
+        return [claim for claim in named if claim.cluster in refs]
 
     def named(self, topic_name: str) -> list[Key]:
         """Return the Topics that name a Kafka topic, on any cluster."""

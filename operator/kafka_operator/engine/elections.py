@@ -12,11 +12,11 @@ from kafka_operator.decide.election import Elect, ElectionView, Step, decide_ele
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.pause import decide_pause
 from kafka_operator.decide.steps import Done, Retry
-from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.engine.oldest_first import OldestFirst
 from kafka_operator.engine.retries import Retries
+from kafka_operator.engine.tenants import Tenants
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.names import ClusterRef, Key
 from kafka_operator.resources.election import Election
@@ -46,6 +46,7 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
         self, cache: Cache, links: Links, writer: Writer, retries: Retries, now: Callable[[], datetime]
     ) -> None:
         self._cache = cache
+        self._tenants = Tenants(cache)
         self._links = links
         self._writer = writer
         self._retries = retries
@@ -71,7 +72,7 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
             if isinstance(step, Done | Retry):
                 return step
             if isinstance(step, Elect):
-                answer = await self._ask(ref, step)
+                answer = await self._ask(item, step)
                 if isinstance(answer, Away):
                     look = answer
                     continue
@@ -89,22 +90,13 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
         paused = decide_pause(item.metadata, item.status, self._now())
         if paused is not None:
             return paused
-        waited_s = self._retries.waited_s(item.key)
+        waited_s, refusal = self._retries.waited_s(item.key), self._tenants.refusal_of_election(item)
         if isinstance(look, Away):
-            return decide_election_away(item, look, self._now(), waited_s)
-        view = ElectionView(self._now(), waited_s, look, self._refusal(item), asked, failures)
+            if refusal is None:
+                return decide_election_away(item, look, self._now(), waited_s)
+            look = {}  # a namespace without a right learns nothing of the cluster
+        view = ElectionView(self._now(), waited_s, look, refusal, asked, failures)
         return decide_election(item, view)
-
-    def _refusal(self, item: Election) -> Refusal | None:
-        """Return why an Election's namespace may not have it; the Cluster's own may have everything."""
-        cluster = self._cache.cluster(item.cluster)
-        if cluster is None:
-            return None
-        names = item.selection.topic_names
-        if names is None:
-            return refusal_of_whole_cluster(cluster, item.key.namespace)
-        refusals = (refusal_of_topic(cluster, item.key.namespace, name) for name in names)
-        return next((refusal for refusal in refusals if refusal is not None), None)
 
     async def _look(self, ref: ClusterRef, items: Sequence[Election]) -> Topics | Away:
         wanted = [item.selection.topic_names for item in items]
@@ -120,14 +112,19 @@ class ElectionReconciler(OldestFirst[Election, Batch]):
         except AwayError as error:
             return error.away
 
-    async def _ask(self, ref: ClusterRef, step: Elect) -> dict[Partition, Failure] | Away:
-        """Ask for all partitions, some at a time; what is asked after an answer that was lost is asked again at the next try."""
+    async def _ask(self, item: Election, step: Elect) -> dict[Partition, Failure] | Away:
+        """Ask for all partitions, some at a time; what is asked after an answer that was lost is asked again at the next try.
+
+        The right is checked before each request: it may be taken away between two of them.
+        """
         failures: dict[Partition, Failure] = {}
         partitions = iter(step.partitions)
         while chunk := tuple(islice(partitions, MAX_ASKED)):
+            if self._tenants.refusal_of_election(item) is not None:
+                return failures
             asked = Elect(step.type, chunk)
             try:
-                failures |= await self._links.use(ref, lambda admin, asked=asked: admin.elect_leaders(asked))  # type: ignore[misc]
+                failures |= await self._links.use(item.cluster, lambda admin, asked=asked: admin.elect_leaders(asked))  # type: ignore[misc]
             except AwayError as error:
                 return error.away
         return failures

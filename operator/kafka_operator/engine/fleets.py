@@ -26,9 +26,9 @@ from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.kube.pods_port import PodKube
 from kafka_operator.kube.port import ConflictError, KubeError, NotFoundError, RefusedError
-from kafka_operator.names import ClusterRef
+from kafka_operator.names import CLUSTER_LABEL, ClusterRef
 from kafka_operator.resources.cluster import Cluster, PodGroup
-from kafka_operator.resources.pods import PodSet, drain_of, read_pod_set, selector_of
+from kafka_operator.resources.pods import PodSet, drain_of, labels_of, read_pod_set, selector_of
 
 MAX_ROUNDS = 8
 """Steps in one try: two questions to Kafka, two conditions, a scale or a deletion, and room for more."""
@@ -107,6 +107,8 @@ class Fleets:
         namespace = cluster.key.namespace
         try:
             raw = await kube.get_stateful_set(namespace, group.stateful_set)
+            if labels_of(raw).get(CLUSTER_LABEL) != cluster.key.name:
+                return _not_labelled(cluster, group.stateful_set)
             return read_pod_set(raw, await kube.list_pods(namespace, selector_of(raw)), group.first_id)
         except NotFoundError:
             return Away("NoStatefulSet", f"Namespace {namespace} has no StatefulSet {group.stateful_set}.")
@@ -156,6 +158,16 @@ class Fleets:
     def _status_of(self, ref: ClusterRef) -> object:
         cluster = self._cache.cluster(ref)
         return None if cluster is None else cluster.status
+
+
+def _not_labelled(cluster: Cluster, name: str) -> Away:
+    """Return the answer for a StatefulSet that its owner has not given to this Cluster."""
+    label = f"{CLUSTER_LABEL}={cluster.key.name}"
+    message = (
+        f"StatefulSet {name} does not have the label {label}, so the operator neither scales it nor deletes its pods. If its pods "
+        f"belong to this Cluster, set it: kubectl label statefulset {name} {label}"
+    )
+    return Away("NotLabelled", message)
 
 
 def _unmanaged(cluster: Cluster) -> Step | Done:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from kafka_operator.decide.conditions import ready_of
-from kafka_operator.decide.tenancy import QUOTA_EXCEEDED
+from kafka_operator.decide.quota import QUOTA_EXCEEDED
 from kafka_operator.engine.cache import Cache, Resource, read_resource
 from kafka_operator.engine.retries import Retries
 from kafka_operator.engine.watch_lag import WatchLag

@@ -6,16 +6,19 @@ is done.
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
-from kafka_operator.decide.steps import RETRY_SOON_S, Done, Retry
+from kafka_operator.decide.steps import RETRY_LATER_S, RETRY_SOON_S, Done, Retry
 from kafka_operator.engine.writer import Outcome
 from kafka_operator.kube.port import KubeError
 from kafka_operator.names import ClusterRef, Key
 from kafka_operator.resources.election import Election
 from kafka_operator.resources.reassignment import Reassignment
+
+log = logging.getLogger(__name__)
 
 ItemT = TypeVar("ItemT", Reassignment, Election)
 BatchT = TypeVar("BatchT")
@@ -40,6 +43,9 @@ class OldestFirst(ABC, Generic[ItemT, BatchT]):
                 outcomes[item.key] = await self._bring_on(batch, item.key)
             except KubeError:
                 outcomes[item.key] = Retry(RETRY_SOON_S)
+            except Exception:  # a malformed status of one resource must not stop the others of its cluster
+                log.exception("Failed to process resource", extra={"resource": str(item.key)})
+                outcomes[item.key] = Retry(RETRY_LATER_S)
         return outcomes
 
     @abstractmethod

@@ -19,10 +19,11 @@ from kafka_operator.decide.plan import Trouble
 from kafka_operator.decide.plan_packing import Recorded
 from kafka_operator.decide.reassignment import decide_reassignment, decide_reassignment_away
 from kafka_operator.decide.reassignment_deletion import decide_reassignment_deletion, decide_reassignment_deletion_away
+from kafka_operator.decide.reassignment_refused import decide_refused, decide_refused_away
 from kafka_operator.decide.reassignment_steps import AlterThrottle, LookAtThrottle, MakePlan, StorePlan, ThrottleStands
 from kafka_operator.decide.reassignment_view import ReassignmentView, Step
 from kafka_operator.decide.steps import Done, Retry, Submit, Wait
-from kafka_operator.decide.tenancy import refusal_of_topic, refusal_of_whole_cluster
+from kafka_operator.decide.tenancy import Refusal, refusal_of_topic, refusal_of_whole_cluster
 from kafka_operator.decide.throttle import ThrottleSeen
 from kafka_operator.decide.wanted import Checked
 from kafka_operator.engine.cache import Cache
@@ -39,6 +40,7 @@ from kafka_operator.engine.reassignment_look import (
     topics_of,
 )
 from kafka_operator.engine.retries import Retries
+from kafka_operator.engine.tenants import Tenants
 from kafka_operator.engine.writer import Outcome, Writer
 from kafka_operator.names import ClusterRef, Key
 from kafka_operator.resources.reassignment import Partition, Reassignment, State
@@ -73,6 +75,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         meters: Meters,
     ) -> None:
         self._cache = cache
+        self._tenants = Tenants(cache)
         self._links = links
         self._writer = writer
         self._retries = retries
@@ -103,6 +106,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             if item is None:
                 self._forget(key)
                 return Done()
+            item = self._tenants.with_bounded_throttle(item)
             view = await self._seen(batch, item, view)
             step = self._decide(batch, item, view)
             if isinstance(step, Done | Retry | Wait):
@@ -116,15 +120,27 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
         return Retry()
 
     def _decide(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> Step:
+        refusal = self._refusal(item, view)
         paused = decide_pause(item.metadata, item.status, view.now)
-        if paused is not None:
+        if paused is not None and (refusal is None or item.status.throttle is None or not isinstance(paused, Done)):
             return paused
         deleted = item.metadata.deleted is not None
+        if refusal is not None and not item.rests:
+            if isinstance(batch.look, Away):
+                return decide_refused_away(item, batch.look, refusal, view)
+            if item.status.recorded or item.status.throttle is not None or deleted:
+                return decide_refused(item, view, refusal)
         if isinstance(batch.look, Away):
             if deleted:
                 return decide_reassignment_deletion_away(item, batch.look, view.waited_s)
             return decide_reassignment_away(item, batch.look, view.now, view.waited_s)
         return decide_reassignment_deletion(item, view) if deleted else decide_reassignment(item, view)
+
+    def _refusal(self, item: Reassignment, view: ReassignmentView) -> Refusal | None:
+        """Return why its namespace may not have this, asked with no wait between the answer and the step that follows from it."""
+        if item.key.namespace == item.cluster.namespace:
+            return None
+        return self._tenants.refusal_of_move(item, _topics([] if view.recorded is None else [view.recorded]))
 
     async def _seen(self, batch: Batch, item: Reassignment, view: ReassignmentView) -> ReassignmentView:
         """Return the view with what is known now, of the cluster and of other Reassignments."""
@@ -142,7 +158,7 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             recorded=recorded,
             rivals={} if rests or (item.status.begun and not _goes_back(item)) else await self._rivals(item),
             in_force=self._in_force.get(item.key),
-            other_throttles=tuple(other.status.throttle for other in self._others(item) if other.status.throttle),
+            other_throttles=self._tenants.throttles_beside(item),
         )
         if view.measured is None and isinstance(recorded, Recorded) and item.metadata.deleted is None:
             view = replace(view, measured=await self._measured(batch, item, view))
@@ -223,22 +239,19 @@ class ReassignmentReconciler(OldestFirst[Reassignment, Batch]):
             batch.look = error.away
             return None
 
-    def _others(self, item: Reassignment) -> list[Reassignment]:
-        """Return the other Reassignments of the same Kafka cluster."""
-        return [
-            other
-            for ref in self._cache.same_cluster(item.cluster)
-            for other in self._cache.dependents(ref)
-            if isinstance(other, Reassignment) and other.key != item.key
-        ]
-
     async def _rivals(self, item: Reassignment) -> Mapping[Partition, Key]:
-        """Return the partitions of other Reassignments that have begun and not ended."""
+        """Return the partitions of other Reassignments that have begun and not ended, as far as they may move them."""
         rivals: dict[Partition, Key] = {}
-        for other in self._others(item):
-            recorded = await self._plans.load(other) if other.status.begun else None
+        for other in self._tenants.moves(item.cluster):
+            if other.key == item.key or not other.status.begun:
+                continue
+            if item.key.namespace == item.cluster.namespace and self._tenants.yields(other, item.cluster):
+                continue
+            recorded = await self._plans.load(other)
+            named = {name for name in _topics([recorded]) if self._tenants.may_name(item.cluster, other, name)}
             if isinstance(recorded, Recorded):
-                rivals |= dict.fromkeys((entry.partition for entry in recorded.plan), other.key)
+                found = (entry.partition for entry in recorded.plan if entry.partition.topic in named)
+                rivals |= dict.fromkeys(found, other.key)
         return rivals
 
     def _forget(self, key: Key) -> None:
@@ -251,6 +264,11 @@ def _goes_back(item: Reassignment) -> bool:
 
 
 def _topics(plans: Iterable[Recorded | Trouble]) -> frozenset[str]:
+    """Return the topics of plans and of their bases."""
     return frozenset(
-        entry.partition.topic for recorded in plans if isinstance(recorded, Recorded) for entry in recorded.plan
+        entry.partition.topic
+        for recorded in plans
+        if isinstance(recorded, Recorded)
+        for entries in (recorded.plan, recorded.base)
+        for entry in entries
     )

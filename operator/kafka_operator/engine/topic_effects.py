@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kafka_operator.admin.port import Refusals
 from kafka_operator.decide.observed import Away, Failure
@@ -15,6 +16,8 @@ from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.names import ClusterRef
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.topic import Topic
+
+ActionT = TypeVar("ActionT", CreateTopic, GrowTopic, AlterConfig, StopMoves, DropTopic)
 
 
 @dataclass(slots=True)
@@ -28,38 +31,51 @@ class Effects:
 class TopicEffects:
     """Carries out what was decided for the Topics of one cluster."""
 
-    def __init__(self, links: Links, ref: ClusterRef) -> None:
+    def __init__(self, links: Links, ref: ClusterRef, may: Callable[[Topic], bool]) -> None:
+        """`may` tells whether a Topic's namespace has the right now; it is asked before each call, since calls take time."""
         self._links = links
         self._ref = ref
+        self._may = may
         self._effects = Effects()
 
     async def carry_out(self, applies: Sequence[tuple[Topic, Apply]]) -> Effects:
         """Check what is to be checked, then do what was not refused; the first absence of the cluster ends it."""
-        checked = [apply for _, apply in applies if apply.checked_first]
+        checked = [(topic, apply) for topic, apply in applies if apply.checked_first]
         if checked:
             await self._change(checked, validate_only=True)
-        passed = [apply for topic, apply in applies if not apply.asks_only and topic.name not in self._effects.failures]
+        passed = [
+            (topic, apply)
+            for topic, apply in applies
+            if not apply.asks_only and topic.name not in self._effects.failures
+        ]
         await self._change(passed, validate_only=False)
-        await self._stop_moves(
-            [action for apply in passed for action in apply.actions if isinstance(action, StopMoves)]
-        )
-        drops = [action.name for apply in passed for action in apply.actions if isinstance(action, DropTopic)]
+        await self._stop_moves(self._actions(passed, StopMoves))
+        drops = [action.name for action in self._actions(passed, DropTopic)]
         if drops:
             await self._call(lambda: self._links.use(self._ref, lambda admin: admin.delete_topics(drops)))
         return self._effects
 
-    async def _change(self, applies: Sequence[Apply], *, validate_only: bool) -> None:
-        actions = [action for apply in applies for action in apply.actions]
-        creates = [action for action in actions if isinstance(action, CreateTopic)]
-        grows = [action for action in actions if isinstance(action, GrowTopic)]
-        alters = [action for action in actions if isinstance(action, AlterConfig)]
+    async def _change(self, applies: Sequence[tuple[Topic, Apply]], *, validate_only: bool) -> None:
         use, ref = self._links.use, self._ref
+        creates = self._actions(applies, CreateTopic)
         if creates:
             await self._call(lambda: use(ref, lambda admin: admin.create_topics(creates, validate_only=validate_only)))
+        grows = self._actions(applies, GrowTopic)
         if grows:
             await self._call(lambda: use(ref, lambda admin: admin.grow_topics(grows, validate_only=validate_only)))
+        alters = self._actions(applies, AlterConfig)
         if alters:
             await self._call(lambda: use(ref, lambda admin: admin.alter_configs(alters, validate_only=validate_only)))
+
+    def _actions(self, applies: Sequence[tuple[Topic, Apply]], kind: type[ActionT]) -> list[ActionT]:
+        """Return the actions of one kind, of the Topics that have the right at this moment."""
+        return [
+            action
+            for topic, apply in applies
+            if self._may(topic)
+            for action in apply.actions
+            if isinstance(action, kind)
+        ]
 
     async def _stop_moves(self, stops: Sequence[StopMoves]) -> None:
         """Cancel moves; one that cannot be cancelled only makes the deletion wait for its end."""

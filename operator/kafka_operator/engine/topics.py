@@ -15,6 +15,7 @@ from datetime import datetime
 from kafka_operator.decide.observed import Away, Failure, KafkaTopic
 from kafka_operator.decide.ownership import winner
 from kafka_operator.decide.pause import decide_pause
+from kafka_operator.decide.quota import QUOTA_EXCEEDED
 from kafka_operator.decide.steps import (
     Announcement,
     Apply,
@@ -27,13 +28,15 @@ from kafka_operator.decide.steps import (
     Wait,
     WriteStatus,
 )
-from kafka_operator.decide.tenancy import Refusal, quota_refusals, refusal_of_topic
+from kafka_operator.decide.tenancy import Refusal, refusal_of_topic
 from kafka_operator.decide.topic import Step, TopicView, decide_topic, decide_topic_away, refused
 from kafka_operator.decide.topic_deletion import decide_topic_deletion, decide_topic_deletion_away
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.links import AwayError, Links
 from kafka_operator.engine.owned_reassignments import OwnedReassignments
+from kafka_operator.engine.quota_ledger import QuotaLedger, is_limited
 from kafka_operator.engine.retries import Retries
+from kafka_operator.engine.tenants import Tenants
 from kafka_operator.engine.topic_effects import TopicEffects
 from kafka_operator.engine.topic_look import look_at_topics
 from kafka_operator.engine.writer import Outcome, Writer
@@ -56,6 +59,10 @@ class Try:
     seen: Mapping[str, KafkaTopic] | None = None
     """None: look before the next decision."""
     away: Away | None = None
+    pruned: bool = False
+    """Whether Kafka was asked for counted topics that no Topic manages."""
+    room_after_s: float | None = None
+    """When there may be room for Topics that found none."""
     applied: set[Key] = field(default_factory=set)
     failures: dict[str, Failure] = field(default_factory=dict)
     """By the Kafka topic's name: of looking at it, or of changing it."""
@@ -76,6 +83,8 @@ class TopicReconciler:
         now: Callable[[], datetime],
     ) -> None:
         self._cache = cache
+        self._tenants = Tenants(cache)
+        self._ledger = QuotaLedger(cache, links, writer)
         self._links = links
         self._writer = writer
         self._owned = owned
@@ -92,6 +101,10 @@ class TopicReconciler:
         for _ in range(MAX_ROUNDS):
             topics = [topic for key in pending if (topic := self._cache.topic(key)) is not None]
             attempt.refusals = self._refusals(attempt, topics)
+            if any(self._lacks_room(attempt, topic) for topic in topics) and not attempt.pruned:
+                attempt.pruned = True
+                attempt.room_after_s = await self._ledger.prune(ref, self._now())
+                continue
             await self._look(attempt, topics)
             steps = [(topic, self._decide(topic, attempt)) for topic in topics]
             outcomes.update({topic.key: step for topic, step in steps if isinstance(step, Done | Retry | Wait)})
@@ -100,24 +113,20 @@ class TopicReconciler:
             if not pending:
                 break
         ended = {key: outcomes.get(key, Retry() if key in pending else Done()) for key in keys}
+        if attempt.room_after_s is not None:
+            waiting = {key for key in ended if key in attempt.refusals and isinstance(ended[key], Done)}
+            ended |= dict.fromkeys(waiting, Wait(attempt.room_after_s))
         for key, outcome in ended.items():
             if not isinstance(outcome, Retry):
                 self._told.pop(key, None)
         return ended
 
     def _refusals(self, attempt: Try, topics: Sequence[Topic]) -> Mapping[Key, Refusal]:
-        """Return why Topics of other namespaces may not be on the Cluster, as they and its rules are at this moment.
-
-        What has had an effect in this try has found its room, though its status does not show it yet.
-        """
+        """Return why Topics of other namespaces may not be on the Cluster, as they and its rules are at this moment."""
         ref, cluster = attempt.ref, self._cache.cluster(attempt.ref)
         if cluster is None or all(topic.key.namespace == ref.namespace for topic in topics):
             return {}
-        refusals: dict[Key, Refusal] = {}
-        if cluster.has_quotas:
-            all_topics = (item for item in self._cache.dependents(ref) if isinstance(item, Topic))
-            found = quota_refusals(cluster, all_topics)
-            refusals |= {key: refusal for key, refusal in found.items() if key not in attempt.applied}
+        refusals = dict(self._ledger.refusals(ref))
         for topic in topics:
             refusal = refusal_of_topic(cluster, topic.key.namespace, topic.name)
             if refusal is not None:
@@ -175,17 +184,17 @@ class TopicReconciler:
         """Return the other Topic that owns the Kafka topic, None when it is this one, or this one only observes."""
         if topic.observes:
             return None
-        owner = winner([claim for claim in self._cache.claims(topic) if self._may_own(claim)] or [topic])
+        claims = [
+            claim
+            for claim in self._cache.claims(topic)
+            if not claim.observes and self._tenants.may_name(topic.cluster, claim, topic.name)
+        ]
+        owner = winner(claims or [topic])
         return None if owner.key == topic.key else owner.key
-
-    def _may_own(self, claim: Topic) -> bool:
-        """Tell whether a Topic competes for its Kafka topic: one that only observes does not, nor one that may not name it."""
-        cluster = self._cache.cluster(claim.cluster)
-        refusal = None if cluster is None else refusal_of_topic(cluster, claim.key.namespace, claim.name)
-        return not claim.observes and refusal is None
 
     async def _carry_out(self, attempt: Try, steps: Sequence[tuple[Topic, Step]]) -> Mapping[Key, Outcome]:
         """Carry out one step of each Topic; return the outcomes of those whose try ends with it."""
+        steps = await self._noted(attempt, steps)
         writes = [(topic, step) for topic, step in steps if not isinstance(step, Apply | Done | Retry | Wait)]
         results = await asyncio.gather(*(self._write(topic, step) for topic, step in writes))
         outcomes = {
@@ -200,6 +209,26 @@ class TopicReconciler:
             await self._apply(attempt, applies)
         return outcomes
 
+    async def _noted(self, attempt: Try, steps: Sequence[tuple[Topic, Step]]) -> Sequence[tuple[Topic, Step]]:
+        """Note what counts for quotas; return the steps that may be carried out: others wait until their topics are noted."""
+        if attempt.seen is None or not self._ledger.is_kept(attempt.ref):
+            return steps
+        owned = [
+            (topic, step)
+            for topic, step in steps
+            if topic.key not in attempt.refusals
+            and topic.name not in attempt.failures
+            and self._owner_beside(topic) is None
+        ]
+        if await self._ledger.note(attempt.ref, owned, attempt.seen):
+            return steps
+        cluster = self._cache.cluster(attempt.ref)
+        return [(topic, step) for topic, step in steps if not is_limited(cluster, topic.key.namespace)]
+
+    def _lacks_room(self, attempt: Try, topic: Topic) -> bool:
+        refusal = attempt.refusals.get(topic.key)
+        return refusal is not None and refusal.reason == QUOTA_EXCEEDED
+
     async def _write(
         self, topic: Topic, step: Claim | Release | WriteStatus[TopicStatus] | CreateReassignment | CancelReassignment
     ) -> Outcome | None:
@@ -209,14 +238,14 @@ class TopicReconciler:
 
     async def _ask(self, attempt: Try, asks: Sequence[tuple[Topic, Apply]]) -> None:
         """Ask the brokers for Topics that only observe; what is refused to them is nobody else's trouble."""
-        effects = await TopicEffects(self._links, attempt.ref).carry_out(asks)
+        effects = await TopicEffects(self._links, attempt.ref, self._tenants.may_have).carry_out(asks)
         attempt.asked.update(
             {topic.key: effects.failures[topic.name] for topic, _ in asks if topic.name in effects.failures}
         )
         attempt.away = effects.away
 
     async def _apply(self, attempt: Try, applies: Sequence[tuple[Topic, Apply]]) -> None:
-        effects = await TopicEffects(self._links, attempt.ref).carry_out(applies)
+        effects = await TopicEffects(self._links, attempt.ref, self._tenants.may_have).carry_out(applies)
         attempt.applied.update(topic.key for topic, _ in applies)
         attempt.failures.update(effects.failures)
         attempt.away = effects.away

@@ -83,6 +83,19 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
+class CountedTopic:
+    """A Kafka topic that counts for the quota of another namespace, whose Topic created it or took it over."""
+
+    name: str
+    namespace: str
+    partitions: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the API's form."""
+        return {"name": self.name, "namespace": self.namespace, "partitions": self.partitions}
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterStatus:
     """What is written to `status`; None where nothing is known."""
 
@@ -98,6 +111,8 @@ class ClusterStatus:
     imbalance: Imbalance | None = None
     versions: Versions | None = None
     auto_rebalance: RebalanceRecord | None = None
+    counted_topics: tuple[CountedTopic, ...] = ()
+    """Ascending by name; written before a topic is created, and kept until Kafka does not have it any more."""
     conditions: tuple[Condition, ...] = ()
 
     def to_patch(self) -> Patch:
@@ -115,6 +130,7 @@ class ClusterStatus:
             "imbalance": None if self.imbalance is None else self.imbalance.to_json(),
             "versions": None if self.versions is None else self.versions.to_json(),
             "autoRebalance": None if self.auto_rebalance is None else self.auto_rebalance.to_json(),
+            "countedTopics": [item.to_json() for item in self.counted_topics] or None,
             "conditions": [condition.to_json() for condition in self.conditions],
         }
 
@@ -205,6 +221,10 @@ def _read_status(status: RawObject) -> ClusterStatus:
         imbalance=_read_imbalance(status.get("imbalance")),
         versions=_read_versions(status.get("versions")),
         auto_rebalance=read_rebalance_record(status.get("autoRebalance")),
+        counted_topics=tuple(
+            CountedTopic(item["name"], item["namespace"], item["partitions"])
+            for item in status.get("countedTopics") or ()
+        ),
         conditions=read_conditions(status),
     )
 

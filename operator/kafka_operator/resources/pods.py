@@ -75,6 +75,11 @@ def read_pod_set(raw: RawObject, pods: Iterable[RawObject], first_id: int) -> Po
     )
 
 
+def labels_of(raw: RawObject) -> Mapping[str, str]:
+    """Return the labels of a StatefulSet itself."""
+    return dict(raw["metadata"].get("labels") or {})
+
+
 def selector_of(raw: RawObject) -> Mapping[str, str]:
     """Return the labels that a StatefulSet's pods have."""
     return dict(raw["spec"]["selector"].get("matchLabels") or {})

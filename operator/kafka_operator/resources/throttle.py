@@ -96,8 +96,8 @@ def read_throttle(raw: RawObject | None) -> ThrottleSpec | None:
 
 
 def read_throttle_record(raw: RawObject | None) -> ThrottleRecord | None:
-    """Read `status.throttle`."""
-    if raw is None:
+    """Read `status.throttle`; one without a rate was not written by the operator, and counts as none."""
+    if raw is None or not raw.get("rates"):
         return None
     return ThrottleRecord(
         rates=tuple(int(rate) for rate in raw["rates"]),

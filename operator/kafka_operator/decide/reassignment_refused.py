@@ -1,0 +1,74 @@
+"""A Reassignment whose namespace may not name its topics, or may not any more.
+
+Nothing more is submitted, cancelled or rolled back for it: which moves are its own is written only in its status, and a status gives
+no right. Moves that the controller already has run to their end under their throttle. Then, or at its deletion, the throttle is removed.
+It goes on where it was when the Cluster allows it again.
+"""
+
+from __future__ import annotations
+
+from kafka_operator.decide.conditions import FALSE
+from kafka_operator.decide.ending import taken_away, with_left
+from kafka_operator.decide.observed import Away
+from kafka_operator.decide.patience import give_up_late
+from kafka_operator.decide.plan_packing import Recorded
+from kafka_operator.decide.reassignment_status import judged, written
+from kafka_operator.decide.reassignment_view import ReassignmentView, Step, look_again_s
+from kafka_operator.decide.steps import RETRY_LATER_S, Announcement, Done, Release, Retry, Wait
+from kafka_operator.decide.tenancy import Refusal
+from kafka_operator.resources.reassignment import Reassignment
+
+
+def decide_refused(reassignment: Reassignment, view: ReassignmentView, refusal: Refusal) -> Step:
+    """Return the next step for a Reassignment without a right, on a cluster that answers."""
+    if reassignment.metadata.deleted is not None:
+        return _deleted(reassignment, view, refusal)
+    shown = judged(reassignment, FALSE, refusal.reason, _words(refusal), view.now)
+    running = _running(reassignment, view)
+    if running:
+        return written(reassignment, shown) or Wait(look_again_s(running))
+    step, left, words = taken_away(reassignment, view)
+    if step is not None:
+        return step
+    shown = with_left(reassignment, shown, left, words, view)
+    return written(reassignment, shown) or (Done() if left is None else Retry(RETRY_LATER_S))
+
+
+def decide_refused_away(reassignment: Reassignment, away: Away, refusal: Refusal, view: ReassignmentView) -> Step:
+    """Return the next step while the cluster does not answer: the namespace learns nothing of the cluster."""
+    if reassignment.metadata.deleted is not None:
+        if not reassignment.metadata.held:
+            return Done()
+        if not reassignment.status.begun and reassignment.status.throttle is None:
+            return Release()
+        return give_up_late(view.waited_s, _left(refusal), away)
+    shown = judged(reassignment, FALSE, refusal.reason, _words(refusal), view.now)
+    return written(reassignment, shown) or Retry(RETRY_LATER_S)
+
+
+def _deleted(reassignment: Reassignment, view: ReassignmentView, refusal: Refusal) -> Step:
+    if not reassignment.metadata.held:
+        return Done()
+    step, left, words = taken_away(reassignment, view)
+    if step is not None:
+        return step
+    if left is not None:
+        return give_up_late(view.waited_s, Announcement(True, "ThrottleLeft", words))
+    return Release(_left(refusal) if _running(reassignment, view) else None)
+
+
+def _running(reassignment: Reassignment, view: ReassignmentView) -> int:
+    """Return how many partitions of its plan Kafka lists as moving."""
+    if not isinstance(view.recorded, Recorded) or not reassignment.status.begun:
+        return 0
+    return sum(item.partition in view.moves for item in view.recorded.plan)
+
+
+def _words(refusal: Refusal) -> str:
+    return f"{refusal.message} Nothing more is moved for this Reassignment."
+
+
+def _left(refusal: Refusal) -> Announcement:
+    return Announcement(
+        True, "MovesGoOn", f"Moves that the controller already has are not cancelled. {refusal.message}"
+    )

@@ -1,0 +1,140 @@
+"""The topics that count for quotas, in the Cluster's status: noted before Kafka gets them, dropped when Kafka does not have them.
+
+All Topics of a Cluster are reconciled one batch at a time, so nothing is created while a note is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from kafka_operator.admin.port import Admin
+from kafka_operator.decide.observed import Failure, KafkaTopic
+from kafka_operator.decide.quota import counted_after, quota_refusals, uncounted
+from kafka_operator.decide.steps import Apply, Claim, CreateTopic, WriteStatus
+from kafka_operator.decide.tenancy import Refusal, quota_of
+from kafka_operator.decide.topic import Step
+from kafka_operator.decide.topic_origin import is_ours
+from kafka_operator.engine.cache import Cache
+from kafka_operator.engine.links import AwayError, Links
+from kafka_operator.engine.writer import Writer
+from kafka_operator.names import ORIGIN, ClusterRef, Key
+from kafka_operator.resources.cluster import Cluster
+from kafka_operator.resources.topic import Topic
+
+ABSENT_FOR_S = 5.0
+"""How long Kafka must not show a topic before its note is dropped: a broker that has just started may not know it yet."""
+
+MAX_WRITES = 3
+"""Writes of the Cluster's status in one try; another part of the operator may write it at the same time."""
+
+
+class QuotaLedger:
+    """Keeps `status.countedTopics` of Clusters."""
+
+    def __init__(self, cache: Cache, links: Links, writer: Writer) -> None:
+        self._cache = cache
+        self._links = links
+        self._writer = writer
+        self._absent: dict[tuple[ClusterRef, str], datetime] = {}
+        """Since when Kafka has not shown a counted topic that no Topic manages."""
+
+    def refusals(self, ref: ClusterRef) -> Mapping[Key, Refusal]:
+        """Return the Topics of a Cluster for which their namespaces have no room."""
+        cluster = self._cache.cluster(ref)
+        if cluster is None or not cluster.has_quotas:
+            return {}
+        return quota_refusals(cluster, self._topics(ref))
+
+    def is_kept(self, ref: ClusterRef) -> bool:
+        """Tell whether a Cluster counts topics."""
+        cluster = self._cache.cluster(ref)
+        return cluster is not None and (cluster.has_quotas or bool(cluster.status.counted_topics))
+
+    async def note(self, ref: ClusterRef, steps: Sequence[tuple[Topic, Step]], seen: Mapping[str, KafkaTopic]) -> bool:
+        """Note what these steps create, grow or take over, before they are carried out; tell whether that is written.
+
+        `steps` are those of Topics that own their Kafka topics and have the right, and of Topics whose Kafka topics are gone.
+        """
+        cluster = self._cache.cluster(ref)
+        assert cluster is not None, ref
+        held: dict[str, tuple[str, int]] = {}
+        gone: set[str] = set()
+        for topic, step in steps:
+            found = seen.get(topic.name)
+            partitions = _counts(cluster, topic, step, found)
+            if partitions:
+                held[topic.name] = (topic.key.namespace, partitions)
+            elif found is None and topic.metadata.deleted is not None and _is_noted(cluster, topic):
+                gone.add(topic.name)
+        return await self._write(ref, held, gone)
+
+    async def prune(self, ref: ClusterRef, now: datetime) -> float | None:
+        """Drop notes of topics that no Topic manages and Kafka does not have; return when to ask again, None for never."""
+        cluster = self._cache.cluster(ref)
+        if cluster is None:
+            return None
+        names = sorted(uncounted(cluster, self._topics(ref)))
+        if not names:
+            return None
+
+        async def look(admin: Admin) -> Mapping[str, KafkaTopic | Failure]:
+            return await admin.describe_topics(names)
+
+        try:
+            present = await self._links.use(ref, look)
+        except AwayError:
+            return ABSENT_FOR_S
+        absent = [name for name in names if name not in present]
+        self._absent = {key: since for key, since in self._absent.items() if key[0] != ref or key[1] in absent} | {
+            (ref, name): self._absent.get((ref, name), now) for name in absent
+        }
+        gone = {name for name in absent if now - self._absent[ref, name] >= timedelta(seconds=ABSENT_FOR_S)}
+        if gone and await self._write(ref, {}, gone):
+            for name in gone:
+                del self._absent[ref, name]
+        return ABSENT_FOR_S if set(absent) - gone else None
+
+    async def _write(self, ref: ClusterRef, held: Mapping[str, tuple[str, int]], gone: Collection[str]) -> bool:
+        for _ in range(MAX_WRITES):
+            cluster = self._cache.cluster(ref)
+            if cluster is None:
+                return False
+            counted = counted_after(cluster, held, gone)
+            if counted == cluster.status.counted_topics:
+                return True
+            step = WriteStatus(replace(cluster.status, counted_topics=counted))
+            if await self._writer.carry_out(cluster, step) is not None:
+                return False
+        return False
+
+    def _topics(self, ref: ClusterRef) -> list[Topic]:
+        return [item for item in self._cache.dependents(ref) if isinstance(item, Topic)]
+
+
+def _counts(cluster: Cluster, topic: Topic, step: Step, seen: KafkaTopic | None) -> int:
+    """Return the partitions that a Topic's Kafka topic counts for after a step; 0 where it is not known to be its own."""
+    if topic.metadata.deleted is not None:
+        return 0
+    if topic.observes:
+        known = _is_noted(cluster, topic) or topic.metadata.annotation(ORIGIN) is not None
+        return len(seen.partitions) if seen is not None and known else 0
+    creates = isinstance(step, Apply) and any(isinstance(action, CreateTopic) for action in step.actions)
+    if seen is None:
+        return topic.partitions if creates else 0
+    if is_ours(topic, seen) or (isinstance(step, Claim) and step.origin is not None):
+        return max(len(seen.partitions), topic.partitions)
+    return 0
+
+
+def _is_noted(cluster: Cluster, topic: Topic) -> bool:
+    """Tell whether a topic counts for the namespace of this Topic."""
+    return any(
+        (item.name, item.namespace) == (topic.name, topic.key.namespace) for item in cluster.status.counted_topics
+    )
+
+
+def is_limited(cluster: Cluster | None, namespace: str) -> bool:
+    """Tell whether a namespace has a quota on a Cluster."""
+    return cluster is not None and quota_of(cluster, namespace) is not None

@@ -1,0 +1,131 @@
+"""Rights of namespaces, as the cache has them at this moment: asked right before each step, and of each resource that would be a rival.
+
+Kafka's id of a cluster is what the brokers of one Cluster report, and a broker can report any id. So a resource that refers to a Cluster
+of another namespace is compared with a resource only where the latter's own Cluster allows both namespaces to name the topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from kafka_operator.decide.tenancy import (
+    Refusal,
+    bounded_throttle,
+    refusal_of_topic,
+    refusal_of_topics,
+    refusal_of_whole_cluster,
+    serves,
+)
+from kafka_operator.decide.throttle import OtherThrottles
+from kafka_operator.engine.cache import Cache, OfCluster
+from kafka_operator.names import ClusterRef
+from kafka_operator.resources.election import Election
+from kafka_operator.resources.reassignment import Reassignment
+from kafka_operator.resources.throttle import ThrottleRecord
+from kafka_operator.resources.topic import Topic
+
+
+class Tenants:
+    """Answers what a namespace may do with a Cluster."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+
+    def refusal_of_move(self, item: Reassignment, recorded: Iterable[str] = ()) -> Refusal | None:
+        """Return why a Reassignment may not go on; `recorded` are the topics of its plan and base, wherever they are kept.
+
+        The status is only compared with the rules and never grants anything.
+        """
+        cluster = self._cache.cluster(item.cluster)
+        if cluster is None:
+            return None
+        if item.goal is not None and not item.goal.topics:
+            refusal = refusal_of_whole_cluster(cluster, item.key.namespace)
+            if refusal is not None:
+                return refusal
+        names = {entry.partition.topic for entry in item.plan} | {entry.topic for entry in item.topics} | set(recorded)
+        if item.goal is not None:
+            names.update(item.goal.topics)
+        if item.status.throttle is not None:
+            names.update(entry.topic for entry in item.status.throttle.topics)
+        return refusal_of_topics(cluster, item.key.namespace, sorted(names))
+
+    def refusal_of_election(self, item: Election) -> Refusal | None:
+        """Return why an Election may not go on."""
+        cluster = self._cache.cluster(item.cluster)
+        if cluster is None:
+            return None
+        names = item.selection.topic_names
+        if names is None:
+            return refusal_of_whole_cluster(cluster, item.key.namespace)
+        return refusal_of_topics(cluster, item.key.namespace, sorted(names))
+
+    def may_have(self, topic: Topic) -> bool:
+        """Tell whether a Topic's namespace may name it; nothing is known against one whose Cluster is gone."""
+        cluster = self._cache.cluster(topic.cluster)
+        return cluster is None or refusal_of_topic(cluster, topic.key.namespace, topic.name) is None
+
+    def may_name(self, here: ClusterRef, other: OfCluster, topic: str) -> bool:
+        """Tell whether another resource counts for a topic of Cluster `here`: as its owner, or as a rival for its partitions."""
+        own, its = self._cache.cluster(here), self._cache.cluster(other.cluster)
+        if own is None or its is None:
+            return other.cluster == here
+        if own.key.namespace == its.key.namespace:
+            return refusal_of_topic(its, other.key.namespace, topic) is None
+        namespaces = {other.key.namespace, its.key.namespace}
+        return all(refusal_of_topic(own, namespace, topic) is None for namespace in namespaces)
+
+    def moves(self, here: ClusterRef) -> Iterator[Reassignment]:
+        """Yield the Reassignments of the same Kafka cluster, as far as Cluster `here` lets other namespaces' Clusters count."""
+        for ref in self._cache.same_cluster(here):
+            for other in self._cache.dependents(ref):
+                if isinstance(other, Reassignment):
+                    yield other
+
+    def with_bounded_throttle(self, item: Reassignment) -> Reassignment:
+        """Return a Reassignment with the throttle that its Cluster allows its namespace."""
+        cluster = self._cache.cluster(item.cluster)
+        if cluster is None:
+            return item
+        bounded = bounded_throttle(cluster, item.key.namespace, item.throttle)
+        return item if bounded == item.throttle else replace(item, throttle=bounded)
+
+    @staticmethod
+    def yields(other: Reassignment, here: ClusterRef) -> bool:
+        """Tell whether a Reassignment gives way to those of the Cluster's namespace: it is of another one, and hands nothing over now.
+
+        Else one that is paused, or whose throttle never suffices, would keep the owner from these partitions for good. When it goes on
+        it finds its partitions elsewhere, and ends without touching them.
+        """
+        if other.key.namespace == here.namespace:
+            return False
+        return other.metadata.paused or not (other.status.handing_over or other.status.rollback)
+
+    def throttles_beside(self, item: Reassignment) -> OtherThrottles:
+        """Return what other Reassignments have recorded, by what it counts for this one."""
+        here = item.cluster
+        peers: list[ThrottleRecord] = []
+        owners: list[ThrottleRecord] = []
+        without_right: list[ThrottleRecord] = []
+        tenants: dict[str, list[ThrottleRecord]] = {}
+        for other in self.moves(here):
+            record, namespace = other.status.throttle, other.key.namespace
+            if record is None or other.key == item.key:
+                continue
+            if not all(self.may_name(here, other, topic.topic) for topic in record.topics) or not self._serves(other):
+                without_right.append(replace(record, topics=()))
+            elif namespace == item.key.namespace:
+                peers.append(record)
+            elif namespace == here.namespace:
+                owners.append(record)
+            else:
+                tenants.setdefault(namespace, []).append(record)
+        groups = tuple(tuple(records) for _, records in sorted(tenants.items()))
+        return OtherThrottles(
+            tuple(peers), tuple(owners), groups, tuple(without_right), item.key.namespace != here.namespace
+        )
+
+    def _serves(self, other: OfCluster) -> bool:
+        cluster = self._cache.cluster(other.cluster)
+        return cluster is not None and serves(cluster, other.key.namespace)
