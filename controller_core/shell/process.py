@@ -126,6 +126,7 @@ class ControllerProcess:
             configs=EntityConfigs(lambda: self._lives.session),
             features=Features(lambda: self._lives.session),
             acls=None if authority is None else authority.service,
+            is_urgent=self._is_busy,
         )
         for listener in self.settings.listeners:
             front = await open_front(
@@ -137,9 +138,13 @@ class ControllerProcess:
                 demands=self._demands[listener.security_protocol],
                 security=self._brokers,
                 guard=None if authority is None else authority.guard,
+                is_urgent=self._is_busy,
             )
             self._fronts[listener.name] = front
             stack.push_async_callback(front.close)
+
+    def _is_busy(self) -> bool:
+        return self.active is not None and self.active.is_busy
 
     def _own_address(self) -> OwnAddress:
         endpoints = tuple(
