@@ -140,13 +140,14 @@ class MetadataEncoder:
         topics, entries = resolve(active.cluster)
         if sum(len(topic.rows) for topic in topics) + len(entries) <= PIECE_PARTITIONS:
             snapshot = Snapshot.of_some(active.cluster, context.listener, topics)
-            pieces = [piece for piece in self._pieces(active, context, snapshot, entries, cluster_operations) if piece]
-            return EncodedBody((b"".join(pieces),))
+            head = _head(active, context.listener, cluster_operations)
+            return EncodedBody((b"".join(_encoded(context.api_version, head, snapshot, entries, len(entries))),))
         async with self._lock:
             await self._room()
             topics, entries = resolve(active.cluster)
+            head = _head(active, context.listener, cluster_operations)
             snapshot = Snapshot.of_some(active.cluster, context.listener, topics)
-            return await self._in_steps(self._pieces(active, context, snapshot, entries, cluster_operations))
+            return await self._in_steps(_encoded(context.api_version, head, snapshot, entries, len(entries)))
 
     async def listed_topics(
         self,
@@ -159,11 +160,10 @@ class MetadataEncoder:
         """Describe those of all topics that a caller may see, with its operations."""
         async with self._lock:
             await self._room()
-            snapshot = Snapshot.of_all(active.cluster, context.listener, only)
+            head = _head(active, context.listener, cluster_operations)
+            snapshot = await Snapshot.of_all(active.cluster, context.listener, self.pace(), only)
             entries = _entries(snapshot, operations)
-            return await self._in_steps(
-                self._pieces(active, context, snapshot, entries, cluster_operations, len(snapshot.topics))
-            )
+            return await self._in_steps(_encoded(context.api_version, head, snapshot, entries, len(snapshot.topics)))
 
     def _follow(self, cluster: Cluster) -> None:
         """Forget the answers of an earlier term: its cluster counted versions of its own."""
@@ -179,12 +179,10 @@ class MetadataEncoder:
                     return stale
                 cluster = active.cluster
                 encoding.version = cluster.metadata_version
-                snapshot = Snapshot.of_all(cluster, shape.listener)
+                head = _head(active, shape.listener, shape.cluster_operations)
+                snapshot = await Snapshot.of_all(cluster, shape.listener, self.pace())
                 entries = _entries(snapshot, lambda _: shape.topic_operations)
-                context = RequestContext(shape.listener, None, "", 0, shape.api_version)
-                pieces = self._pieces(
-                    active, context, snapshot, entries, shape.cluster_operations, len(snapshot.topics)
-                )
+                pieces = _encoded(shape.api_version, head, snapshot, entries, len(snapshot.topics))
                 body = await self._in_steps(pieces)
                 if self._cluster is not None and self._cluster() is cluster:
                     self._keep(shape, _Kept(encoding.version, body))
@@ -242,28 +240,12 @@ class MetadataEncoder:
             self._live.add(body)
         return body
 
-    def _pieces(
-        self,
-        active: ActiveController,
-        context: RequestContext,
-        snapshot: Snapshot,
-        entries: Iterable[Entry],
-        cluster_operations: int,
-        count: int | None = None,
-    ) -> Iterator[bytes]:
-        """Encode piece by piece. Where a piece takes long to collect, empty ones come before it."""
-        count = len(entries) if count is None and isinstance(entries, Sequence) else count
-        assert count is not None, "the number of entries that an iterator gives has to be passed"
-        version = context.api_version
-        before, behind = prefix_and_suffix(version, _head(active, context, cluster_operations), count)
-        return _encoded(version, snapshot, entries, before, behind)
 
-
-def _head(active: ActiveController, context: RequestContext, cluster_operations: int) -> Body:
+def _head(active: ActiveController, listener: str, cluster_operations: int) -> Body:
     """Return every field but the topics."""
     brokers = [
         {"node_id": node.id, "host": node.host, "port": node.port, "rack": node.rack}
-        for node in nodes(active, context.listener)
+        for node in nodes(active, listener)
     ]
     head = {"brokers": brokers, "cluster_id": active.cluster_id, "controller_id": active.cluster.controller_id}
     return (
@@ -281,16 +263,15 @@ def described_head(topic: Topic, partitions: int) -> TopicHead:
     return TopicHead(ErrorCode.NONE, topic.name, topic.topic_id or NO_TOPIC_ID, is_internal(topic.name), partitions)
 
 
-def _encoded(
-    version: int, snapshot: Snapshot, entries: Iterable[Entry], before: bytes, behind: bytes
-) -> Iterator[bytes]:
-    """Write entries one behind the other. A topic of many partitions takes several pieces."""
+def _encoded(version: int, head: Body, snapshot: Snapshot, entries: Iterable[Entry], count: int) -> Iterator[bytes]:
+    """Encode piece by piece. A topic of many partitions takes several; while one is collected, empty ones are yielded."""
+    before, behind = prefix_and_suffix(version, head, count)
     waiting: list[tuple[bytes, int]] = [(before, 0)]
     first = end = 0
     tails: dict[int, bytes] = {}
-    for head, operations in entries:
-        waiting.append((topic_head(version, head), 0))
-        left = head.partitions
+    for topic, operations in entries:
+        waiting.append((topic_head(version, topic), 0))
+        left = topic.partitions
         while left:
             taken = min(left, first + PIECE_PARTITIONS - end)
             waiting.append((b"", taken))

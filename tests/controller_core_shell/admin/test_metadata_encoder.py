@@ -35,9 +35,9 @@ def snapshots(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     taken: list[int] = []
     of_all = metadata_snapshot.Snapshot.of_all
 
-    def noted(cluster, *others):  # type: ignore[no-untyped-def]
+    async def noted(cluster, *others):  # type: ignore[no-untyped-def]
         taken.append(cluster.metadata_version)
-        return of_all(cluster, *others)
+        return await of_all(cluster, *others)
 
     monkeypatch.setattr(metadata_snapshot.Snapshot, "of_all", noted)
     return taken
