@@ -28,6 +28,7 @@ __all__ = [
     "encode_response",
     "flexible_from",
     "peek_header",
+    "response_header",
     "versions",
 ]
 
@@ -101,8 +102,12 @@ def encode_request(
 def encode_response(key: ApiKey, version: int, correlation_id: int, body: Mapping[str, Any]) -> bytes:
     """Encode a response with its header, without the size in front."""
     message = compiler.encoder(key.message + "Response", version)(body)
-    header = _CORRELATION_ID.pack(correlation_id)
-    return header + (b"\0" if _response_has_tags(key, version) else b"") + message
+    return response_header(key, version, correlation_id) + message
+
+
+def response_header(key: ApiKey, version: int, correlation_id: int) -> bytes:
+    """Encode the header of a response."""
+    return _CORRELATION_ID.pack(correlation_id) + (b"\0" if _response_has_tags(key, version) else b"")
 
 
 def peek_header(frame: bytes | memoryview) -> RequestHeader:

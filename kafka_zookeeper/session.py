@@ -15,6 +15,7 @@ import asyncio
 import enum
 import logging
 import struct
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
@@ -96,6 +97,7 @@ class ZooKeeperSession:
         self._listeners: list[Callable[[SessionState], None]] = []
         self._multi_read_supported = True
         self._closing = False
+        self._stopping = threading.Lock()
         self._client = make_client(settings)
         self._client.add_listener(self._heard_state)
 
@@ -127,6 +129,14 @@ class ZooKeeperSession:
         await asyncio.to_thread(self._stop_client)
         self._enter(SessionState.LOST, self.session_id)
         await asyncio.sleep(0)  # whoever listens has heard of it when this returns
+
+    def abandon(self) -> None:
+        """End the session from another thread, without help of the event loop, and with it its ephemeral znodes.
+
+        For a loop that is blocked: when it runs again it is told LOST, and `close` is still needed.
+        """
+        with self._stopping:
+            self._client.stop()
 
     def on_state(self, callback: Callable[[SessionState], None]) -> None:
         """Have every change of state told from now on."""
@@ -295,9 +305,10 @@ class ZooKeeperSession:
 
     def _stop_client(self) -> None:
         """End kazoo's thread and free its sockets; the first half is a no-op after LOST."""
-        self._client.stop()
-        self._client._safe_close()  # noqa: SLF001
-        self._client.close()
+        with self._stopping:
+            self._client.stop()
+            self._client._safe_close()  # noqa: SLF001
+            self._client.close()
 
 
 async def ensure_chroot(settings: ZooKeeperSettings) -> None:

@@ -56,6 +56,21 @@ UNCLEAN_ELECTION = "unclean.leader.election.enable"
 """The topic configuration that lets a replica from outside the ISR lead, where no other is left."""
 
 
+NOT_IN_METADATA = (
+    AssignmentRestored,
+    DeletionQueued,
+    ElectionRequestsDone,
+    MoveRequestsLeft,
+    NoticesHeeded,
+    ProducerIdsAllocated,
+    ProducerIdsObserved,
+    RemovalAnswered,
+    ReplicasDeleted,
+    UncleanElectionObserved,
+)
+"""Changes that no Metadata response shows; every other kind raises `metadata_version`."""
+
+
 @singledispatch
 def _apply(change: Change, cluster: Cluster) -> None:
     raise TypeError(f"no rule to apply {type(change).__name__} to cluster of controller {cluster.controller_id}")
@@ -64,6 +79,8 @@ def _apply(change: Change, cluster: Cluster) -> None:
 def apply(cluster: Cluster, change: Change) -> None:
     """Make a committed change true in memory."""
     _apply(change, cluster)
+    if not isinstance(change, NOT_IN_METADATA):
+        cluster.metadata_version += 1
 
 
 @_apply.register

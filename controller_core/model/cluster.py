@@ -79,6 +79,8 @@ class Cluster:
         """What topics say themselves of leaders from outside the ISR; those that say nothing follow the brokers' default."""
         self.unclean_defaults: dict[BrokerDefault, bool] = {}
         self.producer_ids = ProducerIds()
+        self.metadata_version = 0
+        """Grows with every applied change that Metadata responses may show."""
         self._by_index: list[Topic | None] = []
         self._free_indices: list[int] = []
         self._names_by_id: dict[UUID, str] = {}
@@ -117,6 +119,10 @@ class Cluster:
     def name_of(self, row: int) -> TopicPartition:
         """Name the partition in a row."""
         return TopicPartition(self.topic_at(row).name, int(self.columns.partition[row]))
+
+    def topics_by_index(self) -> list[Topic]:
+        """List all topics in the order of their indices in the columns."""
+        return [topic for topic in self._by_index if topic is not None]
 
     def topic_name(self, topic_id: UUID) -> str | None:
         """Find a topic's name by its id."""

@@ -75,6 +75,11 @@ class PartitionColumns:
         """Slots in the replica and ISR columns."""
         return int(self.replicas.shape[1])
 
+    @property
+    def end(self) -> int:
+        """One more than the last row that was ever used."""
+        return self._end
+
     def add(self, topic_index: int, partitions: IntArray, replicas: IntArray) -> IntArray:
         """Add a topic's partitions, without a state yet (NewPartition). Returns their rows."""
         rows = self._take(len(partitions))

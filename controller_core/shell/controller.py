@@ -223,6 +223,11 @@ class Controller:
         self._check()
         return True
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether events are being processed or requests wait for brokers: long computations for clients then go slowly."""
+        return self.turns.are_busy or any(self._channels.queued().values())
+
     def queued(self) -> dict[int, int]:
         """Count the requests that wait, by broker."""
         return self._channels.queued()

@@ -130,6 +130,22 @@ class Metrics:
             registry=self.registry,
         )
 
+        self.longest_stall = Gauge(
+            "steward_controller_loop_longest_stall_seconds",
+            "Longest time since the last scrape in which the event loop could not run.",
+            registry=self.registry,
+        )
+        self.longest_cpu = Gauge(
+            "steward_controller_loop_longest_cpu_seconds",
+            "Most CPU time that the event loop used in one go since the last scrape.",
+            registry=self.registry,
+        )
+        self.sessions_given_up = Gauge(
+            "steward_controller_sessions_given_up",
+            "ZooKeeper sessions closed since the start because the event loop was blocked.",
+            registry=self.registry,
+        )
+
     def _gauge(self, name: str, words: str) -> Gauge:
         return Gauge(f"{PREFIX}_{name}", words, registry=self.registry)
 

@@ -26,6 +26,7 @@ from controller_core.shell.http import Probes
 from controller_core.shell.inside import Document, inside, standing_by, topic_inside
 from controller_core.shell.live_brokers import LiveBrokers
 from controller_core.shell.lives import Lives
+from controller_core.shell.loop_watch import LoopWatch
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import broker_security
 from controller_core.shell.security.listeners import demands_of
@@ -80,6 +81,7 @@ class ControllerProcess:
             log.warning(
                 "there is no authorizer: whoever the listeners let in acts on brokers with the controller's rights"
             )
+        self._loop_watch = LoopWatch(settings.session_timeout_ms / 1000 / 2, self._give_up_session)
         self._fronts: dict[str, Front] = {}
         self._stopping = asyncio.Event()
 
@@ -110,6 +112,8 @@ class ControllerProcess:
 
     async def _serve(self) -> None:
         async with AsyncExitStack() as stack:
+            self._loop_watch.start()
+            stack.callback(self._loop_watch.stop)
             await self._listen(stack)
             stack.callback(asyncio.create_task(self._renewal.follow(), name="renew certificates").cancel)
             await self._lives.run()
@@ -126,6 +130,7 @@ class ControllerProcess:
             configs=EntityConfigs(lambda: self._lives.session),
             features=Features(lambda: self._lives.session),
             acls=None if authority is None else authority.service,
+            is_urgent=self._is_busy,
         )
         for listener in self.settings.listeners:
             front = await open_front(
@@ -137,9 +142,21 @@ class ControllerProcess:
                 demands=self._demands[listener.security_protocol],
                 security=self._brokers,
                 guard=None if authority is None else authority.guard,
+                is_urgent=self._is_busy,
             )
             self._fronts[listener.name] = front
             stack.push_async_callback(front.close)
+
+    def _give_up_session(self) -> bool:
+        """Close the session in the watchdog's thread; False where there is none."""
+        session = self._lives.session
+        if session is None:
+            return False
+        session.abandon()
+        return True
+
+    def _is_busy(self) -> bool:
+        return self.active is not None and self.active.is_busy
 
     def _own_address(self) -> OwnAddress:
         endpoints = tuple(
@@ -160,6 +177,9 @@ class ControllerProcess:
 
     def _before_scrape(self) -> None:
         active = self.active
+        self.metrics.longest_stall.set(self._loop_watch.take_longest_stall_s())
+        self.metrics.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
+        self.metrics.sessions_given_up.set(self._loop_watch.given_up)
         self.metrics.look_at(None if active is None else active.cluster)
         self.metrics.look_at_queues(*((0, {}) if active is None else (active.turns.waiting, active.queued())))
 

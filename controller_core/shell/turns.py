@@ -93,6 +93,11 @@ class Turns:
         """How many events wait."""
         return len(self._waiting)
 
+    @property
+    def are_busy(self) -> bool:
+        """Whether any event is being processed or waits."""
+        return bool(self._running or self._waiting)
+
     @asynccontextmanager
     async def take(self, scope: Scope) -> AsyncIterator[None]:
         """Wait for the turn, and hold it. Raises OverloadedError when too many wait already."""

@@ -6,6 +6,8 @@ Left out: whom the peer claims to be in a request (a client id is no identity).
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from kafka_wire.encoded_body import Response
+
 ANONYMOUS = "User:ANONYMOUS"
 """Kafka's principal of a peer that has proven nothing."""
 
@@ -43,7 +45,7 @@ class Peer:
         return f"{self.host}:{self.port}"
 
 
-Handler = Callable[[Peer, bytes], Awaitable[bytes | None]]
+Handler = Callable[[Peer, bytes], Awaitable[Response | None]]
 """Answers one request frame with a response frame, both without the size, or with None when the request has no response.
 
 MalformedRequest and CloseConnection close the connection for their reason; any other exception closes it too and is

@@ -19,6 +19,7 @@ from typing import Protocol
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
+from kafka_wire.encoded_body import Response
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import CloseConnection, MalformedRequest
 from kafka_wire.net.peer import Handler, Peer
@@ -118,7 +119,7 @@ class SaslGate:
         """Whether the peer has been authenticated once."""
         return self._user is not None
 
-    async def handle(self, peer: Peer, frame: bytes) -> bytes | None:
+    async def handle(self, peer: Peer, frame: bytes) -> Response | None:
         """Answer one frame, or have the handler answer it (a server's Handler)."""
         if self._bare_tokens and self._state is not _State.OPEN:
             if self._state is _State.BUSY:

@@ -9,11 +9,13 @@ Left out: what the requests mean (the handler), TLS settings (the caller's conte
 import asyncio
 import logging
 import ssl as tls
+from collections.abc import Callable
 from typing import Self
 
 from kafka_wire.net.failures import CloseConnection, MalformedRequest
 from kafka_wire.net.inbound import Inbound
 from kafka_wire.net.limits import ServerLimits
+from kafka_wire.net.outflow import Outflow, never
 from kafka_wire.net.peer import Handler, Peer
 from kafka_wire.net.principal_rules import AS_IT_IS, PrincipalRules
 from kafka_wire.net.sasl_server import SaslServer
@@ -36,7 +38,9 @@ class Server:
         limits: ServerLimits,
         sasl: SaslServer | None = None,
         principal_rules: PrincipalRules = AS_IT_IS,
+        is_urgent: Callable[[], bool] = never,
     ) -> None:
+        self.outflow = Outflow(is_urgent)
         self.handler = handler
         self.limits = limits
         self.sasl = sasl
@@ -151,10 +155,12 @@ async def serve(
     ssl: tls.SSLContext | None = None,
     sasl: SaslServer | None = None,
     principal_rules: PrincipalRules = AS_IT_IS,
+    is_urgent: Callable[[], bool] = never,
 ) -> Server:
     """Listen on `host`:`port` (0: any free port) and answer every request by `handler`, by TLS when a context is given.
 
     With `sasl` every peer must authenticate before its requests reach the handler, but for ApiVersions. `principal_rules` tell what a peer
-    that shows a certificate is called; one that no rule fits is cut off. Raises OSError when the address cannot be had.
+    that shows a certificate is called; one that no rule fits is cut off. `is_urgent` reports whether other work goes before the
+    writing of long responses. Raises OSError when the address cannot be had.
     """
-    return await Server(handler, limits or ServerLimits(), sasl, principal_rules).start(host, port, ssl)
+    return await Server(handler, limits or ServerLimits(), sasl, principal_rules, is_urgent).start(host, port, ssl)

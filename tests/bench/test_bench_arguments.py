@@ -20,6 +20,7 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "takeover_at_scale",
         "shutdown",
         "shutdown_at_scale",
+        "metadata-herd",
         "topics",
         "plan-start",
         "spark-submissions",

@@ -7,7 +7,8 @@ Source: DescribeTopicPartitionsRequestHandler, KRaftMetadataCache.getTopicMetada
 Who may do what is told unasked; leaves out judging it, as Metadata does.
 """
 
-from collections.abc import Iterable
+import heapq
+from collections.abc import Iterable, Sequence
 
 from controller_core.cluster.authorized_operations import authorized_operations
 from controller_core.model.acl import ResourceType
@@ -39,7 +40,8 @@ async def describe_topic_partitions(active: ActiveController, context: RequestCo
         return describe_topic_partitions_refused(context, body, refused)
     limit = max(1, min(MAX_PARTITIONS_PER_PAGE, body["response_partition_limit"]))
     view = View.of(active.cluster, context.listener)
-    answer = page(active.cluster, asked_from(active.cluster, body), view, limit)
+    asked = asked_from(active.cluster, body)
+    answer = page(active.cluster, first_of(asked, limit + 2), view, limit, is_cut=len(asked) > limit + 2)
     everything = authorized_operations(ResourceType.TOPIC)
     for topic in answer["topics"]:
         topic["topic_authorized_operations"] = everything
@@ -60,20 +62,34 @@ def refuse_cursor(body: Body) -> Failure | None:
 
 
 def asked_from(cluster: Cluster, body: Body) -> list[TopicPartition]:
-    """List the topics that are asked for by name, and from which partition on: those before the cursor are passed over."""
-    names = {topic["name"] for topic in body["topics"]} or {topic.name for topic in known_topics(cluster)}
-    cursor = body["cursor"] or {"topic_name": "", "partition_index": 0}
+    """List the topics that are asked for, and from which partition on: those before the cursor are passed over."""
+    if body["topics"]:
+        names = dict.fromkeys(topic["name"] for topic in body["topics"])
+    else:
+        names = {topic.name: None for topic in known_topics(cluster)}
+    cursor = body["cursor"]
+    if cursor is None:
+        return [TopicPartition(name, 0) for name in names]
     first = TopicPartition(cursor["topic_name"], cursor["partition_index"])
-    later = sorted(name for name in names if name >= first.topic)
-    return [TopicPartition(name, first.partition if name == first.topic else 0) for name in later]
+    return [
+        TopicPartition(name, first.partition if name == first.topic else 0) for name in names if name >= first.topic
+    ]
 
 
-def page(cluster: Cluster, asked: Iterable[TopicPartition], view: View, limit: int) -> Body:
-    """Describe topics until so many partitions are described; the cursor is null after the last topic."""
+def first_of(asked: Iterable[TopicPartition], count: int) -> list[TopicPartition]:
+    """Return the first so many in the order of their names: sorting all of them for each page would take too long."""
+    return heapq.nsmallest(count, asked)
+
+
+def page(cluster: Cluster, asked: Sequence[TopicPartition], view: View, limit: int, *, is_cut: bool = False) -> Body:
+    """Describe topics until so many partitions are described; the cursor is null after the last topic.
+
+    Where the list `is_cut`, more topics follow: its last one begins the next page at the latest.
+    """
     topics: list[Body] = []
     room = limit
-    for name, first in asked:
-        if room == 0:
+    for place, (name, first) in enumerate(asked):
+        if room == 0 or (is_cut and place == len(asked) - 1):
             return _page(topics, TopicPartition(name, 0))
         topic = known_topic(cluster, name)
         if topic is None:

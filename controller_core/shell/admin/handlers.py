@@ -34,6 +34,7 @@ from controller_core.shell.admin.describe_topic_partitions import (
 from controller_core.shell.admin.elections import elect_leaders, elect_leaders_refused
 from controller_core.shell.admin.features import update_features, update_features_refused
 from controller_core.shell.admin.metadata import metadata, metadata_refused
+from controller_core.shell.admin.metadata_encoder import MetadataEncoder
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, OVERLOADED
 from controller_core.shell.admin.own_broker import (
@@ -43,6 +44,7 @@ from controller_core.shell.admin.own_broker import (
     incremental_alter_configs,
     relay_refused,
 )
+from controller_core.shell.admin.pace import never
 from controller_core.shell.admin.reassignments import (
     alter_reassignments,
     alter_reassignments_refused,
@@ -55,6 +57,7 @@ from controller_core.shell.configs.features import Features
 from controller_core.shell.front.context import OwnHandler, RequestContext
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
+from kafka_wire.encoded_body import EncodedBody
 
 Tenure = Callable[[], ActiveController | None]
 """Gives the controller that holds the cluster now; None while this process does not."""
@@ -64,7 +67,7 @@ Tenure = Callable[[], ActiveController | None]
 class Api:
     """One API: how it is answered, and how its response says that nothing was done."""
 
-    answer: Callable[[ActiveController, RequestContext, Body], Awaitable[Body]]
+    answer: Callable[[ActiveController, RequestContext, Body], Awaitable[Body | EncodedBody]]
     refused: Callable[[RequestContext, Body, Failure], Body]
 
 
@@ -81,6 +84,7 @@ def handlers(
     acls: AclService | None = None,
     configs: EntityConfigs | None = None,
     features: Features | None = None,
+    is_urgent: Callable[[], bool] = never,
 ) -> dict[ApiKey, OwnHandler]:
     """Make the handlers of all APIs that the controller answers itself, for every listener alike.
 
@@ -88,10 +92,11 @@ def handlers(
     same ids. `topic_defaults` gives what the brokers set as defaults of topic configs, by the topic config's name; what is
     absent has Kafka's own default. Only the configs in CreateTopics' answer depend on it. `acls` are those that an authorizer
     judges by; None: there is no authorizer. `configs` is where SCRAM credentials and quotas are kept,
-    `features` where the cluster's features are; None: a broker is asked.
+    `features` where the cluster's features are; None: a broker is asked. `is_urgent` reports whether the controller has events to
+    process, which go before long computations for clients.
     A handler raises RelayInstead where a broker is to answer, and what it did not expect.
     """
-    table = apis(random or SystemRandom(), topic_defaults, features, MutationQuotas(configs))
+    table = apis(random or SystemRandom(), topic_defaults, features, MutationQuotas(configs), MetadataEncoder(is_urgent))
     of_tenure: dict[ApiKey, OwnHandler] = {key: partial(answer, api, active, settled) for key, api in table.items()}
 
     async def is_controller() -> bool:
@@ -111,6 +116,7 @@ def apis(
     topic_defaults: Callable[[], Mapping[str, TopicDefault]],
     features: Features | None,
     quotas: MutationQuotas,
+    encoder: MetadataEncoder,
 ) -> Mapping[ApiKey, Api]:
     """List the APIs."""
 
@@ -124,7 +130,7 @@ def apis(
         return await delete_topics(active, context, body, quotas)
 
     return {
-        ApiKey.METADATA: Api(metadata, metadata_refused),
+        ApiKey.METADATA: Api(partial(metadata, encoder), metadata_refused),
         ApiKey.DESCRIBE_CLUSTER: Api(describe_cluster, describe_cluster_refused),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(describe_topic_partitions, describe_topic_partitions_refused),
         ApiKey.CREATE_TOPICS: Api(create_topics_drawn, create_topics_refused),
@@ -146,7 +152,7 @@ def apis(
 
 async def answer(
     api: Api, active: Tenure, settled: Callable[[], Awaitable[None]], context: RequestContext, body: Body
-) -> Body:
+) -> Body | EncodedBody:
     """Answer one request, or refuse it in its response's shape."""
     await settled()
     tenure = active()

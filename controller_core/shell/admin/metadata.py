@@ -1,77 +1,135 @@
-"""Metadata, versions 0 to 12: who is there, and who leads what, for clients of one listener.
+"""Metadata, versions 0 to 12: nodes, topics, and the leader of each partition, for clients of one listener.
 
 The controller is one of the nodes, on each listener that it is advertised on: that is how clients find it. Versions
-differ in what they ask by (names; from 12 on ids too) and in how they say that a leader cannot be reached.
+differ in what they ask by (names; from 12 on ids too) and in the error that reports a leader that cannot be reached.
 
-A topic that is not there and may be made (auto-creation) is a broker's business: brokers know their own settings for it.
-Such a request goes on to one, whole (RelayInstead).
+An unknown topic that may be created (auto-creation) is left to a broker, which knows its own settings for that: such a request
+is relayed whole (RelayInstead).
 
-Source: KafkaApis.handleTopicMetadataRequest. Leaves out who may do what: without an authorizer everybody may do everything, with one
-its screens judge anew.
+Callers that may describe every topic share one answer for all topics. With an authorizer, a topic that the caller may not describe
+is not shown: asked for by name it is refused whether it exists or not, asked for by id it is refused without its name, and a list
+of all topics leaves it out.
+
+Source: KafkaApis.handleTopicMetadataRequest. The plain twin is in the tests (plain_metadata).
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from controller_core.cluster.authorized_operations import authorized_operations
-from controller_core.cluster.topic_names import illegal_because
+from controller_core.cluster.topic_names import illegal_because, is_internal
 from controller_core.model.acl import ResourceType
 from controller_core.model.cluster import Cluster, Topic
 from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.described import (
-    View,
-    described_partitions,
-    described_topic,
-    failed_topic,
-    known_topic,
-    known_topics,
-    missing_topic,
-)
-from controller_core.shell.admin.nodes import Node, nodes, reachable
+from controller_core.shell.admin.described import failed_topic, known_topic
+from controller_core.shell.admin.metadata_encoder import Entry, MetadataEncoder, Shape, described_head
+from controller_core.shell.admin.nodes import reachable
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID
 from controller_core.shell.front.context import RelayInstead, RequestContext
 from kafka_wire.codec import Body
+from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.errors import ErrorCode
+from kafka_wire.metadata_encoding import NOT_REQUESTED, TopicHead
 
 IDS_FROM = 12
 """Topics may be asked for by id from this version on; 10 and 11 have the field and do not take it (KAFKA-12701)."""
-LISTENER_ERROR_FROM = 6
-"""Versions below know LEADER_NOT_AVAILABLE alone."""
+EVERY_TOPIC_OPERATION = authorized_operations(ResourceType.TOPIC)
+EVERY_CLUSTER_OPERATION = authorized_operations(ResourceType.CLUSTER)
+REFUSED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-async def metadata(active: ActiveController, context: RequestContext, body: Body) -> Body:
-    """Answer from the cluster as it is now. Raises RelayInstead for a topic that a broker is to make."""
+async def metadata(
+    encoder: MetadataEncoder, active: ActiveController, context: RequestContext, body: Body
+) -> Body | EncodedBody:
+    """Answer from the present state of the cluster. Raises RelayInstead for a topic that a broker is to create."""
     refused = refuse_metadata(context, body)
     if refused is not None:
         return metadata_refused(context, body, refused)
-    if may_be_created(active.cluster, context, body):
-        raise RelayInstead("a topic is unknown and may be created: brokers know how")
-    topics = asked_topics(active.cluster, context, body)
-    if body["include_topic_authorized_operations"]:
-        everything = authorized_operations(ResourceType.TOPIC)
-        for topic in topics:
-            if topic["name"] is not None:
-                topic["topic_authorized_operations"] = everything
-    response = metadata_response(active, context, topics)
+    on_cluster = NOT_REQUESTED
     if body["include_cluster_authorized_operations"]:
-        response["cluster_authorized_operations"] = authorized_operations(ResourceType.CLUSTER)
-    return response
+        on_cluster = EVERY_CLUSTER_OPERATION if context.rights is None else context.rights.on_cluster()
+    if is_for_all_topics(context, body):
+        return await _all_topics(encoder, active, context, body, on_cluster)
+    return await _named_topics(encoder, active, context, body, on_cluster)
 
 
-def metadata_response(active: ActiveController, context: RequestContext, topics: list[Body]) -> Body:
-    """Put nodes and topics together."""
-    return {
-        "brokers": [_broker(node) for node in nodes(active, context.listener)],
-        "cluster_id": active.cluster_id,
-        "controller_id": active.cluster.controller_id,
-        "topics": topics,
-    }
+async def _all_topics(
+    encoder: MetadataEncoder, active: ActiveController, context: RequestContext, body: Body, on_cluster: int
+) -> EncodedBody:
+    rights, asks_operations = context.rights, body["include_topic_authorized_operations"]
+    everywhere: int | None = NOT_REQUESTED
+    if asks_operations:
+        everywhere = EVERY_TOPIC_OPERATION if rights is None else rights.on_every_topic()
+    if everywhere is not None and (rights is None or rights.describes_every_topic()):
+        return await encoder.all_topics(active, Shape(context.listener, context.api_version, everywhere, on_cluster))
+    assert rights is not None, "without an authorizer every caller may describe every topic"
+    pace, shown = encoder.pace(), []
+    for topic in active.cluster.topics_by_index():
+        if rights.describes(topic.name):
+            shown.append(topic)
+        await pace.step_if_due()
+    operations = _operations(context, asks_operations=asks_operations)
+    return await encoder.listed_topics(active, context, shown, operations, on_cluster)
 
 
-def _broker(node: Node) -> Body:
-    return {"node_id": node.id, "host": node.host, "port": node.port, "rack": node.rack}
+async def _named_topics(
+    encoder: MetadataEncoder, active: ActiveController, context: RequestContext, body: Body, on_cluster: int
+) -> EncodedBody:
+    names, ids = asked_names(body), asked_ids(body)
+    hidden, barred = await _judge(encoder, context, body)
+    if _may_create(context, body, hidden, barred) and _is_creatable(active.cluster, context, names):
+        raise RelayInstead("a topic is unknown and may be created: brokers know how")
+    operations = _operations(context, asks_operations=body["include_topic_authorized_operations"])
+    rights = context.rights
+
+    def by_id(cluster: Cluster, topic_id: UUID) -> tuple[Topic | None, Entry]:
+        topic = known_topic(cluster, cluster.topic_name(topic_id) or "")
+        if topic is None:
+            return None, Entry(TopicHead(ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id, is_internal=False, partitions=0))
+        if rights is not None and not rights.describes(topic.name):
+            return None, Entry(TopicHead(REFUSED, None, topic_id, is_internal=False, partitions=0))
+        return topic, Entry(described_head(topic, len(topic.rows)), operations(topic.name))
+
+    def by_name(cluster: Cluster, name: str) -> tuple[Topic | None, Entry]:
+        topic = known_topic(cluster, name)
+        if name in hidden or (topic is None and name in barred and illegal_because(name) is None):
+            return None, Entry(TopicHead(REFUSED, name, NO_TOPIC_ID, is_internal=False, partitions=0))
+        if topic is None:
+            legal = illegal_because(name) is None
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if legal else ErrorCode.INVALID_TOPIC_EXCEPTION
+            return None, Entry(TopicHead(code, name, NO_TOPIC_ID, is_internal(name), 0), operations(name))
+        return topic, Entry(described_head(topic, len(topic.rows)), operations(name))
+
+    def resolve(cluster: Cluster) -> tuple[Sequence[Topic], Sequence[Entry]]:
+        found = [*(by_id(cluster, one) for one in ids), *(by_name(cluster, name) for name in names)]
+        return [topic for topic, _ in found if topic is not None], [entry for _, entry in found]
+
+    return await encoder.some_topics(active, context, resolve, on_cluster)
+
+
+async def _judge(encoder: MetadataEncoder, context: RequestContext, body: Body) -> tuple[set[str], set[str]]:
+    """Find the names that the caller may not describe, and those that it may not create where that is asked for."""
+    rights = context.rights
+    if rights is None:
+        return set(), set()
+    pace = encoder.pace()
+    hidden, barred = set(), set()
+    may_be_barred = body["allow_auto_topic_creation"] and not rights.creates()
+    for name in dict.fromkeys(topic["name"] for topic in body["topics"] if topic["name"] is not None):
+        if not rights.describes(name):
+            hidden.add(name)
+        if may_be_barred and not rights.creates(name):
+            barred.add(name)
+        await pace.step_if_due()
+    return hidden, barred
+
+
+def _operations(context: RequestContext, *, asks_operations: bool) -> Callable[[str], int]:
+    """Make a function that returns the authorized operations on a topic (KIP-430)."""
+    if not asks_operations:
+        return lambda _: NOT_REQUESTED
+    return (lambda _: EVERY_TOPIC_OPERATION) if context.rights is None else context.rights.on_topic
 
 
 def is_for_all_topics(context: RequestContext, body: Body) -> bool:
@@ -102,56 +160,22 @@ def refuse_metadata(context: RequestContext, body: Body) -> Failure | None:
     return None
 
 
-def may_be_created(cluster: Cluster, context: RequestContext, body: Body) -> bool:
-    """Tell whether the request is one to make a topic by, and there is a broker to make it."""
-    if is_for_all_topics(context, body) or not body["allow_auto_topic_creation"]:
-        return False
-    missing = (name for name in asked_names(body) if known_topic(cluster, name) is None)
+def _may_create(context: RequestContext, body: Body, hidden: set[str], barred: set[str]) -> bool:
+    """Tell whether a broker may be asked to create topics for the caller.
+
+    The broker gets the request under the controller's own name, so the caller needs the rights to all of it, and operations that
+    the answer contains would be the controller's: a caller that asks for them has to ask again for a topic to be created.
+    """
+    if context.rights is None:
+        return bool(body["allow_auto_topic_creation"])
+    asks_operations = body["include_topic_authorized_operations"] or body["include_cluster_authorized_operations"]
+    return body["allow_auto_topic_creation"] and not asks_operations and not hidden and not barred
+
+
+def _is_creatable(cluster: Cluster, context: RequestContext, names: Sequence[str]) -> bool:
+    """Tell whether a name has no topic and could have one, and a broker is there to create it."""
+    missing = (name for name in names if known_topic(cluster, name) is None)
     return any(illegal_because(name) is None for name in missing) and bool(reachable(cluster, context.listener))
-
-
-def asked_topics(cluster: Cluster, context: RequestContext, body: Body) -> list[Body]:
-    """Describe the topics that are asked for."""
-    view = View.of(cluster, context.listener)
-    if is_for_all_topics(context, body):
-        return [_topic(cluster, topic, view, context.api_version) for topic in known_topics(cluster)]
-    described: list[Body] = []
-    for topic_id in asked_ids(body):
-        topic = known_topic(cluster, cluster.topic_name(topic_id) or "")
-        if topic is None:
-            described.append(failed_topic(None, ErrorCode.UNKNOWN_TOPIC_ID, topic_id))
-        else:
-            described.append(_topic(cluster, topic, view, context.api_version))
-    for name in asked_names(body):
-        topic = known_topic(cluster, name)
-        described.append(missing_topic(name) if topic is None else _topic(cluster, topic, view, context.api_version))
-    return described
-
-
-def _topic(cluster: Cluster, topic: Topic, view: View, version: int) -> Body:
-    partitions = described_partitions(cluster, topic.rows, view)
-    if version < LISTENER_ERROR_FROM:
-        for partition in partitions:
-            if partition["error_code"] == ErrorCode.LISTENER_NOT_FOUND:
-                partition["error_code"] = ErrorCode.LEADER_NOT_AVAILABLE
-    if version == 0:
-        partitions = [_as_version_0(partition, view.reachable) for partition in partitions]
-    return described_topic(topic, partitions)
-
-
-def _as_version_0(partition: dict[str, Any], reachable_ids: frozenset[int]) -> Body:
-    """Leave out replicas that cannot be reached, and say that some were: version 0 promises addresses for all."""
-    replicas = _among(partition["replica_nodes"], reachable_ids)
-    isr = _among(partition["isr_nodes"], reachable_ids)
-    complete = replicas == partition["replica_nodes"] and isr == partition["isr_nodes"]
-    code = partition["error_code"]
-    if code == ErrorCode.NONE and not complete:
-        code = ErrorCode.REPLICA_NOT_AVAILABLE
-    return {**partition, "error_code": code, "replica_nodes": replicas, "isr_nodes": isr}
-
-
-def _among(ids: Iterable[int], kept: frozenset[int]) -> list[int]:
-    return [broker_id for broker_id in ids if broker_id in kept]
 
 
 def metadata_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:

@@ -82,6 +82,10 @@ class Guard:
 
         return ask
 
+    def allows_on_all(self, context: RequestContext, operation: Operation, resource_type: ResourceType) -> bool:
+        """Judge an operation on every resource of a type. False is no denial: single resources may allow it."""
+        return bool(self._judge(context, OnAll(operation, resource_type), logging.DEBUG))
+
     def _lacks(self, context: RequestContext, need: Need, body: Body) -> Failure | None:
         """Tell what the caller lacks of a need."""
         match need:

@@ -12,12 +12,12 @@ handleTopicMetadataRequest, DescribeTopicPartitionsRequestHandler.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
-from controller_core.cluster.authorized_operations import authorized_operations
+from controller_core.cluster.authorized_operations import SUPPORTED, authorized_operations
 from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
 from controller_core.model.cluster import Cluster
 from controller_core.model.errors import Failure
@@ -25,12 +25,13 @@ from controller_core.shell.admin.create_partitions import create_partitions_refu
 from controller_core.shell.admin.create_topics import create_topics_refused
 from controller_core.shell.admin.describe_topic_partitions import describe_topic_partitions_refused
 from controller_core.shell.admin.described import failed_topic, known_topics
-from controller_core.shell.admin.metadata import is_for_all_topics
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, NOT_CONTROLLER, error_fields
+from controller_core.shell.admin.pace import Pace
 from controller_core.shell.authorization.guard import Ask, Guard
 from controller_core.shell.front.context import OwnHandler, RequestContext
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
+from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.errors import ErrorCode
 
 REFUSED = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message)
@@ -49,13 +50,57 @@ def screened(
 ) -> dict[ApiKey, OwnHandler]:
     """Put the screens before their handlers. `settled` waits while a tenure is about to begin, as handlers do."""
 
-    async def behind(screen: Screen, handler: OwnHandler, context: RequestContext, body: Body) -> Body:
+    async def behind(screen: Screen, handler: OwnHandler, context: RequestContext, body: Body) -> Body | EncodedBody:
         await settled()
-        return await screen(guard.asking(context), cluster, partial(handler, context), context, body)
+        answer = cast(Answer, partial(handler, context))
+        return await screen(guard.asking(context), cluster, answer, context, body)
+
+    async def with_rights(handler: OwnHandler, context: RequestContext, body: Body) -> Body | EncodedBody:
+        await settled()
+        return await handler(replace(context, rights=CallerRights(guard, context)), body)
 
     return {
-        key: partial(behind, SCREENS[key], handler) if key in SCREENS else handler for key, handler in handlers.items()
+        **handlers,
+        **{key: partial(behind, screen, handlers[key]) for key, screen in SCREENS.items() if key in handlers},
+        **{key: partial(with_rights, handlers[key]) for key in GIVEN_RIGHTS if key in handlers},
     }
+
+
+class CallerRights:
+    """Implements `TopicRights` for one caller."""
+
+    def __init__(self, guard: Guard, context: RequestContext) -> None:
+        self._guard = guard
+        self._context = context
+        self._ask = guard.asking(context)
+
+    def describes_every_topic(self) -> bool:
+        """Whether nothing denies DESCRIBE on any topic, and an ACL or a setting allows it on all."""
+        return self._guard.allows_on_all(self._context, Operation.DESCRIBE, ResourceType.TOPIC)
+
+    def describes(self, name: str) -> bool:
+        """Judge DESCRIBE on a topic."""
+        return self._ask(Operation.DESCRIBE, ResourceType.TOPIC, name)
+
+    def creates(self, name: str | None = None) -> bool:
+        """Judge CREATE on a topic, or on the cluster."""
+        if name is None:
+            return self._ask(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+        return self._ask(Operation.CREATE, ResourceType.TOPIC, name)
+
+    def on_every_topic(self) -> int | None:
+        """Return all operations where each is allowed on all topics; else they have to be judged topic by topic."""
+        operations = SUPPORTED[ResourceType.TOPIC]
+        everywhere = all(self._guard.allows_on_all(self._context, one, ResourceType.TOPIC) for one in operations)
+        return authorized_operations(ResourceType.TOPIC) if everywhere else None
+
+    def on_topic(self, name: str) -> int:
+        """Judge each operation on a topic."""
+        return _on_topic(self._ask, name)
+
+    def on_cluster(self) -> int:
+        """Judge each operation on the cluster; without DESCRIBE there are none to show."""
+        return _on_cluster(self._ask)
 
 
 async def _create_topics(ask: Ask, _: NowCluster, answer: Answer, context: RequestContext, body: Body) -> Body:
@@ -142,55 +187,6 @@ async def _divided(
     return {**response, answered: [*response[answered], *refused[answered]]}
 
 
-async def _metadata(ask: Ask, _: NowCluster, answer: Answer, context: RequestContext, body: Body) -> Body:
-    def describes(name: str) -> bool:
-        return ask(Operation.DESCRIBE, ResourceType.TOPIC, name)
-
-    if is_for_all_topics(context, body):
-        response = await answer(body)
-        shown = [topic for topic in response["topics"] if describes(topic["name"])]
-        return _operations(ask, body, {**response, "topics": shown})
-    names = [topic["name"] for topic in body["topics"] if topic["name"] is not None]
-    barred = _may_not_create(ask, names) if body["allow_auto_topic_creation"] else frozenset()
-    # A broker that makes a topic gets the request as it came, under our own name: only if all of it is the caller's to ask.
-    # And what is asked beside would be told of us: whoever asks what it may do has to ask again for a topic to be made.
-    creating = (
-        body["allow_auto_topic_creation"]
-        and not body["include_topic_authorized_operations"]
-        and not body["include_cluster_authorized_operations"]
-        and not barred
-        and all(describes(name) for name in names)
-    )
-    response = await answer({**body, "allow_auto_topic_creation": creating})
-
-    def judged(topic: Body) -> Body:
-        if topic["name"] is None:
-            return topic
-        if not describes(topic["name"]):
-            by_id = topic["topic_id"] in asked_by_id
-            return (
-                failed_topic(None, REFUSED.code, topic["topic_id"])
-                if by_id
-                else failed_topic(topic["name"], REFUSED.code)
-            )
-        absent = topic["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return failed_topic(topic["name"], REFUSED.code) if absent and topic["name"] in barred else topic
-
-    asked_by_id = {topic["topic_id"] for topic in body["topics"]} - {NO_TOPIC_ID}
-    return _operations(ask, body, {**response, "topics": [judged(topic) for topic in response["topics"]]})
-
-
-def _operations(ask: Ask, body: Body, response: Body) -> Body:
-    """Say what the caller may do, where it asked for that, in place of what everybody might (KIP-430)."""
-    if body["include_topic_authorized_operations"]:
-        for topic in response["topics"]:
-            if topic["name"] is not None and topic["error_code"] != REFUSED.code:
-                topic["topic_authorized_operations"] = _on_topic(ask, topic["name"])
-    if body["include_cluster_authorized_operations"]:
-        response["cluster_authorized_operations"] = _on_cluster(ask)
-    return response
-
-
 def _on_topic(ask: Ask, name: str) -> int:
     return authorized_operations(
         ResourceType.TOPIC, lambda operation: ask(operation, ResourceType.TOPIC, name, quiet=True)
@@ -212,12 +208,6 @@ async def _describe_cluster(ask: Ask, _: NowCluster, answer: Answer, __: Request
     return response
 
 
-def _may_not_create(ask: Ask, names: list[str]) -> frozenset[str]:
-    if ask(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME):
-        return frozenset()
-    return frozenset(name for name in names if not ask(Operation.CREATE, ResourceType.TOPIC, name))
-
-
 async def _describe_topic_partitions(
     ask: Ask, cluster: NowCluster, answer: Answer, context: RequestContext, body: Body
 ) -> Body:
@@ -225,15 +215,23 @@ async def _describe_topic_partitions(
         return ask(Operation.DESCRIBE, ResourceType.TOPIC, name)
 
     refused: list[Body] = []
+    pace = Pace()  # short steps: there may be as many topics to judge as the cluster has
     if body["topics"]:
-        names = {name: describes(name) for name in dict.fromkeys(topic["name"] for topic in body["topics"])}
+        names: dict[str, bool] = {}
+        for name in dict.fromkeys(topic["name"] for topic in body["topics"]):
+            names[name] = describes(name)
+            await pace.step_if_due()
         passed = [{"name": name} for name, allowed in names.items() if allowed]
         refused = [failed_topic(name, REFUSED.code) for name, allowed in names.items() if not allowed]
     elif (now := cluster()) is None:
         return describe_topic_partitions_refused(context, body, NOT_CONTROLLER)
     else:
         # Named one by one, since the answer's cursor names the topic that comes next.
-        passed = [{"name": topic.name} for topic in known_topics(now) if describes(topic.name)]
+        passed = []
+        for known in known_topics(now):
+            if describes(known.name):
+                passed.append({"name": known.name})
+            await pace.step_if_due()
         cursor = body["cursor"]
         if cursor is not None and all(topic["name"] != cursor["topic_name"] for topic in passed):
             passed = [topic for topic in passed if topic["name"] > cursor["topic_name"]]
@@ -246,11 +244,13 @@ async def _describe_topic_partitions(
     return {**response, "topics": [*response["topics"], *refused]}
 
 
+GIVEN_RIGHTS = frozenset({ApiKey.METADATA})
+"""Requests whose handlers apply the caller's rights themselves, since their answers are encoded when they return."""
+
 SCREENS: Mapping[ApiKey, Screen] = {
     ApiKey.CREATE_TOPICS: _create_topics,
     ApiKey.CREATE_PARTITIONS: _create_partitions,
     ApiKey.DELETE_TOPICS: _delete_topics,
-    ApiKey.METADATA: _metadata,
     ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: _describe_topic_partitions,
 }

@@ -4,7 +4,7 @@ Left out: what the controller's own requests do (their handlers), who is let in 
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from controller_core.shell.authorization.guard import Guard
 from controller_core.shell.front.acks import has_response
@@ -24,7 +24,9 @@ from controller_core.shell.security.listeners import NOTHING, Demands
 from kafka_wire import codec
 from kafka_wire.api import SERVED, ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
+from kafka_wire.encoded_body import EncodedBody, Response, framed
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.outflow import never
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import CloseConnection, MalformedRequest, Peer, Server, ServerLimits, serve
 
@@ -69,7 +71,14 @@ class Front:
         assert self._server is not None
         return self._server.port
 
-    async def listen(self, host: str, port: int, limits: ServerLimits, demands: Demands = NOTHING) -> None:
+    async def listen(
+        self,
+        host: str,
+        port: int,
+        limits: ServerLimits,
+        demands: Demands = NOTHING,
+        is_urgent: Callable[[], bool] = never,
+    ) -> None:
         """Take connections on `host`:`port`; OSError when the address cannot be had."""
         self._offered = self._own | (SASL_VERSIONS if demands.sasl is not None else {})
         self._server = await serve(
@@ -80,6 +89,7 @@ class Front:
             ssl=demands.tls,
             sasl=demands.sasl,
             principal_rules=demands.principal_rules,
+            is_urgent=is_urgent,
         )
 
     async def close(self, grace_ms: int | None = None) -> None:
@@ -88,7 +98,7 @@ class Front:
             await self._server.close(grace_ms)
         await self.relay.close()
 
-    async def handle(self, peer: Peer, frame: bytes) -> bytes | None:
+    async def handle(self, peer: Peer, frame: bytes) -> Response | None:
         """Answer one request frame, or have a broker answer it (a server's Handler)."""
         try:
             header = codec.peek_header(frame)
@@ -117,7 +127,7 @@ class Front:
             body = api_versions_body(self._offered, await self._versions.shared(), version)
         return codec.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, body)
 
-    async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> bytes | None:
+    async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> Response | None:
         lowest, highest = self._own[key]
         if not lowest <= header.api_version <= highest:
             return _unsupported_version(key, header)
@@ -133,6 +143,8 @@ class Front:
             raise
         except Exception as why:
             raise self._failed(key, peer, header, why) from why
+        if isinstance(answer, EncodedBody):
+            return framed(codec.response_header(key, header.api_version, header.correlation_id), answer)
         try:
             return codec.encode_response(key, header.api_version, header.correlation_id, answer)
         except CodecError as why:  # The answer cannot be written: a defect of its handler, not of the request.
@@ -205,14 +217,16 @@ async def open_front(
     demands: Demands = NOTHING,
     security: BrokerSecurity = UNPROTECTED,
     guard: Guard | None = None,
+    is_urgent: Callable[[], bool] = never,
 ) -> Front:
     """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
 
     `handlers` answer the controller's own requests, with the versions of kafka_wire.api.SERVED; `live_brokers` gives
     where the live brokers are reached on the same listener. `demands` are made on clients, `security` is for the way to brokers.
-    `guard` judges every request before it is answered or passed on; without one nobody is refused.
+    `guard` judges every request before it is answered or passed on; without one nobody is refused. `is_urgent` reports whether
+    the controller has events to process, which go before the writing of long responses.
     Raises OSError when the address cannot be had.
     """
     front = Front(listener, handlers, live_brokers, relay_limits=relay_limits, security=security, guard=guard)
-    await front.listen(host, port, limits, demands)
+    await front.listen(host, port, limits, demands, is_urgent)
     return front

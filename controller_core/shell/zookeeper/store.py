@@ -31,6 +31,7 @@ from controller_core.shell.zookeeper.removal import forget_deletions, remove_not
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import Node, ZooKeeperSession
 from kafka_zookeeper.writes import (
+    MAX_BATCH_OPERATIONS,
     Check,
     Committed,
     Create,
@@ -49,6 +50,8 @@ OTHERS_WROTE = frozenset(
     {RefusedReason.BAD_VERSION, RefusedReason.NO_NODE, RefusedReason.NODE_EXISTS, RefusedReason.NOT_EMPTY}
 )
 """Refusals that are part of the work: a look tells what is written now."""
+STATES_PER_STEP = 4 * (MAX_BATCH_OPERATIONS - 1)
+"""States whose writes are prepared at once: four whole transactions, which takes some 10 ms."""
 
 
 @dataclass(slots=True)
@@ -115,6 +118,8 @@ class Store:
         return Outcome([change] if all(isinstance(result, Committed) for result in results) else [])
 
     async def _commit_groups(self, cluster: Cluster, change: Change) -> Outcome:
+        if isinstance(change, PartitionStates) and len(change.rows) > STATES_PER_STEP:
+            return await self._commit_in_steps(cluster, change)
         outcome = Outcome()
         groups = groups_of(cluster, change, frozenset())
         if not groups:
@@ -144,6 +149,29 @@ class Store:
             # A name that could not be queued and is not queued already: nothing to read, so it is tried once more.
             outcome.unknown |= any(not group.topic for group in refused.groups)
         return outcome
+
+    async def _commit_in_steps(self, cluster: Cluster, change: PartitionStates) -> Outcome:
+        """Prepare and begin the writes of many states in steps, between which the event loop runs: 5 ms for a thousand states.
+
+        The event that decided on them still runs, so nothing else changes these partitions in the meantime.
+        """
+        writes: list[asyncio.Task[Outcome]] = []
+        try:
+            for begin in range(0, len(change.rows), STATES_PER_STEP):
+                places = np.arange(begin, min(begin + STATES_PER_STEP, len(change.rows)), dtype=np.int32)
+                writes.append(asyncio.create_task(self._commit_groups(cluster, change.take(places))))
+                await asyncio.sleep(0)
+            parts = await asyncio.gather(*writes)
+        except BaseException:
+            for write in writes:
+                write.cancel()
+            raise
+        stale = [row for part in parts for row in part.stale_rows]
+        if not stale:
+            return Outcome([change], unknown=any(part.unknown for part in parts))
+        written = np.flatnonzero(~np.isin(change.rows, stale)).astype(np.int32)
+        committed: list[Change] = [change.take(written)] if len(written) else []
+        return Outcome(committed, stale, unknown=any(part.unknown for part in parts))
 
     async def transact(self, operations: Sequence[Operation]) -> Committed | Refused | None:
         """Do operations at once behind the fence. Refused never names the fence. None: the connection went, done or not.

@@ -11,6 +11,7 @@ from controller_core.shell.front.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import SERVED, ApiKey
 from kafka_wire.codec import Body
+from kafka_wire.encoded_body import EncodedBody
 from tests.controller_core_shell.admin.fake_active import FakeActive, active_with
 
 
@@ -35,8 +36,15 @@ async def ask(
         lambda: active, random=None if active is None else active.random, topic_defaults=lambda: topic_defaults or {}
     )[key]
     context = RequestContext(listener, "a-client", "127.0.0.1", 1, version)
-    response = await handler(context, request)
-    return codec.decode(key.message + "Response", version, codec.encode(key.message + "Response", version, response))
+    return decoded(key, version, await handler(context, request))
+
+
+def decoded(key: ApiKey, version: int, response: Body | EncodedBody) -> Body:
+    """Read a handler's answer through Kafka's bytes."""
+    name = key.message + "Response"
+    if isinstance(response, EncodedBody):
+        return codec.decode(name, version, b"".join(response.pieces))
+    return codec.decode(name, version, codec.encode(name, version, response))
 
 
 async def active_with_topic(

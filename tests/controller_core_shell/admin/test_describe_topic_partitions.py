@@ -1,7 +1,10 @@
 """DescribeTopicPartitions (KIP-966, DescribeTopicPartitionsRequestHandler)."""
 
+import numpy as np
 import pytest
 
+from controller_core.cluster.transition import apply
+from controller_core.model.changes import Origin, TopicAdded
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -139,3 +142,20 @@ async def test_a_cursor_that_no_page_can_have_ended_with_is_refused(cursor: tupl
     response = await ask(await active(), ApiKey.DESCRIBE_TOPIC_PARTITIONS, asking("a", "b", cursor=cursor))
 
     assert [ErrorCode.INVALID_REQUEST] * 2 == [topic["error_code"] for topic in response["topics"]]
+
+
+async def test_topics_without_partitions_do_not_end_the_pages() -> None:
+    """They take no room on a page, and yet only so many topics are sorted for one: the cursor leads on."""
+    started = active_with()
+    for number in range(7):
+        none = TopicAdded(f"empty-{number}", None, np.zeros(0, np.int32), np.zeros((0, 1), np.int32), Origin.OBSERVED)
+        apply(started.cluster, none)
+    found: list[str] = []
+    cursor = None
+    while True:
+        response = await ask(started, ApiKey.DESCRIBE_TOPIC_PARTITIONS, asking(limit=1, cursor=cursor))
+        found += [topic["name"] for topic in response["topics"]]
+        if response["next_cursor"] is None:
+            break
+        cursor = (response["next_cursor"]["topic_name"], response["next_cursor"]["partition_index"])
+    assert found == [f"empty-{number}" for number in range(7)]

@@ -15,7 +15,7 @@ from kafka_wire import codec
 from kafka_wire.api import SERVED, ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from tests.controller_core_shell.admin.asking import active_with_topic, add_topic
+from tests.controller_core_shell.admin.asking import active_with_topic, add_topic, decoded
 from tests.controller_core_shell.admin.fake_active import FakeActive
 from tests.controller_core_shell.authorization.samples import Right, context, guard_of
 
@@ -45,8 +45,7 @@ async def ask(active: FakeActive | None, key: ApiKey, body: Body, *rights: Right
     request = codec.decode(key.message + "Request", at, codec.encode(key.message + "Request", at, body))
     table = handlers(lambda: active, random=Random(3))
     behind = screened(table, guard_of(*rights), lambda: None if active is None else active.cluster, at_once)
-    answer = await behind[key](context(at), request)
-    return codec.decode(key.message + "Response", at, codec.encode(key.message + "Response", at, answer))
+    return decoded(key, at, await behind[key](context(at), request))
 
 
 def by_name(topics: list[Body], field: str = "error_code") -> dict[str | None, Any]:

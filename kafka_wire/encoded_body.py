@@ -1,0 +1,53 @@
+"""Encoded response bodies that several connections may send without a copy for each of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedBody:
+    """Body of a response, in pieces.
+
+    A body of one piece belongs to its response. The pieces of a longer one may be shared by many responses; its maker
+    limits how many of these exist, so a connection does not count them as its own memory.
+    """
+
+    pieces: Sequence[bytes]
+
+    @property
+    def byte_count(self) -> int:
+        """Length of the body in bytes."""
+        return sum(map(len, self.pieces))
+
+
+class PiecewiseResponse:
+    """Response frame whose body is written piece by piece, straight from shared memory."""
+
+    __slots__ = ("_body_bytes", "body", "header")
+
+    def __init__(self, header: bytes, body: EncodedBody) -> None:
+        self.header = header
+        self.body = body
+        self._body_bytes = body.byte_count
+
+    def __len__(self) -> int:
+        return len(self.header) + self._body_bytes
+
+    def chunks(self, max_bytes: int) -> Iterator[bytes | memoryview]:
+        """Yield the frame in chunks of at most so many bytes; the body's are views."""
+        yield self.header
+        for piece in self.body.pieces:
+            view = memoryview(piece)
+            for begin in range(0, len(view), max_bytes):
+                yield view[begin : begin + max_bytes]
+
+
+Response = bytes | PiecewiseResponse
+"""A response frame without its size."""
+
+
+def framed(header: bytes, body: EncodedBody) -> Response:
+    """Put a response's header before its body."""
+    if len(body.pieces) <= 1:
+        return b"".join((header, *body.pieces))
+    return PiecewiseResponse(header, body)

@@ -1,0 +1,114 @@
+"""A controller whose event loop hangs gives `/controller` up, on a real ZooKeeper; another one takes over.
+
+kazoo goes on to ping from a thread of its own, so that the session alone would never end.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from controller_core.shell.process import ControllerProcess
+from controller_core.shell.settings import ControllerSettings, Listener
+from kafka_zookeeper.errors import SessionLostError
+from kafka_zookeeper.session import SessionState, ZooKeeperSession
+from kafka_zookeeper.settings import ZooKeeperSettings
+from lab.loop_thread import LoopThread
+from lab.waiting import wait_until
+from lab.zookeeper import ZooKeeperServer
+
+pytestmark = [pytest.mark.timeout(240)]
+
+SESSION_TIMEOUT_MS = 4_000
+PATIENCE_S = 60.0
+BLOCKED, OTHER = 1000, 999
+TASKS: set["asyncio.Task[None]"] = set()
+"""Keeps what runs from being collected."""
+
+
+def controller(connect: str, controller_id: int) -> ControllerProcess:
+    """Make a controller, in the running loop."""
+    listener = Listener("INTERNAL", "127.0.0.1", 0, "127.0.0.1", 0)
+    settings = ControllerSettings(
+        connect, controller_id, (listener,), "INTERNAL", session_timeout_ms=SESSION_TIMEOUT_MS, metrics_port=0
+    )
+    return ControllerProcess(settings)
+
+
+@asynccontextmanager
+async def running(process: ControllerProcess) -> AsyncIterator[ControllerProcess]:
+    """Run a controller for the block."""
+    task = asyncio.create_task(process.run())
+    try:
+        yield process
+    finally:
+        process.stop()
+        await task
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait in this loop."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.02)
+
+
+async def test_a_controller_that_hangs_is_followed_by_another(zookeeper: ZooKeeperServer, chroot: str) -> None:
+    """C6: it holds the cluster, hangs until the other one holds it, and is a standby when it runs again."""
+    connect = zookeeper.connect(chroot)
+    others = LoopThread("the other controller")
+    others.start()
+    try:
+        async with running(controller(connect, BLOCKED)) as blocked:
+            await until(lambda: blocked.active is not None)
+            other = others.wait(_started(connect, OTHER))
+            # This holds the loop of the first controller, as a handler would that never ends.
+            wait_until(lambda: other.active is not None, timeout_s=PATIENCE_S, what="the other controller active")
+            time.sleep(1)  # noqa: ASYNC251 - still blocked
+            assert blocked.active is not None, "the blocked loop has not run yet"
+            await until(lambda: blocked.active is None)
+            await until(lambda: blocked._lives.connected)
+            assert other.active is not None
+            assert blocked.active is None
+            assert blocked._loop_watch.given_up == 1
+            assert await holder(connect) == OTHER
+            others.call(other.stop)
+            await until(lambda: blocked.active is not None)
+    finally:
+        others.close()
+
+
+async def _started(connect: str, controller_id: int) -> ControllerProcess:
+    """Start a controller in the running loop, which ends it."""
+    process = controller(connect, controller_id)
+    TASKS.add(asyncio.create_task(process.run()))
+    return process
+
+
+async def holder(connect: str) -> int:
+    """Who holds the cluster, by ZooKeeper."""
+    session = await ZooKeeperSession.connect(ZooKeeperSettings(connect, 10_000))
+    try:
+        node = await session.get("/controller")
+        assert node is not None
+        assert node.data is not None
+        return int(json.loads(node.data)["brokerid"])
+    finally:
+        await session.close()
+
+
+@pytest.mark.parametrize("hold", [0.0, 3.0])
+async def test_an_abandoned_session_is_over_for_good(zookeeper: ZooKeeperServer, chroot: str, hold: float) -> None:
+    """From another thread, with the loop blocked or not: its znodes go at once, its requests fail, it is closed as ever."""
+    session = await ZooKeeperSession.connect(ZooKeeperSettings(zookeeper.connect(chroot), 60_000))
+    await session.ensure_path("/here")
+    abandoning = asyncio.get_running_loop().run_in_executor(None, session.abandon)
+    time.sleep(hold)  # noqa: ASYNC251 - the loop is to be blocked
+    await abandoning
+    await until(lambda: session.state is SessionState.LOST)
+    with pytest.raises(SessionLostError):
+        await session.get("/here")
+    await session.close()
