@@ -28,6 +28,7 @@ from controller_core.shell.security.brokers import BrokerSecurity
 from controller_core.shell.settings import ControllerSettings
 from controller_core.shell.settling import Settling
 from controller_core.shell.zookeeper.presence import Place, Presence
+from controller_core.shell.zookeeper.registered import RegisteredBrokers
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.tenure import load_cluster, make_parents, read_cluster_id
 from controller_core.shell.zookeeper.watching import Watching
@@ -80,11 +81,17 @@ class Lives:
         self.session: ZooKeeperSession | None = None
         self.connected = False
         self.settling = Settling()
+        self.registered = RegisteredBrokers(settings.controller_id, self._registration_ended)
         self.learning = Learning(settings.controller_id, settings.inter_broker_listener, security)
 
     def cluster(self) -> Cluster | None:
         """Give the cluster while this process holds it."""
         return None if self.active is None else self.active.cluster
+
+    def _registration_ended(self, broker: Broker) -> None:
+        """End what is relayed to a broker; the active controller does this by its own knowledge."""
+        if self.active is None:
+            self._broker_left(broker)
 
     async def run(self) -> None:
         """Live until cancelled. Raises IdentityError, ZooKeeperError (no first session)."""
@@ -119,7 +126,8 @@ class Lives:
         self.connected = session.state is not SessionState.LOST
         self.session = session
         work = asyncio.create_task(self._stand_and_hold(session), name="stand by and hold")
-        tasks: list[asyncio.Task[Any]] = [work, asyncio.create_task(over.wait(), name="session")]
+        registered = asyncio.create_task(self.registered.follow(session), name="follow registrations")
+        tasks: list[asyncio.Task[Any]] = [work, registered, asyncio.create_task(over.wait(), name="session")]
         if self._follow is not None:
             tasks.append(asyncio.create_task(self._follow(session), name="follow ACLs"))
         try:

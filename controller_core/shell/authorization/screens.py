@@ -28,10 +28,11 @@ from controller_core.shell.admin.described import failed_topic, known_topics
 from controller_core.shell.admin.metadata import is_for_all_topics
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, NOT_CONTROLLER, error_fields
 from controller_core.shell.authorization.guard import Ask, Guard
-from controller_core.shell.front.context import OwnHandler, RequestContext
+from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.server import CloseConnection
 
 REFUSED = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message)
 DELETE_BY_STRUCTS_FROM = 6
@@ -51,7 +52,13 @@ def screened(
 
     async def behind(screen: Screen, handler: OwnHandler, context: RequestContext, body: Body) -> Body:
         await settled()
-        return await screen(guard.asking(context), cluster, partial(handler, context), context, body)
+        ask = guard.asking(context)
+        try:
+            return await screen(ask, cluster, partial(handler, context), context, body)
+        except RelayInstead:
+            if cluster() is None:
+                _check_standby_may_pass_on(ask, screen, context, body)
+            raise
 
     return {
         key: partial(behind, SCREENS[key], handler) if key in SCREENS else handler for key, handler in handlers.items()
@@ -203,6 +210,32 @@ def _on_cluster(ask: Ask) -> int:
     return authorized_operations(
         ResourceType.CLUSTER, lambda operation: ask(operation, ResourceType.CLUSTER, CLUSTER_NAME, quiet=True)
     )
+
+
+def _check_standby_may_pass_on(ask: Ask, screen: Screen, context: RequestContext, body: Body) -> None:
+    """Refuse a request that a standby would pass on to a broker, which would answer it with the controller's rights.
+
+    Raises CloseConnection where such an answer could contain more than the caller may see.
+    """
+    if screen not in (_metadata, _describe_cluster):
+        return
+    if body.get("include_cluster_authorized_operations") or body.get("include_topic_authorized_operations"):
+        raise CloseConnection("this process is not the controller, and a broker would list the controller's own rights")
+    if screen is _metadata and not _describes_all(ask, context, body):
+        raise CloseConnection(
+            "this process is not the controller, and its client may not describe all topics asked for"
+        )
+
+
+def _describes_all(ask: Ask, context: RequestContext, body: Body) -> bool:
+    """Whether the caller may see everything that a Metadata request asks for, and create the topics it names."""
+    if is_for_all_topics(context, body):
+        return ask.on_all(Operation.DESCRIBE, ResourceType.TOPIC)
+    names = [topic["name"] for topic in body["topics"]]
+    if None in names:  # topics asked for by id: only the controller could tell their names
+        return ask.on_all(Operation.DESCRIBE, ResourceType.TOPIC)
+    may_create = not body["allow_auto_topic_creation"] or not _may_not_create(ask, names)
+    return may_create and all(ask(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in names)
 
 
 async def _describe_cluster(ask: Ask, _: NowCluster, answer: Answer, __: RequestContext, body: Body) -> Body:
