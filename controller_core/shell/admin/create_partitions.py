@@ -11,7 +11,7 @@ from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.draws import draw_place
 from controller_core.shell.admin.outcomes import Outcome, duplicates, error_fields, timed_out
-from controller_core.shell.admin.waiting import brokers_know
+from controller_core.shell.admin.waiting import topics_are_led
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -23,8 +23,9 @@ async def create_partitions(active: ActiveController, _context: RequestContext, 
     event = create_partitions_event(body, random, frozenset(results))
     if event.topics:
         results |= await active.submit(event)
-    if not body["validate_only"] and any(failure is None for failure in results.values()):
-        await brokers_know(active, body["timeout_ms"])
+    added = [name for name, failure in results.items() if failure is None]
+    if added and not body["validate_only"] and body["timeout_ms"] > 0:
+        results |= await topics_are_led(active, added, body["timeout_ms"])
     return create_partitions_response(body, results)
 
 
