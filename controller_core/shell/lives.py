@@ -30,7 +30,7 @@ from controller_core.shell.settling import Settling
 from controller_core.shell.zookeeper.presence import Place, Presence
 from controller_core.shell.zookeeper.registered import RegisteredBrokers
 from controller_core.shell.zookeeper.store import Store
-from controller_core.shell.zookeeper.tenure import load_cluster, make_parents, read_cluster_id
+from controller_core.shell.zookeeper.tenure import load_cluster, make_features, make_parents, read_cluster_id
 from controller_core.shell.zookeeper.watching import Watching
 from kafka_wire.net.backoff import Backoff
 from kafka_zookeeper.errors import ConnectFailedError, ZooKeeperError
@@ -165,6 +165,7 @@ class Lives:
         """Be the controller until the place is lost, or (False) until the tenure fails, though the place may be ours still."""
         store = Store(session, place.epoch_version)
         await make_parents(store)
+        await make_features(store)
         cluster = await load_cluster(session, self.settings.controller_id, place)
         cluster_id = await read_cluster_id(session)
         controller = Controller(

@@ -1,7 +1,8 @@
 """DescribeTopicPartitions, version 0 (KIP-966): topics in the order of their names, page by page.
 
 A page ends after so many partitions; the answer's cursor says where the next page begins. In ZooKeeper mode there are no
-eligible leader replicas, so these lists are null.
+eligible leader replicas, so these lists are empty: Java's clients (3.9.2) fail on null. ApiVersions does not offer this API, as it is not
+offered by brokers in ZooKeeper mode, so a client that asks what is served describes topics by Metadata.
 
 Source: DescribeTopicPartitionsRequestHandler, KRaftMetadataCache.getTopicMetadataForDescribeTopicResponse.
 Who may do what is told unasked; leaves out judging it, as Metadata does.
@@ -90,7 +91,7 @@ def page(cluster: Cluster, asked: Iterable[TopicPartition], view: View, limit: i
 
 def _partition(partition: Body) -> Body:
     # Unlike Metadata, this API names a missing leader by -1 alone.
-    return {**partition, "error_code": ErrorCode.NONE, "eligible_leader_replicas": None, "last_known_elr": None}
+    return {**partition, "error_code": ErrorCode.NONE, "eligible_leader_replicas": [], "last_known_elr": []}
 
 
 def _page(topics: list[Body], cursor: TopicPartition | None) -> Body:

@@ -58,8 +58,8 @@ async def test_a_partition() -> None:
         "leader_epoch": 0,
         "replica_nodes": [2, 1],
         "isr_nodes": [2, 1],
-        "eligible_leader_replicas": None,
-        "last_known_elr": None,
+        "eligible_leader_replicas": [],
+        "last_known_elr": [],
         "offline_replicas": [1],
     } == only(topic, "partitions")
 
