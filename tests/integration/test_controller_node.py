@@ -1,5 +1,6 @@
 """The controller as one listed node of the cluster, for Kafka's own tools and beside what real brokers answer."""
 
+import asyncio
 from collections import Counter
 
 import pytest
@@ -10,6 +11,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection
 from lab import tools
+from lab.waiting import wait_until
 from tests.integration.conftest import PATIENCE_S, Held
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
@@ -165,3 +167,46 @@ async def test_another_nodes_id_is_refused_as_a_broker_refuses_it(used: Held) ->
                 (await call(node, ApiKey.INCREMENTAL_ALTER_CONFIGS, altered))["responses"][0],
             ]
             assert [answer["error_code"] for answer in answers] == [ErrorCode.INVALID_REQUEST] * 2
+
+
+async def topic_error(held: Held, broker_id: int, topic: str) -> int:
+    """Ask one broker for a topic's partitions; return the first error."""
+    body = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
+    answer = await call(held.cluster.broker(broker_id).address(), ApiKey.METADATA, body)
+    (found,) = answer["topics"]
+    return next((code for each in (found, *found["partitions"]) if (code := each["error_code"])), ErrorCode.NONE)
+
+
+async def test_every_live_broker_knows_a_topic_when_its_creation_is_answered(used: Held) -> None:
+    """DelayedCreatePartitions waits for leaders; here all live brokers must know them, whichever broker is asked next."""
+    for number in range(10):
+        name = f"known-{number}"
+        topic = {"name": name, "num_partitions": 6, "replication_factor": 3}
+        body = {"topics": [topic], "timeout_ms": 60_000}
+        answer = await call(used.controller.address(), ApiKey.CREATE_TOPICS, body)
+        assert answer["topics"][0]["error_code"] == ErrorCode.NONE
+        errors = [await topic_error(used, broker_id, name) for broker_id in used.cluster.brokers]
+        assert errors == [ErrorCode.NONE] * len(used.cluster.brokers)
+
+
+def test_a_frozen_broker_does_not_fail_the_creation_of_a_topic(used: Held) -> None:
+    """The others know the topic when the answer comes, and the frozen broker learns it when it goes on."""
+    assignment = {"partition_index": 0, "broker_ids": [1, 2]}
+    name = "made-beside-a-frozen-broker"
+    topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "assignments": [assignment]}
+    frozen = used.cluster.broker(4)
+    frozen.pause()
+    try:
+        body = {"topics": [topic], "timeout_ms": 60_000}
+        answer = asyncio.run(call(used.controller.address(), ApiKey.CREATE_TOPICS, body))
+        errors = [asyncio.run(topic_error(used, broker_id, name)) for broker_id in (1, 2, 3)]
+    finally:
+        frozen.resume()
+    assert answer["topics"][0]["error_code"] == ErrorCode.NONE
+    assert errors == [ErrorCode.NONE] * 3
+    wait_until(
+        lambda: asyncio.run(topic_error(used, 4, name)) == ErrorCode.NONE,
+        timeout_s=PATIENCE_S,
+        what="the frozen broker knows the topic",
+    )
+    used.wait_until_known()
