@@ -6,6 +6,7 @@ killed predecessor to end.
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import cast
 
 import pytest
 
@@ -13,6 +14,7 @@ from controller_core.model.acl import Operation, ResourceType
 from controller_core.shell.admin.handlers import at_once, handlers
 from controller_core.shell.authorization.screens import screened
 from controller_core.shell.front.context import RelayInstead
+from controller_core.shell.zookeeper import registered as registered_module
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -20,9 +22,11 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection
 from kafka_wire.net.server import CloseConnection
 from kafka_zookeeper import paths
+from kafka_zookeeper.session import ZooKeeperSession
 from tests.controller_core_shell.authorization.samples import Right, context, guard_of
-from tests.controller_core_shell.front.fakes import Client, FakeBroker
+from tests.controller_core_shell.front.fakes import Client, FakeBroker, until
 from tests.controller_core_shell.process_life import INTERNAL, OWN_ID, Life
+from tests.controller_core_shell.zookeeper.fake_zookeeper import Fault
 
 ALL_TOPICS: Body = {"topics": None, "allow_auto_topic_creation": False}
 
@@ -102,6 +106,22 @@ async def test_brokers_that_come_and_go_are_followed(life: Life) -> None:
     first.expire()
     await life.until(lambda: [one.broker_id for one in life.process._live_brokers.on(INTERNAL)] == [2])
     await life.end()
+
+
+async def test_a_failed_read_of_registrations_is_repeated_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An active controller goes on without it."""
+    monkeypatch.setattr(registered_module, "RETRY_S", 0.001)
+    life = Life()
+    life.broker(1)
+    registered = registered_module.RegisteredBrokers(OWN_ID, lambda _: None)
+    life.server.faults.append(Fault.READ_LOST)
+    following = asyncio.create_task(registered.follow(cast(ZooKeeperSession, life.server.session())))
+    await until(lambda: registered.are_known or following.done())
+
+    assert [broker.id for broker in registered.list()] == [1]
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+    assert not registered.are_known
 
 
 async def test_requests_for_a_controller_are_refused(life: Life, broker: FakeBroker) -> None:

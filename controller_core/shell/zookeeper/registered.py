@@ -5,13 +5,20 @@ broker stays registered is read with the next such change: until then the relay 
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
 from controller_core.model.broker import Broker
 from controller_core.shell.zookeeper.armed import ArmedReads
 from controller_core.shell.zookeeper.reading import decode_brokers
 from kafka_zookeeper import paths
+from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.session import ZooKeeperSession
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 1.0
+"""Pause after a failed read: the connection is lost, and comes back or ends with its session."""
 
 
 class RegisteredBrokers:
@@ -35,7 +42,13 @@ class RegisteredBrokers:
         try:
             while True:
                 changed.clear()
-                await self._read(session, reads)
+                try:
+                    await self._read(session, reads)
+                except ZooKeeperError as error:
+                    # An active controller does not depend on this, so its term goes on.
+                    log.warning("Failed to read the registered brokers; retrying", extra={"why": str(error)})
+                    await asyncio.sleep(RETRY_S)
+                    continue
                 await changed.wait()
         finally:
             self.are_known = False
