@@ -37,6 +37,16 @@ def kafka_features(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.
     return run_tool("org.apache.kafka.tools.FeatureCommand", *arguments, timeout_s=timeout_s)
 
 
+def kafka_consumer_groups(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run kafka-consumer-groups with these arguments."""
+    return run_tool("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", *arguments, timeout_s=timeout_s)
+
+
+def kafka_transactions(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    """Run kafka-transactions with these arguments."""
+    return run_tool("org.apache.kafka.tools.TransactionsCommand", *arguments, timeout_s=timeout_s)
+
+
 def run_tool(main_class: str, *arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
     """Run any main class of Kafka's jars to its end and return its outputs and exit code."""
     command = java_command(main_class, *arguments, heap=HEAP, log4j="log4j-tools.properties")

@@ -99,23 +99,28 @@ def _overtaken_requests(cluster: Cluster, moves: Mapping[str, Mapping[int, Move]
 def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) -> Move | Failure | None:
     """Plan one move. None: the partition is there already, or on its way there."""
     row = cluster.row_of(*partition)
+    running = None if row is None else cluster.moves.get(row)
+    if target is None:
+        # Also for a partition that does not exist (KafkaController.maybeBuildReassignment).
+        if running is None or running.stage is Stage.REMOVING:
+            return Failure(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+    elif (failure := _refuse_target(cluster, row, target)) is not None:
+        return failure
     if row is None:
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
     if partition.topic in cluster.deletions:
         return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition is being deleted.")
-    running = cluster.moves.get(row)
     isr = cluster.columns.isr_of(row)
     if target is None:
-        if running is None or running.stage is Stage.REMOVING:
-            return Failure(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+        assert running is not None
         # An origin that named the controller is not returned to as a whole: that name was being taken out.
         target = without(running.origin, (cluster.controller_id,))
         if isr and set(isr).isdisjoint(target):
             words = f"The reassignment cannot be cancelled: none of the original replicas {list(target)} is in sync."
             return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+        if (failure := _refuse_target(cluster, row, target)) is not None:
+            return failure
     present, adding = _present(cluster, row, running)
-    if (failure := _refuse_target(cluster, row, target)) is not None:
-        return failure
     if target == (running.target if running else present):
         return None
     return plan_move(present, adding, target)
@@ -131,17 +136,25 @@ def _present(cluster: Cluster, row: int, running: Move | None) -> tuple[Replicas
     return (*running.target, *running.waiting), running.waiting
 
 
-def _refuse_target(cluster: Cluster, row: int, target: Replicas) -> Failure | None:
-    """Refuse a target that cannot be (KafkaController.validateReplicas). Only replicas that are new must be alive."""
+def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failure | None:
+    """Refuse an invalid target (KafkaController.validateReplicas). Only replicas that are new must be alive.
+
+    As in Kafka this comes before the question of whether the partition exists: without a row all replicas are new.
+    """
     words = None
-    present = cluster.columns.replicas_of(row)
+    present = () if row is None else cluster.columns.replicas_of(row)
     if not target:
         words = "Empty replica list specified in partition reassignment."
     elif len(set(target)) != len(target):
         words = f"Duplicate replica ids in partition reassignment replica list: {list(target)}"
     elif min(target) < 0:
         words = f"Invalid broker id in replica list: {list(target)}"
-    elif dead := set(target) - (set(present) - {cluster.controller_id}) - set(cluster.live_ids()):
+    elif cluster.controller_id in target:
+        words = (
+            f"Node {cluster.controller_id} is the controller and holds no data. Replica list: {list(target)}, "
+            f"live broker list: {list(cluster.live_ids())}"
+        )
+    elif dead := set(target) - set(present) - set(cluster.live_ids()):
         words = (
             f"Replica assignment has brokers that are not alive. Replica list: {list(target)}, "
             f"not alive: {sorted(dead)}, live broker list: {list(cluster.live_ids())}"

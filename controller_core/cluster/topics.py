@@ -9,7 +9,7 @@ itself (auto-creation), so there is one way from New to Online and a crash betwe
 Leaves out waiting until brokers know the topic, and defaults of the cluster: the caller brings both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from uuid import UUID
@@ -26,6 +26,7 @@ from controller_core.model.columns import IntArray, pad, unpad
 from controller_core.model.decision import Decision
 from controller_core.model.errors import Failure
 from controller_core.model.events import CreatePartitions, CreateTopics, Heal, NewPartitions, NewTopic
+from controller_core.model.ids import NOBODY
 from controller_core.model.move import Replicas
 from kafka_wire.errors import ErrorCode
 
@@ -133,16 +134,33 @@ def _given(cluster: Cluster, assignment: Mapping[int, Replicas]) -> IntArray | F
     elif len({len(replicas) for replicas in lists}) != 1:
         words = "All partitions should have the same number of replicas"
     else:
-        words = next((bad for replicas in lists if (bad := _refuse_replicas(cluster, replicas)) is not None), None)
+        known = _known_brokers(cluster, lists)
+        words = next(
+            (bad for replicas in lists if (bad := _refuse_replicas(cluster, replicas, known)) is not None), None
+        )
     return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else pad(lists)
 
 
-def _refuse_replicas(cluster: Cluster, replicas: Replicas) -> str | None:
+def _known_brokers(cluster: Cluster, lists: Iterable[Replicas]) -> frozenset[int]:
+    """Return the brokers that a new topic may be assigned to: registered ones, and those that hold replicas and are down.
+
+    Kafka in ZooKeeper mode accepts any number (ZkAdminManager.createTopics); one that nothing in the cluster names is a mistake.
+    """
+    known = frozenset(cluster.brokers)
+    if not known.issuperset(chain.from_iterable(lists)):
+        columns = cluster.columns
+        known |= frozenset(np.unique(columns.replicas[columns.used()]).tolist())
+    return known - {NOBODY, cluster.controller_id}
+
+
+def _refuse_replicas(cluster: Cluster, replicas: Replicas, known: Iterable[int]) -> str | None:
     if not replicas:
         return "Cannot have replication factor of 0 for any partition."
     if len(set(replicas)) != len(replicas):
         return f"Duplicate replica assignment found: {list(replicas)}"
-    if unknown := sorted(set(replicas) - set(cluster.live_ids())):
+    if cluster.controller_id in replicas:
+        return f"Node {cluster.controller_id} is the controller and holds no data: it cannot have a replica."
+    if unknown := sorted(set(replicas).difference(known)):
         return f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}."
     return None
 
@@ -204,8 +222,10 @@ def _given_added(
     elif any(len(replicas) != replication_factor for replicas in assignments):
         words = f"Existing topic has replication factor {replication_factor}; every added partition must have as many replicas."
     else:
+        # Unlike those of a new topic, brokers of added partitions must be alive (ZkAdminManager.createPartitions).
+        live = cluster.live_ids()
         words = next(
-            (bad for replicas in assignments if (bad := _refuse_replicas(cluster, replicas)) is not None), None
+            (bad for replicas in assignments if (bad := _refuse_replicas(cluster, replicas, live)) is not None), None
         )
     return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else pad(assignments)
 

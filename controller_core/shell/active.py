@@ -1,6 +1,6 @@
 """What the parts of the shell see of a controller that holds the cluster. Leaves out how it does what it promises."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -56,8 +56,14 @@ class ActiveController(Protocol):
     async def known_defaults(self, timeout_ms: int) -> Defaults | None:
         """Wait until a broker has told the cluster's settings; None when time is up first."""
 
-    async def brokers_know(self, timeout_ms: int) -> bool:
-        """Wait until the live brokers have answered what they were sent so far; False when time is up first."""
+    async def brokers_know(self, timeout_ms: int, silence_ms: int) -> bool:
+        """Wait until the live brokers have answered what they were sent so far; False when the time is up first.
+
+        A broker that has left one request unanswered for `silence_ms` is not waited for.
+        """
+
+    async def until(self, holds: Callable[[], bool], timeout_ms: int) -> bool:
+        """Wait until a condition on the cluster holds; False when the time is up first. Raises TenureLostError."""
 
     async def topic_gone(self, name: str, timeout_ms: int) -> bool:
         """Wait until a topic is no more; False when time is up first."""

@@ -34,6 +34,7 @@ from controller_core.shell.active import Defaults, OverloadedError, TenureLostEr
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.refusals import Retry
 from controller_core.shell.brokers.requests import OwnAddress
+from controller_core.shell.commits import Commits
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from controller_core.shell.state_log import log_change
@@ -81,6 +82,7 @@ class Controller:
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._removed: dict[str, asyncio.Event] = {}
+        self._commits = Commits()
         self.broker_left: Callable[[Broker], None] = lambda _: None
         """Called for each broker that is no longer registered."""
         self.brokers_changed: Callable[[], None] = lambda: None
@@ -132,6 +134,7 @@ class Controller:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._channels.close()
         self._has_defaults.set()
+        self._commits.notify()
         for gone in self._removed.values():
             gone.set()
 
@@ -205,9 +208,15 @@ class Controller:
         self._check()
         return self._defaults
 
-    async def brokers_know(self, timeout_ms: int) -> bool:
-        """Wait until the live brokers have answered what they were sent so far; False when time is up first."""
-        return await self._channels.idle(timeout_ms)
+    async def brokers_know(self, timeout_ms: int, silence_ms: int) -> bool:
+        """Wait until the live brokers have answered what they were sent so far; see ActiveController."""
+        return await self._channels.idle(timeout_ms, silence_ms)
+
+    async def until(self, holds: Callable[[], bool], timeout_ms: int) -> bool:
+        """Wait until a condition on the cluster holds; False when the time is up first. Raises TenureLostError."""
+        held = await self._commits.wait_until(lambda: self.has_ended or holds(), timeout_ms)
+        self._check()
+        return held
 
     async def topic_gone(self, name: str, timeout_ms: int) -> bool:
         """Wait until a topic is no more; False when time is up first. Raises TenureLostError."""
@@ -264,6 +273,7 @@ class Controller:
             raise self._lost(error) from error
         self._check()
         self._carry_out(outcome.committed)
+        self._commits.notify()
         # Also when some of the changes were refused: no later decision sends it, and it does no harm (`Decision`).
         self._channels.send(decision.sends)
         return outcome

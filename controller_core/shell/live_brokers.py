@@ -15,25 +15,36 @@ log = logging.getLogger(__name__)
 
 
 class LiveBrokers:
-    """The brokers of the cluster that this process holds; `cluster` gives it, None while it holds none."""
+    """The brokers of the cluster that this process holds; `cluster` gives it, None while it holds none.
 
-    def __init__(self, listeners: Iterable[Listener], cluster: Callable[[], Cluster | None]) -> None:
+    `registered` lists the brokers for a process that is not the controller.
+    """
+
+    def __init__(
+        self,
+        listeners: Iterable[Listener],
+        cluster: Callable[[], Cluster | None],
+        registered: Callable[[], Sequence[Broker]],
+    ) -> None:
         self._cluster = cluster
+        self._registered = registered
         self._spoken = {listener.name: listener.security_protocol for listener in listeners}
         self._unlike: set[tuple[int, str]] = set()
         """Brokers' listeners that speak something else than ours of the same name, as far as that was said."""
 
     def on(self, listener: str) -> Sequence[BrokerEndpoint]:
-        """Where live brokers are reached on a listener; none while this process does not hold the cluster.
+        """Where live brokers are reached on a listener. A standby does not know which of them are shutting down.
 
         A broker whose listener of this name speaks another protocol than ours is left out: what came in here with less
         proof than it asks for must not go on to it under our name.
         """
         cluster = self._cluster()
+        brokers: Iterable[Broker]
         if cluster is None:
-            return ()
+            brokers = self._registered()
+        else:
+            brokers = (cluster.brokers[broker_id] for broker_id in cluster.live_ids())
         spoken = self._spoken.get(listener, "")
-        brokers = (cluster.brokers[broker_id] for broker_id in cluster.live_ids())
         return tuple(
             BrokerEndpoint(broker.id, endpoint.host, endpoint.port, broker.epoch, endpoint.security_protocol)
             for broker in brokers

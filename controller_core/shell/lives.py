@@ -29,8 +29,9 @@ from controller_core.shell.settings import ControllerSettings
 from controller_core.shell.settling import Settling
 from controller_core.shell.topic_ids import assign_topic_ids
 from controller_core.shell.zookeeper.presence import Place, Presence
+from controller_core.shell.zookeeper.registered import RegisteredBrokers
 from controller_core.shell.zookeeper.store import Store
-from controller_core.shell.zookeeper.tenure import load_cluster, make_parents, read_cluster_id
+from controller_core.shell.zookeeper.tenure import load_cluster, make_features, make_parents, read_cluster_id
 from controller_core.shell.zookeeper.watching import Watching
 from kafka_wire.net.backoff import Backoff
 from kafka_zookeeper.errors import ConnectFailedError, ZooKeeperError
@@ -81,6 +82,7 @@ class Lives:
         self.session: ZooKeeperSession | None = None
         self.connected = False
         self.settling = Settling()
+        self.registered = RegisteredBrokers(settings.controller_id, self._registration_ended)
         self.learning = Learning(
             settings.controller_id,
             settings.inter_broker_listener,
@@ -91,6 +93,11 @@ class Lives:
     def cluster(self) -> Cluster | None:
         """Give the cluster while this process holds it."""
         return None if self.active is None else self.active.cluster
+
+    def _registration_ended(self, broker: Broker) -> None:
+        """End what is relayed to a broker; the active controller does this by its own knowledge."""
+        if self.active is None:
+            self._broker_left(broker)
 
     async def run(self) -> None:
         """Live until cancelled. Raises IdentityError, PolicyError, ZooKeeperError (no first session)."""
@@ -125,7 +132,8 @@ class Lives:
         self.connected = session.state is not SessionState.LOST
         self.session = session
         work = asyncio.create_task(self._stand_and_hold(session), name="stand by and hold")
-        tasks: list[asyncio.Task[Any]] = [work, asyncio.create_task(over.wait(), name="session")]
+        registered = asyncio.create_task(self.registered.follow(session), name="follow registrations")
+        tasks: list[asyncio.Task[Any]] = [work, registered, asyncio.create_task(over.wait(), name="session")]
         if self._follow is not None:
             tasks.append(asyncio.create_task(self._follow(session), name="follow ACLs"))
         try:
@@ -163,6 +171,7 @@ class Lives:
         """Be the controller until the place is lost, or (False) until the tenure fails, though the place may be ours still."""
         store = Store(session, place.epoch_version)
         await make_parents(store)
+        await make_features(store)
         cluster = await load_cluster(session, self.settings.controller_id, place, self.settings.inter_broker_listener)
         cluster_id = await read_cluster_id(session)
         controller = Controller(

@@ -1,6 +1,6 @@
 """The controller process: listeners for brokers and clients, probes and what is looked at, open for as long as it runs.
 
-A standby answers NOT_CONTROLLER. On SIGTERM the session is closed, so that a broker takes over at once.
+A standby passes requests on to live brokers, and answers NOT_CONTROLLER to those for a controller. On SIGTERM the session is closed, so that a broker takes over at once.
 
 Leaves out sessions and tenures (lives) and what a tenure does (controller).
 """
@@ -69,7 +69,7 @@ class ControllerProcess:
             follow=None if self._authority is None else self._authority.follow,
             random=random,
         )
-        self._live_brokers = LiveBrokers(settings.listeners, self._cluster)
+        self._live_brokers = LiveBrokers(settings.listeners, self._cluster, self._lives.registered.list)
         self._renewal = Renewal(
             [
                 *((demands.tls, security.tls) for demands in self._demands.values()),
@@ -129,6 +129,7 @@ class ControllerProcess:
             topic_defaults=self._lives.learning.topic_defaults,
             configs=EntityConfigs(lambda: self._lives.session),
             features=Features(lambda: self._lives.session),
+            registered=self._registered,
             acls=None if authority is None else authority.service,
             is_urgent=self._is_busy,
         )
@@ -157,6 +158,11 @@ class ControllerProcess:
 
     def _is_busy(self) -> bool:
         return self.active is not None and self.active.is_busy
+
+    def _registered(self) -> int | None:
+        """Count the registered brokers; None while they have not been read."""
+        registered = self._lives.registered
+        return len(registered.list()) if registered.are_known else None
 
     def _own_address(self) -> OwnAddress:
         endpoints = tuple(
@@ -193,4 +199,9 @@ class ControllerProcess:
         return inside(active.cluster, active.cluster_id, active.queued(), active.turns.waiting)
 
     def _why_not_ready(self) -> str | None:
-        return None if self._lives.connected else "no session with ZooKeeper"
+        """Return why no request should be sent here now."""
+        if not self._lives.connected:
+            return "no session with ZooKeeper"
+        if self.active is None and not self._lives.registered.are_known:
+            return "not the controller, and the registered brokers have not been read yet"
+        return None

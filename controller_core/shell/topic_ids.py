@@ -37,4 +37,4 @@ async def _assign(controller: Controller, random: Random) -> None:
             await controller.submit(AssignTopicIds({name: draw_topic_id(random) for name in names}))
         except OverloadedError:
             return  # Somebody else writes the same znodes; the next check tries again.
-        await controller.brokers_know(BROKERS_ANSWER_MS)
+        await controller.brokers_know(BROKERS_ANSWER_MS, BROKERS_ANSWER_MS)

@@ -269,3 +269,35 @@ def test_a_controller_that_dies_between_the_topic_and_its_states_loses_nothing()
     driver.take_over()
 
     assert State(1, 0, (1, 2)) == driver.state("orders-0")
+
+
+def test_a_broker_that_is_down_may_be_assigned_to() -> None:
+    """ZkAdminManager.createTopics does not ask whether brokers are alive; the live replicas lead and are in sync."""
+    driver = cluster_with(THREE, {"old": [[1, 2, 3]]})
+    driver.kill(3)
+    made = driver.create("orders", [[3, 1], [2, 3]])
+
+    assert made.failure is None
+    assert driver.replicas("orders-0") == (3, 1)
+    assert (driver.state("orders-0"), driver.state("orders-1")) == (State(1, 0, (1,)), State(2, 0, (2,)))
+
+
+def test_a_broker_that_nothing_names_is_refused() -> None:
+    """Unlike Kafka's: an id that neither is registered nor holds a replica is a mistake."""
+    driver = cluster_with(THREE, {"old": [[1, 2]]})
+    driver.kill(3)
+    made = driver.create("orders", [[3, 1]])
+
+    assert made.failure == refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Unknown broker(s) in replica assignment: 3.")
+
+
+def test_the_controller_is_refused_in_plain_words() -> None:
+    """It is listed as a broker; kafka-reassign-partitions --generate may plan with its id."""
+    driver = cluster_with(THREE)
+    own = driver.cluster.controller_id
+    made = driver.create("orders", [[own, 1]])
+
+    assert made.failure == refused(
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        f"Node {own} is the controller and holds no data: it cannot have a replica.",
+    )

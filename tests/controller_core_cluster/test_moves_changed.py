@@ -85,6 +85,37 @@ def test_where_no_move_runs_there_is_nothing_to_cancel() -> None:
     assert ErrorCode.NO_REASSIGNMENT_IN_PROGRESS == driver.reassign({"orders-0": None})["orders-0"].code
 
 
+def test_a_partition_that_does_not_exist_has_no_move_to_cancel() -> None:
+    """KafkaController.maybeBuildReassignment: NO_REASSIGNMENT_IN_PROGRESS, for an unknown topic and an unknown partition."""
+    driver = cluster_with(FIVE, {"orders": [[1]]})
+    results = driver.reassign({"orders-7": None, "ghost-0": None})
+
+    assert {failure.code for failure in results.values()} == {ErrorCode.NO_REASSIGNMENT_IN_PROGRESS}
+    assert driver.changes == []
+
+
+def test_a_bad_target_is_refused_before_its_partition_is_looked_up() -> None:
+    """KafkaController.processApiPartitionReassignment: validateReplicas comes first."""
+    driver = cluster_with(FIVE, {"orders": [[1]]})
+    results = driver.reassign({"ghost-0": [1, 1], "ghost-1": [9], "ghost-2": [1]})
+
+    assert [results[f"ghost-{partition}"].code for partition in range(3)] == [
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+
+
+def test_a_move_to_the_controller_is_refused_in_plain_words() -> None:
+    """It is listed as a broker; kafka-reassign-partitions --generate may plan with its id."""
+    driver = cluster_with(FIVE, {"orders": [[1]]})
+    own = driver.cluster.controller_id
+    failure = driver.reassign({"orders-0": [own, 1]})["orders-0"]
+
+    assert failure.code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert failure.message.startswith(f"Node {own} is the controller and holds no data.")
+
+
 def test_a_cancel_may_be_repeated(driver: Driver) -> None:
     """Idempotent: the target is the origin already."""
     driver.reassign({"orders-0": None})

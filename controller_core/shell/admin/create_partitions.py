@@ -14,7 +14,7 @@ from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.draws import draw_place
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import Outcome, duplicates, error_fields, timed_out
-from controller_core.shell.admin.waiting import brokers_know
+from controller_core.shell.admin.waiting import topics_are_led
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -32,8 +32,9 @@ async def create_partitions(
     spender = await quotas.spender(context, REFUSES_FROM)
     if event.topics:
         results |= await spender.submit(active, event, partial(_partitions_added, event, _sizes(active.cluster, event)))
-    if not body["validate_only"] and any(failure is None for failure in results.values()):
-        await brokers_know(active, body["timeout_ms"])
+    added = [name for name, failure in results.items() if failure is None]
+    if added and not body["validate_only"] and body["timeout_ms"] > 0:
+        results |= await topics_are_led(active, added, body["timeout_ms"])
     return {**create_partitions_response(body, results), "throttle_time_ms": spender.throttle_ms()}
 
 

@@ -1,8 +1,8 @@
 """CreateTopics, versions 0 to 7: each topic on its own, with random numbers drawn for the core.
 
-Once topics are written, the caller is kept until the live brokers know them, or a second at most: whoever asks another
-broker next finds them there. Kafka answers REQUEST_TIMED_OUT for a created topic when the request's timeout is not
-positive; so do we.
+Once topics are written, the answer waits until their partitions have leaders that the live brokers know, or until the request's
+timeout: a client that asks another broker next finds them there. As in Kafka, the answer is REQUEST_TIMED_OUT for a created topic
+with a partition without a leader, and for every created topic when the request's timeout is not positive.
 
 Source: KafkaApis.handleCreateTopicsRequest, ControllerApis.createTopics, ZkAdminManager.createTopics.
 Leaves out checks of a topic by itself: the core makes them.
@@ -20,7 +20,7 @@ from controller_core.shell.admin.created_configs import created_configs
 from controller_core.shell.admin.draws import draw_place, draw_topic_id
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, duplicates, error_fields, timed_out
-from controller_core.shell.admin.waiting import brokers_know, known_defaults
+from controller_core.shell.admin.waiting import known_defaults, topics_are_led
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -54,8 +54,10 @@ async def create_topics(
     spender = await quotas.spender(context, REFUSES_FROM)
     if event.topics:
         results |= await spender.submit(active, event, partial(_partitions_created, event))
-    if not body["validate_only"] and any(result.failure is None for result in results.values()):
-        await brokers_know(active, body["timeout_ms"])
+    created = [name for name, result in results.items() if result.failure is None]
+    if created and not body["validate_only"] and body["timeout_ms"] > 0:
+        leaderless = await topics_are_led(active, created, body["timeout_ms"])
+        results |= {name: TopicCreation(failure) for name, failure in leaderless.items()}
     response = create_topics_response(body, results, broker_defaults)
     return {**response, "throttle_time_ms": spender.throttle_ms()}
 

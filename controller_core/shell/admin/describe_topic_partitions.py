@@ -1,7 +1,8 @@
 """DescribeTopicPartitions, version 0 (KIP-966): topics in the order of their names, page by page.
 
 A page ends after so many partitions; the answer's cursor says where the next page begins. In ZooKeeper mode there are no
-eligible leader replicas, so these lists are empty.
+eligible leader replicas, so these lists are empty: Java's clients (3.9.2) fail on null. ApiVersions does not offer this API, as it is not
+offered by brokers in ZooKeeper mode, so a client that asks what is served describes topics by Metadata.
 
 Source: DescribeTopicPartitionsRequestHandler, KRaftMetadataCache.getTopicMetadataForDescribeTopicResponse.
 Who may do what is told unasked; leaves out judging it, as Metadata does.

@@ -2,7 +2,7 @@
 
     request ──► is there a tenure? ──► its API: event, submit, response
                      │ no                     │ the tenure is lost, or too many wait
-                     └────────► refused, in the response's own shape ◄┘
+                     └────────► refused, in the response's own shape ◄┘   (about the cluster: a broker answers)
 
 Leaves out ApiVersions (the front's own), and unexpected exceptions: the front logs these and ends the connection.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random, SystemRandom
 
+from controller_core.model.cluster import Cluster
 from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController, OverloadedError, TenureLostError, TopicDefault
 from controller_core.shell.admin.acls import AclService, acl_handlers
@@ -40,10 +41,10 @@ from controller_core.shell.admin.outcomes import NOT_CONTROLLER, OVERLOADED
 from controller_core.shell.admin.own_broker import (
     alter_configs,
     describe_configs,
-    describe_log_dirs,
     incremental_alter_configs,
     relay_refused,
 )
+from controller_core.shell.admin.own_node import own_node_handlers
 from controller_core.shell.admin.pace import never
 from controller_core.shell.admin.reassignments import (
     alter_reassignments,
@@ -52,6 +53,7 @@ from controller_core.shell.admin.reassignments import (
     list_reassignments_refused,
 )
 from controller_core.shell.admin.scram import scram_handlers
+from controller_core.shell.admin.standby import leave_to_brokers
 from controller_core.shell.configs.entities import EntityConfigs
 from controller_core.shell.configs.features import Features
 from controller_core.shell.front.context import OwnHandler, RequestContext
@@ -75,6 +77,11 @@ async def at_once() -> None:
     """Wait for nothing."""
 
 
+def no_brokers() -> int:
+    """Count no registered broker."""
+    return 0
+
+
 def handlers(
     active: Tenure,
     settled: Callable[[], Awaitable[None]] = at_once,
@@ -85,6 +92,7 @@ def handlers(
     configs: EntityConfigs | None = None,
     features: Features | None = None,
     is_urgent: Callable[[], bool] = never,
+    registered: Callable[[], int | None] = no_brokers,
 ) -> dict[ApiKey, OwnHandler]:
     """Make the handlers of all APIs that the controller answers itself, for every listener alike.
 
@@ -93,18 +101,27 @@ def handlers(
     absent has Kafka's own default. Only the configs in CreateTopics' answer depend on it. `acls` are those that an authorizer
     judges by; None: there is no authorizer. `configs` is where SCRAM credentials and quotas are kept,
     `features` where the cluster's features are; None: a broker is asked. `is_urgent` reports whether the controller has events to
-    process, which go before long computations for clients.
+    process, which go before long computations for clients. `registered` counts the registered brokers for a process that is not
+    the controller; it returns None while they have not been read.
     A handler raises RelayInstead where a broker is to answer, and what it did not expect.
     """
-    table = apis(random or SystemRandom(), topic_defaults, features, MutationQuotas(configs), MetadataEncoder(is_urgent))
-    of_tenure: dict[ApiKey, OwnHandler] = {key: partial(answer, api, active, settled) for key, api in table.items()}
+    encoder = MetadataEncoder(is_urgent)
+    table = apis(random or SystemRandom(), topic_defaults, features, MutationQuotas(configs), encoder)
+    of_tenure: dict[ApiKey, OwnHandler] = {
+        key: partial(answer, key, api, active, settled, registered) for key, api in table.items()
+    }
 
     async def is_controller() -> bool:
         await settled()
         return active() is not None
 
+    def cluster() -> Cluster | None:
+        tenure = active()
+        return None if tenure is None else tenure.cluster
+
     return {
         **of_tenure,
+        **own_node_handlers(cluster),
         **acl_handlers(acls),
         **scram_handlers(configs, is_controller),
         **quota_handlers(configs),
@@ -142,7 +159,6 @@ def apis(
         ApiKey.DESCRIBE_CONFIGS: Api(describe_configs, relay_refused),
         ApiKey.ALTER_CONFIGS: Api(alter_configs, relay_refused),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(incremental_alter_configs, relay_refused),
-        ApiKey.DESCRIBE_LOG_DIRS: Api(describe_log_dirs, relay_refused),
         ApiKey.UPDATE_FEATURES: Api(partial(update_features, features), update_features_refused),
         ApiKey.ALTER_PARTITION: Api(alter_partition, alter_partition_refused),
         ApiKey.CONTROLLED_SHUTDOWN: Api(controlled_shutdown, controlled_shutdown_refused),
@@ -151,12 +167,19 @@ def apis(
 
 
 async def answer(
-    api: Api, active: Tenure, settled: Callable[[], Awaitable[None]], context: RequestContext, body: Body
+    key: ApiKey,
+    api: Api,
+    active: Tenure,
+    settled: Callable[[], Awaitable[None]],
+    registered: Callable[[], int | None],
+    context: RequestContext,
+    body: Body,
 ) -> Body | EncodedBody:
-    """Answer one request, or refuse it in its response's shape."""
+    """Answer one request, or refuse it in its response's shape. Raises RelayInstead, CloseConnection."""
     await settled()
     tenure = active()
     if tenure is None:
+        leave_to_brokers(key, registered())
         return api.refused(context, body, NOT_CONTROLLER)
     try:
         return await api.answer(tenure, context, body)

@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 from uuid import UUID
@@ -41,6 +42,9 @@ class Ask(Protocol):
 
     def __call__(self, operation: Operation, resource_type: ResourceType, name: str, *, quiet: bool = False) -> bool:
         """Judge; a quiet question is none that anything depends on, and its denial is no news."""
+
+    def on_all(self, operation: Operation, resource_type: ResourceType) -> bool:
+        """Judge an operation on every resource of a type."""
 
 
 class Guard:
@@ -74,13 +78,12 @@ class Guard:
 
     def asking(self, context: RequestContext) -> Ask:
         """Judge for one caller. What may not be shown, and what is asked first of two, is no news to a log."""
+        return _Caller(self, context)
 
-        def ask(operation: Operation, resource_type: ResourceType, name: str, *, quiet: bool = False) -> bool:
-            quiet = quiet or operation in SHOWING or resource_type is ResourceType.CLUSTER
-            need = OnName(operation, resource_type, name)
-            return bool(self._judge(context, need, logging.DEBUG if quiet else logging.INFO))
-
-        return ask
+    def judge(self, context: RequestContext, need: OnName | OnAll, *, quiet: bool) -> bool:
+        """Judge one need of a caller."""
+        quiet = quiet or need.operation in SHOWING or need.resource_type is ResourceType.CLUSTER
+        return bool(self._judge(context, need, logging.DEBUG if quiet else logging.INFO))
 
     def allows_on_all(self, context: RequestContext, operation: Operation, resource_type: ResourceType) -> bool:
         """Judge an operation on every resource of a type. False is no denial: single resources may allow it."""
@@ -132,6 +135,20 @@ class Guard:
             }
             log.log(denied_level, "denied", extra=extra)
         return verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    """Judges for one caller. Implements Ask."""
+
+    guard: Guard
+    context: RequestContext
+
+    def __call__(self, operation: Operation, resource_type: ResourceType, name: str, *, quiet: bool = False) -> bool:
+        return self.guard.judge(self.context, OnName(operation, resource_type, name), quiet=quiet)
+
+    def on_all(self, operation: Operation, resource_type: ResourceType) -> bool:
+        return self.guard.judge(self.context, OnAll(operation, resource_type), quiet=True)
 
 
 def _denied(resource_type: ResourceType) -> Failure:

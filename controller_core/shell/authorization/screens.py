@@ -25,14 +25,16 @@ from controller_core.shell.admin.create_partitions import create_partitions_refu
 from controller_core.shell.admin.create_topics import create_topics_refused
 from controller_core.shell.admin.describe_topic_partitions import describe_topic_partitions_refused
 from controller_core.shell.admin.described import failed_topic, known_topics
+from controller_core.shell.admin.metadata import is_for_all_topics
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, NOT_CONTROLLER, error_fields
 from controller_core.shell.admin.pace import Pace
 from controller_core.shell.authorization.guard import Ask, Guard
-from controller_core.shell.front.context import OwnHandler, RequestContext
+from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.server import CloseConnection
 
 REFUSED = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION_FAILED.message)
 DELETE_BY_STRUCTS_FROM = 6
@@ -50,19 +52,33 @@ def screened(
 ) -> dict[ApiKey, OwnHandler]:
     """Put the screens before their handlers. `settled` waits while a tenure is about to begin, as handlers do."""
 
-    async def behind(screen: Screen, handler: OwnHandler, context: RequestContext, body: Body) -> Body | EncodedBody:
+    async def behind(
+        key: ApiKey, screen: Screen, handler: OwnHandler, context: RequestContext, body: Body
+    ) -> Body | EncodedBody:
         await settled()
-        answer = cast(Answer, partial(handler, context))
-        return await screen(guard.asking(context), cluster, answer, context, body)
+        ask = guard.asking(context)
+        try:
+            return await screen(ask, cluster, cast(Answer, partial(handler, context)), context, body)
+        except RelayInstead:
+            check_standby(key, context, body)
+            raise
 
-    async def with_rights(handler: OwnHandler, context: RequestContext, body: Body) -> Body | EncodedBody:
+    async def with_rights(key: ApiKey, handler: OwnHandler, context: RequestContext, body: Body) -> Body | EncodedBody:
         await settled()
-        return await handler(replace(context, rights=CallerRights(guard, context)), body)
+        try:
+            return await handler(replace(context, rights=CallerRights(guard, context)), body)
+        except RelayInstead:
+            check_standby(key, context, body)
+            raise
+
+    def check_standby(key: ApiKey, context: RequestContext, body: Body) -> None:
+        if cluster() is None:
+            _check_standby_may_pass_on(guard.asking(context), key, context, body)
 
     return {
         **handlers,
-        **{key: partial(behind, screen, handlers[key]) for key, screen in SCREENS.items() if key in handlers},
-        **{key: partial(with_rights, handlers[key]) for key in GIVEN_RIGHTS if key in handlers},
+        **{key: partial(behind, key, screen, handlers[key]) for key, screen in SCREENS.items() if key in handlers},
+        **{key: partial(with_rights, key, handlers[key]) for key in GIVEN_RIGHTS if key in handlers},
     }
 
 
@@ -199,6 +215,33 @@ def _on_cluster(ask: Ask) -> int:
     return authorized_operations(
         ResourceType.CLUSTER, lambda operation: ask(operation, ResourceType.CLUSTER, CLUSTER_NAME, quiet=True)
     )
+
+
+def _check_standby_may_pass_on(ask: Ask, key: ApiKey, context: RequestContext, body: Body) -> None:
+    """Refuse a request that a standby would pass on to a broker, which would answer it with the controller's rights.
+
+    Raises CloseConnection where such an answer could contain more than the caller may see.
+    """
+    if key not in {ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER}:
+        return
+    if body.get("include_cluster_authorized_operations") or body.get("include_topic_authorized_operations"):
+        raise CloseConnection("this process is not the controller, and a broker would list the controller's own rights")
+    if key is ApiKey.METADATA and not _describes_all(ask, context, body):
+        raise CloseConnection(
+            "this process is not the controller, and its client may not describe all topics asked for"
+        )
+
+
+def _describes_all(ask: Ask, context: RequestContext, body: Body) -> bool:
+    """Whether the caller may see everything that a Metadata request asks for, and create the topics it names."""
+    if is_for_all_topics(context, body):
+        return ask.on_all(Operation.DESCRIBE, ResourceType.TOPIC)
+    names = [topic["name"] for topic in body["topics"]]
+    if None in names:  # topics asked for by id: only the controller could tell their names
+        return ask.on_all(Operation.DESCRIBE, ResourceType.TOPIC)
+    creates = not body["allow_auto_topic_creation"] or ask(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+    may_create = creates or all(ask(Operation.CREATE, ResourceType.TOPIC, name) for name in names)
+    return may_create and all(ask(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in names)
 
 
 async def _describe_cluster(ask: Ask, _: NowCluster, answer: Answer, __: RequestContext, body: Body) -> Body:

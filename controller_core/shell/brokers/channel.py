@@ -12,6 +12,7 @@ import itertools
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from controller_core.shell.brokers.state_bodies import StatesBody
@@ -62,6 +63,8 @@ class Channel:
         self._limit = MAX_QUEUED
         self._wake = asyncio.Event()
         self._given_up: set[ApiKey] = set()
+        self._first_since = asyncio.get_running_loop().time()
+        """Since when the request at the head of the queue has been under way, loop time in s."""
         self._worker = asyncio.create_task(self._work(), name=f"channel to broker {broker}")
 
     @property
@@ -76,6 +79,8 @@ class Channel:
 
     def put(self, key: ApiKey, body: Body | StatesBody) -> None:
         """Add a request behind the others."""
+        if not self._queue:
+            self._first_since = asyncio.get_running_loop().time()
         self._queue.append(Request(self.broker, key, body, asyncio.Event()))
         self._wake.set()
 
@@ -93,6 +98,22 @@ class Channel:
     def waiting(self) -> tuple[Request, ...]:
         """What waits, in order."""
         return tuple(self._queue)
+
+    async def settled(self, requests: Iterable[Request], deadline: float, silence_s: float) -> bool:
+        """Wait until requests are answered or dropped; False at `deadline` (loop time in s) or when the broker is silent.
+
+        A broker is silent when one request has been without its final answer for `silence_s`.
+        """
+        loop = asyncio.get_running_loop()
+        for request in requests:
+            while not request.settled.is_set():
+                until = min(deadline, self._first_since + silence_s)
+                if until <= loop.time():
+                    return False
+                with suppress(TimeoutError):
+                    async with asyncio.timeout_at(until):
+                        await request.settled.wait()
+        return True
 
     def detach(self) -> tuple[Request, ...]:
         """Send nothing more, and return what waits; the one under way may have been taken, and has to be sent again."""
@@ -120,6 +141,7 @@ class Channel:
                 extra = {"broker": self.broker, "api": request.key.name}
                 log.error("unexpected failure on a request to broker", exc_info=error, extra=extra)
             self._queue.popleft()
+            self._first_since = asyncio.get_running_loop().time()
             request.settled.set()
 
     async def _carry_through(self, request: Request) -> None:

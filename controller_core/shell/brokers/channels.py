@@ -5,6 +5,7 @@ Leaves out what to send (the core), and how a connection is kept (kafka_wire.net
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterable
 
 from controller_core.cluster.propagation import full_metadata, lead_or_follow
@@ -86,16 +87,15 @@ class Channels:
                 case SendStopReplica():
                     self._put(send.broker, ApiKey.STOP_REPLICA, stop_replica(self._cluster, send))
 
-    async def idle(self, timeout_ms: int) -> bool:
-        """Wait until every broker answered what it was sent so far; False when time is up first."""
-        sent = [request for _, channel in self._channels.values() for request in channel.waiting]
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                for request in sent:
-                    await request.settled.wait()
-        except TimeoutError:
-            return False
-        return True
+    async def idle(self, timeout_ms: int, silence_ms: int | None = None) -> bool:
+        """Wait until every broker answered what it was sent so far; False when the time is up first.
+
+        A broker that leaves one request unanswered for `silence_ms` is not waited for (None: it is).
+        """
+        deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+        silence_s = math.inf if silence_ms is None else silence_ms / 1000
+        waits = [channel.settled(channel.waiting, deadline, silence_s) for _, channel in self._channels.values()]
+        return all(await asyncio.gather(*waits))
 
     def queued(self) -> dict[int, int]:
         """Count the requests that wait, by broker."""

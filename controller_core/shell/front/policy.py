@@ -70,3 +70,8 @@ BETWEEN_SERVERS = frozenset(
 )
 """Requests by which controllers, brokers and coordinators command each other. They are never relayed nor offered: passed
 on by the controller, a stranger's order would come from an address that brokers trust."""
+
+NOT_OFFERED = frozenset({ApiKey.DESCRIBE_TOPIC_PARTITIONS})
+"""Requests that are answered and not named in ApiVersions. Brokers in ZooKeeper mode do not serve this one (KIP-966), and a client that
+finds it here would describe a topic in one of two ways, depending on the node that it happens to ask: as without eligible leader
+replicas (by Metadata), or as with an empty list of them."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from controller_core.shell.front.policy import BETWEEN_SERVERS
+from controller_core.shell.front.policy import BETWEEN_SERVERS, NOT_OFFERED
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -74,7 +74,7 @@ def shared(brokers: Sequence[BrokerVersions]) -> BrokerVersions:
 def api_versions_body(own: Mapping[ApiKey, VersionRange], brokers: BrokerVersions, version: int) -> Body:
     """Build the response's body in `version`, from the controller's own versions and what the brokers share."""
     ranges: dict[int, VersionRange] = {key: at for key, at in brokers.ranges.items() if key not in BETWEEN_SERVERS}
-    ranges.update({int(key): at for key, at in own.items()})
+    ranges.update({int(key): at for key, at in own.items() if key not in NOT_OFFERED})
     least_level = 0 if version >= _ZERO_FEATURES_FROM else 1
     return {
         "error_code": ErrorCode.NONE,

@@ -24,7 +24,9 @@ from controller_core.shell.zookeeper.store import Store
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.cluster_id import decode_cluster_id
 from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.formats.feature import FinalizedFeatures, encode_features
 from kafka_zookeeper.session import ZooKeeperSession
+from kafka_zookeeper.writes import Create
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +54,17 @@ async def make_parents(store: Store) -> None:
     for path, node in zip(WATCHED_PARENTS, await store.nodes_of(WATCHED_PARENTS), strict=True):
         if node is None:
             await store.ensure([path])
+
+
+async def make_features(store: Store) -> None:
+    """Create `/feature` where it is missing: enabled, without any feature (KafkaController.enableFeatureVersioning).
+
+    Brokers then report finalized features of epoch 0 instead of none. What exists is left alone: it was written for the brokers'
+    inter.broker.protocol.version, which the controller does not know.
+    """
+    (present,) = await store.nodes_of([paths.FEATURE])
+    if present is None:
+        await store.transact([Create(paths.FEATURE, encode_features(FinalizedFeatures()))])
 
 
 async def load_cluster(

@@ -3,7 +3,7 @@
 Leaves out ZooKeeper, sockets and time. Brokers answer a StopReplica at once, unless they are told to be `silent`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -50,6 +50,7 @@ class FakeActive:
     submitted: list[Event] = field(default_factory=list)
     waits_ms: list[int] = field(default_factory=list)
     """Timeouts that brokers were waited for with."""
+    state_waits_ms: list[int] = field(default_factory=list)
     settings_waits_ms: list[int] = field(default_factory=list)
     deletion_waits_ms: list[int] = field(default_factory=list)
 
@@ -65,8 +66,14 @@ class FakeActive:
         self.settings_waits_ms.append(timeout_ms)
         return self.defaults
 
-    async def brokers_know(self, timeout_ms: int) -> bool:
+    async def until(self, holds: Callable[[], bool], timeout_ms: int) -> bool:
+        """Check once: nothing happens in the meantime."""
+        self.state_waits_ms.append(timeout_ms)
+        return holds()
+
+    async def brokers_know(self, timeout_ms: int, silence_ms: int) -> bool:
         """They do."""
+        assert silence_ms > 0
         self.waits_ms.append(timeout_ms)
         return True
 

@@ -7,7 +7,6 @@ from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.own_broker import (
     alter_configs,
     describe_configs,
-    describe_log_dirs,
     incremental_alter_configs,
 )
 from controller_core.shell.front.context import RelayInstead, RequestContext
@@ -51,8 +50,8 @@ async def test_the_controller_says_that_it_is_no_broker() -> None:
 
 @pytest.mark.parametrize(
     "resource",
-    [{"resource_type": 2, "resource_name": "t"}, {"resource_type": 4, "resource_name": "1"}],
-    ids=["topic", "broker"],
+    [{"resource_type": 2, "resource_name": "t"}, {"resource_type": 16, "resource_name": "m"}],
+    ids=["topic", "client metrics"],
 )
 async def test_anything_else_is_left_to_a_broker(resource: dict[str, object]) -> None:
     """Brokers know their defaults and judge keys and values."""
@@ -93,8 +92,55 @@ async def test_the_older_request_knows_no_removals_by_name() -> None:
         )
 
 
-async def test_the_log_directories_hold_nothing() -> None:
-    """kafka-log-dirs adds up what every broker holds, and takes no directory at all for CLUSTER_AUTHORIZATION_FAILED."""
-    answer = await describe_log_dirs(Active(), CONTEXT, {"topics": None})
+LOGGERS = {"resource_type": 8, "resource_name": "1000"}
 
-    assert [(ErrorCode.NONE, [])] == [(result["error_code"], result["topics"]) for result in answer["results"]]
+
+@pytest.mark.parametrize("kind", [4, 8], ids=["broker", "broker loggers"])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("1", "Unexpected broker id, expected 1000, but received 1"),
+        ("1x", "Node id must be an integer, but it is: 1x"),
+    ],
+)
+async def test_another_nodes_resources_are_refused_and_never_relayed(kind: int, name: str, words: str) -> None:
+    """ConfigHelper.describeConfigs, ConfigAdminManager.preprocess: a node answers for itself only."""
+    resource = {"resource_type": kind, "resource_name": name}
+    configs = [{"name": "leader.replication.throttled.rate", "config_operation": 0, "value": "1"}]
+    described = await describe_configs(Active(), CONTEXT, {"resources": [{**resource, "configuration_keys": None}]})
+    altered = await incremental_alter_configs(Active(), CONTEXT, {"resources": [{**resource, "configs": configs}]})
+
+    answers = [described["results"][0], altered["responses"][0]]
+    assert [answer["error_code"] for answer in answers] == [ErrorCode.INVALID_REQUEST] * 2
+    assert [answer["error_message"] for answer in answers] == [words] * 2
+
+
+async def test_the_controller_has_no_loggers() -> None:
+    """KIP-412: an empty list; a level cannot be set or removed for a logger that does not exist (RuntimeLoggerManager)."""
+    described = await describe_configs(Active(), CONTEXT, {"resources": [{**LOGGERS, "configuration_keys": None}]})
+    configs = [{"name": "kafka.server", "config_operation": 0, "value": "DEBUG"}]
+    altered = await incremental_alter_configs(Active(), CONTEXT, {"resources": [{**LOGGERS, "configs": configs}]})
+    older = await alter_configs(Active(), CONTEXT, {"resources": [{**LOGGERS, "configs": []}]})
+
+    assert (described["results"][0]["error_code"], described["results"][0]["configs"]) == (ErrorCode.NONE, [])
+    assert altered["responses"][0]["error_code"] == ErrorCode.INVALID_CONFIG
+    assert altered["responses"][0]["error_message"].startswith("Logger kafka.server does not exist!")
+    assert older["responses"][0]["error_code"] == ErrorCode.INVALID_REQUEST
+
+
+async def test_no_keys_mean_all_keys() -> None:
+    """ConfigHelper.describeConfigs: an empty list of keys is as null."""
+    answers = [
+        await describe_configs(Active(), CONTEXT, {"resources": [{**OWN, "configuration_keys": keys}]})
+        for keys in (None, [])
+    ]
+
+    assert answers[0] == answers[1]
+    assert len(answers[0]["results"][0]["configs"]) == 3
+
+
+async def test_the_default_of_all_brokers_is_left_to_a_broker() -> None:
+    """A broker resource without a name (KIP-226) is kept in ZooKeeper, and brokers validate it."""
+    resource = {"resource_type": 4, "resource_name": "", "configuration_keys": None}
+    with pytest.raises(RelayInstead):
+        await describe_configs(Active(), CONTEXT, {"resources": [resource]})

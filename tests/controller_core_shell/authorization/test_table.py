@@ -12,6 +12,8 @@ from tests.controller_core_shell.authorization.samples import every_version, sam
 OPEN_TO_ALL = {
     ApiKey.API_VERSIONS,
     ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.LIST_GROUPS,
+    ApiKey.LIST_TRANSACTIONS,
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
     ApiKey.PUSH_TELEMETRY,
 }

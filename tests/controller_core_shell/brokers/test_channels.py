@@ -128,3 +128,31 @@ async def test_whoever_waits_for_what_was_sent_does_not_wait_for_what_comes_afte
     assert not await world.channels.idle(0)
     release.set()
     assert await world.channels.idle(PATIENCE_MS)
+
+
+async def test_a_silent_broker_is_not_waited_for(world: World) -> None:
+    """A frozen broker counts as live until its session ends: it must not hold up a caller for as long."""
+    first, second = world.brokers
+    first.react = hang
+    world.send(metadata(world.cluster))
+
+    assert not await world.channels.idle(PATIENCE_MS, silence_ms=1)
+    assert await second.until(1) == [META]
+    assert not await world.channels.idle(PATIENCE_MS, silence_ms=1), "it stays silent for the next caller"
+
+
+async def test_a_broker_that_answers_is_waited_for_longer_than_a_silent_one(world: World) -> None:
+    """Silence is counted for each request: a broker that works through its queue is not silent."""
+    first, _ = world.brokers
+    loop = asyncio.get_running_loop()
+    silence_ms, began = 2_000, loop.time()
+
+    async def slow(_key: ApiKey, _body: Body) -> Body | None:
+        await asyncio.sleep(0.1)
+        return None
+
+    first.react = slow
+    count = 25
+    world.send(*(metadata(world.cluster) for _ in range(count)))
+    assert await world.channels.idle(PATIENCE_MS, silence_ms)
+    assert (len(first.keys), loop.time() - began > silence_ms / 1000) == (count, True)

@@ -8,9 +8,10 @@ from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Move
+from controller_core.shell.active import TenureLostError
 from controller_core.shell.zookeeper.presence import Place
 from controller_core.shell.zookeeper.store import Store
-from controller_core.shell.zookeeper.tenure import load_cluster, make_parents, read_cluster_id
+from controller_core.shell.zookeeper.tenure import load_cluster, make_features, make_parents, read_cluster_id
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import SessionLostError
 from tests.controller_core_shell.scripts import check_script
@@ -130,3 +131,32 @@ async def test_the_clusters_id_is_read_or_empty(data: bytes | None, expected: st
     world.server.put(paths.CLUSTER_ID, data)
 
     assert expected == await read_cluster_id(world.session)
+
+
+async def test_features_are_created_where_there_are_none() -> None:
+    """KafkaController.enableFeatureVersioning: enabled and empty, in the JSON of inter.broker.protocol.version 3.9."""
+    world = World()
+    await make_features(Store(world.session, PLACE.epoch_version))
+
+    assert world.server.at(paths.FEATURE).data == b'{"features":{},"version":2,"status":1}'
+    assert world.server.at(paths.FEATURE).version == 0
+
+
+async def test_features_that_exist_are_left_alone() -> None:
+    """Also disabled ones: a controller does not know the brokers' inter.broker.protocol.version."""
+    world = World()
+    disabled = b'{"features":{},"version":1,"status":0}'
+    world.server.put(paths.FEATURE, disabled)
+    await make_features(Store(world.session, PLACE.epoch_version))
+
+    assert (world.server.at(paths.FEATURE).data, world.server.at(paths.FEATURE).version) == (disabled, 0)
+
+
+async def test_features_are_not_created_under_a_newer_controller() -> None:
+    """C5: fenced by /controller_epoch, as every write of a term."""
+    world = World()
+    world.server.put(paths.CONTROLLER_EPOCH, b"10")
+    with pytest.raises(TenureLostError):
+        await make_features(Store(world.session, PLACE.epoch_version))
+
+    assert paths.FEATURE not in world.server.znodes
