@@ -7,6 +7,8 @@ It goes on where it was when the Cluster allows it again.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kafka_operator.decide.conditions import FALSE
 from kafka_operator.decide.ending import clean_up, taken_away, with_left
 from kafka_operator.decide.observed import Away
@@ -32,6 +34,8 @@ def decide_refused(reassignment: Reassignment, view: ReassignmentView, refusal: 
     ):
         return clean_up(reassignment, view)
     shown = judged(reassignment, FALSE, refusal.reason, _words(refusal), view.now)
+    if status.progress is not None:  # nothing is measured any more
+        shown = replace(shown, progress=replace(status.progress, bytes_moved=None, bytes_total=None, eta_s=None))
     running = _running(reassignment, view)
     if running:
         return written(reassignment, shown) or Wait(look_again_s(running))
