@@ -149,3 +149,24 @@ async def test_an_older_topic_of_a_namespace_whose_right_is_gone_keeps_no_name_f
         await world.until(lambda: world.kube.ready(ORDERS)[0] == "True")
 
         assert world.kube.ready(topic_key("orders"))[1] == "NotAllowed"
+
+
+@in_virtual_time
+async def test_a_goal_of_another_namespace_that_nobody_approves_holds_up_no_automatic_rebalance() -> None:
+    """One Reassignment goes on at a time, and that is the owner's when the other one moves nothing; one without a right never counts."""
+    async with running() as world:
+        world.kafka.broker_ids = (1, 2, 3)
+        world.kafka.add("orders", [(1, 2, 3)] * 6)
+        world.kafka.add("team-a.t", [(1, 2)])
+        automatic = {"onBrokersAdded": True, "approval": "Automatic"}
+        allow(world, RULE, autoRebalance=automatic)
+        await world.run(60)
+        goal = {"replicationFactor": 3, "topics": ["team-a.t"]}
+        for namespace in (TEAM, "stranger"):
+            world.kube.apply(tenant_move("idle", namespace, goal=goal))
+        await world.until(lambda: state_of(world, move_key("idle")) == "Proposed")
+        world.kafka.broker_ids = (1, 2, 3, 4)
+        made = move_key("main-auto-1", "shop")
+        await world.until(lambda: made in world.kube.objects and state_of(world, made) == "Completed", 300)
+
+        assert state_of(world, move_key("idle")) == "Proposed"

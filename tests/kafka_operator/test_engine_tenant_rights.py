@@ -114,6 +114,26 @@ async def test_a_pause_keeps_no_throttle_of_a_namespace_without_a_right() -> Non
 
 
 @in_virtual_time
+async def test_a_throttle_that_was_left_at_the_end_is_removed_after_the_revocation_too() -> None:
+    """And the Reassignment stays Completed: it ended while it had the right."""
+    async with running() as world:
+        world.kafka.move_s = 20
+        await with_orders(world)
+        world.kube.apply(tenant_move("mv", plan=raw_plan(p0=[2, 3, 4]), throttle={"bytesPerSecond": 1000}))
+        await world.until(lambda: len(world.kafka.moves) == 1)
+        world.kafka.silent = {3}
+        await world.until(lambda: state_of(world, MOVE) == "Completed")
+        assert set(world.kafka.throttled()) == {"3"}
+        allow(world)
+        await world.run(2)
+        world.kafka.silent = set()
+        await world.until(lambda: world.kafka.throttled() == {}, 120)
+        await world.run(5)
+
+        assert world.kube.ready(MOVE)[:2] == ("True", "Completed")
+
+
+@in_virtual_time
 async def test_a_cancel_or_a_deletion_after_the_revocation_cancels_nothing_and_removes_the_throttle() -> None:
     """Which moves are its own only its status says, and a status gives no right; the throttle goes in any case."""
     for delete in (False, True):

@@ -7,8 +7,10 @@ It goes on where it was when the Cluster allows it again.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kafka_operator.decide.conditions import FALSE
-from kafka_operator.decide.ending import taken_away, with_left
+from kafka_operator.decide.ending import clean_up, taken_away, with_left
 from kafka_operator.decide.observed import Away
 from kafka_operator.decide.patience import give_up_late
 from kafka_operator.decide.plan_packing import Recorded
@@ -17,13 +19,23 @@ from kafka_operator.decide.reassignment_view import ReassignmentView, Step, look
 from kafka_operator.decide.steps import RETRY_LATER_S, Announcement, Done, Release, Retry, Wait
 from kafka_operator.decide.tenancy import Refusal
 from kafka_operator.resources.reassignment import Reassignment
+from kafka_operator.resources.reassignment_terms import Action
 
 
 def decide_refused(reassignment: Reassignment, view: ReassignmentView, refusal: Refusal) -> Step:
     """Return the next step for a Reassignment without a right, on a cluster that answers."""
     if reassignment.metadata.deleted is not None:
         return _deleted(reassignment, view, refusal)
+    status = reassignment.status
+    if (
+        status.state is not None
+        and status.state.ended
+        and (status.rollback or reassignment.action is not Action.ROLLBACK)
+    ):
+        return clean_up(reassignment, view)
     shown = judged(reassignment, FALSE, refusal.reason, _words(refusal), view.now)
+    if status.progress is not None:  # nothing is measured any more
+        shown = replace(shown, progress=replace(status.progress, bytes_moved=None, bytes_total=None, eta_s=None))
     running = _running(reassignment, view)
     if running:
         return written(reassignment, shown) or Wait(look_again_s(running))
