@@ -87,6 +87,8 @@ def _unknown() -> Failure:
 
 def _is_done_already(cluster: Cluster, change: IsrChange, row: int) -> bool:
     """Whether the wish is the present state: a leader whose answer was lost asks again under the old partition epoch."""
+    if row in cluster.mended:
+        return False  # What is known is not what is written yet.
     columns = cluster.columns
     return (
         change.partition_epoch <= columns.partition_epoch[row]

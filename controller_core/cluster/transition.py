@@ -18,6 +18,7 @@ from controller_core.cluster.topic_configs import config_value
 from controller_core.model.changes import (
     Announcement,
     AssignmentRestored,
+    BrokerForgotten,
     BrokersObserved,
     Change,
     DeletionBlocked,
@@ -36,6 +37,7 @@ from controller_core.model.changes import (
     ProducerIdsObserved,
     RemovalAnswered,
     ReplicasDeleted,
+    ReplicasLeftBehind,
     ReplicasObserved,
     ShutdownBegun,
     StatesObserved,
@@ -133,6 +135,8 @@ def _(change: PartitionStates, cluster: Cluster) -> None:
         cluster.controller_epoch,
         recovering,
     )
+    if cluster.mended:
+        cluster.mended.difference_update(change.rows.tolist())
     for row in _moving(cluster, change.rows):
         move = cluster.moves[row]
         leader_epoch = int(columns.leader_epoch[row])
@@ -156,15 +160,19 @@ def _(change: StatesObserved, cluster: Cluster) -> None:
         change.controller_epoch,
         change.recovering,
     )
+    if cluster.mended:
+        cluster.mended.difference_update(change.rows.tolist())
     _leave_out_strangers(cluster, change.rows)
 
 
 @_apply.register
 def _(change: ReplicasObserved, cluster: Cluster) -> None:
-    for name in change.offline:
+    for name in (*change.offline, *change.refused):
         row = cluster.row_of(*name)
         assert row is not None, f"{name} is offline and is not there"
         cluster.offline_replicas.setdefault(row, set()).add(change.broker)
+        if name in change.refused:
+            cluster.refused_replicas.setdefault(row, {})[change.broker] = change.refused[name]
     for name in change.online:
         if (row := cluster.row_of(*name)) is not None:
             _count_as_online(cluster, row, change.broker)
@@ -265,6 +273,19 @@ def _(change: RemovalAnswered, cluster: Cluster) -> None:
 
 
 @_apply.register
+def _(change: ReplicasLeftBehind, cluster: Cluster) -> None:
+    for name in change.partitions:
+        if (row := cluster.row_of(*name)) is not None:
+            _leave_behind(cluster, row, (change.broker,))
+
+
+@_apply.register
+def _(change: BrokerForgotten, cluster: Cluster) -> None:
+    for row in list(cluster.left_behind):
+        _take_back(cluster, row, (change.broker,))
+
+
+@_apply.register
 def _(change: DeletionQueued, cluster: Cluster) -> None:
     for name in change.topics:
         cluster.deletions.setdefault(name, Deletion())
@@ -300,6 +321,8 @@ def _(change: ReplicasDeleted, cluster: Cluster) -> None:
 @_apply.register
 def _(change: TopicRemoved, cluster: Cluster) -> None:
     cluster.leave_topic(change.topic)
+    if change.origin is Origin.REQUESTED:
+        cluster.note_deleted(change.topic)
 
 
 @_apply.register
@@ -324,7 +347,11 @@ def _take_in(known: dict[K, bool], said: Mapping[K, bool | None]) -> None:
 
 
 def _count_as_online(cluster: Cluster, row: int, broker: int) -> None:
-    """Forget that a replica was in a failed log directory."""
+    """Forget that a replica was offline although its broker lives."""
+    if row in cluster.refused_replicas:
+        cluster.refused_replicas[row].pop(broker, None)
+        if not cluster.refused_replicas[row]:
+            del cluster.refused_replicas[row]
     if row in cluster.offline_replicas:
         cluster.offline_replicas[row].discard(broker)
         if not cluster.offline_replicas[row]:
@@ -350,9 +377,11 @@ def _has_state(cluster: Cluster, row: int) -> bool:
 
 
 def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:
-    """Count nobody as in sync, or as leader, who is no replica: somebody wrote a znode by hand (C1, C2).
+    """Drop brokers from the ISR, and from the lead, that are not replicas (C1, C2).
 
-    The next write then has it right. Where nobody in sync is a replica there is nothing to go on with, and all stays as found.
+    Somebody wrote a znode by hand, or a native controller was relieved between its writes of the assignment and of the ISR
+    (KafkaController.updateCurrentReassignment). `Heal` writes the corrected state. Where no member of the ISR is a replica
+    there is no safe state to correct to, and all stays as found.
     """
     columns = cluster.columns
     isr = columns.isr[rows]
@@ -361,6 +390,7 @@ def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:
     if not mixed.any():
         return
     rows = rows[mixed]
+    cluster.mended.update(rows.tolist())
     columns.isr[rows] = keep_ids(isr[mixed], members[mixed])
     led = any_of(columns.isr[rows] == columns.leader[rows][:, None])
     columns.leader[rows] = np.where(led, columns.leader[rows], NO_LEADER)

@@ -5,9 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from controller_core.model.events import StopReplicaAnswered
+from controller_core.model.cluster import Cluster
+from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
-from controller_core.shell.brokers.answers import Verdict, meaning_of
+from controller_core.shell.brokers.answers import Verdict, meaning_of, replicas_answered
 from controller_core.shell.brokers.state_bodies import StatesBody
 from kafka_wire import codec
 from kafka_wire.api import CALLED, ApiKey
@@ -88,6 +89,24 @@ def test_a_partition_that_a_broker_cannot_take_on_is_named(version: int) -> None
 
     assert TopicPartition("a", 1) == partition
     assert "KAFKA_STORAGE_ERROR" == error
+
+
+@pytest.mark.parametrize("version", [4, 7])
+def test_a_refused_replica_is_an_event_with_its_error_and_the_topics_id(version: int) -> None:
+    """ReplicaManager.becomeLeaderOrFollower: INCONSISTENT_TOPIC_ID; the id tells for which topic of that name."""
+    flat = [
+        {"topic_name": "a", "partition_index": 0, "error_code": ErrorCode.KAFKA_STORAGE_ERROR},
+        {"topic_name": "a", "partition_index": 1, "error_code": ErrorCode.INCONSISTENT_TOPIC_ID},
+    ]
+    by_topic = [{"topic_id": A_ID, "partition_errors": flat}]
+    found = answer(ApiKey.LEADER_AND_ISR, version, {"partition_errors": flat} if version < 5 else {"topics": by_topic})
+    request = LEAD_A.to(101)
+    failed = meaning_of(1, ApiKey.LEADER_AND_ISR, request, found).failed
+
+    event = replicas_answered(1, request, found, Cluster(1000, 1), failed)
+
+    refused = {A1: "INCONSISTENT_TOPIC_ID"}
+    assert event == ReplicasAnswered(1, 101, (A0,), (), refused, {"a": A_ID})
 
 
 def test_deleted_replicas_are_an_event() -> None:
