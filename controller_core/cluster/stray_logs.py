@@ -4,7 +4,8 @@ They come about where a broker was away when a partition left it, or where a con
 assignment and deleting the logs outside it. Three rules, each conservative:
 
     refused as INCONSISTENT_TOPIC_ID    The log belongs to an earlier topic of that name. It is deleted where this controller
-                                        deleted a topic of that name in this term, and the broker is not in the ISR. After the
+                                        deleted a topic of that name in this term, another member of the ISR has taken the
+                                        partition on, and the broker is not in the ISR. After the
                                         answer the leader epoch is raised, so that the broker begins with an empty log.
     listed, of an unassigned partition  It is deleted where the partition is healthy: a live leader, every replica in sync, no
                                         move, no deletion. From then on it counts as left behind until the broker answers.
@@ -69,6 +70,7 @@ def _is_replaceable(cluster: Cluster, broker: int, name: TopicPartition) -> bool
     return (
         row is not None
         and cluster.refused_replicas.get(row, {}).get(broker) == STALE_LOG
+        and broker in cluster.offline_at(row)
         and name.topic in cluster.deleted_topics
         and name.topic not in cluster.deletions
         and broker in cluster.columns.replicas_of(row)

@@ -79,9 +79,10 @@ def _(change: BrokersObserved, cluster: Cluster) -> None:
         if broker_id in cluster.brokers and cluster.brokers[broker_id].epoch == before[broker_id].epoch
     }
     # Its log directories may be whole again; if not, its answers will say so.
-    for broker_id in {broker for brokers in cluster.offline_replicas.values() for broker in brokers}:
+    answered = (*cluster.offline_replicas.values(), *cluster.refused_replicas.values())
+    for broker_id in {broker for brokers in answered for broker in brokers}:
         if broker_id not in cluster.brokers or cluster.brokers[broker_id].epoch != before[broker_id].epoch:
-            for row in list(cluster.offline_replicas):
+            for row in {*cluster.offline_replicas, *cluster.refused_replicas}:
                 _count_as_online(cluster, row, broker_id)
 
 
@@ -167,12 +168,14 @@ def _(change: StatesObserved, cluster: Cluster) -> None:
 
 @_apply.register
 def _(change: ReplicasObserved, cluster: Cluster) -> None:
-    for name in (*change.offline, *change.refused):
+    for name in change.offline:
         row = cluster.row_of(*name)
         assert row is not None, f"{name} is offline and is not there"
         cluster.offline_replicas.setdefault(row, set()).add(change.broker)
-        if name in change.refused:
-            cluster.refused_replicas.setdefault(row, {})[change.broker] = change.refused[name]
+    for name, error in change.refused.items():
+        row = cluster.row_of(*name)
+        assert row is not None, f"{name} is refused and is not there"
+        cluster.refused_replicas.setdefault(row, {})[change.broker] = error
     for name in change.online:
         if (row := cluster.row_of(*name)) is not None:
             _count_as_online(cluster, row, change.broker)
@@ -244,7 +247,7 @@ def _(change: MovesFinished, cluster: Cluster) -> None:
             f"{change.topic}-{partition} ends elsewhere than its target"
         )
         _leave_behind(cluster, row, cluster.moves.pop(row).waiting)
-        for broker in set(cluster.offline_at(row)) - set(replicas):
+        for broker in {*cluster.offline_at(row), *cluster.refused_at(row)} - set(replicas):
             _count_as_online(cluster, row, broker)
 
 

@@ -72,9 +72,10 @@ class Cluster:
         """Row to the brokers outside the assignment that may still hold a log of the partition, and lead it: they were away when
         it moved, or their logs were listed."""
         self.offline_replicas: dict[int, set[int]] = {}
-        """Row to the live brokers whose replica is in a failed log directory, or refused; rows without any are not in it."""
+        """Row to the live brokers whose replica is in a failed log directory, or refused where another replica was taken on;
+        rows without any are not in it."""
         self.refused_replicas: dict[int, dict[int, str]] = {}
-        """Row to the live brokers that refuse the replica, with the error that they answered; all of them count as offline."""
+        """Row to the live brokers that refuse the replica, with the error that they answered."""
         self.mended: set[int] = set()
         """Rows whose written ISR or leader is not a replica: it is corrected in memory, and is to be written."""
         self.deleted_topics: dict[str, None] = {}

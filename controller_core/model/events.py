@@ -197,8 +197,10 @@ class ReplicasAnswered:
     online: tuple[TopicPartition, ...]
     refused: Mapping[TopicPartition, str] = field(default_factory=dict)
     """Replicas that the broker cannot take on for another reason, with the name of the error (INCONSISTENT_TOPIC_ID)."""
-    refused_ids: Mapping[str, UUID] = field(default_factory=dict)
-    """Ids of the refused replicas' topics, as the request carried them. Missing: the topic has no id."""
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    """Ids of the topics of `refused` and `taken`, as the request carried them. Missing: the topic has no id."""
+    taken: tuple[TopicPartition, ...] = ()
+    """Partitions that this broker leads or follows, and whose replica another broker refuses."""
     scope: Scope = scope.ALL
 
 

@@ -57,7 +57,7 @@ def log_change(cluster: Cluster, change: Change) -> None:
                     "partitions": _named(tuple(refused)),
                     "errors": sorted(set(refused.values())),
                 }
-                log.warning("Broker refuses replicas; they count as offline", extra=extra)
+                log.warning("Broker refuses replicas", extra=extra)
             if offline or online:
                 log.log(
                     logging.WARNING if offline else logging.INFO,

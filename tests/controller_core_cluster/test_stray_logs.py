@@ -3,6 +3,8 @@
 Source: ReplicaManager.becomeLeaderOrFollower (INCONSISTENT_TOPIC_ID), TopicDeletionManager (replicas on dead brokers).
 """
 
+from dataclasses import replace
+
 import pytest
 
 from controller_core.cluster.stray_logs import Stray, stray
@@ -118,13 +120,18 @@ def test_a_broker_that_runs_or_that_nothing_waits_for_is_not_unregistered(broker
 def test_a_partition_that_its_leader_refuses_is_led_by_another_replica(error: str) -> None:
     """KIP-112's rules for a replica that its live broker neither leads nor follows; the ISR shrinks away from it."""
     driver = cluster_with(THREE, {"orders": [[2, 3]]})
+    driver.holds_messages = True
     topic_id = driver.cluster.topics["orders"].topic_id
     assert topic_id is not None
     epoch = driver.brokers[2].epoch
 
     driver.submit(events.ReplicasAnswered(2, epoch, (), (), {tp("orders-0"): error}, {"orders": topic_id}))
 
-    # The fake broker takes on what it hears next, so the replica is online again; the state that was written stays.
+    assert driver.state("orders-0") == State(2, 0, (2, 3))
+
+    driver.deliver(3)
+    driver.answer(3)
+
     assert driver.state("orders-0") == State(3, 1, (3,))
 
 
@@ -142,11 +149,36 @@ def test_a_refused_replica_stays_out_of_the_isr_and_is_not_elected() -> None:
     assert driver.state("orders-0") == State(-1, 2, (3,))
 
 
-def test_a_partition_without_another_replica_has_no_leader() -> None:
-    """A leader that serves nobody is not shown as one."""
+def test_a_partition_without_another_replica_stays_as_it_is() -> None:
+    """There is nobody to lead it; the refusal is shown."""
     driver = with_stale_log(is_known_deleted=False, assignment=(2,))
 
-    assert driver.state("orders-0") == State(-1, 1, (2,))
+    assert driver.state("orders-0") == State(2, 0, (2,))
+    assert driver.cluster.refused_replicas == {driver.row("orders-0"): {2: STALE}}
+
+
+def test_where_all_replicas_refuse_nothing_is_written() -> None:
+    """Somebody wrote another topic id: brokers go on under the states that they have, and a new leader would serve nobody."""
+    driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
+    written = driver.written.topics["orders"]
+    driver.written.topics["orders"] = replace(written, topic_id=driver.new_topic_id(), version=written.version + 1)
+
+    driver.take_over()
+
+    assert driver.state("orders-0") == State(1, 0, (1, 2, 3))
+    assert driver.cluster.refused_replicas == {driver.row("orders-0"): {1: STALE, 2: STALE, 3: STALE}}
+    assert driver.cluster.offline_replicas == {}
+
+
+def test_the_only_replica_that_was_taken_on_leads() -> None:
+    """Whichever order the answers come in."""
+    driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
+    for broker_id in (1, 2):
+        driver.brokers[broker_id].log_ids[tp("orders-0")] = driver.new_topic_id()
+
+    driver.take_over()
+
+    assert driver.state("orders-0") == State(3, 1, (3,))
 
 
 def test_an_answer_about_an_earlier_topic_of_the_name_refuses_nothing() -> None:

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
@@ -20,6 +20,18 @@ REFUSED = "steward_controller_refused_replicas"
 BLOCKED = "kafka_controller_kafkacontroller_topicsineligibletodeletecount"
 SURVEY_S = 180.0
 """A generous bound for two lists of each broker's logs, 30 s apart."""
+
+
+@pytest.fixture(autouse=True)
+def broker_2_is_back(held: Held) -> Iterator[None]:
+    """Leave every broker running, whatever becomes of a test."""
+    held.wait_until_held()
+    yield
+    if not held.cluster.broker(2).registered:
+        held.cluster.broker(2).restart()
+    if not held.controller.ready:
+        held.controller.start()
+    held.wait_until_known()
 
 
 def logs_of(held: Held, broker: int, topic: str) -> list[str]:
@@ -76,7 +88,6 @@ def wait_until_isr(held: Held, topic: str, isr: Sequence[int], *, timeout_s: flo
 
 def test_a_new_topic_does_not_meet_the_log_of_the_one_before(held: Held) -> None:
     """C10. The deletion waits for the broker that a partition left while it was down; then the name is free for good."""
-    held.wait_until_held()
     leave_log_on_2(held, "strayed")
 
     held.cluster.broker(2).restart()
@@ -90,7 +101,6 @@ def test_a_new_topic_does_not_meet_the_log_of_the_one_before(held: Held) -> None
 
 def test_a_log_of_a_topic_that_is_known_as_deleted_is_replaced(held: Held) -> None:
     """ReplicaManager: INCONSISTENT_TOPIC_ID. The broker was given up, returns all the same, and gets a replica of the new topic."""
-    held.wait_until_held()
     leave_log_on_2(held, "replaced")
     unregister(held, 2)
     wait_until_gone(held, "replaced")
@@ -105,8 +115,7 @@ def test_a_log_of_a_topic_that_is_known_as_deleted_is_replaced(held: Held) -> No
 
 
 def test_a_partition_that_a_broker_refuses_is_led_by_another_replica(held: Held) -> None:
-    """A controller that knows nothing of the old log keeps it, and clients are served by the other replica."""
-    held.wait_until_held()
+    """INCONSISTENT_TOPIC_ID, KIP-112. A controller that knows nothing of the old log keeps it; clients are served by the other replica."""
     leave_log_on_2(held, "refused")
     unregister(held, 2)
     wait_until_gone(held, "refused")
@@ -140,7 +149,6 @@ def test_what_a_relieved_native_controller_left_undone_is_done(held: Held) -> No
 
     These are steps U1 and U3 of KafkaController.updateCurrentReassignment, which a changed or cancelled move takes.
     """
-    held.wait_until_held()
     create_on(held, "half-done", [3, 1, 2], [1, 2, 3])
     create_on(held, "untouched", [3, 1])
     held.controller.kill()
