@@ -185,6 +185,30 @@ class ClusterMachine(Actors):
             replicas = self.live_ones(wishes) if is_sensible else wishes
             self.move(name, replicas, frozenset(replicas))
 
+    @rule(choice=CHOICES, wish=BROKERS, then_delete=st.booleans())
+    def move_off_a_dead_broker(self, choice: int, wish: int, then_delete: bool) -> None:
+        """A follower's broker dies, its replica is moved elsewhere, and perhaps the topic is deleted: a log stays on that broker."""
+        found = self.choose_led(choice)
+        if found is None or self.driver.cluster.row_of(*found[1]) is None:
+            return
+        leader, name = found
+        self.catch_up()
+        row = self.driver.cluster.row_of(*name)
+        if row is None:
+            return
+        replicas = self.driver.cluster.columns.replicas_of(row)
+        dying = next((one for one in replicas if one != leader.id and one in self.driver.cluster.brokers), None)
+        target = list(dict.fromkeys([leader.id, *self.live_ones([wish])]))
+        if dying is None or dying in target:
+            return
+        self.act(lambda: self.driver.kill(dying))
+        self.move(name, target, frozenset(target))
+        self.catch_up()
+        if then_delete:
+            self.act(lambda: self.driver.delete(name.topic))
+            self.deliver_all()
+            self.act(self.driver.answer)
+
     @precondition(lambda self: self.driver.cluster.moves)
     @rule(choice=CHOICES, wishes=LISTS, is_part_of_origin=st.booleans())
     def change_a_move(self, choice: int, wishes: list[int], is_part_of_origin: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
+from kafka.errors import KafkaError
 
 from lab.http_get import http_get
 from lab.traffic import Traffic
@@ -44,13 +45,28 @@ def leave_log_on_2(held: Held, topic: str) -> None:
     create_on(held, topic, [1, 2])
     held.cluster.broker(2).kill()
     held.cluster.broker(2).wait_until_deregistered()
-    admin = KafkaAdminClient(bootstrap_servers=held.cluster.broker(1).address())
-    admin.alter_partition_reassignments({TopicPartition(topic, 0): [1, 3]})
+    wait_until(
+        lambda: has_asked_for(held, {TopicPartition(topic, 0): [1, 3]}), timeout_s=PATIENCE_S, what="a controller"
+    )
     wait_until(lambda: held.cluster.assignment(topic) == {0: [1, 3]}, timeout_s=PATIENCE_S, what="the move")
-    admin.close()
     held.admin.delete_topics([topic], operation_timeout=1)
     wait_until(lambda: held.controller.metric(BLOCKED) == 1, timeout_s=PATIENCE_S, what="the deletion waiting")
     assert topic in held.topics()
+
+
+def has_asked_for(held: Held, moves: dict[TopicPartition, list[int]]) -> bool:
+    """Ask for moves; False: the client was still told of the broker that is down, and has to begin again."""
+    try:
+        admin = KafkaAdminClient(bootstrap_servers=held.cluster.broker(1).address())
+    except KafkaError:
+        return False
+    try:
+        admin.alter_partition_reassignments(moves)
+    except KafkaError:
+        return False
+    finally:
+        admin.close()
+    return True
 
 
 def unregister(held: Held, broker: int) -> None:
