@@ -142,6 +142,7 @@ SERVED: dict[ApiKey, Versions] = {
     ApiKey.CONTROLLED_SHUTDOWN: Versions(0, 3),
     ApiKey.ALTER_PARTITION: Versions(0, 3),
     ApiKey.ALLOCATE_PRODUCER_IDS: Versions(0, 0),
+    ApiKey.UNREGISTER_BROKER: Versions(0, 0),
 }
 
 # What the controller asks of brokers. The lowest versions are those of inter.broker.protocol.version 2.6 (seen on the wire).
@@ -151,4 +152,5 @@ CALLED: dict[ApiKey, Versions] = {
     ApiKey.STOP_REPLICA: Versions(3, 4),
     ApiKey.UPDATE_METADATA: Versions(6, 8),
     ApiKey.DESCRIBE_CONFIGS: Versions(1, 4),
+    ApiKey.DESCRIBE_LOG_DIRS: Versions(1, 4),
 }

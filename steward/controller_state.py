@@ -93,10 +93,11 @@ def _show_cluster(told: Document, console: Console) -> None:
     for name, heading, shown in (
         ("reassignments", "Reassignments", ("partition", "stage", "replicas", "adding", "removing", "waits_for")),
         ("deletions", "Deletions", ("topic", "started", "blocked", "waits_for")),
-        ("left_behind", "Replicas left on brokers that are away", ("partition", "brokers")),
+        ("left_behind", "Logs that brokers have still to delete", ("partition", "brokers")),
+        ("refused_replicas", "Replicas that their broker refuses", ("partition", "broker", "error")),
     ):
-        part = told[name]
-        if part["in_all"]:
+        part = told.get(name)  # A controller of an earlier release does not list refused replicas.
+        if part and part["in_all"]:
             _table(f"{heading}: {part['in_all']} in all", shown, part["listed"], console)
 
 

@@ -14,7 +14,14 @@ from steward.options.controller import BalanceOptions, PlaceOptions
 from steward.options.groups import in_groups
 from steward.options.importing import ManifestOptions, SourceOptions
 from steward.options.logs import LogOptions
-from steward.options.sampler import KeepOptions, KeyOptions, LookOptions, PrometheusOptions, SamplerPlaceOptions
+from steward.options.sampler import (
+    KeepOptions,
+    KeyOptions,
+    LookOptions,
+    PrometheusOptions,
+    Protocol,
+    SamplerPlaceOptions,
+)
 from steward.options.security import (
     AuthorizerOptions,
     BrokerSecurityOptions,
@@ -97,6 +104,29 @@ def controller_state(
         typer.echo(json.dumps(told, indent=2))
     else:
         show(told, Console())
+
+
+@controller_app.command("unregister-broker")
+@in_groups
+def unregister_broker(
+    broker: Annotated[int, typer.Argument(min=0, help="Id of a broker that never returns.")],
+    bootstrap_server: Annotated[
+        str, typer.Option(envvar="STEWARD_BOOTSTRAP_SERVERS", help="HOST:PORT of a broker or of the controller.")
+    ],
+    security_protocol: Annotated[
+        Protocol, typer.Option(envvar="STEWARD_SECURITY_PROTOCOL", help="Protocol of that listener.")
+    ] = Protocol.PLAINTEXT,
+    *,
+    security: BrokerSecurityOptions,
+) -> None:
+    """Stop waiting for a broker that never returns: deletions of topics whose logs it may still hold go on without it."""
+    from steward.unregister_command import run_unregister  # noqa: PLC0415 - see the module
+
+    try:
+        code = run_unregister(broker, bootstrap_server, security_protocol.value, security)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -30,6 +30,11 @@ from controller_core.cluster.producer_ids import decide_allocate_producer_ids
 from controller_core.cluster.reassignment import decide_advance_moves, decide_alter_reassignments
 from controller_core.cluster.refused_replicas import decide_replicas_refused
 from controller_core.cluster.shutdown import decide_controlled_shutdown
+from controller_core.cluster.stray_logs import (
+    decide_replace_stale_logs,
+    decide_stray_logs_found,
+    decide_unregister_broker,
+)
 from controller_core.cluster.topic_ids import decide_assign_topic_ids
 from controller_core.cluster.topics import decide_create_partitions, decide_create_topics
 from controller_core.cluster.unclean_election import decide_unclean_election_read
@@ -58,6 +63,9 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.StopReplicaAnswered: decide_stop_replica_answered,
     events.ReplicasAnswered: decide_replicas_answered,
     events.ReplicasRefused: decide_replicas_refused,
+    events.ReplaceStaleLogs: decide_replace_stale_logs,
+    events.StrayLogsFound: decide_stray_logs_found,
+    events.UnregisterBroker: decide_unregister_broker,
     events.CreateTopics: decide_create_topics,
     events.DeleteTopics: decide_delete_topics,
     events.CreatePartitions: decide_create_partitions,

@@ -13,6 +13,10 @@ deletion that cannot go on is kept and goes on later; a controller that takes ov
 A broker that dies while it is waited for blocks the deletion; when it is back all replicas are told again, since deleting
 twice does no harm.
 
+A broker that was away when a partition left it (`left_behind`) may hold a log of the topic, so it counts as a replica here:
+the topic's name is free only when that log is gone. Else a new topic of the name would meet the old log. Where such a broker
+has left for good, `UnregisterBroker` ends the wait (`unregister`).
+
 Leaves out how long a caller waits for the end: the shell knows clocks.
 """
 
@@ -21,6 +25,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from controller_core.cluster.mutation_quota import Spending
+from controller_core.cluster.stray_logs import deleted_stale_logs
 from controller_core.model.changes import (
     Change,
     DeletionBlocked,
@@ -111,7 +116,13 @@ def _why_blocked(cluster: Cluster, topic: Topic) -> str:
     hosts = set(unpad(np.unique(cluster.columns.replicas[topic.rows]))) - {cluster.controller_id}
     if away := sorted(hosts - set(cluster.brokers)):
         return f"brokers {away} are away"
-    if lost := sorted({broker for row in topic.rows.tolist() for broker in cluster.offline_at(row)}):
+    rows = topic.rows.tolist()
+    if left := sorted({one for row in rows for one in cluster.left_behind.get(row, ())} - set(cluster.brokers)):
+        return (
+            f"brokers {left} were offline when partitions moved away and may hold their logs; "
+            "start these brokers, or unregister those that never return"
+        )
+    if lost := sorted({broker for row in rows for broker in cluster.offline_at(row) - cluster.refused_at(row)}):
         return f"brokers {lost} have replicas in failed log directories"
     return ""
 
@@ -119,7 +130,8 @@ def _why_blocked(cluster: Cluster, topic: Topic) -> str:
 def _start(cluster: Cluster, topic: Topic) -> DeletionStarted:
     waiting: dict[int, list[int]] = {}
     for row in topic.rows.tolist():
-        for broker in without(cluster.columns.replicas_of(row), (cluster.controller_id,)):
+        hosts = (*cluster.columns.replicas_of(row), *sorted(cluster.left_behind.get(row, ())))
+        for broker in without(hosts, (cluster.controller_id,)):
             waiting.setdefault(broker, []).append(int(cluster.columns.partition[row]))
     return DeletionStarted(topic.name, waiting)
 
@@ -150,6 +162,9 @@ def decide_stop_replica_answered(cluster: Cluster, event: StopReplicaAnswered) -
             changes.append(DeletionBlocked(partition.topic, words, refused=True))
     if changes:
         then.append(AdvanceDeletions())
+    replaced = deleted_stale_logs(cluster, event)
+    if replaced is not None:
+        changes.append(replaced)
     moved = [partition for partition in (*event.done, *event.failed) if _answers_a_move(cluster, event, partition)]
     if moved:
         changes += [RemovalAnswered(partition.topic, partition.partition, event.broker) for partition in moved]

@@ -13,6 +13,7 @@ A broker without the inter-broker listener counts as down: Kafka's controller fa
     leader gone, nobody in the ISR    unclean election where the topic allows it, else no leader; the ISR stays as it was,
                                       since its members are the ones that may lead again
     leader lives, ISR members gone    the ISR loses these, under a higher leader epoch
+    written ISR names non-replicas    the corrected state is written, under a higher leader epoch
 
 It is the same look for a dead broker, a new one, a take-over and a retry after a refused write, so it cannot miss one.
 
@@ -144,22 +145,26 @@ def _next_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> Partitio
 
     elections = elect_apart(cluster, rows, elections, elect)
     # Where nobody can lead, the dead leader's name is taken off once; after that there is nothing to write.
-    written = elections.elected | (columns.leader[rows] != NO_LEADER)
+    written = elections.elected | (columns.leader[rows] != NO_LEADER) | _is_mended(cluster, rows)
     return _states(rows, elections, columns.leader_epoch[rows] + 1, written)
 
 
 def _shrink(cluster: Cluster, rows: IntArray, registered: BoolArray) -> PartitionStates | None:
-    """Take dead brokers out of the ISRs of partitions that have a live leader."""
+    """Write the ISR of partitions with a live leader, where it loses dead brokers or is corrected in memory only."""
     columns = cluster.columns
     leader, isr = columns.leader[rows], columns.isr[rows]
     leading = registered[leader] & ~offline_among(cluster, rows, leader)
     kept = registered[isr] & ~offline_among(cluster, rows, isr)
-    shrinking = leading & any_of(~kept & (isr != NOBODY))
+    shrinking = leading & (any_of(~kept & (isr != NOBODY)) | _is_mended(cluster, rows))
     rows, isr, kept = rows[shrinking], isr[shrinking], kept[shrinking]
     if not len(rows):
         return None
     epochs = columns.leader_epoch[rows] + 1
     return PartitionStates(rows, columns.leader[rows], epochs, keep_ids(isr, kept), Announcement.LEADER_AND_ISR)
+
+
+def _is_mended(cluster: Cluster, rows: IntArray) -> BoolArray:
+    return np.isin(rows, list(cluster.mended)) if cluster.mended else np.zeros(len(rows), dtype=np.bool_)
 
 
 def _states(rows: IntArray, elections: Elections, epochs: IntArray, written: BoolArray) -> PartitionStates | None:

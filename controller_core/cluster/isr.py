@@ -87,6 +87,8 @@ def _unknown() -> Failure:
 
 def _is_done_already(cluster: Cluster, change: IsrChange, row: int) -> bool:
     """Whether the wish is the present state: a leader whose answer was lost asks again under the old partition epoch."""
+    if row in cluster.mended:
+        return False  # What is known is not what is written yet.
     columns = cluster.columns
     return (
         change.partition_epoch <= columns.partition_epoch[row]
@@ -128,7 +130,7 @@ def _refuse_isr(cluster: Cluster, broker: int, change: IsrChange, row: int) -> F
     joining = set(change.isr) - set(cluster.columns.isr_of(row))
     if away := sorted(joining - set(cluster.live_ids())):
         return Failure(ErrorCode.INELIGIBLE_REPLICA, f"Not live, so not to join the ISR: {away} (KIP-841).")
-    if offline := sorted(joining & cluster.offline_at(row)):
-        words = f"In a failed log directory, so not to join the ISR: {offline} (KIP-112)."
+    if offline := sorted(joining & {*cluster.offline_at(row), *cluster.refused_at(row)}):
+        words = f"Offline although their brokers live, so not to join the ISR: {offline} (KIP-112)."
         return Failure(ErrorCode.INELIGIBLE_REPLICA, words)
     return None

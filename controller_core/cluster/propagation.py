@@ -87,7 +87,7 @@ def _tell_who_is_offline(cluster: Cluster, change: ReplicasObserved) -> tuple[Se
     After a take-over they are out of both already, and brokers were told of all partitions as if every replica were there.
     """
     apply(cluster, change)
-    found = (cluster.row_of(*name) for name in (*change.offline, *change.online))
+    found = (cluster.row_of(*name) for name in (*change.offline, *change.online, *change.refused))
     rows = np.array(sorted(row for row in found if row is not None), dtype=np.int32)
     return announce(cluster, cluster.not_deleting(rows), Announcement.METADATA)
 

@@ -1,4 +1,4 @@
-"""What a broker refused to lead or follow is told again, under a higher leader epoch.
+"""Replicas that brokers refuse: whole requests that throw, and single partitions that are answered with an error.
 
 A broker answers a LeaderAndIsr with an error for the whole of it when one partition throws (ReplicaManager's
 becomeLeaderOrFollower): some partitions may then have the leader epoch and neither a log nor a fetcher. Told the same once
@@ -6,13 +6,26 @@ more it passes over them, since it has that epoch; only a higher one makes it be
 
 Kafka's controller writes such an answer down and does no more, and the replicas stay out of sync until something else moves
 them. Leaves out when, and how many at once (`shell.brokers.refusals`).
+
+A single partition is refused for good with INCONSISTENT_TOPIC_ID: the broker has the log of another topic of that name. Another
+replica has to lead then, but only one that has taken the partition on. Where all replicas refuse (somebody wrote another topic
+id into the znode) the brokers go on as they are, and a new leader would be one that serves nobody. So the other members of the
+ISR are sent the same LeaderAndIsr once more: a broker checks the topic id before the leader epoch, so the answer tells whether
+it has the partition. As soon as one has, the refused replica is offline (`offline_replicas`).
 """
 
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from controller_core.cluster.propagation import lead_or_follow
 from controller_core.cluster.states import partition_states, raised_epoch
 from controller_core.model.changes import Announcement
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
-from controller_core.model.events import ReplicasRefused
+from controller_core.model.events import ReplicasAnswered, ReplicasRefused
+from controller_core.model.ids import TopicPartition
+from controller_core.model.sends import SendLeaderAndIsr
 
 
 def decide_replicas_refused(cluster: Cluster, event: ReplicasRefused) -> Decision[None]:
@@ -37,3 +50,51 @@ def _is_unheard(cluster: Cluster, row: int, broker: int, leader_epoch: int) -> b
         # One whose deletion waits for a move is in service: without this replica the move might never end.
         and not cluster.is_doomed(cluster.name_of(row).topic)
     )
+
+
+def newly_refused(cluster: Cluster, event: ReplicasAnswered) -> dict[TopicPartition, str]:
+    """Keep the refusals that are news and that are about the present topics, with their errors."""
+    refused: dict[TopicPartition, str] = {}
+    for name, error in event.refused.items():
+        row = cluster.row_of(*name)
+        if row is None or not _is_same_topic(cluster, event, name):
+            continue
+        if event.broker in cluster.columns.replicas_of(row) and event.broker not in cluster.refused_at(row):
+            refused[name] = error
+    return refused
+
+
+def refused_but_taken(cluster: Cluster, event: ReplicasAnswered) -> list[tuple[int, TopicPartition]]:
+    """List replicas (broker, partition) that are refused, and whose partition this member of the ISR has taken on."""
+    found: list[tuple[int, TopicPartition]] = []
+    for name in event.taken:
+        row = cluster.row_of(*name)
+        if row is None or not _is_same_topic(cluster, event, name):
+            continue
+        refusing = cluster.refused_at(row)
+        if event.broker in cluster.columns.isr_of(row) and event.broker not in refusing:
+            found += [(broker, name) for broker in sorted(refusing - cluster.offline_at(row))]
+    return found
+
+
+def ask_others(cluster: Cluster, broker: int, refused: Collection[TopicPartition]) -> Iterable[SendLeaderAndIsr]:
+    """Send the other live members of the ISR of refused replicas what they have been sent already, for their answer."""
+    rows = np.array([row for name in refused if (row := cluster.row_of(*name)) is not None], dtype=np.int32)
+    if not len(rows):
+        return ()
+    columns = cluster.columns
+    members = {one for row in rows.tolist() for one in columns.isr_of(row)} - {broker}
+    sends: list[SendLeaderAndIsr] = []
+    for member in sorted(members.intersection(cluster.brokers)):
+        shared = [
+            row for row in rows.tolist() if member in columns.isr_of(row) and member not in cluster.refused_at(row)
+        ]
+        send = lead_or_follow(cluster, member, cluster.not_deleting(np.array(shared, dtype=np.int32)))
+        if send is not None:
+            sends.append(send)
+    return sends
+
+
+def _is_same_topic(cluster: Cluster, event: ReplicasAnswered, name: TopicPartition) -> bool:
+    """Whether an answer is about the present topic, and not about an earlier one of that name."""
+    return cluster.topics[name.topic].topic_id == event.topic_ids.get(name.topic)

@@ -18,6 +18,7 @@ from controller_core.cluster.topic_configs import config_value
 from controller_core.model.changes import (
     Announcement,
     AssignmentRestored,
+    BrokerForgotten,
     BrokersObserved,
     Change,
     DeletionBlocked,
@@ -36,6 +37,7 @@ from controller_core.model.changes import (
     ProducerIdsObserved,
     RemovalAnswered,
     ReplicasDeleted,
+    ReplicasLeftBehind,
     ReplicasObserved,
     ShutdownBegun,
     StatesObserved,
@@ -96,9 +98,10 @@ def _(change: BrokersObserved, cluster: Cluster) -> None:
         if broker_id in cluster.brokers and cluster.brokers[broker_id].epoch == before[broker_id].epoch
     }
     # Its log directories may be whole again; if not, its answers will say so.
-    for broker_id in {broker for brokers in cluster.offline_replicas.values() for broker in brokers}:
+    answered = (*cluster.offline_replicas.values(), *cluster.refused_replicas.values())
+    for broker_id in {broker for brokers in answered for broker in brokers}:
         if broker_id not in cluster.brokers or cluster.brokers[broker_id].epoch != before[broker_id].epoch:
-            for row in list(cluster.offline_replicas):
+            for row in {*cluster.offline_replicas, *cluster.refused_replicas}:
                 _count_as_online(cluster, row, broker_id)
 
 
@@ -152,6 +155,8 @@ def _(change: PartitionStates, cluster: Cluster) -> None:
         cluster.controller_epoch,
         recovering,
     )
+    if cluster.mended:
+        cluster.mended.difference_update(change.rows.tolist())
     for row in _moving(cluster, change.rows):
         move = cluster.moves[row]
         leader_epoch = int(columns.leader_epoch[row])
@@ -175,6 +180,8 @@ def _(change: StatesObserved, cluster: Cluster) -> None:
         change.controller_epoch,
         change.recovering,
     )
+    if cluster.mended:
+        cluster.mended.difference_update(change.rows.tolist())
     _leave_out_strangers(cluster, change.rows)
 
 
@@ -184,6 +191,10 @@ def _(change: ReplicasObserved, cluster: Cluster) -> None:
         row = cluster.row_of(*name)
         assert row is not None, f"{name} is offline and is not there"
         cluster.offline_replicas.setdefault(row, set()).add(change.broker)
+    for name, error in change.refused.items():
+        row = cluster.row_of(*name)
+        assert row is not None, f"{name} is refused and is not there"
+        cluster.refused_replicas.setdefault(row, {})[change.broker] = error
     for name in change.online:
         if (row := cluster.row_of(*name)) is not None:
             _count_as_online(cluster, row, change.broker)
@@ -264,7 +275,7 @@ def _(change: MovesFinished, cluster: Cluster) -> None:
             f"{change.topic}-{partition} ends elsewhere than its target"
         )
         _leave_behind(cluster, row, cluster.moves.pop(row).waiting)
-        for broker in set(cluster.offline_at(row)) - set(replicas):
+        for broker in {*cluster.offline_at(row), *cluster.refused_at(row)} - set(replicas):
             _count_as_online(cluster, row, broker)
 
 
@@ -290,6 +301,19 @@ def _(change: RemovalAnswered, cluster: Cluster) -> None:
     if row in cluster.moves:
         move = cluster.moves[row]
         cluster.moves[row] = replace(move, waiting=without(move.waiting, (change.broker,)))
+
+
+@_apply.register
+def _(change: ReplicasLeftBehind, cluster: Cluster) -> None:
+    for name in change.partitions:
+        if (row := cluster.row_of(*name)) is not None:
+            _leave_behind(cluster, row, (change.broker,))
+
+
+@_apply.register
+def _(change: BrokerForgotten, cluster: Cluster) -> None:
+    for row in list(cluster.left_behind):
+        _take_back(cluster, row, (change.broker,))
 
 
 @_apply.register
@@ -328,6 +352,8 @@ def _(change: ReplicasDeleted, cluster: Cluster) -> None:
 @_apply.register
 def _(change: TopicRemoved, cluster: Cluster) -> None:
     cluster.leave_topic(change.topic)
+    if change.origin is Origin.REQUESTED:
+        cluster.note_deleted(change.topic)
 
 
 @_apply.register
@@ -352,7 +378,11 @@ def _take_in(known: dict[K, bool], said: Mapping[K, bool | None]) -> None:
 
 
 def _count_as_online(cluster: Cluster, row: int, broker: int) -> None:
-    """Forget that a replica was in a failed log directory."""
+    """Forget that a replica was offline although its broker lives."""
+    if row in cluster.refused_replicas:
+        cluster.refused_replicas[row].pop(broker, None)
+        if not cluster.refused_replicas[row]:
+            del cluster.refused_replicas[row]
     if row in cluster.offline_replicas:
         cluster.offline_replicas[row].discard(broker)
         if not cluster.offline_replicas[row]:
@@ -378,9 +408,11 @@ def _has_state(cluster: Cluster, row: int) -> bool:
 
 
 def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:
-    """Count nobody as in sync, or as leader, who is no replica: somebody wrote a znode by hand (C1, C2).
+    """Drop brokers from the ISR, and from the lead, that are not replicas (C1, C2).
 
-    The next write then has it right. Where nobody in sync is a replica there is nothing to go on with, and all stays as found.
+    Somebody wrote a znode by hand, or a native controller was relieved between its writes of the assignment and of the ISR
+    (KafkaController.updateCurrentReassignment). `Heal` writes the corrected state. Where no member of the ISR is a replica
+    there is no safe state to correct to, and all stays as found.
     """
     columns = cluster.columns
     isr = columns.isr[rows]
@@ -389,6 +421,7 @@ def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:
     if not mixed.any():
         return
     rows = rows[mixed]
+    cluster.mended.update(rows.tolist())
     columns.isr[rows] = keep_ids(isr[mixed], members[mixed])
     led = any_of(columns.isr[rows] == columns.leader[rows][:, None])
     columns.leader[rows] = np.where(led, columns.leader[rows], NO_LEADER)

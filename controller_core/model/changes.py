@@ -152,11 +152,13 @@ class StatesObserved:
 
 @dataclass(frozen=True, slots=True)
 class ReplicasObserved:
-    """Replicas of a live broker went offline, since their log directory failed, or are online again. In memory only."""
+    """Replicas of a live broker went offline (the log directory failed, or the broker refused), or are online again. In memory only."""
 
     broker: int
     offline: tuple[TopicPartition, ...]
     online: tuple[TopicPartition, ...]
+    refused: Mapping[TopicPartition, str] = field(default_factory=dict)
+    """Replicas that the broker refused, with the name of the error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +242,21 @@ class RemovalAnswered:
 
     topic: str
     partition: int
+    broker: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicasLeftBehind:
+    """A broker holds logs of partitions that are not assigned to it. In memory only."""
+
+    broker: int
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerForgotten:
+    """A broker that is away never returns: nothing waits for the logs that partitions left on it. In memory only."""
+
     broker: int
 
 
@@ -329,6 +346,8 @@ Change = (
     | MoveRequestsLeft
     | ElectionRequestsDone
     | RemovalAnswered
+    | ReplicasLeftBehind
+    | BrokerForgotten
     | DeletionQueued
     | DeletionForgotten
     | DeletionStarted

@@ -18,6 +18,9 @@ from controller_core.model.columns import BoolArray, IntArray, PartitionColumns
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Move, Replicas
 
+MAX_DELETED_TOPICS = 10_000
+"""Names of deleted topics that are remembered, the latest ones. Where a name is forgotten, logs under it are only reported."""
+
 
 @dataclass(slots=True)
 class Topic:
@@ -68,9 +71,17 @@ class Cluster:
         self.columns = PartitionColumns()
         self.moves: dict[int, Move] = {}
         self.left_behind: dict[int, set[int]] = {}
-        """Row to the brokers that were away when the partition moved away from them, and may hold a replica and lead it."""
+        """Row to the brokers outside the assignment that may still hold a log of the partition, and lead it: they were away when
+        it moved, or their logs were listed."""
         self.offline_replicas: dict[int, set[int]] = {}
-        """Row to the live brokers whose replica is in a failed log directory; rows without any are not in it."""
+        """Row to the live brokers whose replica is in a failed log directory, or refused where another replica was taken on;
+        rows without any are not in it."""
+        self.refused_replicas: dict[int, dict[int, str]] = {}
+        """Row to the live brokers that refuse the replica, with the error that they answered."""
+        self.mended: set[int] = set()
+        """Rows whose written ISR or leader is not a replica: it is corrected in memory, and is to be written."""
+        self.deleted_topics: dict[str, None] = {}
+        """Topics that this controller deleted in this term, oldest first: a log of such a name and another id is garbage."""
         self.move_requests: dict[TopicPartition, Replicas] = {}
         """Moves that were asked for in ZooKeeper itself and run, with their targets."""
         self.move_requests_version = NO_EPOCH
@@ -98,8 +109,12 @@ class Cluster:
         return tuple(sorted(set(self.brokers) - self.shutting_down))
 
     def offline_at(self, row: int) -> AbstractSet[int]:
-        """Brokers that live, and whose replica of this row does not: its log directory failed."""
+        """Live brokers whose replica of this row is offline: its log directory failed, or the broker refuses it."""
         return self.offline_replicas.get(row, frozenset())
+
+    def refused_at(self, row: int) -> AbstractSet[int]:
+        """Live brokers that refuse the replica of this row."""
+        return self.refused_replicas.get(row, {}).keys()
 
     def row_of(self, name: str, partition: int) -> int | None:
         """Find a partition's row by name; None where there is no such partition."""
@@ -195,6 +210,8 @@ class Cluster:
             self.moves.pop(row, None)
             self.left_behind.pop(row, None)
             self.offline_replicas.pop(row, None)
+            self.refused_replicas.pop(row, None)
+            self.mended.discard(row)
         self.columns.remove(topic.rows)
         self._by_index[topic.index] = None
         self._free_indices.append(topic.index)
@@ -202,3 +219,10 @@ class Cluster:
             self._names_by_id.pop(topic.topic_id, None)
         self.deletions.pop(name, None)
         self.unclean_topics.pop(name, None)
+
+    def note_deleted(self, name: str) -> None:
+        """Remember that a topic was deleted, with all of its logs that are known."""
+        self.deleted_topics.pop(name, None)
+        self.deleted_topics[name] = None
+        if len(self.deleted_topics) > MAX_DELETED_TOPICS:
+            del self.deleted_topics[next(iter(self.deleted_topics))]

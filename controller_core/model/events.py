@@ -207,12 +207,18 @@ class StopReplicaAnswered:
 
 @dataclass(frozen=True, slots=True)
 class ReplicasAnswered:
-    """A broker (of that epoch) answered a LeaderAndIsr: some replicas are or were in a failed log directory (KIP-112)."""
+    """A broker (of that epoch) answered a LeaderAndIsr: some replicas are or were in a failed log directory (KIP-112), or refused."""
 
     broker: int
     broker_epoch: int
     offline: tuple[TopicPartition, ...]
     online: tuple[TopicPartition, ...]
+    refused: Mapping[TopicPartition, str] = field(default_factory=dict)
+    """Replicas that the broker cannot take on for another reason, with the name of the error (INCONSISTENT_TOPIC_ID)."""
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    """Ids of the topics of `refused` and `taken`, as the request carried them. Missing: the topic has no id."""
+    taken: tuple[TopicPartition, ...] = ()
+    """Partitions that this broker leads or follows, and whose replica another broker refuses."""
     scope: Scope = scope.ALL
 
 
@@ -379,6 +385,34 @@ class ControlledShutdown:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceStaleLogs:
+    """Delete what a broker holds of earlier topics in place of replicas that it refuses, where that is safe."""
+
+    broker: int
+    broker_epoch: int
+    partitions: tuple[TopicPartition, ...]
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class StrayLogsFound:
+    """A broker (of that epoch) lists logs that no assignment explains; listed twice, some time apart."""
+
+    broker: int
+    broker_epoch: int
+    partitions: tuple[TopicPartition, ...]
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class UnregisterBroker:
+    """An operator declares that a broker never returns (KIP-631's UnregisterBroker)."""
+
+    broker: int
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
 class AllocateProducerIds:
     """A broker asks for a block of producer ids (KIP-730)."""
 
@@ -413,6 +447,9 @@ Event = (
     | StopReplicaAnswered
     | ReplicasAnswered
     | ReplicasRefused
+    | ReplaceStaleLogs
+    | StrayLogsFound
+    | UnregisterBroker
     | CreateTopics
     | DeleteTopics
     | CreatePartitions

@@ -43,6 +43,7 @@ def inside(cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting
         "reassignments": _reassignments(cluster),
         "deletions": _deletions(cluster),
         "left_behind": _left_behind(cluster),
+        "refused_replicas": _refused(cluster),
     }
 
 
@@ -128,12 +129,24 @@ def _deletions(cluster: Cluster) -> Document:
 
 
 def _left_behind(cluster: Cluster) -> Document:
-    """List replicas that brokers are to delete as soon as they are back."""
+    """List logs outside the assignment that brokers have still to delete; those of brokers that are away wait for their return."""
     listed = [
         {"partition": _name(cluster, row), "brokers": sorted(brokers)}
         for row, brokers in islice(cluster.left_behind.items(), MAX_LISTED)
     ]
     return {"in_all": len(cluster.left_behind), "listed": listed}
+
+
+def _refused(cluster: Cluster) -> Document:
+    """List replicas that live brokers refuse, with the error that they answered."""
+    refused = [
+        (row, broker, error) for row, brokers in cluster.refused_replicas.items() for broker, error in brokers.items()
+    ]
+    listed = [
+        {"partition": _name(cluster, row), "broker": broker, "error": error}
+        for row, broker, error in refused[:MAX_LISTED]
+    ]
+    return {"in_all": len(refused), "listed": listed}
 
 
 def _names(cluster: Cluster, rows: Iterable[int]) -> list[str]:

@@ -14,15 +14,17 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from controller_core.model.broker import Broker
+from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import Activated
 from controller_core.shell.active import TenureLostError
+from controller_core.shell.brokers.log_listing import list_logs
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.identity import refuse_brokers_id
 from controller_core.shell.leader_balance import balance_leaders
 from controller_core.shell.learning import Learning
+from controller_core.shell.log_survey import LogSurvey
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import BrokerSecurity
 from controller_core.shell.settings import ControllerSettings
@@ -33,6 +35,7 @@ from controller_core.shell.zookeeper.registered import RegisteredBrokers
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.tenure import load_cluster, make_features, make_parents, read_cluster_id
 from controller_core.shell.zookeeper.watching import Watching
+from kafka_wire.log_dir_columns import LogDirColumns
 from kafka_wire.net.backoff import Backoff
 from kafka_zookeeper.errors import ConnectFailedError, ZooKeeperError
 from kafka_zookeeper.session import SessionState, ZooKeeperSession, ensure_chroot
@@ -198,6 +201,7 @@ class Lives:
             controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
             controller.spawn(assign_topic_ids(controller), "assign topic ids")
             controller.spawn(self.learning.learn(controller, session), "learn the brokers' settings")
+            controller.spawn(self._survey(controller).run(), "compare brokers' logs")
             waits: list[asyncio.Future[Any]] = [lost, ended, self.learning.refused]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             is_lost = lost.done()
@@ -211,3 +215,9 @@ class Lives:
         if self.learning.refused.done():
             self.learning.refused.result()
         return is_lost
+
+    def _survey(self, controller: Controller) -> LogSurvey:
+        async def list_all(broker: int, endpoint: Endpoint) -> LogDirColumns:
+            return await list_logs(broker, endpoint, self._security)
+
+        return LogSurvey(controller, self.settings.inter_broker_listener, list_all, self._metrics)

@@ -55,6 +55,9 @@ CONTROLLER_STATES: Mapping[type[Event], str] = {
     events.ReplicasAnswered: "leaderandisrresponsereceived",
     events.ControlledShutdown: "controlledshutdown",
     events.ReplicasRefused: "leaderandisrresponsereceived",
+    events.ReplaceStaleLogs: "leaderandisrresponsereceived",
+    events.StrayLogsFound: "topicdeletion",
+    events.UnregisterBroker: "topicdeletion",
 }
 """Kafka's ControllerState by event, as in the names of its timers (LeaderElectionRateAndTimeMs and the others). What Kafka does
 not time, or times as Idle, is only among our own."""
@@ -88,6 +91,12 @@ class Metrics:
             "replicasineligibletodeletecount", "Those of them whose broker is away, or could not delete."
         )
         self.moves = self._gauge("reassigningpartitionscount", "Partitions with a running reassignment.")
+        self.refused = self._own_gauge(
+            "refused_replicas", "Replicas that their live broker refuses; another replica leads where one can."
+        )
+        self.left_behind = self._own_gauge(
+            "left_behind_replicas", "Logs outside the assignment that brokers have still to delete."
+        )
         self._of_the_cluster = (
             self.epoch,
             self.brokers,
@@ -101,6 +110,14 @@ class Metrics:
             self.replicas_to_delete,
             self.replicas_ineligible,
             self.moves,
+            self.refused,
+            self.left_behind,
+        )
+        self.stray_logs = Gauge(
+            "steward_controller_stray_logs",
+            "Logs that brokers hold and that are not assigned to them, by what they are.",
+            ["broker_id", "kind"],
+            registry=self.registry,
         )
         self.elections = Counter(f"{STATS_PREFIX}_leaderelections", "Leaders elected.", registry=self.registry)
         self.unclean_elections = Counter(
@@ -145,6 +162,9 @@ class Metrics:
             "ZooKeeper sessions closed since the start because the event loop was blocked.",
             registry=self.registry,
         )
+
+    def _own_gauge(self, name: str, words: str) -> Gauge:
+        return Gauge(f"steward_controller_{name}", words, registry=self.registry)
 
     def _gauge(self, name: str, words: str) -> Gauge:
         return Gauge(f"{PREFIX}_{name}", words, registry=self.registry)
@@ -201,6 +221,8 @@ class Metrics:
         self.imbalance.set(int(health.not_led_by_preferred.sum()))
         self._look_at_deletions(cluster)
         self.moves.set(len(cluster.moves))
+        self.refused.set(sum(map(len, cluster.refused_replicas.values())))
+        self.left_behind.set(sum(map(len, cluster.left_behind.values())))
 
     def _look_at_deletions(self, cluster: Cluster) -> None:
         columns, registered = cluster.columns, cluster.registered()

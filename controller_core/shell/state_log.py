@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from controller_core.model.changes import (
+    BrokerForgotten,
     BrokersObserved,
     Change,
     DeletionBlocked,
@@ -20,6 +21,7 @@ from controller_core.model.changes import (
     MovesStarted,
     PartitionsAdded,
     PartitionStates,
+    ReplicasLeftBehind,
     ReplicasObserved,
     ShutdownBegun,
     TopicAdded,
@@ -50,12 +52,20 @@ def log_change(cluster: Cluster, change: Change) -> None:
             log_unreachable(cluster, change)
         case ShutdownBegun(broker=broker):
             log.info("broker is shutting down", extra={"broker": broker})
-        case ReplicasObserved(broker=broker, offline=offline, online=online):
-            log.log(
-                logging.WARNING if offline else logging.INFO,
-                "replicas in failed log directories",
-                extra={"broker": broker, "offline": _named(offline), "online_again": _named(online)},
-            )
+        case ReplicasObserved(broker=broker, offline=offline, online=online, refused=refused):
+            if refused:
+                extra = {
+                    "broker": broker,
+                    "partitions": _named(tuple(refused)),
+                    "errors": sorted(set(refused.values())),
+                }
+                log.warning("Broker refuses replicas", extra=extra)
+            if offline or online:
+                log.log(
+                    logging.WARNING if offline else logging.INFO,
+                    "replicas in failed log directories",
+                    extra={"broker": broker, "offline": _named(offline), "online_again": _named(online)},
+                )
         case UncleanElectionObserved(topics=topics, defaults=defaults):
             by_default = {source.value: allowed for source, allowed in defaults.items()}
             log.info("unclean elections", extra={"topics": dict(topics), "by_default": by_default})
@@ -79,6 +89,10 @@ def log_change(cluster: Cluster, change: Change) -> None:
             log.info("deletion started", extra={"topic": name, "brokers": sorted(change.waiting)})
         case DeletionBlocked(topic=name, reason=reason):
             log.info("deletion waits", extra={"topic": name, "why": reason})
+        case ReplicasLeftBehind(broker=broker, partitions=partitions):
+            log.warning("Deleting stray logs", extra={"broker": broker, "partitions": _named(partitions)})
+        case BrokerForgotten(broker=broker):
+            log.info("Broker unregistered; its logs are no longer waited for", extra={"broker": broker})
         case TopicRemoved(topic=name):
             log.info("topic removed", extra={"topic": name})
         case _:

@@ -44,6 +44,10 @@ class Actors(RuleBasedStateMachine):
             waiting = [*self.driver.answers, *self.driver.refused, *self.driver.replica_answers]
             if not self.grow_isrs() and not waiting and not any(self.driver.queues.values()):
                 break
+        for broker in self.driver.brokers.values():
+            self.driver.find_strays(broker.id, *broker.listed())
+            self.driver.deliver()
+            self.driver.answer()
         self.driver.check()
         self.check_the_end()
 
@@ -60,15 +64,20 @@ class Actors(RuleBasedStateMachine):
             for partition, replicas in found.replicas.items()
         }
         assert all(not topic.adding and not topic.removing for topic in written.topics.values())
+        refused = {name: self.driver.refusing(name) for name in assigned if self.driver.refusing(name)}
         for name, replicas in assigned.items():
             state = written.states[name]
-            assert state.leader != NO_LEADER, f"{name} is offline"
-            assert replicas == frozenset(state.isr), f"{name} is not in sync"
+            if name not in refused:
+                assert state.leader != NO_LEADER, f"{name} is offline"
+                assert replicas == frozenset(state.isr), f"{name} is not in sync"
+            assert state.leader not in refused.get(name, ()), f"{name} is led by a broker that refuses it"
             assert replicas == self.wanted.get(name, replicas), f"{name} is not where it was to be"
             assert CONTROLLER not in replicas
         for broker in self.driver.brokers.values():
             forgotten = {name for name in broker.logs if broker.id not in assigned.get(name, ())}
             assert all((broker.id, name) in self.driver.excused for name in forgotten), f"{broker.id} keeps {forgotten}"
+            stray = {name for name in forgotten if name in assigned and name not in refused}
+            assert not stray, f"{broker.id} keeps {stray}, which it listed"
 
     def move(self, name: TopicPartition, target: list[int] | None, end: frozenset[int]) -> None:
         """Ask for a move, and remember where it has to end.
@@ -141,6 +150,17 @@ class Actors(RuleBasedStateMachine):
     def followers(self, leader: FakeBroker, name: TopicPartition) -> set[int]:
         """Brokers that fetch from a leader and may join its ISR."""
         return {broker.id for broker in self.driver.brokers.values() if broker.follows(name, leader)}
+
+    def choose_name(self, *, again: bool) -> str:
+        """Choose a name for a topic: that of a deleted one, if there is any and it is wanted again, or a new one."""
+        used = {*self.driver.written.topics, *self.driver.cluster.topics}
+        free = [name for number in range(1, self.topics + 1) if (name := f"t{number}") not in used]
+        if again and free:
+            self.driver.begin_again(free[-1])
+            self.wanted = {name: end for name, end in self.wanted.items() if name.topic != free[-1]}
+            return free[-1]
+        self.topics += 1
+        return f"t{self.topics}"
 
     def choose_topic(self, choice: int) -> str | None:
         """Choose a topic that is known."""

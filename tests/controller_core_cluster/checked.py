@@ -42,6 +42,25 @@ class CheckedDriver(Driver):
                 self.late.add((broker_id, self.cluster.name_of(row)))
         super().kill(*broker_ids)
 
+    def excuse_late(self, broker_id: int) -> None:
+        """Nobody waits for what a broker that is away may hold: it was unregistered."""
+        if broker_id not in self.cluster.brokers:
+            self.excused |= {(broker, name) for broker, name in self.late if broker == broker_id}
+
+    def begin_again(self, topic: str) -> None:
+        """Forget what was noted of an earlier topic of a name, but for the logs that brokers may still hold."""
+        for noted in (self.acked, self.origins, self._seen):
+            for name in [name for name in noted if name.topic == topic]:
+                noted.pop(name)  # type: ignore[attr-defined]
+        self.lossy = {name for name in self.lossy if name.topic != topic}
+
+    def refusing(self, name: TopicPartition) -> set[int]:
+        """Tell which replicas' brokers hold a log of another topic of that name."""
+        topic_id = self.written.topics[name.topic].topic_id
+        replicas = self.written.topics[name.topic].replicas[name.partition]
+        known = [self.brokers[one] for one in replicas if one in self.brokers]
+        return {broker.id for broker in known if broker.log_ids.get(name, topic_id) != topic_id}
+
     def take_over(self) -> None:
         """What was only remembered is forgotten."""
         self.excused |= self.late
@@ -68,7 +87,6 @@ class CheckedDriver(Driver):
                 for place in range(len(change.rows)):
                     self._check_election(change, place)
             case TopicRemoved(origin=Origin.REQUESTED):
-                self.excused |= {(broker_id, name) for broker_id, name in self.late if name.topic == change.topic}
                 self._check_removal(change.topic)
 
     def _check_election(self, change: PartitionStates, place: int) -> None:
@@ -116,7 +134,7 @@ class CheckedDriver(Driver):
         return self.origins[name]
 
     def _check_removal(self, topic: str) -> None:
-        """C10, gotcha 8: every replica's log is gone, but for those that nobody could have told."""
+        """C10: every log is gone, also those on brokers that were away when a partition left; `excused` names the exceptions."""
         for broker in self.brokers.values():
             left = {name for name in broker.logs if name.topic == topic and (broker.id, name) not in self.excused}
             assert not left, f"C10: {topic} is removed and broker {broker.id} still holds {left}"
@@ -131,7 +149,13 @@ class CheckedDriver(Driver):
             case StopReplica(delete=True):
                 for name, epoch in message.partitions.items():
                     if epoch == EPOCH_DURING_DELETE:
-                        assert name.topic in self.written.deletions, f"C10: nobody asked to delete {name}"
+                        is_asked = name.topic in self.written.deletions or name.topic in self.cluster.deleted_topics
+                        assert is_asked, f"C10: nobody asked to delete {name}"
+                        state = self.written.states.get(name)
+                        is_doomed = name.topic in self.written.deletions
+                        assert is_doomed or state is None or not set(brokers).intersection(state.isr), (
+                            f"C9: {name} is deleted where it is in sync"
+                        )
                     else:
                         state = self.written.states[name]
                         assert not set(brokers).intersection(state.isr), f"C9: {name} is deleted where it is in sync"
@@ -193,7 +217,9 @@ class CheckedDriver(Driver):
             self._check_logs(broker)
             for row in rows:
                 name, replicas = cluster.name_of(row), cluster.columns.replicas_of(row)
-                if broker_id in replicas and name in known and name not in broker.offline:
+                if name in known and broker_id in self.refusing(name):
+                    assert broker_id in cluster.refused_at(row), f"{broker_id} refuses {name}, which is not known"
+                elif broker_id in replicas and name in known and name not in broker.offline:
                     told = broker.states[name]
                     assert known[name] == (told.leader, told.leader_epoch), (
                         f"C12: {broker_id} leads or follows {name} wrongly"

@@ -206,6 +206,15 @@ class Driver(Loop):
         results = self.submit(events.AlterReassignments(asked))
         return {f"{partition.topic}-{partition.partition}": failure for partition, failure in results.items()}
 
+    def unregister(self, broker_id: int) -> Any:
+        """Declare that a broker never returns."""
+        return self.submit(events.UnregisterBroker(broker_id))
+
+    def find_strays(self, broker_id: int, *partitions: str) -> None:
+        """The controller lists a broker's logs twice, and finds some that no assignment explains."""
+        found = events.StrayLogsFound(broker_id, self.brokers[broker_id].epoch, tuple(map(tp, partitions)))
+        self.submit(found)
+
     def shut_down(self, broker_id: int) -> Any:
         """A broker asks to have its leaderships taken."""
         return self.submit(events.ControlledShutdown(broker_id, self.brokers[broker_id].epoch))

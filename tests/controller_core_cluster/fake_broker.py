@@ -6,6 +6,7 @@ Leaves out fetching: a driver says when a follower has caught up.
 """
 
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, NO_LEADER, TopicPartition
@@ -22,6 +23,8 @@ class FakeBroker:
     rack: str | None = None
     is_up: bool = True
     logs: dict[TopicPartition, int] = field(default_factory=dict)
+    log_ids: dict[TopicPartition, UUID] = field(default_factory=dict)
+    """The topic id that is written beside each log (`partition.metadata`)."""
     states: dict[TopicPartition, PartitionTold] = field(default_factory=dict)
     stopped: set[TopicPartition] = field(default_factory=set)
     """Partitions that it does not follow: it was told to stop, or did not know the leader's address."""
@@ -85,6 +88,10 @@ class FakeBroker:
         self.pending.pop(partition, None)
         self.half_made.discard(partition)
 
+    def listed(self) -> list[str]:
+        """Name the logs that DescribeLogDirs lists."""
+        return [f"{name.topic}-{name.partition}" for name in sorted(self.logs) if name not in self.offline]
+
     def leads(self, partition: TopicPartition) -> bool:
         """Whether it takes itself for the leader."""
         return self.is_up and partition in self.states and self.states[partition].leader == self.id
@@ -106,9 +113,17 @@ class FakeBroker:
 
     def _lead_or_follow(self, message: LeaderAndIsr) -> dict[TopicPartition, str]:
         assert self.live, f"broker {self.id} is told to lead or follow and knows of no live broker (wire-facts)"
+        errors: dict[TopicPartition, str] = {}
         for name, told in message.partitions.items():
             assert self.id in told.replicas, f"broker {self.id} is told of {name}, which it is no replica of"
-            if name in self.offline or not self._is_newer(name, told):
+            topic_id = message.topic_ids.get(name.topic)
+            if name in self.offline:
+                errors[name] = "KAFKA_STORAGE_ERROR"
+                continue
+            if topic_id is not None and self.log_ids.get(name, topic_id) != topic_id:
+                errors[name] = "INCONSISTENT_TOPIC_ID"
+                continue
+            if not self._is_newer(name, told):
                 continue
             self.half_made.discard(name)
             self.states[name] = told
@@ -117,7 +132,9 @@ class FakeBroker:
             (self.stopped.discard if is_reachable else self.stopped.add)(name)
             self.pending.pop(name, None)
             self.logs.setdefault(name, 0)
-        return {name: "KAFKA_STORAGE_ERROR" for name in message.partitions if name in self.offline}
+            if topic_id is not None:
+                self.log_ids[name] = topic_id
+        return errors
 
     def _is_newer(self, name: TopicPartition, told: PartitionTold) -> bool:
         known = self.states.get(name)
@@ -142,6 +159,7 @@ class FakeBroker:
             elif message.delete:
                 self.states.pop(name, None)
                 self.logs.pop(name, None)
+                self.log_ids.pop(name, None)
                 self.stopped.discard(name)
                 self.half_made.discard(name)
             else:

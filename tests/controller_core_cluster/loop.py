@@ -253,9 +253,13 @@ class Loop:
                 return
             self.refusals.taken(broker.id, told)
         errors = broker.take(message)
-        if isinstance(message, LeaderAndIsr) and (errors or self.cluster.offline_replicas):
+        is_answered = errors or self.cluster.offline_replicas or self.cluster.refused_replicas
+        if isinstance(message, LeaderAndIsr) and is_answered:
             online = tuple(name for name in message.partitions if name not in errors)
-            told_replicas = events.ReplicasAnswered(broker.id, broker.epoch, tuple(errors), online)
+            offline = tuple(name for name, error in errors.items() if error == "KAFKA_STORAGE_ERROR")
+            refused = {name: error for name, error in errors.items() if name not in offline}
+            ids = {topic: topic_id for topic, topic_id in message.topic_ids.items() if topic_id is not None}
+            told_replicas = events.ReplicasAnswered(broker.id, broker.epoch, offline, online, refused, ids, online)
             self.replica_answers.append(told_replicas)
         if isinstance(message, StopReplica) and message.delete:
             done = tuple(name for name in message.partitions if name not in errors)

@@ -3,7 +3,8 @@
 Leaves out versions, addresses and bytes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from uuid import UUID
 
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import LEADER_DURING_DELETE, TopicPartition
@@ -29,6 +30,8 @@ class LeaderAndIsr:
     """Lead or follow these partitions."""
 
     partitions: dict[TopicPartition, PartitionTold]
+    topic_ids: dict[str, UUID | None] = field(default_factory=dict)
+    """By topic; None for a topic without an id."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ def message_of(cluster: Cluster, send: Send) -> Addressed:
                 cluster.name_of(row): _told(cluster, row, is_new=is_new)
                 for row, is_new in zip(send.rows.tolist(), send.is_new.tolist(), strict=True)
             }
-            return (send.broker,), LeaderAndIsr(told)
+            ids = {name.topic: cluster.topics[name.topic].topic_id for name in told}
+            return (send.broker,), LeaderAndIsr(told, ids)
         case SendMetadata():
             told = {cluster.name_of(row): _told(cluster, row, deleting=send.deleting) for row in send.rows.tolist()}
             return send.brokers, UpdateMetadata(tuple(sorted(cluster.brokers)), told)

@@ -132,7 +132,12 @@ def _memory_line(change: changes.Change) -> str:
         case changes.ReplicasObserved(broker=broker, offline=offline, online=online):
             words = [f" offline {' '.join(map(name, offline))}"] if offline else []
             words += [f" online {' '.join(map(name, online))}"] if online else []
+            words += [f" refused {name(one)} ({error})" for one, error in change.refused.items()]
             return f"broker {broker} has{''.join(words)}"
+        case changes.ReplicasLeftBehind(broker=broker, partitions=partitions):
+            return f"broker {broker} still holds {' '.join(map(name, partitions))}"
+        case changes.BrokerForgotten(broker=broker):
+            return f"broker {broker} never returns"
         case changes.NoticesHeeded(paths=paths):
             return f"remove {len(paths)} notices"
         case changes.ProducerIdsAllocated(broker=broker, first=first, last=last):

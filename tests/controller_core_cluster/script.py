@@ -140,6 +140,8 @@ COMMANDS: Mapping[str, Callable[[Driver, list[str]], object]] = {
     "answer-stop": _answer_stop,
     "answer-replicas": lambda driver, words: driver.answer(int(words[0])),
     "answer-refused": lambda driver, words: driver.answer(int(words[0])),
+    "unregister": lambda driver, words: driver.unregister(int(words[0])),
+    "find-strays": lambda driver, words: driver.find_strays(int(words[0]), *words[1:]),
     "shutdown": lambda driver, words: driver.shut_down(int(words[0])),
     "alter-isr": lambda driver, words: driver.alter_isr(words[0], _ids(words[1])),
     "write-isr": lambda driver, words: driver.intrude(lambda: driver.write_isr(words[0], _ids(words[1]))),

@@ -73,18 +73,31 @@ class ClusterMachine(Actors):
 
     # Topics.
 
-    @rule(count=st.integers(1, 2), factor=st.integers(1, 3), start=CHOICES, unclean=st.booleans())
-    def create(self, count: int, factor: int, start: int, unclean: bool) -> None:
-        """Somebody creates a topic; its name is new, since logs that nobody could delete go by names."""
+    @rule(count=st.integers(1, 2), factor=st.integers(1, 3), start=CHOICES, unclean=st.booleans(), again=st.booleans())
+    def create(self, count: int, factor: int, start: int, unclean: bool, again: bool = False) -> None:
+        """Somebody creates a topic, under a new name or under that of a deleted one, of which brokers may still hold logs."""
         if len(self.driver.written.topics) >= MAX_TOPICS:
             return
-        self.topics += 1
         configs = {"unclean.leader.election.enable": "true"} if unclean else {}
+        name = self.choose_name(again=again)
         self.act(
             lambda: self.driver.create(
-                f"t{self.topics}", partitions=count, replication_factor=factor, configs=configs, start_index=start
+                name, partitions=count, replication_factor=factor, configs=configs, start_index=start
             )
         )
+
+    @rule(broker_id=BROKERS)
+    def unregister(self, broker_id: int) -> None:
+        """An operator says that a broker never returns; it may return all the same, with logs that nobody waits for."""
+        self.driver.excuse_late(broker_id)
+        self.act(lambda: self.driver.unregister(broker_id))
+
+    @rule(broker_id=BROKERS)
+    def list_logs(self, broker_id: int) -> None:
+        """A broker lists its logs: only those that are garbage are deleted, whatever is on its way."""
+        broker = self.driver.brokers.get(broker_id)
+        if broker is not None and broker.is_up:
+            self.act(lambda: self.driver.find_strays(broker_id, *broker.listed()))
 
     @rule(
         lists=st.lists(
@@ -171,6 +184,30 @@ class ClusterMachine(Actors):
         if (name := self.choose_partition(choice)) is not None:
             replicas = self.live_ones(wishes) if is_sensible else wishes
             self.move(name, replicas, frozenset(replicas))
+
+    @rule(choice=CHOICES, wish=BROKERS, then_delete=st.booleans())
+    def move_off_a_dead_broker(self, choice: int, wish: int, then_delete: bool) -> None:
+        """A follower's broker dies, its replica is moved elsewhere, and perhaps the topic is deleted: a log stays on that broker."""
+        found = self.choose_led(choice)
+        if found is None or self.driver.cluster.row_of(*found[1]) is None:
+            return
+        leader, name = found
+        self.catch_up()
+        row = self.driver.cluster.row_of(*name)
+        if row is None:
+            return
+        replicas = self.driver.cluster.columns.replicas_of(row)
+        dying = next((one for one in replicas if one != leader.id and one in self.driver.cluster.brokers), None)
+        target = list(dict.fromkeys([leader.id, *self.live_ones([wish])]))
+        if dying is None or dying in target:
+            return
+        self.act(lambda: self.driver.kill(dying))
+        self.move(name, target, frozenset(target))
+        self.catch_up()
+        if then_delete:
+            self.act(lambda: self.driver.delete(name.topic))
+            self.deliver_all()
+            self.act(self.driver.answer)
 
     @precondition(lambda self: self.driver.cluster.moves)
     @rule(choice=CHOICES, wishes=LISTS, is_part_of_origin=st.booleans())

@@ -109,13 +109,14 @@ def test_a_topic_that_vanished_is_forgotten() -> None:
 
 
 def test_a_topic_that_vanished_and_came_again_between_two_reads_is_a_new_one() -> None:
-    """Its id is another: nothing of the old one counts."""
+    """Its id is another: nothing of the old one counts, and the broker that has the old one's log refuses the replica."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.written.remove("orders")
     driver.write_topic("orders", [[3, 1]])
     driver.submit(events.TopicsRead((driver.written.record("orders"),), ("orders",)))
 
-    assert State(3, 0, (3, 1)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(3, 1, (3,))
+    assert driver.cluster.refused_at(driver.row("orders-0")) == {1}
     assert driver.written.topics["orders"].topic_id == driver.cluster.topics["orders"].topic_id
 
 

@@ -72,6 +72,7 @@ def test_what_is_under_way_says_whom_it_waits_for(cluster: Cluster) -> None:
     apply(cluster, read_change(cluster, "queued old"))
     apply(cluster, DeletionStarted("old", {2: (0,)}))
     cluster.left_behind[0] = {4, 3}
+    cluster.refused_replicas[1] = {2: "INCONSISTENT_TOPIC_ID"}
 
     told = inside(cluster, "", {}, 0)
 
@@ -79,6 +80,8 @@ def test_what_is_under_way_says_whom_it_waits_for(cluster: Cluster) -> None:
     assert ("orders-0", "planned", [2, 1]) == (move["partition"], move["stage"], move["replicas"])
     assert [{"topic": "old", "started": True, "blocked": "", "waits_for": {"2": 1}}] == told["deletions"]["listed"]
     assert {"in_all": 1, "listed": [{"partition": "orders-0", "brokers": [3, 4]}]} == told["left_behind"]
+    refused = [{"partition": "orders-1", "broker": 2, "error": "INCONSISTENT_TOPIC_ID"}]
+    assert told["refused_replicas"] == {"in_all": 1, "listed": refused}
     assert json.loads(json.dumps(told)) == told
 
 

@@ -74,6 +74,19 @@ def test_the_whole_cluster_is_counted(metrics: Metrics, cluster: Cluster) -> Non
     assert expected == gauges(metrics)
 
 
+def test_refused_and_left_behind_replicas_are_counted(metrics: Metrics, cluster: Cluster) -> None:
+    """What an operator has to look into: a log in the way of a replica, and logs that wait for their deletion."""
+    cluster.refused_replicas = {0: {2: "INCONSISTENT_TOPIC_ID"}, 1: {1: "INCONSISTENT_TOPIC_ID", 2: "UNKNOWN"}}
+    cluster.left_behind = {2: {3, 4}}
+    metrics.look_at(cluster)
+
+    counted = {
+        name: metrics.registry.get_sample_value(f"steward_controller_{name}")
+        for name in ("refused_replicas", "left_behind_replicas")
+    }
+    assert counted == {"refused_replicas": 3, "left_behind_replicas": 2}
+
+
 def test_a_leader_that_is_not_registered_is_no_leader(metrics: Metrics, cluster: Cluster) -> None:
     """As long as nobody was elected in its place."""
     apply(cluster, BrokersObserved((Broker(2, 102, ()),)))

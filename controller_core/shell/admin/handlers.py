@@ -54,6 +54,7 @@ from controller_core.shell.admin.reassignments import (
 )
 from controller_core.shell.admin.scram import scram_handlers
 from controller_core.shell.admin.standby import leave_to_brokers
+from controller_core.shell.admin.unregister_broker import unregister_broker, unregister_broker_refused
 from controller_core.shell.configs.entities import EntityConfigs
 from controller_core.shell.configs.features import Features
 from controller_core.shell.front.context import OwnHandler, RequestContext
@@ -160,6 +161,7 @@ def apis(
         ApiKey.ALTER_CONFIGS: Api(alter_configs, relay_refused),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(incremental_alter_configs, relay_refused),
         ApiKey.UPDATE_FEATURES: Api(partial(update_features, features), update_features_refused),
+        ApiKey.UNREGISTER_BROKER: Api(unregister_broker, unregister_broker_refused),
         ApiKey.ALTER_PARTITION: Api(alter_partition, alter_partition_refused),
         ApiKey.CONTROLLED_SHUTDOWN: Api(controlled_shutdown, controlled_shutdown_refused),
         ApiKey.ALLOCATE_PRODUCER_IDS: Api(allocate_producer_ids, allocate_producer_ids_refused),

@@ -63,19 +63,28 @@ def meaning_of(broker: int, key: ApiKey, request: Body | StatesBody, answer: Bod
 def replicas_answered(
     broker: int, request: StatesBody, answer: Body, cluster: Cluster, failed: Sequence[tuple[TopicPartition, str]]
 ) -> ReplicasAnswered | None:
-    """Read from an answer to LeaderAndIsr which replicas are in failed log directories, and which are no more.
+    """Read from an answer to LeaderAndIsr which replicas are offline (failed log directory, refused), and which no longer are.
 
-    None while that is no news. A partition error STALE_CONTROLLER_EPOCH says nothing of it, as with Kafka.
+    None where nothing has changed. A partition error STALE_CONTROLLER_EPOCH does not count, as with Kafka.
     """
-    lost = [name for name, error in failed if error == ErrorCode.KAFKA_STORAGE_ERROR.name]
-    if not lost and not cluster.offline_replicas:
+    if not failed and not cluster.offline_replicas and not cluster.refused_replicas:
         return None
-    known = {cluster.name_of(row) for row, brokers in cluster.offline_replicas.items() if broker in brokers}
-    codes = {(name, partition): code for name, partition, code in _errors(request, answer)} if known else {}
-    told = request.leader_epochs if known else {}
-    offline = tuple(name for name in lost if name not in known)
+    by_row = (*cluster.offline_replicas.items(), *cluster.refused_replicas.items())
+    known = {cluster.name_of(row) for row, brokers in by_row if broker in brokers}
+    others = {cluster.name_of(row) for row, brokers in cluster.refused_replicas.items() if broker not in brokers}
+    concerned = known | others
+    codes = {(name, partition): code for name, partition, code in _errors(request, answer)} if concerned else {}
+    told = request.leader_epochs if concerned else {}
+    news = {name: error for name, error in failed if name not in known}
+    offline = tuple(name for name, error in news.items() if error == ErrorCode.KAFKA_STORAGE_ERROR.name)
+    refused = {name: error for name, error in news.items() if error != ErrorCode.KAFKA_STORAGE_ERROR.name}
     online = tuple(sorted(name for name in known if name in told and codes.get(name, 0) == ErrorCode.NONE))
-    return ReplicasAnswered(broker, request.head["broker_epoch"], offline, online) if offline or online else None
+    taken = tuple(sorted(name for name in others if name in told and codes.get(name, 0) in HARMLESS))
+    if not offline and not online and not refused and not taken:
+        return None
+    ids = {name: topic_id for topic_id, name in request.topic_names.items()} if refused or taken else {}
+    topic_ids = {name.topic: ids[name.topic] for name in (*refused, *taken) if name.topic in ids}
+    return ReplicasAnswered(broker, request.head["broker_epoch"], offline, online, refused, topic_ids, taken)
 
 
 def _verdict(code: int) -> Verdict:

@@ -204,9 +204,10 @@ class Channels:
             self._answered(replicas)
 
     def _is_known_offline(self, broker: int, partition: TopicPartition) -> bool:
-        """Whether it is no news that a broker cannot take a partition on: the log directory failed."""
-        row = self._cluster.row_of(*partition) if self._cluster.offline_replicas else None
-        return row is not None and broker in self._cluster.offline_at(row)
+        """Whether it is known that a broker cannot take a partition on: its log directory failed, or it refused before."""
+        cluster = self._cluster
+        row = cluster.row_of(*partition) if cluster.offline_replicas or cluster.refused_replicas else None
+        return row is not None and (broker in cluster.offline_at(row) or broker in cluster.refused_at(row))
 
     def _is_sent_again(self, request: Request, refusals: int) -> bool:
         """Whether what threw at a broker may be told as it is. Partitions are told anew, under a higher leader epoch."""

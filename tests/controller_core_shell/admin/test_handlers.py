@@ -29,6 +29,7 @@ REQUESTS: dict[ApiKey, Body] = {
     ApiKey.ALTER_PARTITION: {"broker_id": 1, "broker_epoch": 101},
     ApiKey.CONTROLLED_SHUTDOWN: {"broker_id": 1},
     ApiKey.ALLOCATE_PRODUCER_IDS: {"broker_id": 1, "broker_epoch": 101},
+    ApiKey.UNREGISTER_BROKER: {"broker_id": 9},
 }
 """A request that succeeds on a cluster with topic a, in every version that is served."""
 
@@ -84,6 +85,7 @@ def test_every_served_api_but_api_versions_has_a_handler() -> None:
 async def test_every_served_version_is_answered_without_an_error(key: ApiKey, version: int) -> None:
     """A request that can be done is, and its response can be written in every version (kafka_wire.api.SERVED)."""
     active = await active_with_topic("a", {0: (2, 1)})
+    active.cluster.left_behind = {0: {9}} if key == ApiKey.UNREGISTER_BROKER else {}
     # The preferred leader leads already.
     expected = {ErrorCode.ELECTION_NOT_NEEDED} if key == ApiKey.ELECT_LEADERS else set()
 

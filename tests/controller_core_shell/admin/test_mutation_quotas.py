@@ -9,6 +9,7 @@ import pytest
 
 from controller_core.model.events import Event
 from controller_core.shell.admin.handlers import answer, apis
+from controller_core.shell.admin.metadata_encoder import MetadataEncoder
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.configs.entities import EntityConfigs
 from controller_core.shell.front.context import RequestContext
@@ -34,7 +35,7 @@ class World:
         session = self.zookeeper.session()
         configs = EntityConfigs(lambda: session)  # type: ignore[arg-type,return-value]
         self.quotas = MutationQuotas(configs, lambda: self.now_s)
-        self.apis = apis(Random(1), dict, None, self.quotas)
+        self.apis = apis(Random(1), dict, None, self.quotas, MetadataEncoder())
         for entity, rate in quotas.items():
             self.set_rate(entity.replace("__", "/"), rate)
 

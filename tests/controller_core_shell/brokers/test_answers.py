@@ -3,17 +3,23 @@
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 
-from controller_core.model.events import StopReplicaAnswered
+from controller_core.cluster.transition import apply
+from controller_core.model.broker import Broker
+from controller_core.model.changes import BrokersObserved
+from controller_core.model.cluster import Cluster
+from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
-from controller_core.shell.brokers.answers import Verdict, meaning_of
+from controller_core.shell.brokers.answers import Verdict, meaning_of, replicas_answered
 from controller_core.shell.brokers.state_bodies import StatesBody
 from kafka_wire import codec
 from kafka_wire.api import CALLED, ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.state_columns import StateColumns, TopicStates
+from tests.controller_core_shell.zookeeper.vocabulary import read_change
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
 DELETE: Body = {
@@ -88,6 +94,42 @@ def test_a_partition_that_a_broker_cannot_take_on_is_named(version: int) -> None
 
     assert TopicPartition("a", 1) == partition
     assert "KAFKA_STORAGE_ERROR" == error
+
+
+@pytest.mark.parametrize("version", [4, 7])
+def test_a_refused_replica_is_an_event_with_its_error_and_the_topics_id(version: int) -> None:
+    """ReplicaManager.becomeLeaderOrFollower: INCONSISTENT_TOPIC_ID; the id tells for which topic of that name."""
+    flat = [
+        {"topic_name": "a", "partition_index": 0, "error_code": ErrorCode.KAFKA_STORAGE_ERROR},
+        {"topic_name": "a", "partition_index": 1, "error_code": ErrorCode.INCONSISTENT_TOPIC_ID},
+    ]
+    by_topic = [{"topic_id": A_ID, "partition_errors": flat}]
+    found = answer(ApiKey.LEADER_AND_ISR, version, {"partition_errors": flat} if version < 5 else {"topics": by_topic})
+    request = LEAD_A.to(101)
+    failed = meaning_of(1, ApiKey.LEADER_AND_ISR, request, found).failed
+
+    event = replicas_answered(1, request, found, Cluster(1000, 1), failed)
+
+    refused = {A1: "INCONSISTENT_TOPIC_ID"}
+    assert event == ReplicasAnswered(1, 101, (A0,), (), refused, {"a": A_ID})
+
+
+@pytest.mark.parametrize("code", [ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH])
+def test_a_broker_that_has_a_partition_which_another_refuses_is_news(code: ErrorCode) -> None:
+    """ReplicaManager checks the topic id before the leader epoch: STALE_CONTROLLER_EPOCH means that it has the partition."""
+    cluster = Cluster(1000, 1)
+    apply(cluster, BrokersObserved((Broker(1, 101, ()), Broker(2, 102, ()))))
+    apply(cluster, read_change(cluster, "topic a id=7 0=1,2 1=2,1"))
+    cluster.refused_replicas = {int(row): {2: "INCONSISTENT_TOPIC_ID"} for row in cluster.topics["a"].rows}
+    flat = [{"partition_index": 0, "error_code": code}, {"partition_index": 1, "error_code": 103}]
+    found = answer(ApiKey.LEADER_AND_ISR, 7, {"topics": [{"topic_id": A_ID, "partition_errors": flat}]})
+    numbers = {"partition_index": np.array([0, 1], np.int32), "leader_epoch": np.array([3, 3], np.int32)}
+    request = StatesBody(ApiKey.LEADER_AND_ISR, {}, StateColumns((TopicStates("a", A_ID, 2),), numbers, {}, {})).to(101)
+    failed = meaning_of(1, ApiKey.LEADER_AND_ISR, request, found).failed
+
+    event = replicas_answered(1, request, found, cluster, failed)
+
+    assert event == ReplicasAnswered(1, 101, (), (), {A1: "INCONSISTENT_TOPIC_ID"}, {"a": A_ID}, (A0,))
 
 
 def test_deleted_replicas_are_an_event() -> None:

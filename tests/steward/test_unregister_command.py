@@ -1,0 +1,105 @@
+"""`steward controller unregister-broker`: the controller is found and told, or the words say what to do."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.node import NodeSettings
+from steward import unregister_command as module
+from steward.options.security import BrokerSecurityOptions
+from steward.unregister_command import UnregisterError, run_unregister, unregister
+from tests.controller_core_shell.brokers.fake_broker import FakeBroker
+
+SETTINGS = NodeSettings(client_id="tests")
+
+
+class Cluster:
+    """A broker, and a controller that is another node."""
+
+    def __init__(self, broker: FakeBroker, controller: FakeBroker) -> None:
+        self.broker, self.controller = broker, controller
+        self.controller_id = 1000
+        self.error: Body = {}
+        self.broker.ranges[ApiKey.METADATA] = (0, 12)
+        self.controller.ranges[ApiKey.UNREGISTER_BROKER] = (0, 0)
+        self.broker.react = self._tell
+        self.controller.react = self._unregister
+
+    @property
+    def bootstrap(self) -> str:
+        """The broker's address."""
+        return f"127.0.0.1:{self.broker.port}"
+
+    async def _tell(self, _key: ApiKey, _body: Body) -> Body | None:
+        nodes = [(1, self.broker.port), (1000, self.controller.port)]
+        brokers = [{"node_id": one, "host": "127.0.0.1", "port": port, "rack": None} for one, port in nodes]
+        return {"brokers": brokers, "controller_id": self.controller_id, "topics": []}
+
+    async def _unregister(self, _key: ApiKey, _body: Body) -> Body | None:
+        return self.error
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[Cluster]:
+    """Both on sockets of their own."""
+    brokers = [await FakeBroker().start() for _ in range(2)]
+    yield Cluster(*brokers)
+    for each in brokers:
+        await each.close()
+
+
+async def test_the_controller_is_told_whichever_broker_is_asked(cluster: Cluster) -> None:
+    """Brokers in ZooKeeper mode do not know the request."""
+    await unregister(9, cluster.bootstrap, SETTINGS)
+
+    assert cluster.controller.taken == [(ApiKey.UNREGISTER_BROKER, {"broker_id": 9})]
+
+
+async def test_a_refusal_is_told_with_the_controllers_words(cluster: Cluster) -> None:
+    """The name of the error, for a search."""
+    cluster.error = {"error_code": ErrorCode.INVALID_REQUEST, "error_message": "Broker 9 is running."}
+
+    with pytest.raises(UnregisterError, match="INVALID_REQUEST: Broker 9 is running"):
+        await unregister(9, cluster.bootstrap, SETTINGS)
+
+
+async def test_a_cluster_without_a_controller_is_told_as_such(cluster: Cluster) -> None:
+    """It has one again in a moment."""
+    cluster.controller_id = -1
+
+    with pytest.raises(UnregisterError, match="knows of no controller at present; try again"):
+        await unregister(9, cluster.bootstrap, SETTINGS)
+
+
+async def test_a_native_controller_does_not_know_the_request(cluster: Cluster) -> None:
+    """It does not remember such logs either."""
+    cluster.controller_id = 1
+
+    with pytest.raises(UnregisterError, match="a Kafka broker may be the controller"):
+        await unregister(9, cluster.bootstrap, SETTINGS)
+
+
+@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:", ":9092"])
+async def test_an_address_that_is_none_is_told(address: str) -> None:
+    """Before anything is sent."""
+    with pytest.raises(UnregisterError, match="is not HOST:PORT"):
+        await unregister(9, address, SETTINGS)
+
+
+def test_nobody_at_the_address_is_an_exit_code_and_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For scripts and for people."""
+    monkeypatch.setattr(module, "TIMEOUT_MS", 200)
+
+    assert run_unregister(9, "127.0.0.1:1", "PLAINTEXT", BrokerSecurityOptions()) == 1
+    assert capsys.readouterr().err.startswith("steward controller unregister-broker: no answer: ")
+
+
+def test_a_login_without_a_user_is_told_before_anything_is_sent() -> None:
+    """As the sampler's."""
+    with pytest.raises(ValueError, match="SASL_SSL needs a SASL mechanism"):
+        run_unregister(9, "127.0.0.1:1", "SASL_SSL", BrokerSecurityOptions())
