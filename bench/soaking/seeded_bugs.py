@@ -171,6 +171,13 @@ SEEDED_BUGS = (
         "    if change.name not in cluster.topics:\n        return",
     ),
     SeededBug(
+        "C10",
+        "a deletion starts before brokers report that topics may be deleted",
+        f"{_CLUSTER}/deletion.py",
+        "if cluster.topic_deletion is not TopicDeletion.ENABLED:",
+        "if cluster.topic_deletion is TopicDeletion.DISABLED:",
+    ),
+    SeededBug(
         "C11",
         "the first replicas do not go round",
         f"{_CLUSTER}/placement.py",

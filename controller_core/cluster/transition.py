@@ -40,6 +40,7 @@ from controller_core.model.changes import (
     ShutdownBegun,
     StatesObserved,
     TopicAdded,
+    TopicDeletionObserved,
     TopicObserved,
     TopicRemoved,
     UncleanElectionObserved,
@@ -92,6 +93,11 @@ def _(change: ShutdownBegun, cluster: Cluster) -> None:
 def _(change: UncleanElectionObserved, cluster: Cluster) -> None:
     _take_in(cluster.unclean_topics, change.topics)
     _take_in(cluster.unclean_defaults, change.defaults)
+
+
+@_apply.register
+def _(change: TopicDeletionObserved, cluster: Cluster) -> None:
+    cluster.topic_deletion = change.setting
 
 
 @_apply.register

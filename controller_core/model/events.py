@@ -12,7 +12,7 @@ from uuid import UUID
 
 from controller_core.model import scope
 from controller_core.model.broker import Broker
-from controller_core.model.changes import BrokerDefault, StatesObserved
+from controller_core.model.changes import BrokerDefault, StatesObserved, TopicDeletion
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.scope import Scope
@@ -69,6 +69,26 @@ class DeletionsRead:
 
     names: tuple[str, ...]
     scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeletionRead:
+    """Brokers' setting of `delete.topic.enable`."""
+
+    setting: TopicDeletion
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeTopics:
+    """Return topics to service: their deletion was withdrawn, and brokers may have stopped or deleted replicas."""
+
+    topics: frozenset[str]
+
+    @property
+    def scope(self) -> Scope:
+        """The topics named."""
+        return scope.topics(self.topics)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -374,6 +394,8 @@ Event = (
     | TopicsRead
     | TopicsChanged
     | DeletionsRead
+    | TopicDeletionRead
+    | ResumeTopics
     | IsrChangesRead
     | LogDirsFailed
     | UncleanElectionRead

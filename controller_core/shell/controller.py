@@ -17,7 +17,7 @@ from typing import Any
 from controller_core.cluster.controller import decide
 from controller_core.cluster.propagation import carry_out
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokerDefault, BrokersObserved, Change, TopicRemoved
+from controller_core.model.changes import BrokerDefault, BrokersObserved, Change, TopicDeletion, TopicRemoved
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.events import (
@@ -27,6 +27,7 @@ from controller_core.model.events import (
     Heal,
     ReplicasAnswered,
     StopReplicaAnswered,
+    TopicDeletionRead,
     TopicsRead,
     UncleanElectionRead,
 )
@@ -184,6 +185,13 @@ class Controller:
         self._defaults = defaults
         self._has_defaults.set()
         self.post(UncleanElectionRead(defaults={BrokerDefault.STATIC: defaults.unclean_leader_election_enable}))
+        if not defaults.delete_topic_enable:
+            # One broker is enough; that topics may be deleted is known when all brokers were asked.
+            self.learn_topic_deletion(TopicDeletion.DISABLED)
+
+    def learn_topic_deletion(self, setting: TopicDeletion) -> None:
+        """Take in what brokers reported for `delete.topic.enable`; deletions wait for it."""
+        self.post(TopicDeletionRead(setting))
 
     async def known_defaults(self, timeout_ms: int) -> Defaults | None:
         """Wait until a broker has told the cluster's settings; None when time is up first. Raises TenureLostError."""

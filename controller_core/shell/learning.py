@@ -9,8 +9,11 @@ Leaves out how a broker is asked (brokers.inquiry) and what the settings are for
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
+from controller_core.cluster.deletion_setting import combined_setting
 from controller_core.model.broker import Broker
+from controller_core.model.changes import TopicDeletion
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
 from controller_core.shell.controller import Controller
@@ -40,6 +43,8 @@ class Learning:
         self.refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Fails with IdentityError once a broker tells that the controller's id cannot be."""
         self._changed = asyncio.Event()
+        self._differed = False
+        """Whether brokers reported different settings for `delete.topic.enable` when they were asked last."""
 
     def topic_defaults(self) -> Mapping[str, TopicDefault]:
         """Tell what brokers set for all topics, as far as one has told."""
@@ -61,19 +66,41 @@ class Learning:
                 await self._ask(controller, session)
 
     async def _ask(self, controller: Controller, session: ZooKeeperSession) -> None:
-        """Ask brokers until one answers."""
+        """Ask all brokers until one answers. Its settings count, except for `delete.topic.enable`: for that, all answers do."""
         while True:
             asked = [asyncio.create_task(self._inquire(broker)) for broker in controller.cluster.brokers.values()]
+            deletion: dict[int, bool] = {}
             try:
                 for answer in asyncio.as_completed(asked):
-                    if (told := await answer) is not None:
+                    if (told := await answer) is None:
+                        continue
+                    if not deletion:
                         await self._take_in(controller, session, *told)
-                        return
+                    deletion[told[0]] = told[1].defaults.delete_topic_enable
             finally:
                 for task in asked:
                     task.cancel()
                 await asyncio.gather(*asked, return_exceptions=True)
+            if asked:
+                self._take_in_deletion(controller, deletion)
+            if deletion:
+                return
             await asyncio.sleep(INQUIRY_RETRY_S)
+
+    def _take_in_deletion(self, controller: Controller, reported: Mapping[int, bool]) -> None:
+        """Pass on whether topics may be deleted, by the reports of all brokers that answered."""
+        setting = combined_setting(reported.values())
+        differs = len(set(reported.values())) > 1
+        if differs and not self._differed:
+            log.warning(
+                "Brokers differ in delete.topic.enable; no topic is deleted until all of them report true",
+                extra={"disabled_on": sorted(broker for broker, enabled in reported.items() if not enabled)},
+            )
+        self._differed = differs
+        if setting is TopicDeletion.DISABLED and self.defaults is not None and self.defaults.delete_topic_enable:
+            self.defaults = replace(self.defaults, delete_topic_enable=False)
+            controller.learn(self.defaults)
+        controller.learn_topic_deletion(setting)
 
     async def _inquire(self, broker: Broker) -> tuple[int, BrokerSettings] | None:
         """Ask one broker; None: it did not tell."""

@@ -37,6 +37,8 @@ CONTROLLER_STATES: Mapping[type[Event], str] = {
     events.DeleteTopics: "topicdeletion",
     events.AdvanceDeletions: "topicdeletion",
     events.StopReplicaAnswered: "topicdeletion",
+    events.TopicDeletionRead: "topicdeletion",
+    events.ResumeTopics: "topicdeletion",
     events.AlterReassignments: "partitionreassignment",
     events.AdvanceMoves: "partitionreassignment",
     events.RepairAssignments: "partitionreassignment",

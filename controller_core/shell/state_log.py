@@ -12,6 +12,7 @@ from controller_core.model.changes import (
     BrokersObserved,
     Change,
     DeletionBlocked,
+    DeletionForgotten,
     DeletionQueued,
     DeletionStarted,
     ElectionRequestsDone,
@@ -23,6 +24,7 @@ from controller_core.model.changes import (
     ReplicasObserved,
     ShutdownBegun,
     TopicAdded,
+    TopicDeletionObserved,
     TopicRemoved,
     UncleanElectionObserved,
 )
@@ -75,6 +77,10 @@ def log_change(cluster: Cluster, change: Change) -> None:
             log.info("deletion started", extra={"topic": name, "brokers": sorted(change.waiting)})
         case DeletionBlocked(topic=name, reason=reason):
             log.info("deletion waits", extra={"topic": name, "why": reason})
+        case DeletionForgotten(names=names):
+            log.info("Names removed from the deletion queue", extra={"topics": list(names)})
+        case TopicDeletionObserved(setting=setting):
+            log.info("Topic deletion", extra={"delete.topic.enable": setting.value})
         case TopicRemoved(topic=name):
             log.info("topic removed", extra={"topic": name})
         case _:

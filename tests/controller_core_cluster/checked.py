@@ -7,7 +7,14 @@ sets of brokers, lists as they are written. Leaves out what happens (the machine
 from collections.abc import Sequence
 
 from controller_core.model import events
-from controller_core.model.changes import Change, MovesStarted, Origin, PartitionStates, TopicRemoved
+from controller_core.model.changes import (
+    Change,
+    MovesStarted,
+    Origin,
+    PartitionStates,
+    TopicDeletion,
+    TopicRemoved,
+)
 from controller_core.model.columns import unpad
 from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, NO_LEADER, TopicPartition
 from controller_core.model.move import Stage
@@ -132,6 +139,9 @@ class CheckedDriver(Driver):
                 for name, epoch in message.partitions.items():
                     if epoch == EPOCH_DURING_DELETE:
                         assert name.topic in self.written.deletions, f"C10: nobody asked to delete {name}"
+                        setting = self.cluster.topic_deletion
+                        assert setting is TopicDeletion.ENABLED, f"C10: {name} is deleted with {setting}"
+                        self.lossy.add(name)  # Should its deletion be withdrawn, it resumes with what is left.
                     else:
                         state = self.written.states[name]
                         assert not set(brokers).intersection(state.isr), f"C9: {name} is deleted where it is in sync"

@@ -63,6 +63,7 @@ class Loop:
     def __init__(self) -> None:
         self.written = Written()
         self.cluster: Cluster = self.written.take_place(CONTROLLER)
+        self.cluster.topic_deletion = self.written.topic_deletion
         self.brokers: dict[int, FakeBroker] = {}
         self.queues: dict[int, deque[Message]] = {}
         self.answers: list[Answer] = []

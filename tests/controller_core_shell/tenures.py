@@ -8,7 +8,7 @@ from uuid import NAMESPACE_DNS, uuid5
 import pytest
 
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokersObserved
+from controller_core.model.changes import BrokersObserved, TopicDeletion
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import (
     AlterPartition,
@@ -99,6 +99,7 @@ class Tenure:
         self.server.put(paths.CONTROLLER_EPOCH, str(CONTROLLER_EPOCH).encode())
         self.session = self.server.session()
         self.cluster = Cluster(CONTROLLER, CONTROLLER_EPOCH)
+        self.cluster.topic_deletion = TopicDeletion.ENABLED  # as if brokers had been asked
         self.metrics = Metrics()
         own = OwnAddress((Endpoint(INTERNAL, "steward", 9990, "PLAINTEXT"),), INTERNAL)
         store = Store(self.session, self.server.at(paths.CONTROLLER_EPOCH).version)
