@@ -45,6 +45,7 @@ from controller_core.model.events import (
     DeleteTopics,
     DeletionsRead,
     Event,
+    RepairAssignments,
     ResumeTopics,
     StopReplicaAnswered,
 )
@@ -97,7 +98,8 @@ def decide_advance_deletions(cluster: Cluster, event: AdvanceDeletions) -> Decis
     withdrawn = withdrawn_deletions(cluster)
     if withdrawn:
         changes.append(DeletionForgotten(withdrawn))
-        then.append(ResumeTopics(frozenset(withdrawn)))
+        # Assignments of topics under deletion are not repaired; those that return to service are.
+        then += [ResumeTopics(frozenset(withdrawn)), RepairAssignments(), AdvanceMoves(frozenset(withdrawn))]
     for name, deletion in cluster.deletions.items():
         if name in withdrawn:
             continue

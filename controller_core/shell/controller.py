@@ -35,6 +35,7 @@ from controller_core.shell.active import Defaults, OverloadedError, TenureLostEr
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.refusals import Retry
 from controller_core.shell.brokers.requests import OwnAddress
+from controller_core.shell.event_source import source_of
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from controller_core.shell.state_log import log_change
@@ -81,6 +82,8 @@ class Controller:
             self._has_defaults.set()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._answered: set[asyncio.Task[Any]] = set()
+        """Tasks whose caller is answered with their failure, so that clients cannot fill the log."""
         self._removed: dict[str, asyncio.Event] = {}
         self.broker_left: Callable[[Broker], None] = lambda _: None
         """Called for each broker that is no longer registered."""
@@ -137,6 +140,7 @@ class Controller:
         A caller that is cancelled leaves the event to its end: between a write and its application nothing may stop.
         """
         task = self.post(event)
+        self._answered.add(task)
         await asyncio.wait([task])
         if task.cancelled():
             raise TenureLostError("the tenure ended before the event did")
@@ -168,7 +172,7 @@ class Controller:
     async def _take_turn(self, event: Event) -> Any:
         self._check()
         with self._metrics.event(event) as begins:
-            async with self.turns.take(event.scope):
+            async with self.turns.take(event.scope, source_of(event, self.cluster.brokers)):
                 begins()
                 return await self._run(event)
 
@@ -331,10 +335,13 @@ class Controller:
 
     def _on_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
+        is_answered = task in self._answered
+        self._answered.discard(task)
         if task.cancelled() or (error := task.exception()) is None:
             return
         if isinstance(error, OverloadedError):
-            _put_off(task.get_name(), error)
+            if not is_answered:
+                _put_off(task.get_name(), error)
             return
         if not isinstance(error, TenureLostError | ZooKeeperError):
             # A defect. Whoever holds the cluster next reads everything anew: that is the safest way on.

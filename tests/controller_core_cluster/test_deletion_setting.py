@@ -6,7 +6,7 @@ from controller_core.model import events
 from controller_core.model.changes import TopicDeletion
 from controller_core.model.ids import NO_LEADER
 from kafka_wire.errors import ErrorCode
-from tests.controller_core_cluster.driver import Driver, cluster_with, tp
+from tests.controller_core_cluster.driver import CONTROLLER, Driver, cluster_with, tp
 from tests.controller_core_cluster.messages import LeaderAndIsr, StopReplica
 
 THREE = [1, 2, 3]
@@ -165,3 +165,15 @@ def test_a_request_that_was_let_in_before_the_setting_changed_is_refused(driver:
 
     assert failure.code is ErrorCode.TOPIC_DELETION_DISABLED
     assert_kept(driver)
+
+
+def test_a_topic_that_resumes_loses_the_controllers_id_from_its_assignment(driver: Driver) -> None:
+    """Assignments of topics under deletion are not repaired; this one returns to service."""
+    driver.queue_deletion("orders")
+    driver.write_partition("orders", 1, [CONTROLLER])
+    take_over_unasked(driver)
+
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+
+    assert CONTROLLER not in driver.replicas("orders-1")
+    assert driver.state("orders-1").leader != NO_LEADER
