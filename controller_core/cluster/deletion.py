@@ -45,6 +45,7 @@ from controller_core.model.events import (
     DeleteTopics,
     DeletionsRead,
     Event,
+    Heal,
     RepairAssignments,
     ResumeTopics,
     StopReplicaAnswered,
@@ -99,7 +100,8 @@ def decide_advance_deletions(cluster: Cluster, event: AdvanceDeletions) -> Decis
     if withdrawn:
         changes.append(DeletionForgotten(withdrawn))
         # Assignments of topics under deletion are not repaired; those that return to service are.
-        then += [ResumeTopics(frozenset(withdrawn)), RepairAssignments(), AdvanceMoves(frozenset(withdrawn))]
+        names = frozenset(withdrawn)
+        then += [Heal(names), ResumeTopics(names), RepairAssignments(), AdvanceMoves(names)]
     for name, deletion in cluster.deletions.items():
         if name in withdrawn:
             continue

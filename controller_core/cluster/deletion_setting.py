@@ -48,19 +48,19 @@ def decide_topic_deletion_read(cluster: Cluster, event: TopicDeletionRead) -> De
         return decision()  # What brokers reported last remains in force until one reports something else.
     then: list[Event] = [AdvanceDeletions(retry=True)]
     if not is_reported and cluster.deletions:
-        then.append(ResumeTopics(frozenset(cluster.deletions)))
+        names = frozenset(cluster.deletions)
+        then += [Heal(names), ResumeTopics(names), AdvanceMoves(names)]
     return decision(TopicDeletionObserved(event.setting), then=then)
 
 
 def decide_resume_topics(cluster: Cluster, event: ResumeTopics) -> Decision[None]:
-    """Send the state of all partitions under higher leader epochs; those without a live leader get one by `Heal`."""
+    """Send the state of all partitions under higher leader epochs; `Heal` has elected leaders where it could."""
     columns = cluster.columns
     rows = [
         row
         for name in sorted(event.topics)
         if name in cluster.topics and not cluster.is_doomed(name)
         for row in cluster.topics[name].rows.tolist()
-        if columns.partition_epoch[row] != NO_EPOCH and int(columns.leader[row]) in cluster.brokers
+        if columns.partition_epoch[row] != NO_EPOCH
     ]
-    raised = partition_states([raised_epoch(cluster, row) for row in rows], Announcement.LEADER_AND_ISR)
-    return decision(raised, then=(Heal(event.topics), AdvanceMoves(event.topics)))
+    return decision(partition_states([raised_epoch(cluster, row) for row in rows], Announcement.LEADER_AND_ISR))

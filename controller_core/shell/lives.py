@@ -29,7 +29,7 @@ from controller_core.shell.settings import ControllerSettings
 from controller_core.shell.settling import Settling
 from controller_core.shell.zookeeper.presence import Place, Presence
 from controller_core.shell.zookeeper.store import Store
-from controller_core.shell.zookeeper.tenure import load_cluster, make_parents, read_cluster_id
+from controller_core.shell.zookeeper.tenure import load_cluster, make_parents, read_cluster_id, refuse_own_replicas
 from controller_core.shell.zookeeper.watching import Watching
 from kafka_wire.net.backoff import Backoff
 from kafka_zookeeper.errors import ConnectFailedError, ZooKeeperError
@@ -79,6 +79,7 @@ class Lives:
         """The present tenure, None while another process holds the cluster."""
         self.session: ZooKeeperSession | None = None
         self.connected = False
+        self._checked_replicas = False
         self.settling = Settling()
         self.learning = Learning(settings.controller_id, settings.inter_broker_listener, security)
 
@@ -136,6 +137,10 @@ class Lives:
 
     async def _stand_and_hold(self, session: ZooKeeperSession) -> None:
         presence = Presence(session, self.settings.controller_id)
+        if not self._checked_replicas:
+            # Before anything is written; each term checks again what it loads.
+            await refuse_own_replicas(session, self.settings.controller_id)
+            self._checked_replicas = True
         lost = True
         while lost:
             await refuse_brokers_id(session, self.settings.controller_id)

@@ -177,3 +177,16 @@ def test_a_topic_that_resumes_loses_the_controllers_id_from_its_assignment(drive
 
     assert CONTROLLER not in driver.replicas("orders-1")
     assert driver.state("orders-1").leader != NO_LEADER
+
+
+def test_a_broker_that_bounced_meanwhile_hears_of_a_topic_that_resumes_without_a_leader(driver: Driver) -> None:
+    """C12: brokers are not told of topics under deletion; once the deletion is withdrawn they are, leader or none."""
+    driver.create("single", [[1]])
+    driver.kill(1)
+    driver.queue_deletion("single")
+    driver.bounce(2)
+    assert tp("single-0") not in driver.brokers[2].metadata
+
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+
+    assert driver.brokers[2].metadata[tp("single-0")] == driver.state("single-0")[:2]
