@@ -171,6 +171,13 @@ SEEDED_BUGS = (
         "    if change.name not in cluster.topics:\n        return",
     ),
     SeededBug(
+        "C9",
+        "answers to StopReplica do not carry the leader epochs of their requests",
+        "controller_core/shell/brokers/answers.py",
+        "return StopReplicaAnswered(broker, done, failed, asked)",
+        "return StopReplicaAnswered(broker, done, failed)",
+    ),
+    SeededBug(
         "C10",
         "a deletion starts before brokers report that topics may be deleted",
         f"{_CLUSTER}/deletion.py",

@@ -50,7 +50,7 @@ from controller_core.model.events import (
     ResumeTopics,
     StopReplicaAnswered,
 )
-from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
+from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, TopicPartition
 from controller_core.model.move import without
 from controller_core.model.sends import Send, SendMetadata, SendStopReplica
 from kafka_wire.errors import ErrorCode
@@ -189,7 +189,7 @@ def _answers_a_move(cluster: Cluster, event: StopReplicaAnswered, partition: Top
     if row not in cluster.moves:
         return event.broker in cluster.left_behind.get(row, ())
     move = cluster.moves[row]
-    return event.leader_epochs.get(partition, move.left_epoch) >= move.left_epoch
+    return event.leader_epochs.get(partition, NO_EPOCH) >= move.left_epoch
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, ...]]:

@@ -203,7 +203,7 @@ class StopReplicaAnswered:
     done: tuple[TopicPartition, ...]
     failed: Mapping[TopicPartition, str] = field(default_factory=dict)
     leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """As the request carried them: the answer to an earlier request than the last one says nothing. Missing: it counts."""
+    """As the request carried them: the answer to an earlier request than the last one does not count."""
     scope: Scope = scope.ALL
 
 

@@ -72,7 +72,8 @@ class FakeChannels:
     def answer_deletions(self) -> None:
         """Let every broker answer that it deleted what it was asked to."""
         for send in self.deletions():
-            self.answered(StopReplicaAnswered(send.broker, send.partitions))
+            epochs = dict(zip(send.partitions, send.leader_epochs, strict=True))
+            self.answered(StopReplicaAnswered(send.broker, send.partitions, {}, epochs))
             self.sent.remove(send)
 
     async def idle(self, _timeout_ms: int) -> bool:
