@@ -42,6 +42,7 @@ from controller_core.shell.state_log import log_change
 from controller_core.shell.turns import Turns
 from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.store import Outcome, Store
+from controller_core.shell.zookeeper.unreadable import UnreadableTopics
 from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -72,6 +73,7 @@ class Controller:
         self.cluster = cluster
         self.cluster_id = cluster_id
         self.turns = Turns()
+        self.unreadable = UnreadableTopics()
         self._session = session
         self._store = store
         self._own = own
@@ -306,7 +308,7 @@ class Controller:
             extra={"partitions": len(outcome.stale_rows), "topics": outcome.stale_topics, "unknown": outcome.unknown},
         )
         try:
-            found = await refresh(self._session, self.cluster, outcome)
+            found = await refresh(self._session, self.cluster, outcome, self.unreadable)
         except ZooKeeperError as error:
             raise self._lost(error) from error
         self._check()

@@ -117,6 +117,11 @@ class Metrics:
         self.all_requests = Gauge(
             f"{CHANNELS_PREFIX}_totalqueuesize", "Requests that wait for any broker.", registry=self.registry
         )
+        self.unreadable_topics = Gauge(
+            "steward_controller_unreadable_topics",
+            "Topics whose znode cannot be decoded: their last known state is in force, and their assignment cannot change.",
+            registry=self.registry,
+        )
         self.event_seconds = Histogram(
             "steward_controller_event_seconds",
             "From an event's arrival to the end of its turn.",

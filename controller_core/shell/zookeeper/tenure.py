@@ -98,7 +98,7 @@ async def _load_partitions(session: ZooKeeperSession, cluster: Cluster) -> None:
     rows = cluster.columns.used()
     claimed = [rows[:0]]
     for start in range(0, len(rows), STATES_PER_READ):
-        states = await read_states(session, cluster, rows[start : start + STATES_PER_READ])
+        states = await read_states(session, cluster, rows[start : start + STATES_PER_READ], shares_a_replica=False)
         if states is not None:
             # Before it is applied: of an ISR outside the replicas nothing is kept in memory.
             claimed.append(claimed_by_states(states, cluster.controller_id))
