@@ -171,6 +171,20 @@ SEEDED_BUGS = (
         "    if change.name not in cluster.topics:\n        return",
     ),
     SeededBug(
+        "C9",
+        "answers to StopReplica do not carry the leader epochs of their requests",
+        "controller_core/shell/brokers/answers.py",
+        "return StopReplicaAnswered(broker, done, failed, asked)",
+        "return StopReplicaAnswered(broker, done, failed)",
+    ),
+    SeededBug(
+        "C10",
+        "a deletion starts before brokers report that topics may be deleted",
+        f"{_CLUSTER}/deletion.py",
+        "if cluster.topic_deletion is not TopicDeletion.ENABLED:",
+        "if cluster.topic_deletion is TopicDeletion.DISABLED:",
+    ),
+    SeededBug(
         "C11",
         "the first replicas do not go round",
         f"{_CLUSTER}/placement.py",

@@ -13,6 +13,7 @@ from controller_core.cluster.deletion import (
     decide_deletions_read,
     decide_stop_replica_answered,
 )
+from controller_core.cluster.deletion_setting import decide_resume_topics, decide_topic_deletion_read
 from controller_core.cluster.failover import decide_activated, decide_brokers_read, decide_heal
 from controller_core.cluster.isr import decide_alter_partition
 from controller_core.cluster.leader_balance import decide_balance_leaders
@@ -49,6 +50,8 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.TopicsChanged: decide_topics_changed,
     events.AssignTopicIds: decide_assign_topic_ids,
     events.DeletionsRead: decide_deletions_read,
+    events.TopicDeletionRead: decide_topic_deletion_read,
+    events.ResumeTopics: decide_resume_topics,
     events.IsrChangesRead: decide_isr_changes_read,
     events.LogDirsFailed: decide_log_dirs_failed,
     events.MoveRequestsRead: decide_move_requests_read,

@@ -4,11 +4,14 @@ Goals: a topic's znode goes only after every replica's broker answered that its 
 deletion that cannot go on is kept and goes on later; a controller that takes over starts it again from the queue.
 
     queued    the name is under /admin/delete_topics: nothing is elected, moved or added for the topic any more.
-    blocked   a replica's broker is away, or its log directory failed: looked at again when brokers change.
+    blocked   brokers have not reported `delete.topic.enable` yet (deletion_setting).
+              a replica's broker is away, or its log directory failed: looked at again when brokers change.
               A move of the topic runs: it is in service until that has ended.
               A broker refused: tried again when brokers change, and whenever someone asks for that.
     started   everybody is told that there is no such topic (leader -2); every replica is told to stop, then to delete.
     removed   all answered: the topic's znodes go, the name in the queue last.
+    withdrawn brokers report `delete.topic.enable=false`: the name is taken out of the queue and the topic returns to
+              service. A deletion that waits for answers of live brokers ends first: their logs are being deleted.
 
 A broker that dies while it is waited for blocks the deletion; when it is back all replicas are told again, since deleting
 twice does no harm.
@@ -35,6 +38,7 @@ from controller_core.model.changes import (
     Origin,
     RemovalAnswered,
     ReplicasDeleted,
+    TopicDeletion,
     TopicRemoved,
 )
 from controller_core.model.cluster import Cluster, Deletion, Topic
@@ -47,17 +51,26 @@ from controller_core.model.events import (
     DeleteTopics,
     DeletionsRead,
     Event,
+    Heal,
+    RepairAssignments,
+    ResumeTopics,
     StopReplicaAnswered,
 )
-from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
+from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, TopicPartition
 from controller_core.model.move import without
 from controller_core.model.sends import Send, SendMetadata, SendStopReplica
 from kafka_wire.errors import ErrorCode
 
 
 def decide_delete_topics(cluster: Cluster, event: DeleteTopics) -> Decision[dict[str, Failure | None]]:
-    """Queue topics that exist; a topic in the queue already is no error, its caller waits for the same end."""
+    """Queue topics that exist; a topic in the queue already is no error, its caller waits for the same end.
+
+    The front refuses requests while `delete.topic.enable` is false; this one was let in before the setting changed.
+    """
     results: dict[str, Failure | None] = {}
+    if cluster.topic_deletion is TopicDeletion.DISABLED:
+        disabled = Failure(ErrorCode.TOPIC_DELETION_DISABLED, ErrorCode.TOPIC_DELETION_DISABLED.message)
+        return Decision(reply=dict.fromkeys(event.names, disabled))
     spending = Spending(event.allowance)
     for name in event.names:
         known = name in cluster.topics
@@ -72,7 +85,13 @@ def decide_delete_topics(cluster: Cluster, event: DeleteTopics) -> Decision[dict
 
 
 def decide_deletions_read(cluster: Cluster, event: DeletionsRead) -> Decision[None]:
-    """Take names that someone else queued; names that no topic has are taken out of the queue."""
+    """Take names that someone else queued; names that no topic has are taken out of the queue.
+
+    So are all names while `delete.topic.enable` is false (KafkaController.processTopicDeletion).
+    """
+    if cluster.topic_deletion is TopicDeletion.DISABLED:
+        names = tuple(name for name in event.names if name not in cluster.deletions)
+        return decision(DeletionForgotten(names) if names else None, then=(AdvanceDeletions(),))
     known = tuple(name for name in event.names if name in cluster.topics and name not in cluster.deletions)
     unknown = tuple(name for name in event.names if name not in cluster.topics)
     return decision(
@@ -87,7 +106,15 @@ def decide_advance_deletions(cluster: Cluster, event: AdvanceDeletions) -> Decis
     changes: list[Change] = []
     sends: list[Send] = []
     then: list[Event] = []
+    withdrawn = withdrawn_deletions(cluster)
+    if withdrawn:
+        changes.append(DeletionForgotten(withdrawn))
+        # Assignments of topics under deletion are not repaired; those that return to service are.
+        names = frozenset(withdrawn)
+        then += [Heal(names), ResumeTopics(names), RepairAssignments(), AdvanceMoves(names)]
     for name, deletion in cluster.deletions.items():
+        if name in withdrawn:
+            continue
         topic = cluster.topics[name]
         if deletion.started:
             if not deletion.waiting:
@@ -103,13 +130,15 @@ def decide_advance_deletions(cluster: Cluster, event: AdvanceDeletions) -> Decis
             started = _start(cluster, topic)
             changes.append(started)
             sends += _tell(cluster, topic, started)
-            if not started.waiting:
-                then = [AdvanceDeletions()]  # Nobody holds a replica, so that no answer will bring the next look.
+            if not started.waiting and AdvanceDeletions() not in then:
+                then.append(AdvanceDeletions())  # Nobody holds a replica, so that no answer will bring the next look.
     return decision(*changes, sends=sends, then=then)
 
 
 def _why_blocked(cluster: Cluster, topic: Topic) -> str:
     """Say why a topic cannot be deleted now; empty when it can."""
+    if cluster.topic_deletion is not TopicDeletion.ENABLED:
+        return "no broker has reported delete.topic.enable"
     if cluster.is_moving(topic):
         return "a reassignment of the topic is running"
     # The controller's id may have come into an assignment while nobody of ours looked; it holds no log.
@@ -180,7 +209,7 @@ def _answers_a_move(cluster: Cluster, event: StopReplicaAnswered, partition: Top
     if row not in cluster.moves:
         return event.broker in cluster.left_behind.get(row, ())
     move = cluster.moves[row]
-    return event.leader_epochs.get(partition, move.left_epoch) >= move.left_epoch
+    return event.leader_epochs.get(partition, NO_EPOCH) >= move.left_epoch
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, ...]]:
@@ -188,6 +217,16 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, .
     for partition in partitions:
         groups.setdefault(partition.topic, []).append(partition.partition)
     return {name: tuple(numbers) for name, numbers in groups.items()}
+
+
+def withdrawn_deletions(cluster: Cluster) -> tuple[str, ...]:
+    """List deletions that must not start or continue, since `delete.topic.enable` is false.
+
+    One that waits for answers of live brokers is not listed: it ends, or is blocked and then withdrawn.
+    """
+    if cluster.topic_deletion is not TopicDeletion.DISABLED:
+        return ()
+    return tuple(name for name, deletion in cluster.deletions.items() if not deletion.started)
 
 
 def is_being_deleted(deletion: Deletion | None) -> bool:

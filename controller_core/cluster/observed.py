@@ -35,16 +35,17 @@ def decide_topics_read(cluster: Cluster, event: TopicsRead) -> Decision[None]:
 
 
 def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
-    """Move partitions away from the controller's id, where it came into an assignment while nobody of ours looked.
+    """Move partitions away from the controller's id, if it was assigned while no Steward controller was active.
 
-    Such a partition may be in service, so it is moved like any other: the new replica joins the ISR first.
+    Such a partition may be in service, so it is moved like any other: the new replica joins the ISR first. One whose ISR
+    contains the id is left alone: a broker with this id has its records (own_replicas).
     """
     moves: dict[str, dict[int, Move]] = {}
     hosted = cluster.columns.hosted_by(cluster.columns.flags([cluster.controller_id]))
     for topic, rows in cluster.by_topic(hosted.tolist()):
         if topic.name in cluster.deletions:
             continue
-        idle = [row for row in rows if row not in cluster.moves]
+        idle = [row for row in rows if row not in cluster.moves and not _has_records(cluster, row)]
         present = {cluster.name_of(row).partition: cluster.columns.replicas_of(row) for row in idle}
         repaired = repair(present, cluster.controller_id, cluster.live_ids())
         # Where no broker could take its place, nothing changes: there is no move to start.
@@ -54,6 +55,11 @@ def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
     # A partition that only the controller's id was to hold has a replica now, and can have a leader.
     then = (Heal(frozenset(moves)),) if moves else ()
     return decision(*(MovesStarted(name, of_topic) for name, of_topic in moves.items()), then=then)
+
+
+def _has_records(cluster: Cluster, row: int) -> bool:
+    """Whether the controller's id is in a partition's ISR."""
+    return cluster.controller_id in cluster.columns.isr_of(row)
 
 
 def added_topic(cluster: Cluster, record: TopicRecord, *, repaired: bool = True) -> TopicAdded:

@@ -36,7 +36,7 @@ from controller_core.model.events import (
     ReviewMoveRequests,
 )
 from controller_core.model.ids import NO_EPOCH, NO_LEADER, TopicPartition
-from controller_core.model.move import Move, Replicas, Stage, plan_move, without
+from controller_core.model.move import Move, Replicas, Stage, plan_move, present_replicas, without
 from kafka_wire.errors import ErrorCode
 
 Results = Mapping[TopicPartition, Failure | None]
@@ -120,20 +120,10 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
             return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
         if (failure := _refuse_target(cluster, row, target)) is not None:
             return failure
-    present, adding = _present(cluster, row, running)
+    present, adding = present_replicas(cluster.columns.replicas_of(row), running)
     if target == (running.target if running else present):
         return None
     return plan_move(present, adding, target)
-
-
-def _present(cluster: Cluster, row: int, running: Move | None) -> tuple[Replicas, Replicas]:
-    """Tell where a new move begins: the replicas, and which of them are not in service yet, or no longer."""
-    if running is None:
-        return cluster.columns.replicas_of(row), ()
-    if running.stage is not Stage.REMOVING:
-        return running.replicas, running.adding
-    # Replicas that were told to delete and have not answered stay in the lists, or nobody would ask for the answer.
-    return (*running.target, *running.waiting), running.waiting
 
 
 def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failure | None:

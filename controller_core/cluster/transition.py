@@ -42,6 +42,7 @@ from controller_core.model.changes import (
     ShutdownBegun,
     StatesObserved,
     TopicAdded,
+    TopicDeletionObserved,
     TopicIdAssigned,
     TopicObserved,
     TopicRemoved,
@@ -50,7 +51,7 @@ from controller_core.model.changes import (
 from controller_core.model.cluster import Cluster, Deletion
 from controller_core.model.columns import IntArray, any_of, keep_ids, pad
 from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY
-from controller_core.model.move import Move, Replicas, Stage, without
+from controller_core.model.move import Move, Replicas, Stage, plan_move, present_replicas, without
 
 K = TypeVar("K")
 
@@ -114,6 +115,11 @@ def _(change: ShutdownBegun, cluster: Cluster) -> None:
 def _(change: UncleanElectionObserved, cluster: Cluster) -> None:
     _take_in(cluster.unclean_topics, change.topics)
     _take_in(cluster.unclean_defaults, change.defaults)
+
+
+@_apply.register
+def _(change: TopicDeletionObserved, cluster: Cluster) -> None:
+    cluster.topic_deletion = change.setting
 
 
 @_apply.register
@@ -229,6 +235,9 @@ def _(change: TopicObserved, cluster: Cluster) -> None:
             found.removing,
         ):
             continue  # The move as we know it: how far it has come is not written.
+        if _has_state(cluster, row) and set(cluster.columns.isr_of(row)).isdisjoint(replicas_found):
+            _move_to(cluster, row, cluster.columns.replicas_of(row), found.target)
+            continue
         is_to_be_told = cluster.columns.replicas_of(row) != replicas_found and _has_state(cluster, row)
         cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([replicas_found]))
         if found.adding or found.removing or is_to_be_told:
@@ -407,16 +416,34 @@ def _has_state(cluster: Cluster, row: int) -> bool:
     return bool(cluster.columns.partition_epoch[row] != NO_EPOCH)
 
 
+def _move_to(cluster: Cluster, row: int, replicas: Replicas, target: Replicas) -> None:
+    """Replace replicas, of which the ISR is a part, by a target that shares nothing with it: a real move (C2, C9).
+
+    Somebody wrote the assignment by hand. Taken as it is written, the partition would have no replica with its records. A
+    target without any broker changes nothing.
+    """
+    target = without(target, (cluster.controller_id,))
+    if not target:
+        return
+    move = plan_move(*present_replicas(replicas, cluster.moves.get(row)), target)
+    cluster.moves[row] = move
+    cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([move.replicas]))
+    _take_back(cluster, row, move.replicas)
+
+
 def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:
     """Drop brokers from the ISR, and from the lead, that are not replicas (C1, C2).
 
     Somebody wrote a znode by hand, or a native controller was relieved between its writes of the assignment and of the ISR
-    (KafkaController.updateCurrentReassignment). `Heal` writes the corrected state. Where no member of the ISR is a replica
-    there is no safe state to correct to, and all stays as found.
+    (KafkaController.updateCurrentReassignment). `Heal` writes the corrected state. Where no member of the ISR is a replica, the
+    partition moves from the ISR to its replicas.
     """
     columns = cluster.columns
     isr = columns.isr[rows]
     members = among(isr, columns.replicas[rows])
+    for row in rows[~any_of(members) & any_of(isr != NOBODY)].tolist():
+        known = cluster.moves.pop(row, None)
+        _move_to(cluster, row, columns.isr_of(row), columns.replicas_of(row) if known is None else known.target)
     mixed = any_of(members) & any_of(~members & (isr != NOBODY))
     if not mixed.any():
         return

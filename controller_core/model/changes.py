@@ -72,6 +72,25 @@ class UncleanElectionObserved:
     defaults: Mapping[BrokerDefault, bool | None] = field(default_factory=dict)
 
 
+class TopicDeletion(Enum):
+    """The cluster's `delete.topic.enable`, as its brokers report it."""
+
+    UNKNOWN = "unknown"
+    """No broker has been asked yet in this term."""
+    NOT_REPORTED = "not reported"
+    """Brokers are registered, and none of them reported the setting when it was asked."""
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+    """At least one broker reported false."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeletionObserved:
+    """Brokers' setting of `delete.topic.enable`. In memory only."""
+
+    setting: TopicDeletion
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicAdded:
     """A topic with its assignment; its partitions have no state yet (NewPartition)."""
@@ -270,7 +289,7 @@ class DeletionQueued:
 
 @dataclass(frozen=True, slots=True)
 class DeletionForgotten:
-    """Names queued for deletion that no topic has."""
+    """Names are taken out of the deletion queue: no such topic exists, or `delete.topic.enable` is false."""
 
     names: tuple[str, ...]
 
@@ -332,6 +351,7 @@ Change = (
     BrokersObserved
     | ShutdownBegun
     | UncleanElectionObserved
+    | TopicDeletionObserved
     | TopicAdded
     | PartitionsAdded
     | PartitionStates

@@ -13,7 +13,7 @@ from uuid import UUID
 import numpy as np
 
 from controller_core.model.broker import Broker
-from controller_core.model.changes import BrokerDefault
+from controller_core.model.changes import BrokerDefault, TopicDeletion
 from controller_core.model.columns import BoolArray, IntArray, PartitionColumns
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Move, Replicas
@@ -86,6 +86,8 @@ class Cluster:
         """Moves that were asked for in ZooKeeper itself and run, with their targets."""
         self.move_requests_version = NO_EPOCH
         self.deletions: dict[str, Deletion] = {}
+        self.topic_deletion = TopicDeletion.UNKNOWN
+        """Brokers' `delete.topic.enable`. No deletion starts before it is known to be true."""
         self.unclean_topics: dict[str, bool] = {}
         """What topics say themselves of leaders from outside the ISR; those that say nothing follow the brokers' default."""
         self.unclean_defaults: dict[BrokerDefault, bool] = {}
@@ -166,11 +168,14 @@ class Cluster:
         """Whether a topic is out of service for good, since it is to be deleted: nothing is elected for it (C10).
 
         Its deletion waits for moves that run, so until these end it is in service: they need a leader and a growing ISR.
+        It is also in service while brokers do not report whether topics may be deleted, since that may last.
         """
         deletion, topic = self.deletions.get(name), self.topics.get(name)
         if deletion is None or topic is None:
             return False
-        return deletion.started or not self.is_moving(topic)
+        if deletion.started:
+            return True
+        return self.topic_deletion is not TopicDeletion.NOT_REPORTED and not self.is_moving(topic)
 
     def allows_unclean(self, name: str) -> bool:
         """Whether a replica from outside the ISR may lead a topic's partitions, where no other is left (C7)."""

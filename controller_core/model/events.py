@@ -12,7 +12,7 @@ from uuid import UUID
 
 from controller_core.model import scope
 from controller_core.model.broker import Broker
-from controller_core.model.changes import BrokerDefault, StatesObserved
+from controller_core.model.changes import BrokerDefault, StatesObserved, TopicDeletion
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.mutation_quota import MutationAllowance
@@ -87,6 +87,26 @@ class DeletionsRead:
 
     names: tuple[str, ...]
     scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeletionRead:
+    """Brokers' setting of `delete.topic.enable`."""
+
+    setting: TopicDeletion
+    scope: Scope = scope.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeTopics:
+    """Return topics to service: their deletion was withdrawn, and brokers may have stopped or deleted replicas."""
+
+    topics: frozenset[str]
+
+    @property
+    def scope(self) -> Scope:
+        """The topics named."""
+        return scope.topics(self.topics)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,7 +221,7 @@ class StopReplicaAnswered:
     done: tuple[TopicPartition, ...]
     failed: Mapping[TopicPartition, str] = field(default_factory=dict)
     leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """As the request carried them: the answer to an earlier request than the last one says nothing. Missing: it counts."""
+    """As the request carried them: the answer to an earlier request than the last one does not count."""
     scope: Scope = scope.ALL
 
 
@@ -433,6 +453,8 @@ Event = (
     | TopicsChanged
     | AssignTopicIds
     | DeletionsRead
+    | TopicDeletionRead
+    | ResumeTopics
     | IsrChangesRead
     | LogDirsFailed
     | UncleanElectionRead

@@ -75,6 +75,16 @@ def without(replicas: Sequence[int], others: Sequence[int]) -> Replicas:
     return tuple(replica for replica in replicas if replica not in others)
 
 
+def present_replicas(replicas: Replicas, running: Move | None) -> tuple[Replicas, Replicas]:
+    """Tell where a new move of a partition begins: its replicas, and which of them are not in service yet, or no longer."""
+    if running is None:
+        return replicas, ()
+    if running.stage is not Stage.REMOVING:
+        return running.replicas, running.adding
+    # Replicas that were told to delete and have not answered stay in the lists, or nothing would wait for the answer.
+    return (*running.target, *running.waiting), running.waiting
+
+
 def plan_move(replicas: Sequence[int], adding: Sequence[int], target: Sequence[int]) -> Move:
     """Compute the move to a target from the present replicas and what a running move is adding (empty where none runs).
 

@@ -17,7 +17,7 @@ from typing import Any
 from controller_core.cluster.controller import decide
 from controller_core.cluster.propagation import carry_out
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokerDefault, BrokersObserved, Change, TopicRemoved
+from controller_core.model.changes import BrokerDefault, BrokersObserved, Change, TopicDeletion, TopicRemoved
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.events import (
@@ -27,6 +27,7 @@ from controller_core.model.events import (
     Heal,
     ReplicasAnswered,
     StopReplicaAnswered,
+    TopicDeletionRead,
     TopicsRead,
     UncleanElectionRead,
 )
@@ -35,12 +36,14 @@ from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.refusals import Retry
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.commits import Commits
+from controller_core.shell.event_source import source_of
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from controller_core.shell.state_log import log_change
 from controller_core.shell.turns import Turns
 from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.store import Outcome, Store
+from controller_core.shell.zookeeper.unreadable import UnreadableTopics
 from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -71,6 +74,7 @@ class Controller:
         self.cluster = cluster
         self.cluster_id = cluster_id
         self.turns = Turns()
+        self.unreadable = UnreadableTopics()
         self._session = session
         self._store = store
         self._own = own
@@ -81,6 +85,8 @@ class Controller:
             self._has_defaults.set()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._answered: set[asyncio.Task[Any]] = set()
+        """Tasks whose caller is answered with their failure, so that clients cannot fill the log."""
         self._removed: dict[str, asyncio.Event] = {}
         self._commits = Commits()
         self.broker_left: Callable[[Broker], None] = lambda _: None
@@ -149,6 +155,7 @@ class Controller:
         A caller that is cancelled leaves the event to its end: between a write and its application nothing may stop.
         """
         task = self.post(event)
+        self._answered.add(task)
         await asyncio.wait([task])
         if task.cancelled():
             raise TenureLostError("the tenure ended before the event did")
@@ -180,7 +187,7 @@ class Controller:
     async def _take_turn(self, event: Event) -> Any:
         self._check()
         with self._metrics.event(event) as begins:
-            async with self.turns.take(event.scope):
+            async with self.turns.take(event.scope, source_of(event, self.cluster.brokers)):
                 begins()
                 return await self._run(event)
 
@@ -197,6 +204,13 @@ class Controller:
         self._defaults = defaults
         self._has_defaults.set()
         self.post(UncleanElectionRead(defaults={BrokerDefault.STATIC: defaults.unclean_leader_election_enable}))
+        if not defaults.delete_topic_enable:
+            # One broker is enough; that topics may be deleted is known when all brokers were asked.
+            self.learn_topic_deletion(TopicDeletion.DISABLED)
+
+    def learn_topic_deletion(self, setting: TopicDeletion) -> None:
+        """Take in what brokers reported for `delete.topic.enable`; deletions wait for it."""
+        self.post(TopicDeletionRead(setting))
 
     async def known_defaults(self, timeout_ms: int) -> Defaults | None:
         """Wait until a broker has told the cluster's settings; None when time is up first. Raises TenureLostError."""
@@ -319,7 +333,7 @@ class Controller:
             extra={"partitions": len(outcome.stale_rows), "topics": outcome.stale_topics, "unknown": outcome.unknown},
         )
         try:
-            found = await refresh(self._session, self.cluster, outcome)
+            found = await refresh(self._session, self.cluster, outcome, self.unreadable)
         except ZooKeeperError as error:
             raise self._lost(error) from error
         self._check()
@@ -348,10 +362,13 @@ class Controller:
 
     def _on_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
+        is_answered = task in self._answered
+        self._answered.discard(task)
         if task.cancelled() or (error := task.exception()) is None:
             return
         if isinstance(error, OverloadedError):
-            _put_off(task.get_name(), error)
+            if not is_answered:
+                _put_off(task.get_name(), error)
             return
         if not isinstance(error, TenureLostError | ZooKeeperError):
             # A defect. Whoever holds the cluster next reads everything anew: that is the safest way on.

@@ -11,8 +11,11 @@ Leaves out the request itself (brokers.inquiry) and the use of the settings (act
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from controller_core.cluster.deletion_setting import combined_setting
 from controller_core.model.broker import Broker
+from controller_core.model.changes import TopicDeletion
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
 from controller_core.shell.controller import Controller
@@ -54,6 +57,10 @@ class Learning:
         """Fails with IdentityError or PolicyError once a broker's settings show that the controller must not serve the cluster."""
         self._changed = asyncio.Event()
         self._answered_last: int | None = None
+        self._deletion: dict[int, bool] = {}
+        """`delete.topic.enable` by broker, as reported since brokers were last asked all at once."""
+        self._differed = False
+        """Whether brokers reported different settings for `delete.topic.enable`."""
 
     def topic_defaults(self) -> Mapping[str, TopicDefault]:
         """Return the brokers' defaults for topics; empty until a broker has answered."""
@@ -66,48 +73,80 @@ class Learning:
     async def learn(self, controller: Controller, session: ZooKeeperSession) -> None:
         """Read the brokers' settings, and poll them until cancelled."""
         self._changed.clear()
-        known = await self._first_answer(controller)
-        await self._take_in(controller, session, known, is_first=True)
+        await self._ask_all(controller, session, is_first=True)
         while True:
-            await self._until_next_poll()
-            polled = await self._poll(controller)
-            if polled is not None:
-                await self._take_in(controller, session, polled, is_first=False)
+            if await self._is_notified_before_next_poll():
+                await self._ask_all(controller, session, is_first=False)
+            else:
+                await self._poll(controller, session)
 
-    async def _until_next_poll(self) -> None:
+    async def _is_notified_before_next_poll(self) -> bool:
         try:
             async with asyncio.timeout(POLL_INTERVAL_S):
                 await self._changed.wait()
         except TimeoutError:
-            return
+            return False
         await asyncio.sleep(NOTIFIED_POLL_DELAY_S)
         # Cleared after the pause: notifications that came during it are covered by the poll that follows.
         self._changed.clear()
+        return True
 
-    async def _first_answer(self, controller: Controller) -> tuple[int, BrokerSettings]:
-        """Ask all brokers at once until one answers: callers wait for the settings."""
+    async def _ask_all(self, controller: Controller, session: ZooKeeperSession, *, is_first: bool) -> None:
+        """Ask all brokers until one answers. Its settings count, except for `delete.topic.enable`: for that, all answers do."""
+        self._deletion.clear()
         while True:
             asked = [asyncio.create_task(self._inquire(broker)) for broker in controller.cluster.brokers.values()]
             try:
                 for answer in asyncio.as_completed(asked):
-                    if (known := await answer) is not None:
-                        return known
+                    if (known := await answer) is None:
+                        continue
+                    if not self._deletion:
+                        await self._take_in(controller, session, known, is_first=is_first)
+                    self._deletion[known[0]] = known[1].defaults.delete_topic_enable
             finally:
                 for task in asked:
                     task.cancel()
                 await asyncio.gather(*asked, return_exceptions=True)
+            if asked:
+                self._take_in_deletion(controller)
+            if self._deletion:
+                return
             await asyncio.sleep(INQUIRY_RETRY_S)
 
-    async def _poll(self, controller: Controller) -> tuple[int, BrokerSettings] | None:
-        """Ask one broker after the other until one answers; None: none did, and the next poll tries again."""
+    async def _poll(self, controller: Controller, session: ZooKeeperSession) -> None:
+        """Ask one broker after the other until one answers, and those whose `delete.topic.enable` is not known."""
+        is_answered = False
         for broker in self._poll_order(controller.cluster.brokers):
-            if (known := await self._inquire(broker)) is not None:
-                return known
-        return None
+            if is_answered and broker.id in self._deletion:
+                continue
+            if (known := await self._inquire(broker)) is None:
+                continue
+            if not is_answered:
+                await self._take_in(controller, session, known, is_first=False)
+                is_answered = True
+            self._deletion[broker.id] = known[1].defaults.delete_topic_enable
+        self._take_in_deletion(controller)
 
     def _poll_order(self, brokers: Mapping[int, Broker]) -> Sequence[Broker]:
         """Begin with the broker that answered last: brokers apply a change one after the other, and the settings must not flap."""
         return sorted(brokers.values(), key=lambda broker: (broker.id != self._answered_last, broker.id))
+
+    def _take_in_deletion(self, controller: Controller) -> None:
+        """Pass on whether topics may be deleted, by the reports of all live brokers that answered."""
+        live = controller.cluster.brokers
+        self._deletion = {broker: enabled for broker, enabled in self._deletion.items() if broker in live}
+        setting = combined_setting(self._deletion.values())
+        differs = len(set(self._deletion.values())) > 1
+        if differs and not self._differed:
+            log.warning(
+                "Brokers differ in delete.topic.enable; no topic is deleted until all of them report true",
+                extra={"disabled_on": sorted(broker for broker, enabled in self._deletion.items() if not enabled)},
+            )
+        self._differed = differs
+        if setting is TopicDeletion.DISABLED and self.defaults is not None and self.defaults.delete_topic_enable:
+            self.defaults = replace(self.defaults, delete_topic_enable=False)
+            controller.learn(self.defaults)
+        controller.learn_topic_deletion(setting)
 
     async def _inquire(self, broker: Broker) -> tuple[int, BrokerSettings] | None:
         """Ask one broker; None where it did not answer."""

@@ -33,7 +33,13 @@ from controller_core.shell.topic_ids import assign_topic_ids
 from controller_core.shell.zookeeper.presence import Place, Presence
 from controller_core.shell.zookeeper.registered import RegisteredBrokers
 from controller_core.shell.zookeeper.store import Store
-from controller_core.shell.zookeeper.tenure import load_cluster, make_features, make_parents, read_cluster_id
+from controller_core.shell.zookeeper.tenure import (
+    load_cluster,
+    make_features,
+    make_parents,
+    read_cluster_id,
+    refuse_own_replicas,
+)
 from controller_core.shell.zookeeper.watching import Watching
 from kafka_wire.log_dir_columns import LogDirColumns
 from kafka_wire.net.backoff import Backoff
@@ -84,6 +90,7 @@ class Lives:
         """The present tenure, None while another process holds the cluster."""
         self.session: ZooKeeperSession | None = None
         self.connected = False
+        self._checked_replicas = False
         self.settling = Settling()
         self.registered = RegisteredBrokers(settings.controller_id, self._registration_ended)
         self.learning = Learning(
@@ -153,6 +160,10 @@ class Lives:
 
     async def _stand_and_hold(self, session: ZooKeeperSession) -> None:
         presence = Presence(session, self.settings.controller_id)
+        if not self._checked_replicas:
+            # Before anything is written; each term checks again what it loads.
+            await refuse_own_replicas(session, self.settings.controller_id)
+            self._checked_replicas = True
         lost = True
         while lost:
             await refuse_brokers_id(session, self.settings.controller_id)

@@ -37,6 +37,8 @@ CONTROLLER_STATES: Mapping[type[Event], str] = {
     events.DeleteTopics: "topicdeletion",
     events.AdvanceDeletions: "topicdeletion",
     events.StopReplicaAnswered: "topicdeletion",
+    events.TopicDeletionRead: "topicdeletion",
+    events.ResumeTopics: "topicdeletion",
     events.AlterReassignments: "partitionreassignment",
     events.AdvanceMoves: "partitionreassignment",
     events.RepairAssignments: "partitionreassignment",
@@ -138,6 +140,11 @@ class Metrics:
         )
         self.all_requests = Gauge(
             f"{CHANNELS_PREFIX}_totalqueuesize", "Requests that wait for any broker.", registry=self.registry
+        )
+        self.unreadable_topics = Gauge(
+            "steward_controller_unreadable_topics",
+            "Topics whose znode cannot be decoded: their last known state is in force, and their assignment cannot change.",
+            registry=self.registry,
         )
         self.event_seconds = Histogram(
             "steward_controller_event_seconds",

@@ -23,7 +23,7 @@ from controller_core.shell.configs.features import Features
 from controller_core.shell.controller import Controller
 from controller_core.shell.front.front import Front, open_front
 from controller_core.shell.http import Probes
-from controller_core.shell.inside import Document, inside, standing_by, topic_inside
+from controller_core.shell.inside import MAX_LISTED, Document, inside, standing_by, topic_inside
 from controller_core.shell.live_brokers import LiveBrokers
 from controller_core.shell.lives import Lives
 from controller_core.shell.loop_watch import LoopWatch
@@ -187,6 +187,7 @@ class ControllerProcess:
         self.metrics.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
         self.metrics.sessions_given_up.set(self._loop_watch.given_up)
         self.metrics.look_at(None if active is None else active.cluster)
+        self.metrics.unreadable_topics.set(0 if active is None else len(active.unreadable))
         self.metrics.look_at_queues(*((0, {}) if active is None else (active.turns.waiting, active.queued())))
 
     def _inside(self, topic: str | None) -> Document | None:
@@ -196,7 +197,9 @@ class ControllerProcess:
             return None if active is None else topic_inside(active.cluster, topic)
         if active is None:
             return standing_by(self.settings.controller_id)
-        return inside(active.cluster, active.cluster_id, active.queued(), active.turns.waiting)
+        return inside(active.cluster, active.cluster_id, active.queued(), active.turns.waiting) | {
+            "unreadable_topics": active.unreadable.names()[:MAX_LISTED]
+        }
 
     def _why_not_ready(self) -> str | None:
         """Return why no request should be sent here now."""

@@ -13,6 +13,7 @@ from controller_core.model.changes import (
     BrokersObserved,
     Change,
     DeletionBlocked,
+    DeletionForgotten,
     DeletionQueued,
     DeletionStarted,
     ElectionRequestsDone,
@@ -25,6 +26,7 @@ from controller_core.model.changes import (
     ReplicasObserved,
     ShutdownBegun,
     TopicAdded,
+    TopicDeletionObserved,
     TopicIdAssigned,
     TopicRemoved,
     UncleanElectionObserved,
@@ -93,6 +95,10 @@ def log_change(cluster: Cluster, change: Change) -> None:
             log.warning("Deleting stray logs", extra={"broker": broker, "partitions": _named(partitions)})
         case BrokerForgotten(broker=broker):
             log.info("Broker unregistered; its logs are no longer waited for", extra={"broker": broker})
+        case DeletionForgotten(names=names):
+            log.info("Names removed from the deletion queue", extra={"topics": list(names)})
+        case TopicDeletionObserved(setting=setting):
+            log.info("Topic deletion", extra={"delete.topic.enable": setting.value})
         case TopicRemoved(topic=name):
             log.info("topic removed", extra={"topic": name})
         case _:

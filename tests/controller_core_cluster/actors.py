@@ -98,6 +98,8 @@ class Actors(RuleBasedStateMachine):
         written = self.driver.written.topics[name.topic]
         removing = written.removing.get(name.partition, ())
         self.wanted[name] = frozenset(written.replicas[name.partition]) - frozenset(removing)
+        if CONTROLLER in self.wanted[name]:
+            del self.wanted[name]  # Another broker takes its place, when the topic's deletion is withdrawn.
 
     def act(self, doing: Callable[[], object]) -> object:
         """Do something; should the controller die in it, another takes over."""

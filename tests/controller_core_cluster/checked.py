@@ -7,7 +7,14 @@ sets of brokers, lists as they are written. Leaves out what happens (the machine
 from collections.abc import Sequence
 
 from controller_core.model import events
-from controller_core.model.changes import Change, MovesStarted, Origin, PartitionStates, TopicRemoved
+from controller_core.model.changes import (
+    Change,
+    MovesStarted,
+    Origin,
+    PartitionStates,
+    TopicDeletion,
+    TopicRemoved,
+)
 from controller_core.model.columns import unpad
 from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, NO_LEADER, TopicPartition
 from controller_core.model.move import Stage
@@ -149,13 +156,18 @@ class CheckedDriver(Driver):
             case StopReplica(delete=True):
                 for name, epoch in message.partitions.items():
                     if epoch == EPOCH_DURING_DELETE:
-                        is_asked = name.topic in self.written.deletions or name.topic in self.cluster.deleted_topics
-                        assert is_asked, f"C10: nobody asked to delete {name}"
-                        state = self.written.states.get(name)
                         is_doomed = name.topic in self.written.deletions
+                        assert is_doomed or name.topic in self.cluster.deleted_topics, (
+                            f"C10: nobody asked to delete {name}"
+                        )
+                        state = self.written.states.get(name)
                         assert is_doomed or state is None or not set(brokers).intersection(state.isr), (
                             f"C9: {name} is deleted where it is in sync"
                         )
+                        if is_doomed:
+                            setting = self.cluster.topic_deletion
+                            assert setting is TopicDeletion.ENABLED, f"C10: {name} is deleted with {setting}"
+                            self.lossy.add(name)  # Should its deletion be withdrawn, it resumes with what is left.
                     else:
                         state = self.written.states[name]
                         assert not set(brokers).intersection(state.isr), f"C9: {name} is deleted where it is in sync"

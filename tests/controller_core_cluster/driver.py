@@ -12,7 +12,7 @@ from uuid import UUID
 
 from controller_core.cluster.isr import PartitionAnswer
 from controller_core.model import events
-from controller_core.model.changes import BrokerDefault
+from controller_core.model.changes import BrokerDefault, TopicDeletion
 from controller_core.model.errors import Failure
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Replicas
@@ -74,6 +74,7 @@ class Driver(Loop):
         """The controller reads who is registered."""
         up = tuple(broker.registration for broker in self.brokers.values() if broker.is_up)
         self.submit(events.BrokersRead(up))
+        self.report_topic_deletion_if_unknown()
 
     def take_over(self) -> None:
         """Another controller takes the place; the earlier one's requests and answers are lost with it."""
@@ -89,6 +90,29 @@ class Driver(Loop):
             queue.clear()
         self.submit(events.Activated())
         self.read_requests()
+        self.report_topic_deletion_if_unknown()
+
+    def report_topic_deletion_if_unknown(self) -> None:
+        """Brokers, if any is registered, answer a controller that has taken over."""
+        if self.cluster.brokers and self.cluster.topic_deletion is TopicDeletion.UNKNOWN:
+            self.report_topic_deletion()
+
+    def report_topic_deletion(self, setting: TopicDeletion | None = None) -> None:
+        """Brokers report `delete.topic.enable`: another setting, or the present one."""
+        if setting is not None:
+            self.written.topic_deletion = setting
+        self.submit(events.TopicDeletionRead(self.written.topic_deletion))
+
+    def queue_deletion(self, *topics: str) -> None:
+        """Somebody else writes names into the deletion queue, and the controller reads it."""
+        self.written.deletions += [name for name in topics if name not in self.written.deletions]
+        self.read_deletions()
+
+    def read_deletions(self) -> None:
+        """The controller reads the deletion queue: the names that it does not know, as the shell's watch."""
+        strange = tuple(name for name in self.written.deletions if name not in self.cluster.deletions)
+        if strange:
+            self.submit(events.DeletionsRead(strange))
 
     def read_requests(self) -> None:
         """The controller reads what is asked for in ZooKeeper itself: its watches say so, or it has just taken over."""

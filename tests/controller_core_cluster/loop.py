@@ -20,8 +20,12 @@ from controller_core.model.changes import Change, PartitionStates
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import Scope
-from controller_core.model.sends import Send
+from controller_core.model.sends import Send, SendStopReplica
+from controller_core.shell.brokers.answers import meaning_of
 from controller_core.shell.brokers.refusals import Refusals
+from controller_core.shell.brokers.requests import stop_replica
+from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.fake_broker import FakeBroker
 from tests.controller_core_cluster.messages import Addressed, LeaderAndIsr, Message, StopReplica, message_of
 from tests.controller_core_cluster.render import change_lines, message_line, reply_lines
@@ -63,6 +67,7 @@ class Loop:
     def __init__(self) -> None:
         self.written = Written()
         self.cluster: Cluster = self.written.take_place(CONTROLLER)
+        self.cluster.topic_deletion = self.written.topic_deletion
         self.brokers: dict[int, FakeBroker] = {}
         self.queues: dict[int, deque[Message]] = {}
         self.answers: list[Answer] = []
@@ -262,8 +267,19 @@ class Loop:
             told_replicas = events.ReplicasAnswered(broker.id, broker.epoch, offline, online, refused, ids, online)
             self.replica_answers.append(told_replicas)
         if isinstance(message, StopReplica) and message.delete:
-            done = tuple(name for name in message.partitions if name not in errors)
-            self.answers.append(Answer(broker.id, broker.epoch, done, errors, message.partitions))
+            self.answers.append(self._stopped(broker, message, errors))
+
+    def _stopped(self, broker: FakeBroker, message: StopReplica, errors: Mapping[TopicPartition, str]) -> Answer:
+        """Read a broker's answer as the shell does, from the request's and the response's bodies."""
+        send = SendStopReplica(broker.id, tuple(message.partitions), tuple(message.partitions.values()), delete=True)
+        codes = [
+            {"topic_name": topic, "partition_index": partition, "error_code": ErrorCode[error]}
+            for (topic, partition), error in errors.items()
+        ]
+        response = {"error_code": ErrorCode.NONE, "partition_errors": codes}
+        event = meaning_of(broker.id, ApiKey.STOP_REPLICA, stop_replica(self.cluster, send), response).event
+        assert event is not None, f"the answer of broker {broker.id} to {message} has no meaning"
+        return Answer(broker.id, broker.epoch, event.done, event.failed, event.leader_epochs)
 
 
 def tp(partition: str) -> TopicPartition:

@@ -142,6 +142,8 @@ def _memory_line(change: changes.Change) -> str:
             return f"remove {len(paths)} notices"
         case changes.ProducerIdsAllocated(broker=broker, first=first, last=last):
             return f"write producer ids {first} to {last} for broker {broker}"
+        case changes.TopicDeletionObserved(setting=setting):
+            return f"brokers report delete.topic.enable: {setting.value}"
         case changes.ProducerIdsObserved(block_end=block_end):
             return f"found producer ids up to {block_end}"
         case _:

@@ -17,6 +17,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 from controller_core.cluster.producer_ids import ProducerIdBlock
 from controller_core.cluster.shutdown import Remaining
 from controller_core.model import events
+from controller_core.model.changes import TopicDeletion
 from controller_core.model.ids import NO_LEADER
 from tests.controller_core_cluster.actors import MAX_BROKERS, Actors
 from tests.controller_core_cluster.driver import CONTROLLER
@@ -175,6 +176,17 @@ class ClusterMachine(Actors):
         """Somebody deletes a topic."""
         if name := self.choose_topic(choice):
             self.act(lambda: self.driver.delete(name))
+
+    @rule(choice=CHOICES)
+    def queue_a_deletion(self, choice: int) -> None:
+        """Somebody else writes a name into the deletion queue."""
+        if name := self.choose_topic(choice):
+            self.act(lambda: self.driver.queue_deletion(name))
+
+    @rule(setting=st.sampled_from([TopicDeletion.ENABLED, TopicDeletion.DISABLED]))
+    def set_topic_deletion(self, setting: TopicDeletion) -> None:
+        """Brokers restart with another `delete.topic.enable`: with false, only deletions under way remain queued."""
+        self.act(lambda: self.driver.report_topic_deletion(setting))
 
     # Moves and elections.
 

@@ -32,6 +32,7 @@ from controller_core.model.changes import (
     ProducerIdsObserved,
     StatesObserved,
     TopicAdded,
+    TopicDeletion,
     TopicIdAssigned,
     TopicRemoved,
 )
@@ -121,6 +122,8 @@ class Written:
         self.election_requests: ElectionRequestsRead | None = None
         self.unclean_default: bool | None = None
         """The brokers' dynamic default of `unclean.leader.election.enable`; None where nothing is set."""
+        self.topic_deletion = TopicDeletion.ENABLED
+        """What brokers report for `delete.topic.enable`, some time after a controller has taken over."""
 
     def take_place(self, controller_id: int) -> Cluster:
         """Raise the controller epoch: from now on the earlier controllers' writes are refused."""

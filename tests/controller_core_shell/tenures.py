@@ -8,7 +8,7 @@ from uuid import NAMESPACE_DNS, uuid5
 import pytest
 
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokersObserved
+from controller_core.model.changes import BrokersObserved, TopicDeletion
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import (
     AlterPartition,
@@ -72,7 +72,8 @@ class FakeChannels:
     def answer_deletions(self) -> None:
         """Let every broker answer that it deleted what it was asked to."""
         for send in self.deletions():
-            self.answered(StopReplicaAnswered(send.broker, send.partitions))
+            epochs = dict(zip(send.partitions, send.leader_epochs, strict=True))
+            self.answered(StopReplicaAnswered(send.broker, send.partitions, {}, epochs))
             self.sent.remove(send)
 
     async def idle(self, _timeout_ms: int) -> bool:
@@ -99,6 +100,7 @@ class Tenure:
         self.server.put(paths.CONTROLLER_EPOCH, str(CONTROLLER_EPOCH).encode())
         self.session = self.server.session()
         self.cluster = Cluster(CONTROLLER, CONTROLLER_EPOCH)
+        self.cluster.topic_deletion = TopicDeletion.ENABLED  # as if brokers had been asked
         self.metrics = Metrics()
         own = OwnAddress((Endpoint(INTERNAL, "steward", 9990, "PLAINTEXT"),), INTERNAL)
         store = Store(self.session, self.server.at(paths.CONTROLLER_EPOCH).version)

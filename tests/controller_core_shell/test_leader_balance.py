@@ -11,13 +11,18 @@ from controller_core.model.decision import Decision, decision
 from controller_core.model.events import AlterPartition, BalanceLeaders, BrokersRead, Event, IsrChange
 from controller_core.shell import controller as controller_module
 from controller_core.shell import leader_balance
-from controller_core.shell import turns as turns_module
+from controller_core.shell.active import OverloadedError
 from controller_core.shell.leader_balance import balance_leaders
 from controller_core.shell.settings import LeaderBalance
 from tests.controller_core_shell.tenures import Tenure, settled
 from tests.controller_core_shell.zookeeper.vocabulary import tp
 
 EVERY_SECOND = LeaderBalance(check_interval_seconds=1)
+
+
+async def refused(_event: object) -> None:
+    """As an event whose writes are refused each time."""
+    raise OverloadedError("others write the same znodes")
 
 
 class Pauses:
@@ -109,12 +114,12 @@ async def test_it_is_not_looked_at_all_where_it_is_not_enabled(tenure: Tenure, m
 async def test_a_look_that_could_not_be_taken_keeps_none_of_the_next_from_it(
     tenure: Tenure, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Too much waits: it is told, and looked again after the interval."""
+    """Others write the same znodes: it is logged, and tried again after the interval."""
     pauses = Pauses(monkeypatch)
     task = tenure.controller.spawn(balance_leaders(tenure.controller, EVERY_SECOND), "balance")
     await settled()
     with pytest.MonkeyPatch.context() as overloaded:
-        overloaded.setattr(turns_module, "MAX_WAITING", 0)
+        overloaded.setattr(tenure.controller, "_run", refused)
         await pauses.end()
 
     assert [5.0, 1] == pauses.taken

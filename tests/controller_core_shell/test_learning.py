@@ -7,6 +7,7 @@ import asyncio
 
 import pytest
 
+from controller_core.model.changes import TopicDeletion
 from controller_core.shell import learning as learning_module
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError
@@ -188,11 +189,63 @@ async def test_callers_wait_while_the_cluster_is_read(life: Life) -> None:
     """Brokers send them here already; NOT_CONTROLLER would send them round in circles."""
     life.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
     callers: list[asyncio.Task[None]] = []
+    # Topics are read before the election as well, for the check of the controller's id; producer ids are not.
     life.server.before_reads.append(
-        (paths.topic("orders"), lambda: callers.append(asyncio.create_task(life.process._lives.settling.wait())))
+        (paths.PRODUCER_ID_BLOCK, lambda: callers.append(asyncio.create_task(life.process._lives.settling.wait())))
     )
     life.start()
     await life.until(lambda: bool(callers) and callers[0].done())
 
     assert life.process.active is not None
     await life.process._lives.settling.wait()
+
+
+async def test_one_broker_that_forbids_deletions_is_enough(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each broker has `delete.topic.enable` in its own file; a name queued by hand waits until all of them were asked.
+
+    With Kafka the setting of the broker that is controller counts, whichever that is.
+    """
+    last_is_asked = asyncio.Event()
+
+    async def differing(broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
+        if broker == 2:
+            await last_is_asked.wait()
+        return BrokerSettings(Defaults(delete_topic_enable=broker == 1), 1000)
+
+    monkeypatch.setattr(learning_module, "inquire", differing)
+    life.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
+    life.server.put(paths.delete_topic("orders"))
+    life.broker(1)
+    life.broker(2)
+    life.start()
+    await life.until_active()
+    assert life.process.active is not None
+    cluster = life.process.active.cluster
+    await life.until(lambda: life.process._lives.learning.defaults is not None)
+    assert cluster.topic_deletion is TopicDeletion.UNKNOWN
+    assert paths.delete_topic("orders") in life.server.znodes
+
+    last_is_asked.set()
+    await life.until(lambda: paths.delete_topic("orders") not in life.server.znodes)
+
+    assert cluster.topic_deletion is TopicDeletion.DISABLED
+    assert paths.topic("orders") in life.server.znodes
+    defaults = await life.process.active.known_defaults(0)
+    assert defaults is not None
+    assert defaults.delete_topic_enable is False
+
+
+async def test_a_name_queued_for_deletion_waits_while_no_broker_reports_the_setting(life: Life) -> None:
+    """Broker 9 does not answer: the topic is served, the name stays, nothing is deleted."""
+    life.server.put(paths.topic("orders"), b'{"partitions":{"0":[9]}}')
+    life.server.put(paths.delete_topic("orders"))
+    life.broker(9)
+    life.start()
+    await life.until_active()
+    assert life.process.active is not None
+    cluster = life.process.active.cluster
+    await life.until(lambda: cluster.topic_deletion is TopicDeletion.NOT_REPORTED)
+    await life.until(lambda: paths.partition_state("orders", 0) in life.server.znodes)
+
+    assert not cluster.deletions["orders"].started
+    assert paths.delete_topic("orders") in life.server.znodes

@@ -38,7 +38,7 @@ def cluster() -> Cluster:
     cluster = Cluster(1000, 9)
     apply(cluster, BrokersObserved((Broker(1, 101, ()), Broker(2, 102, ()))))
     apply(cluster, read_change(cluster, "topic orders 0=1,2 1=1,2 2=1,2 3=1,2"))
-    apply(cluster, read_change(cluster, "known orders-0=1/0/1,2/0 orders-1=2/0/1,2/0 orders-2=-1/0/3/0"))
+    apply(cluster, read_change(cluster, "known orders-0=1/0/1,2/0 orders-1=2/0/1,2/0 orders-2=-1/0/2/0"))
     return cluster
 
 

@@ -1,7 +1,8 @@
-"""Whose turn it is: laws of admission against a plain twin, order, cancellation, overload."""
+"""Scheduling of events: laws of admission against a plain twin, order, priority, cancellation, overload."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -10,9 +11,12 @@ from hypothesis import strategies as st
 from controller_core.model import scope
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import ALL, NOTHING, Scope
+from controller_core.shell import event_source
 from controller_core.shell import turns as turns_module
 from controller_core.shell.active import OverloadedError
-from controller_core.shell.turns import Turns, admissible
+from controller_core.shell.event_source import CLIENT, OWN, Source, SourceKind
+from controller_core.shell.scope_locks import ScopeLocks
+from controller_core.shell.turns import CLIENT_HANDICAP, Turns
 
 TOPICS = st.frozensets(st.sampled_from("abc"), max_size=2)
 PARTITIONS = st.frozensets(
@@ -39,13 +43,6 @@ def plainly_admissible(running: Sequence[Scope], waiting: Sequence[Scope]) -> li
 
 
 @settings(deadline=None)
-@given(MANY, MANY)
-def test_admission_agrees_with_its_plain_twin(running: list[Scope], waiting: list[Scope]) -> None:
-    """Style.md, habit 14: many scopes put together are met as each of them is."""
-    assert plainly_admissible(running, waiting) == admissible(running, waiting)
-
-
-@settings(deadline=None)
 @given(SCOPES, SCOPES)
 def test_meeting_is_mutual(mine: Scope, other: Scope) -> None:
     """Who is met has to wait as well, whoever came first."""
@@ -53,25 +50,26 @@ def test_meeting_is_mutual(mine: Scope, other: Scope) -> None:
 
 
 @settings(deadline=None)
-@given(MANY, MANY)
-def test_those_who_run_together_do_not_meet(running: list[Scope], waiting: list[Scope]) -> None:
-    """Design: a decision is never made on a state that another one is about to change."""
-    admitted = admissible(running, waiting)
-    together = [*running, *(waiting[place] for place in admitted)]
+@given(MANY)
+def test_locks_agree_with_their_plain_twin(waiting: list[Scope]) -> None:
+    """Locks on topics and partitions admit whom pairwise comparison of scopes admits."""
+    locks = ScopeLocks()
+    claims = [locks.claim(scope, (place, place)) for place, scope in enumerate(waiting)]
 
-    assert [] == [
-        (place, other)
-        for place in range(len(running), len(together))
-        for other in range(place)
-        if together[place].meets(together[other])
-    ]
+    assert [place for place, claim in enumerate(claims) if locks.is_free(claim)] == plainly_admissible([], waiting)
 
 
 @settings(deadline=None)
-@given(MANY)
-def test_whoever_is_first_starts_when_nobody_runs(waiting: list[Scope]) -> None:
-    """So nobody waits for ever."""
-    assert ([0] if waiting else []) == admissible([], waiting)[:1]
+@given(MANY, st.randoms(use_true_random=False))
+def test_locks_leave_nothing_behind(waiting: list[Scope], random: Random) -> None:
+    """A limit on everything: what is released, in any order, takes no memory."""
+    locks = ScopeLocks()
+    claims = [locks.claim(scope, (place, place)) for place, scope in enumerate(waiting)]
+    random.shuffle(claims)
+    for claim in claims:
+        locks.release(claim)
+
+    assert locks._queues == {}
 
 
 class Crowd:
@@ -83,11 +81,11 @@ class Crowd:
         self._ends: list[asyncio.Event] = []
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def arrive(self, *scopes: Scope) -> None:
+    async def arrive(self, *scopes: Scope, source: Source = OWN) -> None:
         """Ask for a turn, for each scope."""
         for mine in scopes:
             self._ends.append(asyncio.Event())
-            self._tasks.append(asyncio.create_task(self._live(len(self._tasks), mine)))
+            self._tasks.append(asyncio.create_task(self._live(len(self._tasks), mine, source)))
         await settled()
 
     async def end(self, *numbers: int) -> None:
@@ -106,8 +104,8 @@ class Crowd:
         """Events that hold their turn."""
         return [number for number in self.began if not self._tasks[number].done()]
 
-    async def _live(self, number: int, mine: Scope) -> None:
-        async with self.turns.take(mine):
+    async def _live(self, number: int, mine: Scope, source: Source) -> None:
+        async with self.turns.take(mine, source):
             self.began.append(number)
             await self._ends[number].wait()
 
@@ -193,17 +191,72 @@ async def test_a_failure_ends_its_turn(crowd: Crowd) -> None:
     assert [0] == crowd.running()
 
 
-async def test_too_many_that_wait_are_refused_and_the_others_go_on(
+BROKER_1, BROKER_2 = Source(SourceKind.BROKER, 1), Source(SourceKind.BROKER, 2)
+
+
+async def test_too_many_events_of_clients_are_refused_and_the_others_go_on(
     crowd: Crowd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A limit on everything: the caller gets a retriable error at once instead of an answer after its time-out."""
-    monkeypatch.setattr(turns_module, "MAX_WAITING", 3)
-    await crowd.arrive(ALL, A, A, A)
-    with pytest.raises(OverloadedError, match="3 events wait"):
-        async with crowd.turns.take(A):
+    monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", 3)
+    await crowd.arrive(ALL, A, A, A, source=CLIENT)
+    with pytest.raises(OverloadedError, match=r"3 events of this source \(client\) wait"):
+        async with crowd.turns.take(A, CLIENT):
             pass
     await crowd.end(0, 1)
-    assert [2] == crowd.running()
+    assert crowd.running() == [2]
+
+
+async def test_each_source_has_room_of_its_own(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that fill their room take none from brokers, a broker none from another, and nobody from the controller."""
+    monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", 2)
+    monkeypatch.setattr(event_source, "MAX_WAITING_PER_BROKER", 1)
+    await crowd.arrive(ALL)
+    await crowd.arrive(A, A, source=CLIENT)
+    await crowd.arrive(A, source=BROKER_1)
+    with pytest.raises(OverloadedError, match=r"1 events of this source \(broker 1\) wait"):
+        async with crowd.turns.take(A, BROKER_1):
+            pass
+    await crowd.arrive(A, source=BROKER_2)
+    await crowd.arrive(*[ALL] * 10)
+
+    assert crowd.turns.waiting == 2 + 1 + 1 + 10
+
+
+async def test_brokers_and_the_controller_pass_clients(crowd: Crowd) -> None:
+    """An AlterPartition does not wait for requests of tools that came before it; those keep their order."""
+    await crowd.arrive(ALL)
+    await crowd.arrive(A, A, source=CLIENT)
+    await crowd.arrive(A0, source=BROKER_1)
+    await crowd.arrive(ALL)
+    for number in (0, 3, 4, 1, 2):
+        await crowd.end(number)
+
+    assert crowd.began == [0, 3, 4, 1, 2]
+
+
+async def test_an_event_of_a_client_is_passed_so_often_and_not_more(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that never rests does not keep a client waiting for ever."""
+    monkeypatch.setattr(turns_module, "CLIENT_HANDICAP", 4)
+    await crowd.arrive(A)
+    await crowd.arrive(A, source=CLIENT)
+    await crowd.arrive(*[A] * 5, source=BROKER_1)
+    for number in (0, 2, 3, 4, 1):
+        await crowd.end(number)
+
+    assert crowd.began == [0, 2, 3, 4, 1, 5]
+    assert CLIENT_HANDICAP > event_source.MAX_CLIENT_WAITING
+
+
+async def test_an_event_that_runs_is_not_passed(crowd: Crowd) -> None:
+    """A client's event that has begun ends before those begin that it meets."""
+    await crowd.arrive(A, source=CLIENT)
+    await crowd.arrive(A, ALL, source=BROKER_1)
+    assert crowd.running() == [0]
+    await crowd.end(0)
+    assert crowd.running() == [1]
 
 
 @settings(deadline=None, max_examples=60)

@@ -106,14 +106,14 @@ def _stopped(broker: int, request: Body, answer: Body, verdict: Verdict) -> Stop
     if not asked or verdict in {Verdict.STALE_CONTROLLER, Verdict.STALE_BROKER, Verdict.UNAUTHORIZED}:
         return None
     if verdict is Verdict.FAILED:
-        return StopReplicaAnswered(broker, (), dict.fromkeys(asked, error_name(answer["error_code"])))
+        return StopReplicaAnswered(broker, (), dict.fromkeys(asked, error_name(answer["error_code"])), asked)
     codes = {
         TopicPartition(error["topic_name"], error["partition_index"]): error["error_code"]
         for error in answer["partition_errors"]
     }
     done = tuple(partition for partition in asked if codes.get(partition, ErrorCode.NONE) in GONE)
     failed = {partition: error_name(codes[partition]) for partition in asked if partition not in set(done)}
-    return StopReplicaAnswered(broker, done, failed)
+    return StopReplicaAnswered(broker, done, failed, asked)
 
 
 def _not_taken(request: StatesBody, answer: Body) -> list[tuple[TopicPartition, str]]:

@@ -100,14 +100,14 @@ def addresses(cluster: Cluster, ids: Iterable[int], listener: str) -> Iterable[B
             yield {"broker_id": broker_id, "host_name": endpoint.host, "port": endpoint.port}
 
 
-def stopped_partitions(body: Body) -> tuple[TopicPartition, ...]:
-    """List the partitions that a StopReplica asks to delete."""
-    return tuple(
-        TopicPartition(topic["topic_name"], state["partition_index"])
+def stopped_partitions(body: Body) -> dict[TopicPartition, int]:
+    """List the partitions that a StopReplica asks to delete, with their leader epochs."""
+    return {
+        TopicPartition(topic["topic_name"], state["partition_index"]): state["leader_epoch"]
         for topic in body["topic_states"]
         for state in topic["partition_states"]
         if state["delete_partition"]
-    )
+    }
 
 
 def is_told_anew(body: Body | StatesBody) -> bool:

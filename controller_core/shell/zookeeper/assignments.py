@@ -16,10 +16,10 @@ import asyncio
 import logging
 from functools import partial
 
-from controller_core.model.events import Event, TopicsChanged
+from controller_core.model.events import Event, TopicsChanged, TopicsRead
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.controller import Controller
-from controller_core.shell.zookeeper.reading import read_topics, with_configs
+from controller_core.shell.zookeeper.reading import find_topics, with_configs
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -41,8 +41,6 @@ class Assignments:
         self._session = session
         self._waiting: list[str] = []
         """Topics that this lap has not come to."""
-        self._unreadable: dict[str, int] = {}
-        """Versions of znodes that were complained of: they are looked at again when somebody has written them."""
 
     async def follow(self) -> None:
         """Look, for ever, at one share after another."""
@@ -58,7 +56,9 @@ class Assignments:
 
     def _share(self) -> list[str]:
         if not self._waiting:
-            self._waiting = list(self._controller.cluster.topics)
+            # Unreadable topics that are not known are read again as well: somebody may have corrected them.
+            known = self._controller.cluster.topics
+            self._waiting = [*known, *(name for name in self._controller.unreadable.names() if name not in known)]
         size = max(MIN_SHARE, -(-len(self._controller.cluster.topics) // LAP_S))
         share, self._waiting = self._waiting[:size], self._waiting[size:]
         return share
@@ -71,26 +71,18 @@ class Assignments:
             name
             for name, node in zip(names, nodes, strict=True)
             if node is not None
-            and name in topics
-            and topics[name].version != node.version
-            and self._unreadable.get(name) != node.version
+            and (name not in topics or topics[name].version != node.version)
+            and self._controller.unreadable.version(name) != node.version
         ]
 
     async def _changed(self, suspected: list[str]) -> Event | None:
         """Read topics again while nobody writes."""
         topics = self._controller.cluster.topics
-        records = await read_topics(self._session, suspected)
-        readable = {record.name for record in records}
-        for name in readable:
-            self._unreadable.pop(name, None)
-        left_out = [name for name in suspected if name not in readable]
-        nodes = await self._session.multi_get([paths.topic(name) for name in left_out]) if left_out else ()
-        for name, node in zip(left_out, nodes, strict=True):
-            if node is None:
-                self._unreadable.pop(name, None)
-            else:
-                self._unreadable[name] = node.version
-        changed = [
-            record for record in records if record.name in topics and record.version != topics[record.name].version
-        ]
+        found = await find_topics(self._session, suspected)
+        self._controller.unreadable.note(suspected, found)
+        added = [record for record in found.records if record.name not in topics]
+        if added:
+            # Topics that changed are found again in the next lap: their versions still differ.
+            return TopicsRead(await with_configs(self._session, added), ())
+        changed = [record for record in found.records if record.version != topics[record.name].version]
         return TopicsChanged(await with_configs(self._session, changed)) if changed else None

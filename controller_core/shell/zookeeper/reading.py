@@ -6,7 +6,7 @@ left out, as Kafka does or better. Leaves out watching, and everything that chan
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,8 @@ from kafka_zookeeper.session import Node, ZooKeeperSession
 
 log = logging.getLogger(__name__)
 
+MIN_LONGEST_ISR = 8
+"""Members of an ISR that are read even where all assignments are shorter: somebody may have shortened an assignment by hand."""
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
@@ -70,10 +72,27 @@ def brokers_read(nodes: Mapping[str, Node | None], controller_id: int, inter_bro
     return BrokersRead(reachable, tuple(broker for broker in found if broker not in reachable))
 
 
-async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[TopicRecord, ...]:
-    """Read topics' assignments; one that went meanwhile, or that cannot be understood, is left out."""
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A topic's znode that cannot be decoded."""
+
+    version: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsFound:
+    """Topics as they are written. Names in neither list have no znode."""
+
+    records: tuple[TopicRecord, ...]
+    unreadable: Mapping[str, Unreadable]
+
+
+async def find_topics(session: ZooKeeperSession, names: Sequence[str]) -> TopicsFound:
+    """Read topics' assignments, and tell those that cannot be decoded from those that are gone."""
     nodes = await session.multi_get([paths.topic(name) for name in names])
     records: list[TopicRecord] = []
+    unreadable: dict[str, Unreadable] = {}
     for name, node in zip(names, nodes, strict=True):
         if node is None:
             continue
@@ -81,14 +100,28 @@ async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[
             found = decode_topic(name, node.data)
             check_assignment(name, found)
         except FormatError as error:
-            log.error("topic left out: its assignment cannot be read", extra={"topic": name, "why": str(error)})
+            unreadable[name] = Unreadable(node.version, str(error))
             continue
         records.append(TopicRecord(name, found.topic_id, found.replicas, found.adding, found.removing, node.version))
-    return tuple(records)
+    return TopicsFound(tuple(records), unreadable)
 
 
-async def read_states(session: ZooKeeperSession, cluster: Cluster, rows: IntArray) -> StatesObserved | None:
-    """Read the states of rows; None when none of them has one."""
+async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[TopicRecord, ...]:
+    """Read topics' assignments; one that went in the meantime, or that cannot be decoded, is left out."""
+    found = await find_topics(session, names)
+    for name, unreadable in found.unreadable.items():
+        log.error("topic left out: its assignment cannot be read", extra={"topic": name, "why": unreadable.reason})
+    return found.records
+
+
+async def read_states(
+    session: ZooKeeperSession, cluster: Cluster, rows: IntArray, *, shares_a_replica: bool = True
+) -> StatesObserved | None:
+    """Read the states of rows; None when none of them has one.
+
+    A state whose ISR shares no broker with the known replicas is an error of whoever wrote it, and ignored. At a take-over
+    (`shares_a_replica` false) the assignment may be the one that was written by hand: the state is then all that is known.
+    """
     names = [cluster.name_of(row) for row in rows.tolist()]
     where = [paths.partition_state(*name) for name in names]
     nodes = await session.multi_get(where)
@@ -97,9 +130,10 @@ async def read_states(session: ZooKeeperSession, cluster: Cluster, rows: IntArra
         log.error("partition state cannot be read", extra={"partition": str(names[place]), "why": str(error)})
     replicas = cluster.columns.replicas[rows]
     counts = np.diff(columns.isr_offsets)
-    # An ISR has no more members than there are replicas; a longer one would only make the rectangle wide.
-    isr = _rectangle(columns.isr, columns.isr_offsets, np.where(counts > replicas.shape[1], 0, counts))
-    sound = can_be(columns.leader, columns.leader_epoch, isr, replicas)
+    # A longer ISR than any list of replicas would only make the rectangle wide.
+    longest = max(replicas.shape[1], MIN_LONGEST_ISR)
+    isr = _rectangle(columns.isr, columns.isr_offsets, np.where(counts > longest, 0, counts))
+    sound = can_be(columns.leader, columns.leader_epoch, isr, replicas, shares_a_replica=shares_a_replica)
     for place in np.flatnonzero(columns.present & ~sound).tolist():
         log.error(
             "partition state cannot be", extra={"partition": str(names[place]), "state": str(columns.state(place))}

@@ -11,8 +11,9 @@ from controller_core.cluster.changed_topics import observed_topic
 from controller_core.model.changes import Change, Origin, ProducerIdsObserved, TopicRemoved
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import TopicRecord
-from controller_core.shell.zookeeper.reading import read_producer_ids, read_states, read_topics, with_configs
+from controller_core.shell.zookeeper.reading import find_topics, read_producer_ids, read_states, with_configs
 from controller_core.shell.zookeeper.store import Outcome
+from controller_core.shell.zookeeper.unreadable import UnreadableTopics
 from kafka_zookeeper.session import ZooKeeperSession
 
 
@@ -26,8 +27,11 @@ class Found:
     """To be decided on: topics that nobody knew."""
 
 
-async def refresh(session: ZooKeeperSession, cluster: Cluster, outcome: Outcome) -> Found:
-    """Read states, topics and producer ids that may be other than thought."""
+async def refresh(session: ZooKeeperSession, cluster: Cluster, outcome: Outcome, unreadable: UnreadableTopics) -> Found:
+    """Read states, topics and producer ids that may be other than thought.
+
+    A topic whose znode cannot be decoded is not gone: it keeps its known state, and what needs its znode is refused.
+    """
     found = Found()
     if outcome.stale_rows:
         rows = np.array(sorted(set(outcome.stale_rows)), dtype=np.int32)
@@ -36,10 +40,12 @@ async def refresh(session: ZooKeeperSession, cluster: Cluster, outcome: Outcome)
             found.changes.append(states)
     if outcome.stale_topics:
         names = sorted(set(outcome.stale_topics))
-        records = {record.name: record for record in await read_topics(session, names)}
+        topics = await find_topics(session, names)
+        unreadable.note(names, topics)
+        records = {record.name: record for record in topics.records}
         strangers = [record for name, record in records.items() if name not in cluster.topics]
         found.strangers = await with_configs(session, strangers)
-        known = [name for name in names if name in cluster.topics]
+        known = [name for name in names if name in cluster.topics and name not in topics.unreadable]
         found.changes += [change for name in known if (change := _topic(cluster, name, records.get(name))) is not None]
     if outcome.stale_producer_ids:
         producer_ids = await read_producer_ids(session)

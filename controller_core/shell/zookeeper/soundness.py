@@ -34,16 +34,20 @@ def check_assignment(name: str, found: TopicAssignment) -> None:
             raise FormatError(paths.topic(name), f"partition {partition} {wrong}")
 
 
-def can_be(leader: IntArray, leader_epoch: IntArray, isr: IntArray, replicas: IntArray) -> BoolArray:
+def can_be(
+    leader: IntArray, leader_epoch: IntArray, isr: IntArray, replicas: IntArray, *, shares_a_replica: bool = True
+) -> BoolArray:
     """Tell row by row which states keep the rules that every controller keeps.
 
-    The ISR has members, each once, and one of them is a replica; the leader is one of them, or nobody leads.
+    The ISR has members, each once; the leader is one of them, or nobody leads. With `shares_a_replica`, one of the members is
+    a replica.
     """
     ordered = np.sort(isr, axis=1)
     distinct = ~any_of((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOBODY))
     known = np.zeros(len(isr), dtype=np.bool_)
     for member in isr.T:
-        known |= any_of(replicas == member[:, None]) & (member != NOBODY)
+        is_replica = any_of(replicas == member[:, None]) if shares_a_replica else True
+        known |= is_replica & (member != NOBODY)
     led = (leader == NO_LEADER) | ((leader >= 0) & any_of(isr == leader[:, None]))
     in_range = (isr.min(axis=1) >= NOBODY) & (isr.max(axis=1) <= MAX_BROKER_ID)
     epochs = (leader_epoch >= 0) & (leader_epoch <= MAX_LEADER_EPOCH)

@@ -7,10 +7,15 @@ look is found by that look.
 import logging
 import time
 
+import numpy as np
+
 from controller_core.cluster.observed import added_topic
+from controller_core.cluster.own_replicas import claimed_by_states, claimed_partitions
 from controller_core.cluster.transition import apply
 from controller_core.model.changes import BrokersObserved, DeletionQueued, Origin
 from controller_core.model.cluster import Cluster
+from controller_core.model.ids import NO_EPOCH
+from controller_core.shell.identity import holds_replicas
 from controller_core.shell.state_log import log_unreachable
 from controller_core.shell.zookeeper.presence import Place
 from controller_core.shell.zookeeper.reading import (
@@ -67,10 +72,18 @@ async def make_features(store: Store) -> None:
         await store.transact([Create(paths.FEATURE, encode_features(FinalizedFeatures()))])
 
 
+async def refuse_own_replicas(session: ZooKeeperSession, controller_id: int) -> None:
+    """Raise IdentityError where a broker may have records under the controller's id. Writes nothing."""
+    await _load_partitions(session, Cluster(controller_id, NO_EPOCH))
+
+
 async def load_cluster(
     session: ZooKeeperSession, controller_id: int, place: Place, inter_broker_listener: str
 ) -> Cluster:
-    """Read brokers, topics, states, deletions and producer ids."""
+    """Read brokers, topics, states, deletions and producer ids.
+
+    Raises IdentityError where a broker may have records under the controller's id.
+    """
     started = time.perf_counter()
     cluster = Cluster(controller_id, place.epoch)
     ids = await session.children(paths.BROKER_IDS) or []
@@ -79,14 +92,7 @@ async def load_cluster(
     observed = BrokersObserved(read.brokers, read.unreachable)
     log_unreachable(cluster, observed)
     apply(cluster, observed)
-    names = await session.children(paths.TOPICS) or []
-    for record in await read_topics(session, names):
-        apply(cluster, added_topic(cluster, record, repaired=False))
-    rows = cluster.columns.used()
-    for start in range(0, len(rows), STATES_PER_READ):
-        states = await read_states(session, cluster, rows[start : start + STATES_PER_READ])
-        if states is not None:
-            apply(cluster, states)
+    await _load_partitions(session, cluster)
     cluster.unclean_topics = await read_unclean_topics(session, list(cluster.topics))
     cluster.producer_ids = await read_producer_ids(session)
     queued = tuple(name for name in await session.children(paths.DELETE_TOPICS) or [] if name in cluster.topics)
@@ -101,6 +107,24 @@ async def load_cluster(
         },
     )
     return cluster
+
+
+async def _load_partitions(session: ZooKeeperSession, cluster: Cluster) -> None:
+    """Read topics and the states of their partitions. Raises IdentityError."""
+    names = await session.children(paths.TOPICS) or []
+    for record in await read_topics(session, names):
+        apply(cluster, added_topic(cluster, record, repaired=False))
+    rows = cluster.columns.used()
+    claimed = [rows[:0]]
+    for start in range(0, len(rows), STATES_PER_READ):
+        states = await read_states(session, cluster, rows[start : start + STATES_PER_READ], shares_a_replica=False)
+        if states is not None:
+            # Before it is applied: of an ISR outside the replicas nothing is kept in memory.
+            claimed.append(claimed_by_states(states, cluster.controller_id))
+            apply(cluster, states)
+    partitions = claimed_partitions(cluster, np.concatenate(claimed))
+    if partitions:
+        raise holds_replicas(cluster.controller_id, partitions)
 
 
 async def read_cluster_id(session: ZooKeeperSession) -> str:

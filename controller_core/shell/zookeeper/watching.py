@@ -23,7 +23,7 @@ from controller_core.shell.zookeeper.assignments import Assignments
 from controller_core.shell.zookeeper.config_changes import ConfigChanges
 from controller_core.shell.zookeeper.legacy_requests import LegacyRequests
 from controller_core.shell.zookeeper.notices import Notices
-from controller_core.shell.zookeeper.reading import brokers_read, read_topics, with_configs
+from controller_core.shell.zookeeper.reading import brokers_read, find_topics, with_configs
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -88,8 +88,11 @@ class Watching:
     async def _topics(self, reads: ArmedReads) -> Event | None:
         names = set(await reads.children(paths.TOPICS) or [])
         known = self._controller.cluster.topics
-        found = await read_topics(self._session, sorted(names - set(known)))
-        added = self._with_ids(await with_configs(self._session, found))
+        strange = sorted(names - set(known))
+        found = await find_topics(self._session, strange)
+        self._controller.unreadable.note(strange, found)
+        self._controller.unreadable.keep(names)
+        added = self._with_ids(await with_configs(self._session, found.records))
         removed = tuple(sorted(set(known) - names))
         return TopicsRead(added, removed) if added or removed else None
 

@@ -11,7 +11,7 @@ from typing import Any
 from controller_core.cluster.controller import decide
 from controller_core.cluster.propagation import carry_out
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokersObserved
+from controller_core.model.changes import BrokersObserved, TopicDeletion
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import AdvanceDeletions, AlterPartition, Event, IsrChange, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
@@ -99,7 +99,8 @@ class FakeActive:
             self.run(later)
         for send in sends:
             if isinstance(send, SendStopReplica) and send.delete and not self.silent:
-                self.run(StopReplicaAnswered(send.broker, send.partitions))
+                epochs = dict(zip(send.partitions, send.leader_epochs, strict=True))
+                self.run(StopReplicaAnswered(send.broker, send.partitions, {}, epochs))
         return decision.reply
 
     def brokers_are(self, *brokers: Broker) -> None:
@@ -127,5 +128,6 @@ class FakeActive:
 def active_with(*brokers: Broker, **settings: Any) -> FakeActive:
     """An active controller of these brokers, or of brokers 1, 2 and 3 without racks."""
     active = FakeActive(Cluster(CONTROLLER, CONTROLLER_EPOCH), **settings)
+    active.cluster.topic_deletion = TopicDeletion.ENABLED
     active.brokers_are(*(brokers or (broker(1), broker(2), broker(3))))
     return active

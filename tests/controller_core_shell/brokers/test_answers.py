@@ -140,23 +140,24 @@ def test_deleted_replicas_are_an_event() -> None:
         {"partition_errors": errors((0, ErrorCode.NONE), (1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))},
     )
 
-    assert StopReplicaAnswered(3, (A0, A1), {}) == meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event
+    expected = StopReplicaAnswered(3, (A0, A1), {}, {A0: 3, A1: 3})
+    assert meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event == expected
 
 
 def test_replicas_that_could_not_be_deleted_are_named_with_their_error() -> None:
     """Wire-facts, gotcha 8: the topic stays queued until every replica answered."""
     found = answer(ApiKey.STOP_REPLICA, 4, {"partition_errors": errors((0, 56), (1, 32_000))})
 
-    expected = StopReplicaAnswered(3, (), {A0: "KAFKA_STORAGE_ERROR", A1: "error 32000"})
-    assert expected == meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event
+    expected = StopReplicaAnswered(3, (), {A0: "KAFKA_STORAGE_ERROR", A1: "error 32000"}, {A0: 3, A1: 3})
+    assert meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event == expected
 
 
 def test_a_refusal_of_the_whole_request_is_one_of_every_replica() -> None:
     """Nothing was deleted."""
     found = answer(ApiKey.STOP_REPLICA, 3, {"error_code": ErrorCode.UNKNOWN_SERVER_ERROR})
 
-    expected = StopReplicaAnswered(3, (), dict.fromkeys((A0, A1), "UNKNOWN_SERVER_ERROR"))
-    assert expected == meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event
+    expected = StopReplicaAnswered(3, (), dict.fromkeys((A0, A1), "UNKNOWN_SERVER_ERROR"), {A0: 3, A1: 3})
+    assert meaning_of(3, ApiKey.STOP_REPLICA, DELETE, found).event == expected
 
 
 @pytest.mark.parametrize("code", [ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.STALE_BROKER_EPOCH])

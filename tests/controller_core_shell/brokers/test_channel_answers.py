@@ -8,7 +8,7 @@ import pytest
 from controller_core.cluster.transition import apply
 from controller_core.model.changes import ReplicasObserved
 from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
-from controller_core.model.ids import TopicPartition
+from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -23,7 +23,9 @@ async def test_an_answered_deletion_is_an_event_of_that_broker(world: World) -> 
     await world.channels.idle(PATIENCE_MS)
 
     done = (TopicPartition("orders", 0), TopicPartition("orders", 1))
-    assert [StopReplicaAnswered(1, done), StopReplicaAnswered(2, done)] == sorted(world.answers, key=lambda e: e.broker)
+    epochs = dict.fromkeys(done, EPOCH_DURING_DELETE)
+    expected = [StopReplicaAnswered(broker, done, {}, epochs) for broker in (1, 2)]
+    assert sorted(world.answers, key=lambda event: event.broker) == expected
 
 
 async def test_a_stale_controller_epoch_at_the_top_level_deposes(

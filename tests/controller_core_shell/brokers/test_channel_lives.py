@@ -7,7 +7,7 @@ import asyncio
 
 from controller_core.model.broker import Broker
 from controller_core.model.events import StopReplicaAnswered
-from controller_core.model.ids import TopicPartition
+from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
 from tests.controller_core_shell.brokers.channel_world import LEAD, META, PATIENCE_MS, STOP, Start, World, stop
 from tests.controller_core_shell.brokers.clusters import broker, lead, metadata
 from tests.controller_core_shell.brokers.fake_broker import hang
@@ -58,7 +58,8 @@ async def test_a_broker_under_another_address_goes_on_where_it_was(start: Start,
 
     assert await world.channels.idle(PATIENCE_MS)
     assert [STOP, META, LEAD] == moved.keys
-    assert [StopReplicaAnswered(1, (TopicPartition("orders", 0),), {})] == world.answers
+    done = TopicPartition("orders", 0)
+    assert world.answers == [StopReplicaAnswered(1, (done,), {}, {done: EPOCH_DURING_DELETE})]
 
 
 async def test_endpoints_that_nobody_here_uses_may_change(world: World) -> None:

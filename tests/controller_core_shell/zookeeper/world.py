@@ -19,6 +19,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.shell.active import TenureLostError
 from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.store import Outcome, Store
+from controller_core.shell.zookeeper.unreadable import UnreadableTopics
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.writes import Refused, RefusedReason
@@ -122,7 +123,7 @@ class World:
         return [*self.told(), *lines]
 
     async def _catch_up(self) -> list[str]:
-        found = await refresh(self.session, self.cluster, self.outcome)
+        found = await refresh(self.session, self.cluster, self.outcome, UnreadableTopics())
         lines = [f"found: {change_text(self.cluster, change)}" for change in found.changes]
         lines += [f"stranger: {record.name} version {record.version}" for record in found.strangers]
         for change in found.changes:
