@@ -154,12 +154,12 @@ async def test_a_poll_asks_the_broker_that_answered_last_and_another_one_only_wh
 ) -> None:
     """Brokers apply a change one after the other: settings that alternate with the broker would flap."""
     monkeypatch.setattr(learning_module, "POLL_INTERVAL_S", 0.0)
-    first, then = life.told, BrokerSettings(Defaults(7, 3), 1000)
-    life.broker(1)
+    for broker in (0, 1, 2):
+        life.broker(broker)
     life.start()
     await life.until_active()
     learning = life.process._lives.learning
-    await life.until(lambda: learning.defaults == first.defaults)
+    await life.until(lambda: learning._deletion.keys() == {0, 1, 2})
     asked: list[int] = []
     failing: set[int] = set()
 
@@ -168,21 +168,21 @@ async def test_a_poll_asks_the_broker_that_answered_last_and_another_one_only_wh
         await asyncio.sleep(0)
         if broker in failing:
             raise InquiryError("no answer")
-        return first if broker == 1 else then
+        return life.told
 
     monkeypatch.setattr(learning_module, "inquire", recording)
-    life.broker(0)
-    life.broker(2)
+    last = learning._answered_last
+    assert last is not None
     await life.until(lambda: len(asked) >= MANY_POLLS)
     asked_before = set(asked)
-    failing.add(1)
-    await life.until(lambda: learning.defaults == then.defaults)
+    failing.add(last)
+    await life.until(lambda: learning._answered_last != last)
     failing.clear()
     asked.clear()
     await life.until(lambda: len(asked) >= MANY_POLLS)
 
-    assert asked_before == {1}
-    assert set(asked) == {0}
+    assert asked_before == {last}
+    assert set(asked) == {learning._answered_last}
 
 
 async def test_callers_wait_while_the_cluster_is_read(life: Life) -> None:

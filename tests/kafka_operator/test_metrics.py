@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.metrics import MetricWrapperBase
 
+from controller_core.shell.metrics import Metrics as ControllerMetrics
 from kafka_operator.engine.cache import Cache
 from kafka_operator.engine.figures import Figures
 from kafka_operator.metrics import Metrics
@@ -28,12 +29,13 @@ def documented() -> dict[str, set[str]]:
 
 
 def existing() -> dict[str, set[str]]:
-    """Names, as Prometheus shows them, and labels of all metrics."""
+    """Names, as Prometheus shows them, and labels of the operator's metrics, and of the controller's that are not Kafka's."""
     found = {}
-    for collector in Metrics().registry._collector_to_names:
+    for collector in (*Metrics().registry._collector_to_names, *ControllerMetrics().registry._collector_to_names):
         assert isinstance(collector, MetricWrapperBase), collector
         suffix = "_total" if collector._type == "counter" else ""
-        found[collector._name + suffix] = set(collector._labelnames)
+        if collector._name.startswith("steward_"):
+            found[collector._name + suffix] = set(collector._labelnames)
     return found
 
 
