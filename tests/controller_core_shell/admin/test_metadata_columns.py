@@ -44,12 +44,12 @@ IDS = {name: UUID(int=7 + place) for place, name in enumerate(NAMES)}
 LISTENERS = (["CLIENT", "INTERNAL"], ["INTERNAL"])
 KEY = ApiKey.METADATA
 
-brokers = st.dictionaries(st.integers(1, 6), st.sampled_from(LISTENERS), max_size=6)
+brokers = st.dictionaries(st.integers(1, 4), st.sampled_from(LISTENERS), min_size=1, max_size=4)
 replicas = st.lists(st.integers(1, 7), min_size=1, max_size=5, unique=True)
 partitions = st.fixed_dictionaries(
     {
         "replicas": replicas,
-        "leader": st.sampled_from([-2, -1, 1, 2, 3, 9]),
+        "leader": st.sampled_from([1, 2, 3, 4, -1, -2, 9]),
         "in_sync": st.integers(0, 5),
         "epoch": st.integers(0, 2**31 - 1),
         "is_new": st.booleans(),
