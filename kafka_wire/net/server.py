@@ -11,6 +11,7 @@ import logging
 import ssl as tls
 from typing import Self
 
+from kafka_wire.net.assembler import RequestLimit
 from kafka_wire.net.failures import CloseConnection, MalformedRequest
 from kafka_wire.net.inbound import Inbound
 from kafka_wire.net.limits import ServerLimits
@@ -25,6 +26,8 @@ _log = logging.getLogger(__name__)
 BACKLOG = 128  # connections that the kernel keeps until they are accepted; a burst of reconnecting clients fits in
 _CHECKS_PER_TIMEOUT = 4  # a time-out is noticed at most a quarter of it too late
 _CANCEL_TIMEOUT_S = 1.0  # a handler that does not end when it is cancelled is named in the log and left behind
+WARN_AGAIN_S = 10.0  # one warning a peer's host in this time about malformed requests, however many it sends
+MAX_WARNED_HOSTS = 1_000  # hosts whose last warning is remembered; with more, the oldest is forgotten
 
 
 class Server:
@@ -36,8 +39,10 @@ class Server:
         limits: ServerLimits,
         sasl: SaslServer | None = None,
         principal_rules: PrincipalRules = AS_IT_IS,
+        request_limit: RequestLimit | None = None,
     ) -> None:
         self.handler = handler
+        self.request_limit = request_limit
         self.limits = limits
         self.sasl = sasl
         self.principal_rules = principal_rules
@@ -45,6 +50,7 @@ class Server:
         self._connections: set[Inbound] = set()
         self._ending: set[asyncio.Task[None]] = set()
         self._held_bytes = 0
+        self._warned: dict[str, float] = {}  # when a malformed request of a host was logged last, loop time in s
         self._full = False
         self._closing = False
         self._empty = asyncio.Event()
@@ -120,6 +126,17 @@ class Server:
             reason = f"{self._held_bytes} bytes are held for all connections, most of them for this one"
             greediest.shut(reason, logging.WARNING)
 
+    def level_of_malformed(self, host: str) -> int:
+        """Give the level to log a malformed request with: a warning for the first one of a host in a while, so that no peer floods the log."""
+        now = asyncio.get_running_loop().time()
+        if now - self._warned.get(host, -WARN_AGAIN_S) < WARN_AGAIN_S:
+            return logging.DEBUG
+        self._warned.pop(host, None)  # so that the oldest one is first
+        if len(self._warned) >= MAX_WARNED_HOSTS:
+            del self._warned[next(iter(self._warned))]
+        self._warned[host] = now
+        return logging.WARNING
+
     def release(self, connection: Inbound, tasks: list["asyncio.Task[None]"]) -> None:
         """Forget a connection that has ended; its tasks were cancelled."""
         self.hold(connection, -connection.held_bytes)
@@ -151,10 +168,12 @@ async def serve(
     ssl: tls.SSLContext | None = None,
     sasl: SaslServer | None = None,
     principal_rules: PrincipalRules = AS_IT_IS,
+    request_limit: RequestLimit | None = None,
 ) -> Server:
     """Listen on `host`:`port` (0: any free port) and answer every request by `handler`, by TLS when a context is given.
 
     With `sasl` every peer must authenticate before its requests reach the handler, but for ApiVersions. `principal_rules` tell what a peer
-    that shows a certificate is called; one that no rule fits is cut off. Raises OSError when the address cannot be had.
+    that shows a certificate is called; one that no rule fits is cut off. `request_limit` gives the largest frame of an API, up to the
+    limit of all frames: a larger one closes its connection before it is read. Raises OSError when the address cannot be had.
     """
-    return await Server(handler, limits or ServerLimits(), sasl, principal_rules).start(host, port, ssl)
+    return await Server(handler, limits or ServerLimits(), sasl, principal_rules, request_limit).start(host, port, ssl)

@@ -59,6 +59,14 @@ def refusal(key: ApiKey, version: int, body: Body, failure: Failure) -> Body:
     return answer
 
 
+def refuses_at_top(key: ApiKey, version: int) -> bool:
+    """Tell whether the response says an error at its top, so that nothing of the request is repeated in it."""
+    fields = schema.definition(key.message + "Response", version).fields
+    if key in RESHAPED:
+        return False
+    return any(field.key in ERROR_CODES and version in field.versions for field in fields)
+
+
 def _level(fields: Sequence[Field], asked: Any, failure: Failure, version: int) -> Body | None:
     """Fill one struct; None where neither it nor anything in it has a place for an error."""
     present = [field for field in fields if version in field.versions]

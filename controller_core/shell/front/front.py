@@ -5,14 +5,26 @@ Left out: what the controller's own requests do (their handlers), who is let in 
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 
+from controller_core.model.errors import Failure
 from controller_core.shell.authorization.guard import Guard
+from controller_core.shell.authorization.refusal import refusal, refuses_at_top
 from controller_core.shell.front.acks import has_response
 from controller_core.shell.front.broker_versions import SharedVersions
 from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
 from controller_core.shell.front.endpoints import LiveBrokers
 from controller_core.shell.front.policy import BETWEEN_SERVERS
 from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits
+from controller_core.shell.front.request_limits import (
+    JUDGED_UNITS,
+    OWN_UNITS,
+    SLICED,
+    SMALL_BYTES,
+    own_bytes,
+    relayed_bytes,
+)
+from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
 from controller_core.shell.front.versions import (
     VersionRange,
     api_versions_body,
@@ -62,6 +74,7 @@ class Front:
         self._versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
         self._offered = self._own
         self._server: Server | None = None
+        self._sliced = SlicedAnswers()
 
     @property
     def port(self) -> int:
@@ -80,7 +93,16 @@ class Front:
             ssl=demands.tls,
             sasl=demands.sasl,
             principal_rules=demands.principal_rules,
+            request_limit=self.request_bytes,
         )
+
+    def request_bytes(self, key: int, _version: int) -> int:
+        """Return the largest frame that an API's requests may have here."""
+        if key in self._own:
+            return own_bytes(ApiKey(key))
+        if key in BETWEEN_SERVERS or (key not in _KNOWN_KEYS and key not in self._versions.latest.ranges):
+            return SMALL_BYTES
+        return relayed_bytes(key)
 
     async def close(self, grace_ms: int | None = None) -> None:
         """Take no more connections, let requests under way end within the grace, then end every connection."""
@@ -111,7 +133,7 @@ class Front:
         body: Body
         if not lowest <= version <= highest:
             version, body = 0, unsupported_version_body((lowest, highest))
-        elif not names_its_software_well(codec.decode_request(frame)[1], version):
+        elif not names_its_software_well(codec.decode_bounded(frame, header, OWN_UNITS), version):
             body = {"error_code": ErrorCode.INVALID_REQUEST}
         else:
             body = api_versions_body(self._offered, await self._versions.shared(), version)
@@ -121,22 +143,44 @@ class Front:
         lowest, highest = self._own[key]
         if not lowest <= header.api_version <= highest:
             return _unsupported_version(key, header)
-        _, body = codec.decode_request(frame)
+        context = self._context(peer, header)
+        if self._guard is not None and (failure := await self._guard.refuse_by_header(key, context)) is not None:
+            return await self._refused_by_header(key, header, frame, failure)
+        answer = partial(self._judged_answer, key, peer, header)
+        try:
+            if key in SLICED:
+                return await self._sliced.answer(key, header, frame, answer)
+            body = await answer(codec.decode_bounded(frame, header, OWN_UNITS))
+        except RelayInstead:
+            return await self.relay.forward(peer, header, frame)
+        except AnswerError as why:
+            raise self._failed(key, peer, header, why) from why
+        try:
+            return codec.encode_response(key, header.api_version, header.correlation_id, body)
+        except CodecError as why:  # The answer cannot be written: a defect of its handler, not of the request.
+            raise self._failed(key, peer, header, why) from why
+
+    async def _judged_answer(self, key: ApiKey, peer: Peer, header: RequestHeader, body: Body) -> Body:
+        """Have a request, or a slice of it, answered by its handler, or refused by the authorizer."""
         context = self._context(peer, header)
         try:
             if self._guard is not None and (refused := await self._guard.refuse(key, context, body)) is not None:
-                return codec.encode_response(key, header.api_version, header.correlation_id, refused)
-            answer = await self._handlers[key](context, body)
-        except RelayInstead:
-            return await self.relay.forward(peer, header, frame)
-        except CloseConnection:
+                return refused
+            return await self._handlers[key](context, body)
+        except (CloseConnection, RelayInstead):
             raise
         except Exception as why:
             raise self._failed(key, peer, header, why) from why
-        try:
-            return codec.encode_response(key, header.api_version, header.correlation_id, answer)
-        except CodecError as why:  # The answer cannot be written: a defect of its handler, not of the request.
-            raise self._failed(key, peer, header, why) from why
+
+    @staticmethod
+    async def _refused_by_header(key: ApiKey, header: RequestHeader, frame: bytes, failure: Failure) -> bytes:
+        """Refuse a request whose body was not decoded; it is decoded now only if the response repeats its elements."""
+        version = header.api_version
+        if refuses_at_top(key, version):
+            body = refusal(key, version, {}, failure)
+        else:
+            body = refusal(key, version, codec.decode_bounded(frame, header, JUDGED_UNITS), failure)
+        return codec.encode_response(key, version, header.correlation_id, body)
 
     def _context(self, peer: Peer, header: RequestHeader) -> RequestContext:
         return RequestContext(
@@ -154,7 +198,9 @@ class Front:
         if header.api_key not in _KNOWN_KEYS:
             raise CloseConnection(f"nobody can tell what api key {header.api_key} needs")
         key = ApiKey(header.api_key)
-        body = await guard.refuse(key, context, codec.decode_request(frame)[1])
+        if (failure := await guard.refuse_by_header(key, context)) is not None:
+            return await Front._refused_by_header(key, header, frame, failure)
+        body = await guard.refuse(key, context, codec.decode_bounded(frame, header, JUDGED_UNITS))
         if body is None:
             return None
         if not has_response(header, frame):

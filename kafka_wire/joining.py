@@ -1,0 +1,73 @@
+"""Encoding of a response whose main array comes in parts: each part is encoded by itself, and the bytes are joined.
+
+A large response is never held as Python objects as a whole. What is not here: the parts themselves (slices.py gives their requests).
+"""
+
+import struct
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from kafka_wire import codec, schema
+from kafka_wire.api import ApiKey
+from kafka_wire.compiler import Encoder, compiled
+from kafka_wire.failures import CodecError
+from kafka_wire.schema import Field
+from kafka_wire.source_encoder import encoder_source
+from kafka_wire.varints import read_uvarint, write_uvarint
+
+_COUNT = struct.Struct(">i")
+
+Body = dict[str, Any]
+
+
+class JoinedResponse:
+    """One response out of several with the same main array, `field`. All other fields are those of the last part."""
+
+    def __init__(self, key: ApiKey, version: int, correlation_id: int, field: str) -> None:
+        self._field = field
+        self._before, self._array, self._after = _parts(key.message + "Response", version, field)
+        self._flexible = codec.is_flexible_response(key, version)
+        self._header = codec.response_header(key, version, correlation_id)
+        self._around = b"", b""
+        self._elements: list[bytes | memoryview] = []
+        self._count = 0
+
+    def add(self, body: Body) -> None:
+        """Encode a part. Raises CodecError as codec.encode_response."""
+        before, after = self._before[1], self._after[1]
+        if unknown := body.keys() - before - after - {self._field}:
+            raise CodecError(f"unknown keys {sorted(unknown)}")
+        head = self._before[0]({key: value for key, value in body.items() if key in before})
+        tail = self._after[0]({key: value for key, value in body.items() if key in after})
+        # Each part of a flexible message ends with the count of its tagged fields: only the last one counts.
+        self._around = head[:-1] if self._flexible else head, tail
+        array = self._array[0]({self._field: body[self._field]})
+        begin = read_uvarint(array, 0)[1] if self._flexible else _COUNT.size
+        self._elements.append(memoryview(array)[begin : len(array) - self._flexible])
+        self._count += len(body[self._field])
+
+    def finish(self) -> bytes:
+        """Return the response frame, without its size."""
+        count = write_uvarint(self._count + 1) if self._flexible else _COUNT.pack(self._count)
+        return b"".join((self._header, self._around[0], count, *self._elements, self._around[1]))
+
+
+_Part = tuple[Encoder, frozenset[str]]
+
+
+@cache
+def _parts(name: str, version: int, field: str) -> tuple[_Part, _Part, _Part]:
+    """Return the encoders of what is before the array, of the array, and of what is after it, with their keys."""
+    fields = schema.definition(name, version).fields
+    (index,) = (index for index, one in enumerate(fields) if one.key == field)
+    before = tuple(one for one in fields[:index] if one.tag is None)
+    after = (*(one for one in fields[:index] if one.tag is not None), *fields[index + 1 :])
+    return _part(name, version, before), _part(name, version, (fields[index],)), _part(name, version, after)
+
+
+def _part(name: str, version: int, fields: tuple[Field, ...]) -> _Part:
+    definition = replace(schema.definition(name, version), fields=fields)
+    title = f"<encoder of a part of {name} v{version}>"
+    encode = compiled(title, *encoder_source(definition, version))["encode"]
+    return encode, frozenset(one.key for one in fields)
