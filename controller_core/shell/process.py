@@ -21,17 +21,19 @@ from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.configs.entities import EntityConfigs
 from controller_core.shell.configs.features import Features
 from controller_core.shell.controller import Controller
-from controller_core.shell.front.front import Front, open_front
+from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Front, open_front
 from controller_core.shell.http import Probes
 from controller_core.shell.inside import Document, inside, standing_by, topic_inside
 from controller_core.shell.live_brokers import LiveBrokers
 from controller_core.shell.lives import Lives
+from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import broker_security
 from controller_core.shell.security.listeners import demands_of
 from controller_core.shell.security.renewal import Renewal
 from controller_core.shell.security.zookeeper import zookeeper_settings
 from controller_core.shell.settings import ControllerSettings, Listener
+from kafka_wire.net.buffers import Buffers
 
 log = logging.getLogger(__name__)
 
@@ -127,6 +129,7 @@ class ControllerProcess:
             features=Features(lambda: self._lives.session),
             acls=None if authority is None else authority.service,
         )
+        buffers = Buffers(buffer_bytes(DEFAULT_SERVER_LIMITS.max_buffered_bytes))
         for listener in self.settings.listeners:
             front = await open_front(
                 listener.name,
@@ -137,6 +140,7 @@ class ControllerProcess:
                 demands=self._demands[listener.security_protocol],
                 security=self._brokers,
                 guard=None if authority is None else authority.guard,
+                buffers=buffers,
             )
             self._fronts[listener.name] = front
             stack.push_async_callback(front.close)

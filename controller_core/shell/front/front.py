@@ -37,6 +37,7 @@ from kafka_wire import codec
 from kafka_wire.api import SERVED, ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.buffers import Buffers
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import CloseConnection, MalformedRequest, Peer, Server, ServerLimits, serve
 
@@ -82,7 +83,9 @@ class Front:
         assert self._server is not None
         return self._server.port
 
-    async def listen(self, host: str, port: int, limits: ServerLimits, demands: Demands = NOTHING) -> None:
+    async def listen(
+        self, host: str, port: int, limits: ServerLimits, demands: Demands = NOTHING, buffers: Buffers | None = None
+    ) -> None:
         """Take connections on `host`:`port`; OSError when the address cannot be had."""
         self._offered = self._own | (SASL_VERSIONS if demands.sasl is not None else {})
         self._server = await serve(
@@ -94,6 +97,7 @@ class Front:
             sasl=demands.sasl,
             principal_rules=demands.principal_rules,
             request_limit=self.request_bytes,
+            buffers=buffers,
         )
 
     def request_bytes(self, key: int, _version: int) -> int:
@@ -251,14 +255,16 @@ async def open_front(
     demands: Demands = NOTHING,
     security: BrokerSecurity = UNPROTECTED,
     guard: Guard | None = None,
+    buffers: Buffers | None = None,
 ) -> Front:
     """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
 
     `handlers` answer the controller's own requests, with the versions of kafka_wire.api.SERVED; `live_brokers` gives
     where the live brokers are reached on the same listener. `demands` are made on clients, `security` is for the way to brokers.
     `guard` judges every request before it is answered or passed on; without one nobody is refused.
+    `buffers` are shared by the listeners of a process; without them the listener has its own.
     Raises OSError when the address cannot be had.
     """
     front = Front(listener, handlers, live_brokers, relay_limits=relay_limits, security=security, guard=guard)
-    await front.listen(host, port, limits, demands)
+    await front.listen(host, port, limits, demands, buffers)
     return front
