@@ -27,6 +27,7 @@ from bench import (
     shutdown,
     shutdown_at_scale,
     spark_submissions,
+    stall,
     takeover,
     takeover_at_scale,
     topics,
@@ -48,6 +49,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         topics,
         plan_start,
         spark_submissions,
+        stall,
         sampling,
         analytics,
     )

@@ -33,7 +33,7 @@ from controller_core.shell.front.versions import (
 )
 from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from controller_core.shell.security.listeners import NOTHING, Demands
-from kafka_wire import codec
+from kafka_wire import codec, schema
 from kafka_wire.api import SERVED, ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.errors import ErrorCode
@@ -87,6 +87,7 @@ class Front:
         self, host: str, port: int, limits: ServerLimits, demands: Demands = NOTHING, buffers: Buffers | None = None
     ) -> None:
         """Take connections on `host`:`port`; OSError when the address cannot be had."""
+        schema.names()  # reads the tables now: the first request would hold the event loop for it
         self._offered = self._own | (SASL_VERSIONS if demands.sasl is not None else {})
         self._server = await serve(
             self.handle,

@@ -41,7 +41,7 @@ OWN_UNITS = 100_000
 
 JUDGED_UNITS = 40_000
 """What the body of a relayed request may cost to decode, where an authorizer has to see it: 7 ms. Clients relay requests that any node
-may answer, which name a few groups, topics or transactions; refusing 4,000 elements takes another 40 ms."""
+may answer, which name a few groups, topics or transactions."""
 
 
 @dataclass(frozen=True, slots=True)
