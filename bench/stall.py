@@ -5,6 +5,7 @@ The server is a process of its own with the real handlers; a task in its loop me
 of the loop's thread, so that other processes of a busy machine do not count; the wall clock is in rows of its own.
 """
 
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from bench.front.load import Figures, FrontProcess
 from bench.front.server import ADMITTED, OPEN, REFUSED
 from bench.harness import Better, Effort, Row, Side, promised
 from controller_core.shell.front.request_limits import JUDGED_UNITS, MIB, OWN_UNITS, SLICED, own_bytes
+from kafka_wire import codec
 from kafka_wire.api import SERVED, ApiKey
 
 NAME = "stall"
@@ -27,6 +29,7 @@ LIMIT = "limit"
 MEMORY_FLOOR_BYTES = 2 * MIB
 """Smaller frames are judged as if they had this size: a process takes memory from the system in pieces."""
 HEADER_BYTES = 64
+HONEST_PARTITIONS, HONEST_TOPICS = 200_000, 2_000
 MODES = {OPEN: "unauthenticated", ADMITTED: "authenticated", REFUSED: "refused"}
 
 
@@ -69,7 +72,42 @@ def hostile_requests(effort: Effort) -> Iterator[Row]:
             yield from _rows(f"{size}.{words}", cases)
 
 
-SCENARIOS: tuple[Callable[[Effort], Iterator[Row]], ...] = (hostile_requests,)
+def honest_requests(_effort: Effort) -> Iterator[Row]:
+    """Measure the largest requests that Kafka's own clients and brokers send."""
+    with FrontProcess(OPEN) as front:
+        cases = [_case(front, key, version, "honest", frame) for key, version, frame in _honest()]
+    if not all(case.answered for case in cases):
+        raise AssertionError(
+            f"an honest request was not answered: {[str(case) for case in cases if not case.answered]}"
+        )
+    yield from _rows("honest", cases)
+
+
+def _honest() -> Iterator[tuple[ApiKey, int, bytes]]:
+    numbers = range(HONEST_PARTITIONS // HONEST_TOPICS)
+    members = [{"broker_id": one, "broker_epoch": -1} for one in (1, 2, 3)]
+    states = [
+        {"partition_index": number, "leader_epoch": 1, "partition_epoch": 1, "new_isr_with_epochs": members}
+        for number in numbers
+    ]
+    targets = [{"partition_index": number, "replicas": [1, 2, 3]} for number in numbers]
+    names = [f"topic-of-a-usual-length-{number:06d}" for number in range(HONEST_TOPICS)]
+    changed = [{"topic_id": uuid.UUID(int=number + 1), "partitions": states} for number in range(HONEST_TOPICS)]
+    moved = [{"name": name, "partitions": targets} for name in names]
+    created = [{"name": name, "num_partitions": 10, "replication_factor": 3} for name in names]
+    asked = [{"name": f"topic-of-a-usual-length-{number:06d}"} for number in range(HONEST_PARTITIONS)]
+    bodies: dict[tuple[ApiKey, int], codec.Body] = {
+        (ApiKey.ALTER_PARTITION, 3): {"broker_id": 1, "broker_epoch": 1, "topics": changed},
+        (ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0): {"topics": moved},
+        (ApiKey.METADATA, 9): {"topics": asked, "allow_auto_topic_creation": False},
+        (ApiKey.CREATE_TOPICS, 7): {"topics": created, "timeout_ms": 30_000},
+        (ApiKey.DELETE_TOPICS, 5): {"topic_names": names, "timeout_ms": 30_000},
+    }
+    for (key, version), body in bodies.items():
+        yield key, version, codec.encode_request(key, version, 1, "bench", body)
+
+
+SCENARIOS: tuple[Callable[[Effort], Iterator[Row]], ...] = (hostile_requests, honest_requests)
 
 
 def _frames(key: ApiKey, size: str) -> Iterator[tuple[ApiKey, int, str, bytes]]:

@@ -40,6 +40,7 @@ _FAILURES = (struct.error, IndexError, ValueError)
 _COUNT = struct.Struct(">i")
 
 Body = dict[str, Any]
+Weigh = Callable[[Any], int]
 Reader = Callable[[bytes, int, int], tuple[list[Any], int]]
 
 
@@ -50,19 +51,29 @@ class _Piece:
     group: Body | None
     elements: list[Any]
     units: int
+    size: int = 1
+    """How much of a slice's elements they count for."""
 
 
 def slices(
-    name: str, version: int, path: tuple[str, ...], frame: bytes, position: int, *, max_elements: int, unique: str = ""
+    name: str,
+    version: int,
+    path: tuple[str, ...],
+    frame: bytes,
+    position: int,
+    *,
+    max_elements: int,
+    unique: str = "",
+    weigh: Weigh | None = None,
 ) -> Iterator[Body | None]:
     """Give the bodies that make up a request, and None between them wherever the caller may let others run.
 
     `path` names the main array, or the main array and the array in its elements. Elements with an equal `unique` key are refused where
-    they do not fit into one slice. Raises CodecError, always before the first body; TooManyElements is one.
+    they do not fit into one slice. `weigh` tells how many elements one counts for in a slice; 1 without it. Raises CodecError, always before the first body; TooManyElements is one.
     """
     layout = _layout(name, version, path)
     try:
-        yield from layout.bodies(frame, position, max_elements, unique)
+        yield from layout.bodies(frame, _Walk(position, 0, max_elements, weigh), unique)
     except TooManyElements as why:
         raise TooManyElements(why.reason, message=name, version=version) from None
     except CodecError:
@@ -89,14 +100,15 @@ class _Layout:
     least: tuple[int, int]
     """Fewest bytes of an element of the outer and of the inner array."""
 
-    def bodies(self, frame: bytes, position: int, max_elements: int, unique: str) -> Iterator[Body | None]:
-        head, position = self._read(self.head, frame, position)
+    def bodies(self, frame: bytes, walk: "_Walk", unique: str) -> Iterator[Body | None]:
+        head, position = self._read(self.head, frame, walk.position)
         count, position = self._count(frame, position, self.least[0])
         if count is None:
             tail, _ = self._read(self.tail, frame, position)
             yield {**head, self.path[0]: None, **tail}
             return
-        whole, walk = _Slice(), _Walk(position, count, max_elements)
+        whole, again = _Slice(), replace(walk, position=position, count=count)
+        walk = replace(again)
         fits, names, repeated = True, set[Any](), ""
         since = 0
         for piece in self._pieces(frame, walk):
@@ -122,7 +134,7 @@ class _Layout:
             raise CodecError(
                 f"{unique} {repeated[:40]!r} is repeated in a request of more than {SLICE_ELEMENTS} elements"
             )
-        yield from self._second_pass(frame, _Walk(position, count, max_elements), around)
+        yield from self._second_pass(frame, again, around)
 
     def _second_pass(self, frame: bytes, walk: "_Walk", around: Body) -> Iterator[Body | None]:
         part = _Slice()
@@ -163,7 +175,7 @@ class _Layout:
             _, walk.position = self._read(self.group_tail, frame, walk.position)
 
     def _run(self, frame: bytes, walk: "_Walk", count: int, group: Body | None, extra: int = 0) -> Iterator[_Piece]:
-        step = STEP_ELEMENTS
+        most = step = STEP_ELEMENTS if walk.weigh is None else 1
         while count:
             number = min(step, count)
             allowed = self.budget[0] = ELEMENT_UNITS if number == 1 else SLICE_UNITS
@@ -174,10 +186,11 @@ class _Layout:
                     raise
                 step = 1  # some of these are large: one by one
                 continue
-            yield _Piece(group, elements, allowed - self.budget[0] + number * self.units + extra)
+            units = allowed - self.budget[0] + number * self.units + extra
+            yield _Piece(group, elements, units, number if walk.weigh is None else walk.weigh(elements[0]))
             extra = 0
             count -= number
-            step = min(step * 2, STEP_ELEMENTS)
+            step = min(step * 2, most)
 
     def _read(self, read: Reader, frame: bytes, position: int) -> tuple[Body, int]:
         self.budget[0] = SLICE_UNITS
@@ -206,6 +219,7 @@ class _Walk:
     position: int
     count: int
     left: int
+    weigh: Weigh | None
 
     def charge(self, elements: int) -> None:
         self.left -= elements
@@ -226,12 +240,11 @@ class _Slice:
         """Tell whether a piece fits in; the first one always does."""
         if not self.pieces:
             return True
-        size = max(len(piece.elements), 1)
-        return self.elements + size <= SLICE_ELEMENTS and self.units + piece.units <= SLICE_UNITS
+        return self.elements + piece.size <= SLICE_ELEMENTS and self.units + piece.units <= SLICE_UNITS
 
     def add(self, piece: _Piece) -> None:
         self.pieces.append(piece)
-        self.elements += max(len(piece.elements), 1)
+        self.elements += piece.size
         self.units += piece.units
 
 

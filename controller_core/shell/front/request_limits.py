@@ -21,11 +21,13 @@ Produce and all else that is relayed keeps Kafka's own limit (socket.request.max
 kafka_wire.net.assembler).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kafka_wire import schema
 from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.sasl_server import MAX_RECEIVE_BYTES
 
@@ -44,6 +46,11 @@ JUDGED_UNITS = 40_000
 may answer, which name a few groups, topics or transactions."""
 
 
+TOPIC_WEIGHT = 10
+PARTITIONS_AN_ELEMENT = 4
+"""A topic is created in 0.2 ms, and each partition in 5 µs; the other slices' elements take 30 µs at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sliced:
     """An API whose request is decoded and answered in slices of its main array."""
@@ -55,13 +62,31 @@ class Sliced:
     max_elements: int
     unique: str = ""
     """The key by which a second element with the same value makes both invalid."""
+    weigh: Callable[[Any], int] | None = None
+    """How many of a slice's elements one counts for, where that depends on what it asks for."""
+
+
+def weigh_topic(topic: Body) -> int:
+    """Weigh a topic that is to be created: its placement and its states take time by its partitions.
+
+    >>> weigh_topic({"num_partitions": 100, "assignments": []}), weigh_topic({"num_partitions": -1, "assignments": []})
+    (35, 10)
+    """
+    partitions: int = max(topic["num_partitions"], len(topic["assignments"]), 0)
+    return TOPIC_WEIGHT + partitions // PARTITIONS_AN_ELEMENT
+
+
+def weigh_partitions(topic: Body) -> int:
+    """Weigh a topic that is to have more partitions."""
+    count: int = max(topic["count"], 0)
+    return TOPIC_WEIGHT + count // PARTITIONS_AN_ELEMENT
 
 
 SLICED: Mapping[ApiKey, Sliced] = {
     ApiKey.METADATA: Sliced((("topics",),), "topics", 400_000),
-    ApiKey.CREATE_TOPICS: Sliced((("topics",),), "topics", 20_000, unique="name"),
+    ApiKey.CREATE_TOPICS: Sliced((("topics",),), "topics", 20_000, unique="name", weigh=weigh_topic),
     ApiKey.DELETE_TOPICS: Sliced((("topics",), ("topic_names",)), "responses", 20_000, unique="name"),
-    ApiKey.CREATE_PARTITIONS: Sliced((("topics",),), "results", 20_000, unique="name"),
+    ApiKey.CREATE_PARTITIONS: Sliced((("topics",),), "results", 20_000, unique="name", weigh=weigh_partitions),
     ApiKey.ELECT_LEADERS: Sliced((("topic_partitions", "partitions"),), "replica_election_results", 400_000),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Sliced((("topics", "partitions"),), "responses", 400_000),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Sliced((("topics", "partition_indexes"),), "topics", 400_000),

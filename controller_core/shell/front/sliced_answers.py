@@ -48,6 +48,7 @@ class SlicedAnswers:
             header.body_offset,
             max_elements=sliced.max_elements,
             unique=sliced.unique,
+            weigh=sliced.weigh,
         )
         first = await self._next(found)
         assert first is not None, "a request has one slice at least"
