@@ -24,7 +24,7 @@ BoundedDecoder = Callable[[bytes, int, int], tuple[dict[str, Any], int]]
 EXPLAINED_BYTES = 4_096
 
 # What Python raises when generated code meets a value of the wrong type, a number out of range, or the end of the bytes.
-_ENCODE_FAILURES = (struct.error, TypeError, AttributeError, ValueError, OverflowError, KeyError)
+ENCODE_FAILURES = (struct.error, TypeError, AttributeError, ValueError, OverflowError, KeyError)
 _DECODE_FAILURES = (struct.error, IndexError, ValueError)
 
 
@@ -37,7 +37,7 @@ def encoder(name: str, version: int) -> Encoder:
     def encode(body: Mapping[str, Any]) -> bytes:
         try:
             return fast(body)  # type: ignore[no-any-return]
-        except _ENCODE_FAILURES as failure:
+        except ENCODE_FAILURES as failure:
             plain_encoder.encode(definition, version, body)
             raise CodecError(f"cannot be encoded: {failure!r}", message=name, version=version) from failure
 

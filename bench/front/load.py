@@ -32,6 +32,8 @@ class Figures:
     wall_ms: float
     cpu_ms: float
     memory_bytes: int
+    errors: tuple[str, ...] = ()
+    """What the server logged as errors: defects."""
 
 
 class Sink:
@@ -101,7 +103,7 @@ class FrontProcess:
         self._process.stdin.write("\n")
         self._process.stdin.flush()
         found = json.loads(self._process.stdout.readline())
-        return Figures(found["wall_ms"], found["cpu_ms"], found["kib"] * 1024)
+        return Figures(found["wall_ms"], found["cpu_ms"], found["kib"] * 1024, tuple(found["errors"]))
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[socket.socket]:
@@ -117,6 +119,18 @@ class FrontProcess:
         """Send one request by a connection of its own; tell whether it was answered: else the connection was closed."""
         with self.connection() as connection:
             return exchange(connection, frame) is not None
+
+
+def send_only(connection: socket.socket, frame: bytes) -> bool:
+    """Send a request and nothing after it, and read to the end; tell whether anything came back."""
+    answered = False
+    with contextlib.suppress(ConnectionError):
+        connection.sendall(struct.pack(">i", len(frame)))
+        connection.sendall(frame)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(READ_BYTES):
+            answered = True
+    return answered
 
 
 def exchange(connection: socket.socket, frame: bytes) -> bytes | None:

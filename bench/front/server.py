@@ -9,6 +9,7 @@ late (wall clock and CPU time of the loop's thread, ms) and how far memory rose 
 import asyncio
 import gc
 import json
+import logging
 import sys
 import time
 import uuid
@@ -38,6 +39,7 @@ from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.sasl.scram_keys import ScramCredential
 
 BEAT_S = 0.001
+MAX_ERRORS = 20
 TOPICS, PARTITIONS, BROKERS = 1_000, 10, 4
 LISTENER = "CLIENT"
 USER, PASSWORD = "admin", "secret"
@@ -112,12 +114,19 @@ def fixed_cluster() -> Cluster:
     return cluster
 
 
-class Heart:
-    """Beats in the loop, and keeps how late it was at most."""
+class Heart(logging.Handler):
+    """Beats in the loop, and keeps how late it was at most; collects the errors that are logged."""
 
     def __init__(self) -> None:
+        super().__init__(logging.ERROR)
         self.wall_s = self.cpu_s = 0.0
         self.base_kib = 0
+        self.errors: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep an error's message and what raised it."""
+        cause = record.exc_info[1] if record.exc_info else None
+        self.errors.append(f"{record.getMessage()}: {cause!r}")
 
     async def beat(self) -> None:
         """Beat for ever."""
@@ -141,7 +150,8 @@ class Heart:
             "cpu_ms": self.cpu_s * 1e3,
             "kib": _memory_kib("VmHWM") - self.base_kib,
         }
-        return json.dumps(figures)
+        errors, self.errors = self.errors, []
+        return json.dumps({**figures, "errors": errors[:MAX_ERRORS]})
 
 
 def _memory_kib(name: str) -> int:
@@ -171,6 +181,7 @@ async def serve(mode: str, sink_port: int) -> None:
         buffers=Buffers(buffer_bytes(256 * 1024 * 1024)),
     )
     heart = Heart()
+    logging.getLogger().addHandler(heart)
     beating = asyncio.create_task(heart.beat())
     print(front.port, flush=True)
     loop = asyncio.get_running_loop()
