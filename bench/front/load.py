@@ -124,7 +124,7 @@ class FrontProcess:
 def send_only(connection: socket.socket, frame: bytes) -> bool:
     """Send a request and nothing after it, and read to the end; tell whether anything came back."""
     answered = False
-    with contextlib.suppress(ConnectionError):
+    with contextlib.suppress(OSError):
         connection.sendall(struct.pack(">i", len(frame)))
         connection.sendall(frame)
         connection.shutdown(socket.SHUT_WR)
