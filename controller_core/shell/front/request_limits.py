@@ -10,8 +10,8 @@ Where the limits come from (Kafka 3.9 clients and brokers):
   members each take 54 bytes a partition in version 3: 10.8 MB.
 - AlterPartitionReassignments, ElectLeaders, ListPartitionReassignments: the tools send a whole plan in one request. 200,000
   partitions take 18 bytes each, and a topic's name at most 249 bytes: 3.6 MB with 2,000 topics, 13 MB with a topic for each.
-- Metadata and DescribeTopicPartitions: `kafka-topics --describe` names every topic. 200,000 names of 40 bytes take 8.4 MB; with
-  ids (Metadata 10 and later) 11.6 MB.
+- Metadata: `kafka-topics --describe` names every topic. 200,000 names of 40 bytes take 8.4 MB; with ids (version 10 and later)
+  11.6 MB. DescribeTopicPartitions, which is answered in pages, may name 12,000 topics.
 - CreateTopics: MirrorMaker 2 creates all new topics of a cluster by one request, each with some 30 configs: 1,000 topics take 1.5 MB.
   KRaft takes at most 10,000 new partitions by one request (ReplicationControlManager); this controller takes 20,000 topics.
 - All others: 10,000 resources or ACLs of 100 bytes each take 1 MB. ControlledShutdown, AllocateProducerIds and ApiVersions have no
