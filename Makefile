@@ -57,7 +57,7 @@ bench: $(READY) ## measure, against the peers
 	$(RUN) -m lab.prepare --strict
 	$(RUN) -m bench $(ARGS)
 
-soak: $(READY) ## load and failures for as long as one likes
+soak: $(READY) ## mutated requests to the front, then load and failures, for as long as one likes
 	$(RUN) -m lab.prepare --strict
 	$(RUN) -m bench.soak $(ARGS)
 

@@ -28,6 +28,7 @@ from bench import (
     shutdown,
     shutdown_at_scale,
     spark_submissions,
+    stall,
     takeover,
     takeover_at_scale,
     topics,
@@ -50,6 +51,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         topics,
         plan_start,
         spark_submissions,
+        stall,
         sampling,
         analytics,
     )

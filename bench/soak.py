@@ -1,8 +1,8 @@
 """`make soak`: faults at random on a cluster that ours holds, under load, for as long as one likes.
 
-    make soak                                    five minutes
+    make soak                                    ten minutes of hostile requests to the front, then five minutes of faults
     make soak ARGS="--minutes 60 --seed 7"       an hour of what seed 7 draws
-    make soak ARGS="--minutes 0 --properties"    the property tests alone, with many more examples
+    make soak ARGS="--minutes 0 --front-minutes 0 --properties"    only the property tests, with many more examples
 
 A round is a line: what happened, what was asked for meanwhile, how long it took until all was quiet, what the load came to. It ends
 with exit status 1 at the first broken invariant, with the seed, the round and the place of all logs.
@@ -23,6 +23,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.front.fuzz import fuzz
 from bench.soaking import faults, invariants, snapshot
 from bench.soaking.requests import Administrator
 from bench.soaking.snapshot import Snapshot
@@ -37,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BROKERS = (1, 2, 3, 4)
 CHROOT = "/soak"
 MINUTES = 5.0
+FRONT_MINUTES = 10.0
 
 QUIET_TIMEOUT_S = 120.0
 """For what takes seconds: brokers come back, replicas catch up, moves and deletions end."""
@@ -130,6 +132,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.soak", description="Faults at random under load.")
     parser.add_argument("--minutes", type=float, default=MINUTES, help=f"begin rounds for so long ({MINUTES:g})")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="repeats what is drawn")
+    words = f"send mutated requests to the front for so long, first ({FRONT_MINUTES:g}; 0: none)"
+    parser.add_argument("--front-minutes", type=float, default=FRONT_MINUTES, help=words)
     parser.add_argument("--first-round", type=int, default=0, metavar="N", help="begin with this round of the seed")
     parser.add_argument("--keep-logs", action="store_true", help="keep all logs when nothing broke too")
     parser.add_argument("--properties", action="store_true", help="run the property tests too, first")
@@ -184,6 +188,9 @@ def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
     if options.properties and (status := properties(options.effort)):
         return status
+    if options.front_minutes > 0 and (broken := fuzz(options.seed, options.front_minutes * 60)):
+        print(f"BROKEN with seed {options.seed}: {broken}", flush=True)
+        return 1
     if options.minutes <= 0:
         return 0
     return soak(options.seed, options.minutes, options.first_round, keep=options.keep_logs)

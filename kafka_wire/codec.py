@@ -101,13 +101,18 @@ def encode_request(
 
 def encode_response(key: ApiKey, version: int, correlation_id: int, body: Mapping[str, Any]) -> bytes:
     """Encode a response with its header, without the size in front."""
-    message = compiler.encoder(key.message + "Response", version)(body)
-    return response_header(key, version, correlation_id) + message
+    return response_header(key, version, correlation_id) + compiler.encoder(key.message + "Response", version)(body)
 
 
 def response_header(key: ApiKey, version: int, correlation_id: int) -> bytes:
     """Encode the header of a response."""
     return _CORRELATION_ID.pack(correlation_id) + (b"\0" if _response_has_tags(key, version) else b"")
+
+
+def is_flexible_response(key: ApiKey, version: int) -> bool:
+    """Return whether a response's body is of a flexible version (KIP-482)."""
+    first = flexible_from(key.message + "Response")
+    return first is not None and version >= first
 
 
 def peek_header(frame: bytes | memoryview) -> RequestHeader:
@@ -154,6 +159,18 @@ def decode_request(frame: bytes | memoryview, max_bytes: int = MAX_OPENED_REQUES
         raise CodecError(f"unknown api key {header.api_key}", message="RequestHeader") from None
     body, _ = compiler.decoder(name, header.api_version)(frame, header.body_offset)
     return header, body
+
+
+def decode_bounded(frame: bytes, header: RequestHeader, units: int) -> Body:
+    """Decode a request's body that may cost so much (source_decoder.element_units); large byte fields are views of the frame.
+
+    Bytes after the body are ignored, as in decode_request. Raises TooManyElements before it builds more than that, and CodecError.
+    """
+    try:
+        name = ApiKey(header.api_key).message + "Request"
+    except ValueError:
+        raise CodecError(f"unknown api key {header.api_key}", message="RequestHeader") from None
+    return compiler.bounded_decoder(name, header.api_version)(frame, header.body_offset, units)[0]
 
 
 def decode_response(key: ApiKey, version: int, frame: bytes | memoryview) -> tuple[int, Body]:

@@ -11,15 +11,20 @@ from functools import cache
 from typing import Any
 
 from kafka_wire import plain_decoder, plain_encoder, schema
-from kafka_wire.failures import CodecError
+from kafka_wire.failures import CodecError, TooManyElements
 from kafka_wire.source_decoder import decoder_source
 from kafka_wire.source_encoder import encoder_source
 
 Encoder = Callable[[Mapping[str, Any]], bytes]
 Decoder = Callable[[bytes, int], tuple[dict[str, Any], int]]
 
+BoundedDecoder = Callable[[bytes, int, int], tuple[dict[str, Any], int]]
+
+# The plain twin explains a malformed request up to this size: it is slow, and a peer chooses what it has to walk.
+EXPLAINED_BYTES = 4_096
+
 # What Python raises when generated code meets a value of the wrong type, a number out of range, or the end of the bytes.
-_ENCODE_FAILURES = (struct.error, TypeError, AttributeError, ValueError, OverflowError, KeyError)
+ENCODE_FAILURES = (struct.error, TypeError, AttributeError, ValueError, OverflowError, KeyError)
 _DECODE_FAILURES = (struct.error, IndexError, ValueError)
 
 
@@ -27,12 +32,12 @@ _DECODE_FAILURES = (struct.error, IndexError, ValueError)
 def encoder(name: str, version: int) -> Encoder:
     """Return the encoder of one version; raises CodecError when the message or the version is unknown."""
     definition = schema.definition(name, version)
-    fast = _compiled(f"<encoder of {name} v{version}>", *encoder_source(definition, version))["encode"]
+    fast = compiled(f"<encoder of {name} v{version}>", *encoder_source(definition, version))["encode"]
 
     def encode(body: Mapping[str, Any]) -> bytes:
         try:
             return fast(body)  # type: ignore[no-any-return]
-        except _ENCODE_FAILURES as failure:
+        except ENCODE_FAILURES as failure:
             plain_encoder.encode(definition, version, body)
             raise CodecError(f"cannot be encoded: {failure!r}", message=name, version=version) from failure
 
@@ -43,7 +48,7 @@ def encoder(name: str, version: int) -> Encoder:
 def decoder(name: str, version: int) -> Decoder:
     """Return the decoder of one version: bytes and position to body and position after it; raises as encoder."""
     definition = schema.definition(name, version)
-    fast = _compiled(f"<decoder of {name} v{version}>", *decoder_source(definition, version))["decode"]
+    fast = compiled(f"<decoder of {name} v{version}>", *decoder_source(definition, version))["decode"]
 
     def decode(data: bytes, position: int) -> tuple[dict[str, Any], int]:
         try:
@@ -55,6 +60,31 @@ def decoder(name: str, version: int) -> Decoder:
     return decode
 
 
-def _compiled(title: str, source: str, namespace: dict[str, Any]) -> dict[str, Any]:
+@cache
+def bounded_decoder(name: str, version: int) -> BoundedDecoder:
+    """Return the bounded decoder of one version: bytes, position and units to body and position after it.
+
+    Raises TooManyElements before it builds more than the units allow, else as encoder. See source_decoder.element_units.
+    """
+    definition = schema.definition(name, version)
+    namespace = compiled(f"<bounded decoder of {name} v{version}>", *decoder_source(definition, version, bounded=True))
+    fast, budget = namespace["decode"], namespace["budget"]
+
+    def decode(data: bytes, position: int, units: int) -> tuple[dict[str, Any], int]:
+        budget[0] = units
+        try:
+            return fast(data, position)  # type: ignore[no-any-return]
+        except TooManyElements:
+            raise TooManyElements(f"more than {units} units of elements", message=name, version=version) from None
+        except _DECODE_FAILURES as failure:
+            if len(data) <= EXPLAINED_BYTES:
+                plain_decoder.decode(definition, version, data, position)
+            raise CodecError(f"cannot be decoded: {failure!r}", message=name, version=version) from failure
+
+    return decode
+
+
+def compiled(title: str, source: str, namespace: dict[str, Any]) -> dict[str, Any]:
+    """Run generated source in its namespace, and return that."""
     exec(compile(source, title, "exec"), namespace)  # noqa: S102 -- the source is made of our own tables
     return namespace

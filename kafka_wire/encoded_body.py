@@ -4,6 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayPlace:
+    """Where the elements of a body's main array are."""
+
+    count: int
+    count_at: int
+    """Bytes before the array's count."""
+    begin: int
+    """Bytes before its first element, all of them in the first piece."""
+    behind: int
+    """Bytes behind its last element, all of them in the last piece."""
+
+
 @dataclass(frozen=True, eq=False)
 class EncodedBody:
     """Body of a response, in pieces.
@@ -13,6 +26,8 @@ class EncodedBody:
     """
 
     pieces: Sequence[bytes]
+    array: ArrayPlace | None = None
+    """Set where the body may become a part of a larger one."""
 
     @property
     def byte_count(self) -> int:

@@ -21,3 +21,7 @@ class CodecError(WireError):
         self.field = field
         where = message if version is None else f"{message} v{version}"
         super().__init__(": ".join(part for part in (where, field, reason) if part))
+
+
+class TooManyElements(CodecError):  # noqa: N818 -- named for what was found
+    """A request with more array elements than its decoder may build."""

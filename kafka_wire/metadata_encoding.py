@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_wire import codec, schema
+from kafka_wire.encoded_body import ArrayPlace
 from kafka_wire.varints import write_uvarint
 
 MESSAGE = "MetadataResponse"
@@ -68,6 +69,13 @@ def prefix_and_suffix(version: int, body: Mapping[str, object], topics: int) -> 
     empty_count_bytes = 1 if _is_flexible(version) else 4
     end = len(encoded) - behind
     return encoded[: end - empty_count_bytes] + count, encoded[end:]
+
+
+def array_place(version: int, body: Mapping[str, object], topics: int) -> ArrayPlace:
+    """Tell where the topics are in an encoded response that begins and ends as `prefix_and_suffix` gives it."""
+    before, behind = prefix_and_suffix(version, body, topics)
+    count_bytes = len(write_uvarint(topics + 1)) if _is_flexible(version) else 4
+    return ArrayPlace(topics, len(before) - count_bytes, len(before), len(behind))
 
 
 def topic_head(version: int, head: TopicHead) -> bytes:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
+from kafka_wire.failures import TooManyElements
 from kafka_wire.plain_encoder import MAX_STRING_BYTES, is_default
 from kafka_wire.schema import Field
 from kafka_wire.varints import ONE_BYTE, read_uvarint, write_uvarint
@@ -59,6 +60,13 @@ def elements_of(values: object) -> Any:
     if isinstance(values, list | tuple):
         return values
     raise Unfit
+
+
+def charge(budget: list[int], units: int) -> None:
+    """Take units off a budget; raises TooManyElements when there are too few left. A null array (size -1) is not charged."""
+    budget[0] -= units
+    if budget[0] < 0:
+        raise TooManyElements("has more elements than a request of its size may have")
 
 
 class RunPackers(dict[tuple[int, ...], Callable[..., bytes]]):

@@ -21,18 +21,20 @@ from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.configs.entities import EntityConfigs
 from controller_core.shell.configs.features import Features
 from controller_core.shell.controller import Controller
-from controller_core.shell.front.front import Front, open_front
+from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Front, open_front
 from controller_core.shell.http import Probes
 from controller_core.shell.inside import MAX_LISTED, Document, inside, standing_by, topic_inside
 from controller_core.shell.live_brokers import LiveBrokers
 from controller_core.shell.lives import Lives
 from controller_core.shell.loop_watch import LoopWatch
+from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.security.brokers import broker_security
 from controller_core.shell.security.listeners import demands_of
 from controller_core.shell.security.renewal import Renewal
 from controller_core.shell.security.zookeeper import zookeeper_settings
 from controller_core.shell.settings import ControllerSettings, Listener
+from kafka_wire.net.buffers import Buffers
 
 log = logging.getLogger(__name__)
 
@@ -133,6 +135,7 @@ class ControllerProcess:
             acls=None if authority is None else authority.service,
             is_urgent=self._is_busy,
         )
+        buffers = Buffers(buffer_bytes(DEFAULT_SERVER_LIMITS.max_buffered_bytes))
         for listener in self.settings.listeners:
             front = await open_front(
                 listener.name,
@@ -144,6 +147,7 @@ class ControllerProcess:
                 security=self._brokers,
                 guard=None if authority is None else authority.guard,
                 is_urgent=self._is_busy,
+                buffers=buffers,
             )
             self._fronts[listener.name] = front
             stack.push_async_callback(front.close)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from kafka_wire.encoded_body import PiecewiseResponse, Response
 from kafka_wire.frames import SIZE_BYTES, MalformedFrame
-from kafka_wire.net.assembler import FrameAssembler
+from kafka_wire.net.assembler import FrameAssembler, RequestLimit
 from kafka_wire.net.distinguished_name import subject_of
 from kafka_wire.net.failures import CloseConnection, MalformedRequest
 from kafka_wire.net.limits import ServerLimits
@@ -40,12 +40,16 @@ class Owner(Protocol):
     sasl: SaslServer | None
     principal_rules: PrincipalRules
     outflow: Outflow
+    request_limit: RequestLimit | None
 
     def admit(self, connection: "Inbound") -> bool:
         """Take the connection in, or tell that there is no room for it."""
 
     def hold(self, connection: "Inbound", byte_count: int) -> None:
         """Count what the connection holds in memory, more or (below 0) less."""
+
+    def level_of_malformed(self, host: str) -> int:
+        """Give the level to log a malformed request of a host with."""
 
     def release(self, connection: "Inbound", tasks: list["asyncio.Task[None]"]) -> None:
         """Forget the connection, which has ended; `tasks` were cancelled and may still be ending."""
@@ -70,7 +74,7 @@ class Inbound(asyncio.Protocol):
         self._owner = owner
         self._limits = owner.limits
         self._loop = asyncio.get_running_loop()
-        self._assembler = FrameAssembler(owner.limits.max_frame_bytes)
+        self._assembler = FrameAssembler(owner.limits.max_frame_bytes, owner.request_limit)
         self._slots: deque[_Slot] = deque()
         self._handled_bytes = 0  # requests in slots
         self._unsent_bytes = 0  # responses that the transport could not pass on
@@ -240,7 +244,7 @@ class Inbound(asyncio.Protocol):
                     break
                 self._start(frame)
         except MalformedFrame as why:
-            self.shut(f"malformed stream: {why}", logging.WARNING)
+            self.shut(f"malformed stream: {why}", self._owner.level_of_malformed(self.peer.host))
         if self._closed:
             return
         if not self._ended:
@@ -263,7 +267,7 @@ class Inbound(asyncio.Protocol):
         try:
             slot.response = await self._handler(self.peer, frame)
         except MalformedRequest as why:
-            self.shut(f"malformed request: {why.reason}", logging.WARNING)
+            self.shut(f"malformed request: {why.reason}", self._owner.level_of_malformed(self.peer.host))
         except CloseConnection as why:
             self.shut(why.reason)
         except asyncio.CancelledError:

@@ -23,8 +23,8 @@ class ServerLimits:
     have 5 at most (max.in.flight.requests.per.connection)."""
 
     max_buffered_bytes: int = 256 * 1024 * 1024
-    """Requests and responses held for all connections; over it, the connection that holds most is closed. Room for
-    two of the largest frames, and small enough for a pod."""
+    """Requests and responses held for all connections; over it, the connection that holds most is closed. Room for two of the largest
+    frames. A process with several servers, or with a memory limit, gives them Buffers of its own instead."""
 
     idle_timeout_ms: int = 600_000
     """A connection without a request under way may be silent for so long (Kafka's connections.max.idle.ms)."""

@@ -19,6 +19,12 @@ MAX_UNANSWERED_REQUESTS = 256
 """Requests that one connection may have unanswered. A Kafka broker handles the requests of a connection one by one,
 so more of them would only wait there instead of here."""
 
+PIECE_BYTES = 64 * 1024
+"""A larger request is written in pieces of this: one write would copy it, and encrypt it, as a whole."""
+
+TURN_BYTES = 1024 * 1024
+"""What is written of a large request in a turn of the event loop: 2 ms with TLS."""
+
 CORRELATION_BYTES = 4
 _MIN_REQUEST_BYTES = 8  # key, version, correlation id: the part that all request headers share
 _CORRELATION_END = 8  # in a request the id stands behind the 2-byte key and the 2-byte version
@@ -50,6 +56,7 @@ class Pipeline(asyncio.Protocol):
         self._on_held = on_held
         self._held_bytes = 0  # as on_held knows it
         self._waiters: deque[_Waiter] = deque()
+        self._unsent: deque[memoryview] = deque()  # the rest of large requests, which are written piece by piece
         self._next_correlation = 0
         self._timer: asyncio.TimerHandle | None = None
         self._paused = False
@@ -78,7 +85,12 @@ class Pipeline(asyncio.Protocol):
 
     def has_room(self) -> bool:
         """Whether a request may be sent now: the peer reads, and not too many requests are unanswered."""
-        return not self._paused and len(self._waiters) < MAX_UNANSWERED_REQUESTS and self.failure is None
+        return (
+            not self._paused
+            and not self._unsent
+            and len(self._waiters) < MAX_UNANSWERED_REQUESTS
+            and self.failure is None
+        )
 
     async def wait_for_room(self) -> None:
         """Wait until a request may be sent; raises ConnectionFailed when the pipeline ends first. One waiter at a time."""
@@ -100,9 +112,12 @@ class Pipeline(asyncio.Protocol):
             self._timer.cancel()
         if self._transport is not None:
             if flush:
+                for rest in self._unsent:
+                    self._transport.write(rest)
                 self._transport.close()
             else:
                 self._transport.abort()
+        self._unsent.clear()
         waiters, self._waiters = self._waiters, deque()
         for waiter in waiters:
             if not waiter.answer.done():
@@ -154,6 +169,8 @@ class Pipeline(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on: the peer has caught up."""
         self._paused = False
+        if self.failure is None:
+            self._write_on()
         self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -177,9 +194,36 @@ class Pipeline(asyncio.Protocol):
         correlation = self._next_correlation.to_bytes(CORRELATION_BYTES, "big")
         self._next_correlation = (self._next_correlation + 1) & _CORRELATION_MASK
         size = len(frame).to_bytes(4, "big")
-        with memoryview(frame) as view:
-            self._transport.write(b"".join((size, view[:4], correlation, view[_CORRELATION_END:])))
+        view = memoryview(frame)
+        first = b"".join((size, view[:4], correlation, view[_CORRELATION_END:PIECE_BYTES]))
+        if self._unsent:
+            self._unsent.append(memoryview(first))
+        else:
+            self._transport.write(first)
+        if len(frame) > PIECE_BYTES:
+            self._unsent.append(view[PIECE_BYTES:])
+            self._write_on()
         return correlation
+
+    def _write_on(self) -> None:
+        """Write what is left of large requests, as far as the peer reads, and at most so much in a turn of the loop."""
+        room = TURN_BYTES
+        while self._unsent and not self._paused and room > 0 and self._transport is not None:
+            piece = self._unsent[0][:PIECE_BYTES]
+            rest = self._unsent[0][PIECE_BYTES:]
+            if rest:
+                self._unsent[0] = rest
+            else:
+                self._unsent.popleft()
+            self._transport.write(piece)
+            room -= len(piece)
+        if self._unsent and not self._paused:
+            self._loop.call_soon(self._continue)
+
+    def _continue(self) -> None:
+        if self.failure is None:
+            self._write_on()
+            self._wake()
 
     def _answer(self, frame: bytes) -> None:
         if not self._waiters:

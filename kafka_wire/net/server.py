@@ -12,6 +12,8 @@ import ssl as tls
 from collections.abc import Callable
 from typing import Self
 
+from kafka_wire.net.assembler import RequestLimit
+from kafka_wire.net.buffers import Buffers
 from kafka_wire.net.failures import CloseConnection, MalformedRequest
 from kafka_wire.net.inbound import Inbound
 from kafka_wire.net.limits import ServerLimits
@@ -27,6 +29,8 @@ _log = logging.getLogger(__name__)
 BACKLOG = 128  # connections that the kernel keeps until they are accepted; a burst of reconnecting clients fits in
 _CHECKS_PER_TIMEOUT = 4  # a time-out is noticed at most a quarter of it too late
 _CANCEL_TIMEOUT_S = 1.0  # a handler that does not end when it is cancelled is named in the log and left behind
+WARN_AGAIN_S = 10.0  # one warning a peer's host in this time about malformed requests, however many it sends
+MAX_WARNED_HOSTS = 1_000  # hosts whose last warning is remembered; with more, the oldest is forgotten
 
 
 class Server:
@@ -39,16 +43,20 @@ class Server:
         sasl: SaslServer | None = None,
         principal_rules: PrincipalRules = AS_IT_IS,
         is_urgent: Callable[[], bool] = never,
+        request_limit: RequestLimit | None = None,
+        buffers: Buffers | None = None,
     ) -> None:
         self.outflow = Outflow(is_urgent)
         self.handler = handler
+        self.request_limit = request_limit
         self.limits = limits
         self.sasl = sasl
         self.principal_rules = principal_rules
         self.port = 0  # the port that it listens on, also when 0 was asked for
         self._connections: set[Inbound] = set()
         self._ending: set[asyncio.Task[None]] = set()
-        self._held_bytes = 0
+        self._buffers = buffers or Buffers(limits.max_buffered_bytes)
+        self._warned: dict[str, float] = {}  # when a malformed request of a host was logged last, loop time in s
         self._full = False
         self._closing = False
         self._empty = asyncio.Event()
@@ -74,8 +82,8 @@ class Server:
 
     @property
     def held_bytes(self) -> int:
-        """How many bytes of requests and responses are held for all connections."""
-        return self._held_bytes
+        """How many bytes of requests and responses are held, for the connections of other servers with the same buffers too."""
+        return self._buffers.held_bytes
 
     async def close(self, grace_ms: int | None = None) -> None:
         """Accept no more, let the requests under way end within the grace, then close everything."""
@@ -112,21 +120,28 @@ class Server:
                 _log.warning("Refused the connection of %s and more to come: %s", connection.peer, reason, extra=extra)
             return False
         self._connections.add(connection)
+        self._buffers.join(connection)
         self._empty.clear()
         return True
 
     def hold(self, connection: Inbound, byte_count: int) -> None:
         """Count what a connection holds; over the limit, the one that holds most is closed."""
-        connection.held_bytes += byte_count
-        self._held_bytes += byte_count
-        if byte_count > 0 and self._held_bytes > self.limits.max_buffered_bytes:
-            greediest = max(self._connections, key=lambda one: one.held_bytes)
-            reason = f"{self._held_bytes} bytes are held for all connections, most of them for this one"
-            greediest.shut(reason, logging.WARNING)
+        self._buffers.hold(connection, byte_count)
+
+    def level_of_malformed(self, host: str) -> int:
+        """Give the level to log a malformed request with: a warning for the first one of a host in a while, so that no peer floods the log."""
+        now = asyncio.get_running_loop().time()
+        if now - self._warned.get(host, -WARN_AGAIN_S) < WARN_AGAIN_S:
+            return logging.DEBUG
+        self._warned.pop(host, None)  # so that the oldest one is first
+        if len(self._warned) >= MAX_WARNED_HOSTS:
+            del self._warned[next(iter(self._warned))]
+        self._warned[host] = now
+        return logging.WARNING
 
     def release(self, connection: Inbound, tasks: list["asyncio.Task[None]"]) -> None:
         """Forget a connection that has ended; its tasks were cancelled."""
-        self.hold(connection, -connection.held_bytes)
+        self._buffers.leave(connection)
         self._connections.discard(connection)
         for task in tasks:
             self._ending.add(task)
@@ -156,11 +171,16 @@ async def serve(
     sasl: SaslServer | None = None,
     principal_rules: PrincipalRules = AS_IT_IS,
     is_urgent: Callable[[], bool] = never,
+    request_limit: RequestLimit | None = None,
+    buffers: Buffers | None = None,
 ) -> Server:
     """Listen on `host`:`port` (0: any free port) and answer every request by `handler`, by TLS when a context is given.
 
     With `sasl` every peer must authenticate before its requests reach the handler, but for ApiVersions. `principal_rules` tell what a peer
     that shows a certificate is called; one that no rule fits is cut off. `is_urgent` reports whether other work goes before the
-    writing of long responses. Raises OSError when the address cannot be had.
+    writing of long responses. `request_limit` gives the largest frame of an API, up to the limit of all frames: a larger one closes
+    its connection before it is read. Servers of one process share their `buffers`; without them a server has its own, of
+    `max_buffered_bytes`. Raises OSError when the address cannot be had.
     """
-    return await Server(handler, limits or ServerLimits(), sasl, principal_rules, is_urgent).start(host, port, ssl)
+    server = Server(handler, limits or ServerLimits(), sasl, principal_rules, is_urgent, request_limit, buffers)
+    return await server.start(host, port, ssl)

@@ -27,6 +27,7 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "sampling",
         "measured-plan",
         "analytics",
+        "stall",
     } == set(bench_main.BENCHMARKS)
 
 

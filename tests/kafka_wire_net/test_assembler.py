@@ -66,3 +66,45 @@ def test_a_size_over_the_limit_is_refused_before_its_bytes_arrive() -> None:
     assert bytes(100) == assembler.pop()
     with pytest.raises(FrameTooLarge):
         assembler.pop()
+
+
+def _limit(key: int, _version: int) -> int:
+    return 1_000 if key == 19 else 10_000_000
+
+
+def test_a_request_over_the_limit_of_its_api_is_refused_at_its_first_eight_bytes() -> None:
+    """Size, key and version: nothing of the body has to arrive, let alone be held."""
+    assembler = FrameAssembler(max_frame_bytes=100_000_000, request_limit=_limit)
+    assembler.feed(struct.pack(">ih", 1_001, 19))
+
+    assert assembler.pop() is None
+    assembler.feed(struct.pack(">h", 7))
+    with pytest.raises(FrameTooLarge):
+        assembler.pop()
+
+
+def test_a_request_within_the_limit_of_its_api_passes() -> None:
+    """Each API has its own limit."""
+    small, large = struct.pack(">hh", 19, 7) + bytes(996), struct.pack(">hh", 0, 9) + bytes(2_000_000)
+    assembler = FrameAssembler(max_frame_bytes=100_000_000, request_limit=_limit)
+    assembler.feed(_framed([small, large, small]))
+
+    assert [assembler.pop(), assembler.pop(), assembler.pop(), assembler.pop()] == [small, large, small, None]
+
+
+@pytest.mark.parametrize("cut", [1, 7, 65_536, 300_000, 1_000_003])
+def test_large_frames_come_out_as_they_went_in(cut: int) -> None:
+    """They are put together in a buffer of their own, and what follows them in the same piece of the stream is kept."""
+    frames = [b"tiny", bytes(range(256)) * 4_000, b"next", bytes(range(256)) * 2_000, b"last"]
+    stream, found, held = _framed(frames), [], []
+    assembler = FrameAssembler(max_frame_bytes=100_000_000)
+    begin, step = 0, cut if cut > 7 else 200_000 + cut
+    while begin < len(stream):
+        assembler.feed(stream[begin : begin + step])
+        begin += step
+        while (frame := assembler.pop()) is not None:
+            found.append(frame)
+        held.append(assembler.buffered + sum(4 + len(one) for one in found) - min(begin, len(stream)))
+
+    assert found == frames
+    assert set(held) == {0}

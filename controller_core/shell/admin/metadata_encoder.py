@@ -26,11 +26,12 @@ from controller_core.shell.admin.outcomes import NO_TOPIC_ID
 from controller_core.shell.admin.pace import Pace, never
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
-from kafka_wire.encoded_body import EncodedBody
+from kafka_wire.encoded_body import ArrayPlace, EncodedBody
 from kafka_wire.errors import ErrorCode
 from kafka_wire.metadata_encoding import (
     NOT_REQUESTED,
     TopicHead,
+    array_place,
     encode_partitions,
     prefix_and_suffix,
     topic_head,
@@ -141,13 +142,15 @@ class MetadataEncoder:
         if sum(len(topic.rows) for topic in topics) + len(entries) <= PIECE_PARTITIONS:
             snapshot = Snapshot.of_some(active.cluster, context.listener, topics)
             head = _head(active, context.listener, cluster_operations)
-            return EncodedBody((b"".join(_encoded(context.api_version, head, snapshot, entries, len(entries))),))
+            pieces = (b"".join(_encoded(context.api_version, head, snapshot, entries, len(entries))),)
+            return EncodedBody(pieces, array_place(context.api_version, head, len(entries)))
         async with self._lock:
             await self._room()
             topics, entries = resolve(active.cluster)
             head = _head(active, context.listener, cluster_operations)
             snapshot = Snapshot.of_some(active.cluster, context.listener, topics)
-            return await self._in_steps(_encoded(context.api_version, head, snapshot, entries, len(entries)))
+            place = array_place(context.api_version, head, len(entries))
+            return await self._in_steps(_encoded(context.api_version, head, snapshot, entries, len(entries)), place)
 
     async def listed_topics(
         self,
@@ -227,7 +230,7 @@ class MetadataEncoder:
         sizes = [body.byte_count for body in self._live]
         return sum(sizes) > max(self._max_live_bytes, 2 * max(sizes, default=0))
 
-    async def _in_steps(self, pieces: Iterable[bytes]) -> EncodedBody:
+    async def _in_steps(self, pieces: Iterable[bytes], place: ArrayPlace | None = None) -> EncodedBody:
         """Collect the pieces, with pauses between steps. An empty piece is only an occasion for a pause."""
         pace = self.pace()
         made: list[bytes] = []
@@ -235,7 +238,7 @@ class MetadataEncoder:
             if piece:
                 made.append(piece)
             await pace.step_if_due()
-        body = EncodedBody(tuple(made))
+        body = EncodedBody(tuple(made), place)
         if len(made) > 1:
             self._live.add(body)
         return body

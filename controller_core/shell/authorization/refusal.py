@@ -7,6 +7,8 @@ Leaves out responses that have no place for an error: the connection is closed.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from controller_core.model.errors import Failure
@@ -15,6 +17,9 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.server import CloseConnection
 from kafka_wire.schema import Field
+
+MAX_ELEMENTS = 2_000
+"""Elements that a refusal repeats, which takes 25 ms. A larger request that is refused closes its connection."""
 
 ERROR_CODES = ("error_code", "partition_error_code")
 ERROR_MESSAGE = "error_message"
@@ -51,34 +56,80 @@ RESHAPED: dict[ApiKey, Callable[[Body], Body]] = {
 
 
 def refusal(key: ApiKey, version: int, body: Body, failure: Failure) -> Body:
-    """Write the answer; raises CloseConnection where no response can say it."""
-    fields = schema.definition(key.message + "Response", version).fields
-    answer = _level(fields, RESHAPED[key](body) if key in RESHAPED else body, failure, version)
+    """Write the answer; raises CloseConnection where no response can say it, or it would be too long."""
+    answer = _Refusal(key.message + "Response", version, failure).level(
+        RESHAPED[key](body) if key in RESHAPED else body
+    )
     if answer is None:
         raise CloseConnection(f"its {key.name} request is refused: {failure.code.name}")
     return answer
 
 
-def _level(fields: Sequence[Field], asked: Any, failure: Failure, version: int) -> Body | None:
-    """Fill one struct; None where neither it nor anything in it has a place for an error."""
-    present = [field for field in fields if version in field.versions]
-    body: Body = {
-        field.key: found
-        for field in present
-        if not field.fields and (found := _same(field, asked, present)) is not None
-    }
-    error = next((field.key for field in present if field.key in ERROR_CODES), None)
-    if error is not None:
-        body[error] = failure.code
-        if any(field.key == ERROR_MESSAGE for field in present):
-            body[ERROR_MESSAGE] = failure.message
-        return body | _copied(present, asked, version)
-    for field in present:
-        if field.is_array and field.fields and _has_error(field.fields, version):
-            elements = [_level(field.fields, each, failure, version) for each in _counterpart(field, asked)]
-            body[field.key] = [each for each in elements if each is not None]
-            return body
-    return None
+def refuses_at_top(key: ApiKey, version: int) -> bool:
+    """Tell whether the response says an error at its top, so that nothing of the request is repeated in it."""
+    fields = schema.definition(key.message + "Response", version).fields
+    if key in RESHAPED:
+        return False
+    return any(field.key in ERROR_CODES and version in field.versions for field in fields)
+
+
+class _Shape:
+    """The fields of a struct that one version has, by their parts in a refusal."""
+
+    def __init__(self, fields: Sequence[Field], version: int) -> None:
+        self.present = [field for field in fields if version in field.versions]
+        self.plain = [field for field in self.present if not field.fields]
+        self.error = next((field.key for field in self.present if field.key in ERROR_CODES), None)
+        self.has_message = any(field.key == ERROR_MESSAGE for field in self.present)
+        self.refused = next(
+            (field for field in self.present if field.is_array and field.fields and _has_error(field.fields, version)),
+            None,
+        )
+
+
+@cache
+def _shape(name: str, version: int, path: tuple[str, ...]) -> _Shape:
+    """Return the shape of the response, or of the elements of an array in it."""
+    fields = schema.definition(name, version).fields
+    for key in path:
+        fields = next(field.fields for field in fields if field.key == key)
+    return _Shape(fields, version)
+
+
+@dataclass(slots=True)
+class _Refusal:
+    """A response that is being written."""
+
+    name: str
+    version: int
+    failure: Failure
+    elements: int = 0
+
+    def level(self, asked: Any, path: tuple[str, ...] = ()) -> Body | None:
+        """Fill one struct; None where neither it nor anything in it has a place for an error."""
+        shape = _shape(self.name, self.version, path)
+        body: Body = {}
+        for field in shape.plain:
+            found = _same(field, asked, shape.present)
+            if found is not None:
+                body[field.key] = found
+        if shape.error is not None:
+            body[shape.error] = self.failure.code
+            if shape.has_message:
+                body[ERROR_MESSAGE] = self.failure.message
+            return body | _copied(shape.present, asked, self.version)
+        if shape.refused is None:
+            return None
+        key = shape.refused.key
+        counterpart = _counterpart(shape.refused, asked)
+        self.elements += len(counterpart)
+        if self.elements > MAX_ELEMENTS:
+            raise CloseConnection(
+                f"its request is refused: {self.failure.code.name}; it has more than {MAX_ELEMENTS} elements"
+            )
+        elements = [self.level(each, (*path, key)) for each in counterpart]
+        body[key] = [each for each in elements if each is not None]
+        return body
 
 
 def _same(field: Field, asked: Any, present: Sequence[Field]) -> Any:

@@ -5,14 +5,26 @@ Left out: what the controller's own requests do (their handlers), who is let in 
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 
+from controller_core.model.errors import Failure
 from controller_core.shell.authorization.guard import Guard
+from controller_core.shell.authorization.refusal import refusal, refuses_at_top
 from controller_core.shell.front.acks import has_response
 from controller_core.shell.front.broker_versions import SharedVersions
 from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
 from controller_core.shell.front.endpoints import LiveBrokers
 from controller_core.shell.front.policy import BETWEEN_SERVERS
 from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits
+from controller_core.shell.front.request_limits import (
+    JUDGED_UNITS,
+    OWN_UNITS,
+    SLICED,
+    SMALL_BYTES,
+    own_bytes,
+    relayed_bytes,
+)
+from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
 from controller_core.shell.front.versions import (
     VersionRange,
     api_versions_body,
@@ -21,11 +33,12 @@ from controller_core.shell.front.versions import (
 )
 from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from controller_core.shell.security.listeners import NOTHING, Demands
-from kafka_wire import codec
+from kafka_wire import codec, schema
 from kafka_wire.api import SERVED, ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response, framed
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.buffers import Buffers
 from kafka_wire.net.outflow import never
 from kafka_wire.net.sasl_server import AUTHENTICATE_VERSIONS, HANDSHAKE_VERSIONS
 from kafka_wire.net.server import CloseConnection, MalformedRequest, Peer, Server, ServerLimits, serve
@@ -64,6 +77,7 @@ class Front:
         self._versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
         self._offered = self._own
         self._server: Server | None = None
+        self._sliced = SlicedAnswers()
 
     @property
     def port(self) -> int:
@@ -78,8 +92,10 @@ class Front:
         limits: ServerLimits,
         demands: Demands = NOTHING,
         is_urgent: Callable[[], bool] = never,
+        buffers: Buffers | None = None,
     ) -> None:
         """Take connections on `host`:`port`; OSError when the address cannot be had."""
+        schema.names()  # reads the tables now: the first request would hold the event loop for it
         self._offered = self._own | (SASL_VERSIONS if demands.sasl is not None else {})
         self._server = await serve(
             self.handle,
@@ -90,7 +106,17 @@ class Front:
             sasl=demands.sasl,
             principal_rules=demands.principal_rules,
             is_urgent=is_urgent,
+            request_limit=self.request_bytes,
+            buffers=buffers,
         )
+
+    def request_bytes(self, key: int, _version: int) -> int:
+        """Return the largest frame that an API's requests may have here."""
+        if key in self._own:
+            return own_bytes(ApiKey(key))
+        if key in BETWEEN_SERVERS or (key not in _KNOWN_KEYS and key not in self._versions.latest.ranges):
+            return SMALL_BYTES
+        return relayed_bytes(key)
 
     async def close(self, grace_ms: int | None = None) -> None:
         """Take no more connections, let requests under way end within the grace, then end every connection."""
@@ -121,7 +147,7 @@ class Front:
         body: Body
         if not lowest <= version <= highest:
             version, body = 0, unsupported_version_body((lowest, highest))
-        elif not names_its_software_well(codec.decode_request(frame)[1], version):
+        elif not names_its_software_well(codec.decode_bounded(frame, header, OWN_UNITS), version):
             body = {"error_code": ErrorCode.INVALID_REQUEST}
         else:
             body = api_versions_body(self._offered, await self._versions.shared(), version)
@@ -131,24 +157,61 @@ class Front:
         lowest, highest = self._own[key]
         if not lowest <= header.api_version <= highest:
             return _unsupported_version(key, header)
-        _, body = codec.decode_request(frame)
         context = self._context(peer, header)
+        if self._guard is not None and (failure := await self._guard.refuse_by_header(key, context)) is not None:
+            return await self._refused_by_header(key, header, frame, failure)
+        answer = partial(self._judged_answer, key, peer, header)
         try:
-            if self._guard is not None and (refused := await self._guard.refuse(key, context, body)) is not None:
-                return codec.encode_response(key, header.api_version, header.correlation_id, refused)
-            answer = await self._handlers[key](context, body)
+            if key in SLICED:
+                return await self._sliced.answer(key, header, frame, answer)
+            body = await answer(codec.decode_bounded(frame, header, OWN_UNITS), is_slice=False)
         except RelayInstead:
             return await self.relay.forward(peer, header, frame)
+        except AnswerError as why:
+            raise self._failed(key, peer, header, why) from why
+        if isinstance(body, EncodedBody):
+            return framed(codec.response_header(key, header.api_version, header.correlation_id), body)
+        try:
+            return codec.encode_response(key, header.api_version, header.correlation_id, body)
+        except CodecError as why:  # The answer cannot be written: a defect of its handler, not of the request.
+            raise self._failed(key, peer, header, why) from why
+
+    async def _judged_answer(
+        self, key: ApiKey, peer: Peer, header: RequestHeader, body: Body, *, is_slice: bool
+    ) -> Body | EncodedBody:
+        """Have a request, or a slice of it, answered by its handler, or refused by the authorizer.
+
+        A request is relayed as a whole and under the controller's own name, so an authorizer must have judged all of it. Where only
+        a slice was judged, no topic is created automatically, and what cannot be answered here ends the connection.
+        """
+        context = self._context(peer, header)
+        is_judged_in_part = is_slice and self._guard is not None
+        if is_judged_in_part and body.get("allow_auto_topic_creation"):
+            body = {**body, "allow_auto_topic_creation": False}
+        try:
+            if self._guard is not None and (refused := await self._guard.refuse(key, context, body)) is not None:
+                return refused
+            return await self._handlers[key](context, body)
+        except RelayInstead:
+            if is_judged_in_part:
+                raise CloseConnection(
+                    f"its {key.name} request is too large to be judged and relayed as a whole"
+                ) from None
+            raise
         except CloseConnection:
             raise
         except Exception as why:
             raise self._failed(key, peer, header, why) from why
-        if isinstance(answer, EncodedBody):
-            return framed(codec.response_header(key, header.api_version, header.correlation_id), answer)
-        try:
-            return codec.encode_response(key, header.api_version, header.correlation_id, answer)
-        except CodecError as why:  # The answer cannot be written: a defect of its handler, not of the request.
-            raise self._failed(key, peer, header, why) from why
+
+    @staticmethod
+    async def _refused_by_header(key: ApiKey, header: RequestHeader, frame: bytes, failure: Failure) -> bytes:
+        """Refuse a request whose body was not decoded; it is decoded now only if the response repeats its elements."""
+        version = header.api_version
+        if refuses_at_top(key, version):
+            body = refusal(key, version, {}, failure)
+        else:
+            body = refusal(key, version, codec.decode_bounded(frame, header, JUDGED_UNITS), failure)
+        return codec.encode_response(key, version, header.correlation_id, body)
 
     def _context(self, peer: Peer, header: RequestHeader) -> RequestContext:
         return RequestContext(
@@ -166,7 +229,9 @@ class Front:
         if header.api_key not in _KNOWN_KEYS:
             raise CloseConnection(f"nobody can tell what api key {header.api_key} needs")
         key = ApiKey(header.api_key)
-        body = await guard.refuse(key, context, codec.decode_request(frame)[1])
+        if (failure := await guard.refuse_by_header(key, context)) is not None:
+            return await Front._refused_by_header(key, header, frame, failure)
+        body = await guard.refuse(key, context, codec.decode_bounded(frame, header, JUDGED_UNITS))
         if body is None:
             return None
         if not has_response(header, frame):
@@ -218,15 +283,16 @@ async def open_front(
     security: BrokerSecurity = UNPROTECTED,
     guard: Guard | None = None,
     is_urgent: Callable[[], bool] = never,
+    buffers: Buffers | None = None,
 ) -> Front:
     """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
 
     `handlers` answer the controller's own requests, with the versions of kafka_wire.api.SERVED; `live_brokers` gives
     where the live brokers are reached on the same listener. `demands` are made on clients, `security` is for the way to brokers.
     `guard` judges every request before it is answered or passed on; without one nobody is refused. `is_urgent` reports whether
-    the controller has events to process, which go before the writing of long responses.
-    Raises OSError when the address cannot be had.
+    the controller has events to process, which go before the writing of long responses. `buffers` are shared by the listeners of
+    a process; without them the listener has its own. Raises OSError when the address cannot be had.
     """
     front = Front(listener, handlers, live_brokers, relay_limits=relay_limits, security=security, guard=guard)
-    await front.listen(host, port, limits, demands, is_urgent)
+    await front.listen(host, port, limits, demands, is_urgent, buffers)
     return front

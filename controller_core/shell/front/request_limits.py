@@ -1,0 +1,124 @@
+"""Size limits of requests, by API: of a frame, checked as soon as its first 8 bytes are here, and of what is decoded.
+
+A Python object is many times larger than its bytes, and decoding holds the event loop. So that no request holds the loop for more than
+50 ms or takes more than 8 times its bytes, each API has a limit of bytes, arrays are charged to a budget before they are built
+(kafka_wire.source_decoder), and the APIs whose honest requests may be large are decoded and answered in slices (kafka_wire.slices).
+
+Where the limits come from (Kafka 3.9 clients and brokers):
+
+- AlterPartition: a broker sends all its pending ISR changes in one request (DefaultAlterPartitionManager). 200,000 partitions with 3
+  members each take 54 bytes a partition in version 3: 10.8 MB.
+- AlterPartitionReassignments, ElectLeaders, ListPartitionReassignments: the tools send a whole plan in one request. 200,000
+  partitions take 18 bytes each, and a topic's name at most 249 bytes: 3.6 MB with 2,000 topics, 13 MB with a topic for each.
+- Metadata: `kafka-topics --describe` names every topic. 200,000 names of 40 bytes take 8.4 MB; with ids (version 10 and later)
+  11.6 MB. DescribeTopicPartitions, which is answered in pages, may name 12,000 topics.
+- CreateTopics: MirrorMaker 2 creates all new topics of a cluster by one request, each with some 30 configs: 1,000 topics take 1.5 MB.
+  KRaft takes at most 10,000 new partitions by one request (ReplicationControlManager); this controller takes 20,000 topics.
+- All others: 10,000 resources or ACLs of 100 bytes each take 1 MB. ControlledShutdown, AllocateProducerIds and ApiVersions have no
+  arrays.
+
+Produce and all else that is relayed keeps Kafka's own limit (socket.request.max.bytes). What is not here: keeping to them (front.py,
+kafka_wire.net.assembler).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_wire import schema
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.frames import MAX_FRAME_BYTES
+from kafka_wire.net.sasl_server import MAX_RECEIVE_BYTES
+
+MIB = 1024 * 1024
+
+SMALL_BYTES = 64 * 1024
+"""A request without arrays, and one that is refused anyway: it may still be read, so that it is answered properly."""
+USUAL_BYTES = 2 * MIB
+LARGE_BYTES = 16 * MIB
+
+OWN_UNITS = 100_000
+"""What the body of a request that is answered here may cost to decode: 17 ms and 3 MB at most (measured over all APIs)."""
+
+JUDGED_UNITS = 40_000
+"""What the body of a relayed request may cost to decode, where an authorizer has to see it: 7 ms. Clients relay requests that any node
+may answer, which name a few groups, topics or transactions."""
+
+
+TOPIC_WEIGHT = 10
+PARTITIONS_AN_ELEMENT = 4
+"""A topic is created in 0.2 ms, and each partition in 5 µs; the other slices' elements take 30 µs at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sliced:
+    """An API whose request is decoded and answered in slices of its main array."""
+
+    paths: tuple[tuple[str, ...], ...]
+    """The main array; the first one that a version has counts."""
+    response: str
+    """The array of the response that has an element for each of the request's."""
+    max_elements: int
+    unique: str = ""
+    """The key by which a second element with the same value makes both invalid."""
+    weigh: Callable[[Any], int] | None = None
+    """How many of a slice's elements one counts for, where that depends on what it asks for."""
+
+
+def weigh_topic(topic: Body) -> int:
+    """Weigh a topic that is to be created: its placement and its states take time by its partitions.
+
+    >>> weigh_topic({"num_partitions": 100, "assignments": []}), weigh_topic({"num_partitions": -1, "assignments": []})
+    (35, 10)
+    """
+    partitions: int = max(topic["num_partitions"], len(topic["assignments"]), 0)
+    return TOPIC_WEIGHT + partitions // PARTITIONS_AN_ELEMENT
+
+
+def weigh_partitions(topic: Body) -> int:
+    """Weigh a topic that is to have more partitions."""
+    count: int = max(topic["count"], 0)
+    return TOPIC_WEIGHT + count // PARTITIONS_AN_ELEMENT
+
+
+SLICED: Mapping[ApiKey, Sliced] = {
+    ApiKey.METADATA: Sliced((("topics",),), "topics", 400_000),
+    ApiKey.CREATE_TOPICS: Sliced((("topics",),), "topics", 20_000, unique="name", weigh=weigh_topic),
+    ApiKey.DELETE_TOPICS: Sliced((("topics",), ("topic_names",)), "responses", 20_000, unique="name"),
+    ApiKey.CREATE_PARTITIONS: Sliced((("topics",),), "results", 20_000, unique="name", weigh=weigh_partitions),
+    ApiKey.ELECT_LEADERS: Sliced((("topic_partitions", "partitions"),), "replica_election_results", 400_000),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Sliced((("topics", "partitions"),), "responses", 400_000),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Sliced((("topics", "partition_indexes"),), "topics", 400_000),
+    ApiKey.ALTER_PARTITION: Sliced((("topics", "partitions"),), "topics", 400_000),
+    ApiKey.CREATE_ACLS: Sliced((("creations",),), "results", 20_000),
+    ApiKey.DELETE_ACLS: Sliced((("filters",),), "filter_results", 20_000),
+}
+"""400,000 partitions or names: twice the largest cluster that the controller is built for."""
+
+_LARGE = frozenset(key for key, sliced in SLICED.items() if sliced.max_elements > 20_000)
+_SMALL = frozenset({ApiKey.API_VERSIONS, ApiKey.CONTROLLED_SHUTDOWN, ApiKey.ALLOCATE_PRODUCER_IDS})
+_AUTHENTICATION = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+
+
+def own_bytes(key: ApiKey) -> int:
+    """Return the largest frame of a request that is answered here.
+
+    >>> own_bytes(ApiKey.CREATE_TOPICS), own_bytes(ApiKey.CONTROLLED_SHUTDOWN)
+    (2097152, 65536)
+    """
+    if key in _SMALL:
+        return SMALL_BYTES
+    return LARGE_BYTES if key in _LARGE else USUAL_BYTES
+
+
+def relayed_bytes(key: int) -> int:
+    """Return the largest frame of a request that a broker answers."""
+    return MAX_RECEIVE_BYTES if key in _AUTHENTICATION else MAX_FRAME_BYTES
+
+
+def slice_path(key: ApiKey, version: int) -> tuple[str, ...]:
+    """Return the main array of a request that is sliced."""
+    fields = schema.definition(key.message + "Request", version).fields
+    present = {field.key for field in fields if version in field.versions}
+    return next(path for path in SLICED[key].paths if path[0] in present)

@@ -1,0 +1,15 @@
+"""A few seconds of the front's fuzzer; `make soak` runs it for minutes, with a bound on stalls that no test has."""
+
+import pytest
+
+from bench.front.fuzz import fuzz
+from bench.front.server import ADMITTED, OPEN, REFUSED
+
+SECONDS = 3.0
+ANY_STALL_MS = float("inf")
+
+
+@pytest.mark.parametrize("mode", [OPEN, ADMITTED, REFUSED])
+def test_the_front_survives_mutated_requests(mode: str) -> None:
+    """The process answers on, no handler fails with what it did not expect, and memory stays within 8 times the largest frame."""
+    assert fuzz(20, SECONDS, (mode,), stall_ms=ANY_STALL_MS) is None
