@@ -76,7 +76,7 @@ class FakeChannels:
             self.answered(StopReplicaAnswered(send.broker, send.partitions, {}, epochs))
             self.sent.remove(send)
 
-    async def idle(self, _timeout_ms: int) -> bool:
+    async def idle(self, _timeout_ms: int, _silence_ms: int | None = None) -> bool:
         """All is answered."""
         return True
 

@@ -139,7 +139,7 @@ async def test_an_assignment_by_hand_is_a_move_at_a_take_over_too(tenure: Tenure
     """Written while no controller was there to see it: the ISR is what has the records."""
     edit(tenure, b"[1,2,3]", b"[4]")
 
-    cluster = await load_cluster(tenure.session, CONTROLLER, Place(9, 0, -1))
+    cluster = await load_cluster(tenure.session, CONTROLLER, Place(9, 0, -1), "INTERNAL")
 
     row = cluster.row_of(*P0)
     assert row is not None

@@ -47,7 +47,7 @@ class World:
         """Send a request by way of the wire."""
         request = codec.decode_request(codec.encode_request(key, version, 1, None, body))[1]
         sender = replace(CONTEXT, api_version=version, **context)
-        found = await answer(self.apis[key], lambda: self.active, _at_once, sender, request)
+        found = await answer(key, self.apis[key], lambda: self.active, _at_once, lambda: 3, sender, request)
         return codec.decode_response(key, version, codec.encode_response(key, version, 1, found))[1]
 
     async def create(self, name: str, partitions: int = 1, version: int = 7, **context: str) -> tuple[int, int]:

@@ -5,9 +5,12 @@ import struct
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
+from controller_core.cluster.transition import apply
 from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
+from controller_core.model.changes import Origin, TopicAdded
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.front.context import RelayInstead, RequestContext
 from controller_core.shell.front.front import Front
@@ -18,6 +21,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import Peer
 from kafka_wire.slices import SLICE_ELEMENTS
+from tests.controller_core_shell.admin.fake_active import FakeActive, active_with, broker
 from tests.controller_core_shell.authorization.samples import guard_of
 from tests.controller_core_shell.front.fakes import Client, FakeBroker
 
@@ -172,6 +176,53 @@ async def test_a_sliced_request_that_a_broker_is_to_answer_is_relayed_whole(
     frame = codec.encode_request(ApiKey.METADATA, 4, 7, "tests", body)
 
     assert await client.ask(frame) == frame[4:8] + brokers[0].answer(frame)
+
+
+async def test_a_request_that_an_authorizer_judged_in_part_is_not_relayed(
+    start_brokers: StartBrokers, start_front: StartFront, connect: Connect
+) -> None:
+    """A broker answers with the controller's rights, and later slices may name topics that the caller may not describe."""
+    handler = Echo(relaying=True)
+    front = await start_front(await start_brokers(1), {ApiKey.METADATA: handler}, guard=guard_of())
+    client = await connect(front)
+    body = {
+        "topics": [{"name": f"t{number}"} for number in range(2 * SLICE_ELEMENTS)],
+        "allow_auto_topic_creation": True,
+    }
+    await client.send(codec.encode_request(ApiKey.METADATA, 4, 7, "tests", body))
+
+    assert await client.is_closed_by_server()
+    assert {one["allow_auto_topic_creation"] for one in handler.bodies} == {False}
+
+
+@pytest.mark.parametrize("version", [4, 8, 9, 12])
+async def test_encoded_answers_to_slices_become_one_response(
+    start_front: StartFront, connect: Connect, version: int
+) -> None:
+    """Metadata of many names: topics in the order of their names, known and unknown, from the real handler."""
+    active = active_with(broker(1), broker(2))
+    add_topics(active, 2 * SLICE_ELEMENTS)
+    known = [f"topic-{number}" for number in range(2 * SLICE_ELEMENTS)]
+    asked = [*known, "unknown"]
+    client = await connect(await start_front([], handlers(lambda: active)))
+    answer = await client.call(
+        ApiKey.METADATA, version, {"topics": [{"name": name} for name in asked], "allow_auto_topic_creation": False}
+    )
+
+    found = {topic["name"]: topic for topic in answer["topics"]}
+    assert [topic["name"] for topic in answer["topics"]] == asked
+    assert {node["node_id"] for node in answer["brokers"]} >= {1, 2}
+    assert {found[name]["error_code"] for name in known} == {ErrorCode.NONE}
+    assert found["unknown"]["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def add_topics(active: FakeActive, count: int) -> None:
+    """Add topics of one partition each."""
+    for number in range(count):
+        numbers, replicas = np.arange(1, dtype=np.int32), np.full((1, 1), 1, np.int32)
+        apply(active.cluster, TopicAdded(f"topic-{number}", None, numbers, replicas, Origin.OBSERVED))
+    rows = active.cluster.columns.used()
+    active.cluster.columns.leader[rows] = 1
 
 
 async def test_other_requests_are_answered_between_the_slices_of_a_large_one(
