@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import (
+    alter_partition_flood,
     analytics,
     election,
     encoding,
@@ -48,6 +49,7 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         takeover_at_scale,
         shutdown_at_scale,
         metadata_herd,
+        alter_partition_flood,
         topics,
         plan_start,
         spark_submissions,

@@ -21,6 +21,7 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
         "shutdown",
         "shutdown_at_scale",
         "metadata-herd",
+        "alter-partition-flood",
         "topics",
         "plan-start",
         "spark-submissions",

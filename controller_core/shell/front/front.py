@@ -77,7 +77,8 @@ class Front:
         self._versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
         self._offered = self._own
         self._server: Server | None = None
-        self._sliced = SlicedAnswers()
+        self._sliced = {False: SlicedAnswers(), True: SlicedAnswers()}
+        """By whether brokers send the API: their requests must not wait for the slices of clients."""
 
     @property
     def port(self) -> int:
@@ -163,7 +164,7 @@ class Front:
         answer = partial(self._judged_answer, key, peer, header)
         try:
             if key in SLICED:
-                return await self._sliced.answer(key, header, frame, answer)
+                return await self._sliced[SLICED[key].is_from_brokers].answer(key, header, frame, answer)
             body = await answer(codec.decode_bounded(frame, header, OWN_UNITS), is_slice=False)
         except RelayInstead:
             return await self.relay.forward(peer, header, frame)

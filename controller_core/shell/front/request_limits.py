@@ -62,6 +62,8 @@ class Sliced:
     max_elements: int
     unique: str = ""
     """The key by which a second element with the same value makes both invalid."""
+    is_from_brokers: bool = False
+    """Whether brokers send it; slices of clients' and of brokers' requests take turns among themselves."""
     weigh: Callable[[Any], int] | None = None
     """How many of a slice's elements one counts for, where that depends on what it asks for."""
 
@@ -90,7 +92,7 @@ SLICED: Mapping[ApiKey, Sliced] = {
     ApiKey.ELECT_LEADERS: Sliced((("topic_partitions", "partitions"),), "replica_election_results", 400_000),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: Sliced((("topics", "partitions"),), "responses", 400_000),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: Sliced((("topics", "partition_indexes"),), "topics", 400_000),
-    ApiKey.ALTER_PARTITION: Sliced((("topics", "partitions"),), "topics", 400_000),
+    ApiKey.ALTER_PARTITION: Sliced((("topics", "partitions"),), "topics", 400_000, is_from_brokers=True),
     ApiKey.CREATE_ACLS: Sliced((("creations",),), "results", 20_000),
     ApiKey.DELETE_ACLS: Sliced((("filters",),), "filter_results", 20_000),
 }

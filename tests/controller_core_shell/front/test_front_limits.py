@@ -225,6 +225,19 @@ def add_topics(active: FakeActive, count: int) -> None:
     active.cluster.columns.leader[rows] = 1
 
 
+async def test_brokers_do_not_wait_for_the_slices_of_clients(start_front: StartFront, connect: Connect) -> None:
+    """KIP-497: with 2,000 requests of clients in flight an AlterPartition waited minutes for its turn to be decoded."""
+    front = await start_front([], {ApiKey.METADATA: Echo(), ApiKey.ALTER_PARTITION: Echo()})
+    client, of_broker = await connect(front), await connect(front)
+    async with front._sliced[False]._turn:  # as while a client's slice is decoded, with many more in the queue
+        await client.send(codec.encode_request(ApiKey.METADATA, 4, 7, "tests", {"topics": [{"name": "a"}]}))
+        body = {"topics": [{"partitions": [{"partition_index": 0}]}]}
+        answer = await of_broker.call(ApiKey.ALTER_PARTITION, 3, body)
+
+    assert [topic["partitions"][0]["partition_index"] for topic in answer["topics"]] == [0]
+    await client.read()
+
+
 async def test_other_requests_are_answered_between_the_slices_of_a_large_one(
     start_front: StartFront, connect: Connect
 ) -> None:
