@@ -40,8 +40,8 @@ from kafka_wire.sasl.scram_keys import ScramCredential
 
 BEAT_S = 0.001
 MAX_ERRORS = 20
-TOPICS, PARTITIONS, BROKERS = 200, 10, 4
-"""A small cluster: answers whose size depends on the cluster (Metadata of all topics) are measured by scenarios of their own."""
+TOPICS, PARTITIONS, BROKERS = 1_000, 10, 4
+"""10,000 partitions: answers to requests for all topics (Metadata) have to keep the bounds as well."""
 LISTENER = "CLIENT"
 USER, PASSWORD = "admin", "secret"
 OPEN, ADMITTED, REFUSED = "open", "admitted", "refused"

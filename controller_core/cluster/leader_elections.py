@@ -10,6 +10,8 @@ Leaves out the timed rebalance of preferred leaders (leader_balance).
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from controller_core.cluster.election import Election, Reason, elect_offline, elect_preferred, nobody
 from controller_core.cluster.states import NewState, partition_states
 from controller_core.model.changes import Announcement
@@ -31,6 +33,24 @@ FAILURES: Mapping[Reason, Failure] = {
         ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."
     ),
 }
+
+
+def election_candidates(cluster: Cluster, after_row: int, count: int, *, unclean: bool) -> list[int]:
+    """List the next rows, at most `count` of them, whose partitions may need an election; a superset of those that do.
+
+    For callers that ask for all partitions: with hundreds of thousands of them only few lack the leader that they should have.
+    """
+    columns = cluster.columns
+    rows = columns.used()
+    rows = rows[rows > after_row]
+    leaders = columns.leader[rows]
+    if unclean:
+        has_leader = np.isin(leaders, np.array(cluster.live_ids(), dtype=leaders.dtype))
+        has_leader &= ~np.isin(rows, np.fromiter(cluster.offline_replicas, dtype=rows.dtype))
+    else:
+        has_leader = leaders == columns.replicas[rows, 0]
+    candidates: list[int] = rows[~has_leader][:count].tolist()
+    return candidates
 
 
 def decide_elect_leaders(cluster: Cluster, event: ElectLeaders) -> Decision[dict[TopicPartition, Failure | None]]:

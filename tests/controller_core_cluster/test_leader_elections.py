@@ -2,6 +2,7 @@
 
 import pytest
 
+from controller_core.cluster.leader_elections import election_candidates
 from controller_core.model import events
 from controller_core.model.errors import Failure
 from controller_core.model.ids import NO_LEADER
@@ -200,3 +201,18 @@ def test_another_controllers_election_under_the_same_epoch_is_not_ours(both: Dri
     results = both.submit(events.ElectLeaders((tp("orders-0"),), elected={tp("orders-0"): 2}))
 
     assert ErrorCode.ELECTION_NOT_NEEDED == results[tp("orders-0")].code
+
+
+@pytest.mark.parametrize("unclean", [False, True], ids=["preferred", "unclean"])
+def test_candidates_are_all_partitions_that_need_an_election(*, unclean: bool) -> None:
+    """KIP-460: a request for all partitions answers for these only, so none of them may be missed."""
+    driver = cluster_with(THREE, {"orders": [[1, 2, 3], [2, 3, 1]], "alone": [[1], [2]], "returned": [[3, 2]]})
+    driver.bounce(3)
+    driver.kill(1)
+    first = election_candidates(driver.cluster, -1, 1, unclean=unclean)
+    candidates = [*first, *election_candidates(driver.cluster, first[-1], 10, unclean=unclean)]
+    needed = driver.submit(events.ElectLeaders(None, unclean))
+
+    assert needed
+    assert set(needed) <= {driver.cluster.name_of(row) for row in candidates}
+    assert tp("orders-1") not in {driver.cluster.name_of(row) for row in candidates}

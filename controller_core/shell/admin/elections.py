@@ -8,6 +8,7 @@ Source: KafkaApis.handleElectLeaders, ElectLeadersRequest.getErrorResponse.
 
 from collections.abc import Mapping
 
+from controller_core.cluster.leader_elections import election_candidates
 from controller_core.model import events
 from controller_core.model.errors import Failure
 from controller_core.model.ids import TopicPartition
@@ -21,6 +22,8 @@ from kafka_wire.errors import ErrorCode
 PREFERRED, UNCLEAN = 0, 1
 """ElectionType; version 0 has no field for it and means PREFERRED, which is the field's default."""
 TOP_LEVEL_ERROR_FROM = 1
+ELECTED_AT_ONCE = 1_000
+"""Partitions of one event where all are asked for: 10 ms of the event loop."""
 
 
 async def elect_leaders(active: ActiveController, context: RequestContext, body: Body) -> Body:
@@ -28,10 +31,29 @@ async def elect_leaders(active: ActiveController, context: RequestContext, body:
     if body["election_type"] not in {PREFERRED, UNCLEAN}:
         words = f"Unknown election type {body['election_type']}."
         return elect_leaders_refused(context, body, Failure(ErrorCode.INVALID_REQUEST, words))
-    results: Mapping[TopicPartition, Outcome] = await active.submit(elect_leaders_event(body))
+    event = elect_leaders_event(body)
+    results: Mapping[TopicPartition, Outcome]
+    if event.partitions is None:
+        results = await _elect_everywhere(active, unclean=event.unclean)
+    else:
+        results = await active.submit(event)
     if any(failure is None for failure in results.values()):
         await brokers_know(active, body["timeout_ms"])
     return elect_leaders_response(results)
+
+
+async def _elect_everywhere(active: ActiveController, *, unclean: bool) -> dict[TopicPartition, Outcome]:
+    """Elect for all partitions that need it, some at a time: other events run in between."""
+    results: dict[TopicPartition, Outcome] = {}
+    row = -1
+    while rows := election_candidates(active.cluster, row, ELECTED_AT_ONCE, unclean=unclean):
+        row = rows[-1]
+        names = tuple(active.cluster.name_of(one) for one in rows)
+        found = await active.submit(events.ElectLeaders(names, unclean=unclean))
+        results |= {
+            name: one for name, one in found.items() if one is None or one.code != ErrorCode.ELECTION_NOT_NEEDED
+        }
+    return results
 
 
 def elect_leaders_event(body: Body) -> events.ElectLeaders:

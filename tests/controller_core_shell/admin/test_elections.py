@@ -4,11 +4,12 @@ import pytest
 
 from controller_core.model.events import ControlledShutdown, ElectLeaders, Heal
 from controller_core.model.ids import TopicPartition
+from controller_core.shell.admin import elections
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_shell.admin.asking import active_with_topic, add_topic, ask, only
-from tests.controller_core_shell.admin.fake_active import FakeActive, broker
+from tests.controller_core_shell.admin.fake_active import FakeActive, active_with, broker
 
 PREFERRED, UNCLEAN = 0, 1
 
@@ -141,3 +142,27 @@ async def test_without_a_tenure_an_election_of_all_is_refused_at_the_top() -> No
     response = await ask(None, ApiKey.ELECT_LEADERS, asking(None))
 
     assert (ErrorCode.NOT_CONTROLLER, {}) == (response["error_code"], results(response))
+
+
+async def test_all_partitions_are_elected_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One small request must not hold the event loop for as long as the cluster is large; the answer is as for one event."""
+    monkeypatch.setattr(elections, "ELECTED_AT_ONCE", 2)
+    active = active_with(broker(1), broker(2))
+    names = [f"t{number}" for number in range(5)]
+    for name in names:
+        await add_topic(active, name, {0: (1, 2)})
+        active.cluster.columns.leader[active.row(TopicPartition(name, 0))] = 2
+    await add_topic(active, "led", {0: (1, 2)})
+    submitted: list[int] = []
+    submit = active.submit
+
+    async def noting(event: ElectLeaders) -> object:
+        submitted.append(len(event.partitions or ()))
+        return await submit(event)
+
+    monkeypatch.setattr(active, "submit", noting)
+    response = await ask(active, ApiKey.ELECT_LEADERS, asking(None))
+
+    assert submitted == [2, 2, 1]
+    assert results(response) == {name: {0: ErrorCode.NONE} for name in names}
+    assert {int(active.cluster.columns.leader[active.row(TopicPartition(name, 0))]) for name in names} == {1}
