@@ -13,7 +13,7 @@ import logging
 import sys
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -71,9 +71,13 @@ class Active:
         """They are known."""
         return Defaults()
 
-    async def brokers_know(self, _timeout_ms: int) -> bool:
+    async def brokers_know(self, _timeout_ms: int, _silence_ms: int) -> bool:
         """They do."""
         return True
+
+    async def until(self, holds: Callable[[], bool], _timeout_ms: int) -> bool:
+        """Report whether it holds: nothing else changes the cluster."""
+        return holds()
 
     async def topic_gone(self, name: str, _timeout_ms: int) -> bool:
         """Tell whether it is gone."""

@@ -5,8 +5,10 @@ import pytest
 from controller_core.cluster.deletion import is_being_deleted
 from controller_core.model import scope
 from controller_core.model.broker import Broker, Endpoint
+from controller_core.model.errors import MAX_MESSAGE_CHARACTERS, Failure
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import Scope
+from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import cluster_with
 
 ORDERS = scope.topics(["orders"])
@@ -67,3 +69,15 @@ def test_a_topic_is_being_deleted_once_brokers_were_told() -> None:
     driver.start(2)
 
     assert is_being_deleted(driver.cluster.deletions["orders"])
+
+
+def test_a_message_that_repeats_a_long_request_is_shortened() -> None:
+    """A string of Kafka's protocol has at most 32,767 bytes: a longer message could not be sent, and its connection was closed."""
+    failure = Failure(
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Invalid broker id in replica list: {list(range(100_000))}"
+    )
+
+    assert len(failure.message) == MAX_MESSAGE_CHARACTERS
+    assert failure.message.startswith("Invalid broker id in replica list: [0, 1, 2,")
+    assert failure.message.endswith("(shortened)")
+    assert Failure(ErrorCode.INVALID_REQUEST, "short").message == "short"

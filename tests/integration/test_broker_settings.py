@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException
+from confluent_kafka.admin import NewTopic
 
 from lab.cluster import kafka_cluster
 from lab.folder import lab_folder
@@ -15,7 +16,7 @@ from lab.jars import KAFKA_VERSION, java, kafka_jars
 from lab.kafka import INTERNAL
 from lab.steward import StewardController
 from lab.waiting import wait_until
-from tests.integration.clusters import create_on, held_cluster, on
+from tests.integration.clusters import create_on, held_cluster
 from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
@@ -66,9 +67,11 @@ def test_a_real_broker_without_the_inter_broker_listener_leads_nothing(two: Held
     assert two.leaders("spread") == {0: 1, 1: 2}
     assert [two.state("spread", partition)["isr"] for partition in (0, 1)] == [[1], [2]]
     assert two.controller.metric("steward_controller_unreachable_brokers") == 1
-    refused = two.admin.create_topics([on("wide", [3])])["wide"]
-    with pytest.raises(KafkaException, match="replica assignment"):
-        refused.result(PATIENCE_S)
+    two.admin.create_topics([NewTopic("placed", num_partitions=6, replication_factor=1)])["placed"].result(PATIENCE_S)
+    assert set(two.leaders("placed").values()) == {1, 2}
+    wide = two.admin.create_topics([NewTopic("wide", num_partitions=1, replication_factor=3)])["wide"]
+    with pytest.raises(KafkaException, match="Replication factor"):
+        wide.result(PATIENCE_S)
     lines = [line for line in two.controller.process.log_text().splitlines() if "inter-broker listener" in line]
     assert len(lines) == 1
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from confluent_kafka import Producer
+import contextlib
+
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
+    ClusterMetadata,
     ConfigEntry,
     ConfigResource,
     NewTopic,
@@ -20,6 +23,7 @@ Brokers = KafkaCluster | KraftCluster
 """In ZooKeeper mode, or with a quorum of their own."""
 
 PATIENCE_S = 30.0
+METADATA_ATTEMPTS = 5
 RECORD_BYTES = 10_000
 
 
@@ -32,13 +36,20 @@ class Stock:
 
     def replicas(self, topic: str) -> list[list[int]]:
         """Return the replicas of each partition, as Metadata shows them."""
-        partitions = self.admin.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+        partitions = self._metadata(topic).topics[topic].partitions
         return [partitions[index].replicas for index in sorted(partitions)]
 
     def in_sync(self, topic: str) -> list[list[int]]:
         """Return the replicas in sync of each partition, ascending, as Metadata shows them."""
-        partitions = self.admin.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+        partitions = self._metadata(topic).topics[topic].partitions
         return [sorted(partitions[index].isrs) for index in sorted(partitions)]
+
+    def _metadata(self, topic: str) -> ClusterMetadata:
+        """Ask for a topic's metadata. librdkafka keeps a request to a broker that has died until its time is up, so it is asked again."""
+        for _ in range(METADATA_ATTEMPTS - 1):
+            with contextlib.suppress(KafkaException):
+                return self.admin.list_topics(topic, timeout=PATIENCE_S / METADATA_ATTEMPTS)
+        return self.admin.list_topics(topic, timeout=PATIENCE_S / METADATA_ATTEMPTS)
 
     def exists(self, topic: str) -> bool:
         """Tell whether a topic is there."""
