@@ -36,7 +36,7 @@ async def is_refused(world: World, name: str, namespace: str = TEAM, **spec: Any
 
 @in_virtual_time
 async def test_a_topic_that_outlives_its_resource_counts_until_kafka_does_not_have_it() -> None:
-    """DeletionPolicy Retain, and deleting the Kafka topic by hand later."""
+    """O13: DeletionPolicy Retain, and deleting the Kafka topic by hand later."""
     async with running() as world:
         allow(world, ONE)
         await created(world, "a", deletionPolicy="Retain")
@@ -53,7 +53,7 @@ async def test_a_topic_that_outlives_its_resource_counts_until_kafka_does_not_ha
 
 @in_virtual_time
 async def test_a_topic_that_is_only_observed_now_counts_when_it_was_created_here() -> None:
-    """Policy Observe frees no room; nor does its deletion, which keeps the Kafka topic."""
+    """O13: Policy Observe frees no room; nor does its deletion, which keeps the Kafka topic."""
     async with running() as world:
         allow(world, ONE)
         await created(world, "a")
@@ -101,7 +101,7 @@ def test_no_way_to_part_from_a_topic_frees_room(way: str) -> None:
 
 @in_virtual_time
 async def test_a_forged_status_frees_no_room() -> None:
-    """What counts is kept at the Cluster, which the namespace cannot write."""
+    """O13: What counts is kept at the Cluster, which the namespace cannot write."""
     async with running() as world:
         allow(world, ONE)
         await created(world, "a")
@@ -133,7 +133,7 @@ async def test_a_retained_topic_may_be_declared_again_and_counts_once() -> None:
 
 @in_virtual_time
 async def test_growth_of_a_topic_counts_before_it_happens_and_after_the_resource_is_gone() -> None:
-    """MaxPartitions."""
+    """O13: MaxPartitions."""
     async with running() as world:
         allow(world, {"namespaces": ["team-*"], "maxPartitions": 10})
         await created(world, "a", partitions=2, deletionPolicy="Retain")

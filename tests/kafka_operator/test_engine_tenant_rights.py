@@ -33,7 +33,7 @@ async def with_orders(world: World) -> None:
 
 @in_virtual_time
 async def test_an_approval_after_the_revocation_moves_nothing() -> None:
-    """AllowedNamespaces is asked before each step that changes Kafka, not only when the plan is made."""
+    """O12: AllowedNamespaces is asked before each step that changes Kafka, not only when the plan is made."""
     async with running() as world:
         await with_orders(world)
         raw = tenant_move("mv", plan=raw_plan(p0=[2, 3, 4]), approval="Required")
@@ -54,7 +54,7 @@ async def test_an_approval_after_the_revocation_moves_nothing() -> None:
 
 @in_virtual_time
 async def test_a_rollback_after_the_revocation_moves_nothing() -> None:
-    """The topic of that name may be another namespace's by then."""
+    """O12: The topic of that name may be another namespace's by then."""
     async with running() as world:
         await with_orders(world)
         raw = tenant_move("mv", plan=raw_plan(p0=[2, 3, 4]), throttle={"bytesPerSecond": 1000})
@@ -73,7 +73,7 @@ async def test_a_rollback_after_the_revocation_moves_nothing() -> None:
 
 @in_virtual_time
 async def test_no_further_wave_begins_after_the_revocation_and_the_throttle_goes() -> None:
-    """Moves that the controller has run to their end under their throttle; it is removed then, and no other move is submitted."""
+    """O12: Moves that the controller has run to their end under their throttle; it is removed then, and no other move is submitted."""
     async with running() as world:
         world.kafka.move_s = 20
         world.kafka.add("orders", [(1, 2, 3), (1, 2, 3)])
@@ -165,7 +165,7 @@ def forged(plan: list[dict[str, Any]], base: list[dict[str, Any]], **status: Any
 
 @in_virtual_time
 async def test_a_forged_status_moves_no_topic_that_the_namespace_may_not_name() -> None:
-    """Status content gives no right: plan and base in it are checked as those of the spec are."""
+    """O12: Status content gives no right: plan and base in it are checked as those of the spec are."""
     async with running() as world:
         await with_orders(world)
         world.kafka.add("ledger", [(1, 2, 3)])
@@ -232,7 +232,7 @@ async def test_an_election_after_the_revocation_elects_nobody() -> None:
 
 @in_virtual_time
 async def test_a_right_that_goes_between_the_look_and_the_change_changes_no_topic() -> None:
-    """The right is asked once more right before the Admin call."""
+    """O12: The right is asked once more right before the Admin call."""
     async with running() as world:
         allow(world, {"namespaces": [TEAM]})
         await world.run(1)

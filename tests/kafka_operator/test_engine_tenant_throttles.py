@@ -46,7 +46,7 @@ def rates(world: World) -> set[str]:
 
 @in_virtual_time
 async def test_another_namespace_never_lowers_the_owners_rate() -> None:
-    """Else a move of the owner stands still for as long as a tenant likes."""
+    """O14: Else a move of the owner stands still for as long as a tenant likes."""
     async with running() as world:
         await prepared(world, minBytesPerSecond=1)
         world.kube.apply(own_move(throttle={"bytesPerSecond": FAST}))
@@ -84,7 +84,7 @@ async def test_the_owners_rate_replaces_one_of_another_namespace_that_was_there_
 
 @in_virtual_time
 async def test_a_move_of_the_owner_without_a_throttle_stays_without_one() -> None:
-    """A rate on a broker counts only for the replicas that a topic lists, and the owner's topic lists none."""
+    """O14: A rate on a broker counts only for the replicas that a topic lists, and the owner's topic lists none."""
     async with running() as world:
         await prepared(world)
         world.kube.apply(own_move())
@@ -165,7 +165,7 @@ def test_a_throttle_of_another_namespace_stays_within_its_rule(
 
 @in_virtual_time
 async def test_an_edit_of_a_running_throttle_does_not_leave_the_bounds() -> None:
-    """Bounds hold at each step, whatever was accepted before."""
+    """O14: Bounds hold at each step, whatever was accepted before."""
     async with running() as world:
         await prepared(world, maxBytesPerSecond=FAST)
         raw = team_move("mine", SLOW)
