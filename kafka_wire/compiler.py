@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka_wire import plain_decoder, plain_encoder, schema
 from kafka_wire.failures import CodecError, TooManyElements
+from kafka_wire.schema import Message
 from kafka_wire.source_decoder import decoder_source
 from kafka_wire.source_encoder import encoder_source
 
@@ -24,20 +25,25 @@ BoundedDecoder = Callable[[bytes, int, int], tuple[dict[str, Any], int]]
 EXPLAINED_BYTES = 4_096
 
 # What Python raises when generated code meets a value of the wrong type, a number out of range, or the end of the bytes.
-ENCODE_FAILURES = (struct.error, TypeError, AttributeError, ValueError, OverflowError, KeyError)
+_ENCODE_FAILURES = (struct.error, TypeError, AttributeError, ValueError, OverflowError, KeyError)
 _DECODE_FAILURES = (struct.error, IndexError, ValueError)
 
 
 @cache
 def encoder(name: str, version: int) -> Encoder:
     """Return the encoder of one version; raises CodecError when the message or the version is unknown."""
-    definition = schema.definition(name, version)
+    return encoder_of(schema.definition(name, version), version)
+
+
+def encoder_of(definition: Message, version: int) -> Encoder:
+    """Return the encoder of a definition, which may have some of a message's fields only."""
+    name = definition.name
     fast = compiled(f"<encoder of {name} v{version}>", *encoder_source(definition, version))["encode"]
 
     def encode(body: Mapping[str, Any]) -> bytes:
         try:
             return fast(body)  # type: ignore[no-any-return]
-        except ENCODE_FAILURES as failure:
+        except _ENCODE_FAILURES as failure:
             plain_encoder.encode(definition, version, body)
             raise CodecError(f"cannot be encoded: {failure!r}", message=name, version=version) from failure
 

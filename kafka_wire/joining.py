@@ -4,18 +4,16 @@ A large response is never held as Python objects as a whole. What is not here: t
 """
 
 import struct
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from kafka_wire import codec, plain_encoder, schema
+from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
-from kafka_wire.compiler import ENCODE_FAILURES, Encoder, compiled
+from kafka_wire.compiler import Encoder, encoder_of
 from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.failures import CodecError
 from kafka_wire.schema import Field
-from kafka_wire.source_encoder import encoder_source
 from kafka_wire.varints import read_uvarint, write_uvarint
 
 _COUNT = struct.Struct(">i")
@@ -85,14 +83,4 @@ def _parts(name: str, version: int, field: str) -> tuple[_Part, _Part, _Part]:
 
 def _part(name: str, version: int, fields: tuple[Field, ...]) -> _Part:
     definition = replace(schema.definition(name, version), fields=fields)
-    title = f"<encoder of a part of {name} v{version}>"
-    fast = compiled(title, *encoder_source(definition, version))["encode"]
-
-    def encode(body: Mapping[str, Any]) -> bytes:
-        try:
-            return fast(body)  # type: ignore[no-any-return]
-        except ENCODE_FAILURES as failure:
-            plain_encoder.encode(definition, version, body)
-            raise CodecError(f"cannot be encoded: {failure!r}", message=name, version=version) from failure
-
-    return encode, frozenset(one.key for one in fields)
+    return encoder_of(definition, version), frozenset(one.key for one in fields)

@@ -146,7 +146,8 @@ class Learning:
         if setting is TopicDeletion.DISABLED and self.defaults is not None and self.defaults.delete_topic_enable:
             self.defaults = replace(self.defaults, delete_topic_enable=False)
             controller.learn(self.defaults)
-        controller.learn_topic_deletion(setting)
+        if setting is not controller.cluster.topic_deletion:
+            controller.learn_topic_deletion(setting)
 
     async def _inquire(self, broker: Broker) -> tuple[int, BrokerSettings] | None:
         """Ask one broker; None where it did not answer."""
@@ -172,7 +173,10 @@ class Learning:
             if not self.refused.done():
                 self.refused.set_exception(refused)
             return
-        if is_first or known.defaults != self.defaults:
-            self.defaults = known.defaults
-            controller.learn(known.defaults)
+        # One broker that reports false is enough, also where this one reports true.
+        is_enabled = known.defaults.delete_topic_enable and all(self._deletion.values())
+        defaults = replace(known.defaults, delete_topic_enable=is_enabled)
+        if is_first or defaults != self.defaults:
+            self.defaults = defaults
+            controller.learn(defaults)
         controller.cluster_id = controller.cluster_id or await read_cluster_id(session)

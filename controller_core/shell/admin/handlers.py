@@ -45,7 +45,6 @@ from controller_core.shell.admin.own_broker import (
     relay_refused,
 )
 from controller_core.shell.admin.own_node import own_node_handlers
-from controller_core.shell.admin.pace import never
 from controller_core.shell.admin.reassignments import (
     alter_reassignments,
     alter_reassignments_refused,
@@ -61,6 +60,7 @@ from controller_core.shell.front.context import OwnHandler, RequestContext
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
+from kafka_wire.net.outflow import never
 
 Tenure = Callable[[], ActiveController | None]
 """Gives the controller that holds the cluster now; None while this process does not."""

@@ -23,7 +23,7 @@ from controller_core.shell.active import ActiveController, OverloadedError
 from controller_core.shell.admin.metadata_snapshot import Snapshot
 from controller_core.shell.admin.nodes import nodes
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID
-from controller_core.shell.admin.pace import Pace, never
+from controller_core.shell.admin.pace import Pace
 from controller_core.shell.front.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import ArrayPlace, EncodedBody
@@ -37,6 +37,7 @@ from kafka_wire.metadata_encoding import (
     topic_head,
     topic_tail,
 )
+from kafka_wire.net.outflow import never
 
 log = logging.getLogger(__name__)
 

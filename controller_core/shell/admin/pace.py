@@ -7,6 +7,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from kafka_wire.net.outflow import never
+
 STEP_S = 0.002
 """Time that one step may take: 25 of them fit into the longest permitted stall of 50 ms, and it is 20 times what a switch
 between tasks costs."""
@@ -15,11 +17,6 @@ URGENT_SHARE = 20
 takes at most 5 % longer."""
 
 Clock = Callable[[], float]
-
-
-def never() -> bool:
-    """Report that nothing is urgent."""
-    return False
 
 
 class Pace:
