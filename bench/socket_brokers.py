@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from kazoo.client import KazooClient
 
+from bench.leader_and_isr_frames import partitions_in, taken
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.net.server import Peer, Server, serve
@@ -49,6 +50,7 @@ class SocketBroker:
         key = ApiKey(header.api_key)
         if key is ApiKey.LEADER_AND_ISR:
             self.told.append((time.time(), frame))
+            return taken(frame)
         return codec.encode_response(key, header.api_version, header.correlation_id, self._answer(key))
 
     def _answer(self, key: ApiKey) -> codec.Body:
@@ -65,8 +67,7 @@ class SocketBroker:
     def partitions_told(self) -> int:
         """Count the partitions of all that it was told since the mark; each request is read once."""
         for _, frame in self.told[len(self._counted) :]:
-            topics = codec.decode_request(frame)[1]["topic_states"]
-            self._counted.append(sum(len(topic["partition_states"]) for topic in topics))
+            self._counted.append(partitions_in(frame))
         return sum(self._counted)
 
     def mark(self) -> None:

@@ -90,8 +90,8 @@ SEEDED_BUGS = (
         "C7",
         "an unclean leader is elected where nobody allows it",
         f"{_CLUSTER}/failover.py",
-        "[cluster.allows_unclean(cluster.topic_at(row).name) for row in rows]",
-        "[True for _ in rows]",
+        "unclean = cluster.unclean_at(rows)",
+        "unclean = np.ones(len(rows), dtype=np.bool_)",
     ),
     SeededBug(
         "C7",

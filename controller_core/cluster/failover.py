@@ -101,7 +101,7 @@ def hosted_by(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
     """Tell each broker to lead or follow all that it has replicas of."""
     rows = cluster.columns.hosted_by(cluster.columns.flags(brokers))
     with_state = cluster.not_deleting(rows[cluster.columns.partition_epoch[rows] != NO_EPOCH])
-    return (send for broker in brokers if (send := lead_or_follow(cluster, broker, with_state)) is not None)
+    return lead_or_follow(cluster, brokers, with_state)
 
 
 def decide_heal(cluster: Cluster, event: Heal) -> Decision[None]:
@@ -134,7 +134,7 @@ def _first_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> Partiti
 
 def _next_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> PartitionStates | None:
     columns = cluster.columns
-    unclean = np.array([cluster.allows_unclean(cluster.topic_at(row).name) for row in rows], dtype=np.bool_)
+    unclean = cluster.unclean_at(rows)
     elections = elect_offline(columns.replicas[rows], columns.isr[rows], live, unclean)
     live_ids = set(cluster.live_ids())
 

@@ -24,7 +24,7 @@ from controller_core.model.changes import (
     TopicObserved,
 )
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model.columns import BoolArray, IntArray, any_of
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Stage
 from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
@@ -129,22 +129,24 @@ def announce(
     metadata = SendMetadata(everybody, rows)
     if announcement is Announcement.METADATA:
         return (metadata,)
-    return (*(send for broker in everybody if (send := lead_or_follow(cluster, broker, rows, first_state))), metadata)
+    return (*lead_or_follow(cluster, everybody, rows, first_state), metadata)
 
 
 def lead_or_follow(
-    cluster: Cluster, broker: int, rows: IntArray, first_state: BoolArray | None = None
-) -> SendLeaderAndIsr | None:
-    """Tell one broker the present state of those rows that it holds a replica of; None where it holds none."""
-    hosted = (cluster.columns.replicas[rows] == broker).any(axis=1)
-    if not hosted.any():
-        return None
-    mine = rows[hosted]
-    is_new = np.zeros(len(mine), dtype=np.bool_) if first_state is None else first_state[hosted]
-    if cluster.moves:
-        added = [_is_being_added(cluster, row, broker) for row in mine.tolist()]
-        is_new = is_new | np.array(added, dtype=np.bool_)
-    return SendLeaderAndIsr(broker, mine, is_new)
+    cluster: Cluster, brokers: Iterable[int], rows: IntArray, first_state: BoolArray | None = None
+) -> Iterator[SendLeaderAndIsr]:
+    """Tell each broker the present state of those rows that it holds a replica of; nothing to one that holds none."""
+    replicas = cluster.columns.replicas[rows]
+    for broker in brokers:
+        hosted = any_of(replicas == broker)
+        if not hosted.any():
+            continue
+        mine = rows[hosted]
+        is_new = np.zeros(len(mine), dtype=np.bool_) if first_state is None else first_state[hosted]
+        if cluster.moves:
+            added = [_is_being_added(cluster, row, broker) for row in mine.tolist()]
+            is_new = is_new | np.array(added, dtype=np.bool_)
+        yield SendLeaderAndIsr(broker, mine, is_new)
 
 
 def _is_being_added(cluster: Cluster, row: int, broker: int) -> bool:

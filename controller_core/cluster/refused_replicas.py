@@ -89,9 +89,7 @@ def ask_others(cluster: Cluster, broker: int, refused: Collection[TopicPartition
         shared = [
             row for row in rows.tolist() if member in columns.isr_of(row) and member not in cluster.refused_at(row)
         ]
-        send = lead_or_follow(cluster, member, cluster.not_deleting(np.array(shared, dtype=np.int32)))
-        if send is not None:
-            sends.append(send)
+        sends += lead_or_follow(cluster, (member,), cluster.not_deleting(np.array(shared, dtype=np.int32)))
     return sends
 
 

@@ -133,6 +133,12 @@ class Cluster:
         assert topic is not None, f"row {row} belongs to no topic"
         return topic
 
+    def topics_at(self, indices: IntArray) -> list[Topic]:
+        """Find the topics of some indices in the columns, all of which are in use."""
+        topics = [self._by_index[index] for index in indices.tolist()]
+        assert all(topics), "a row belongs to no topic"
+        return [topic for topic in topics if topic is not None]
+
     def name_of(self, row: int) -> TopicPartition:
         """Name the partition in a row."""
         return TopicPartition(self.topic_at(row).name, int(self.columns.partition[row]))
@@ -181,6 +187,15 @@ class Cluster:
         """Whether a replica from outside the ISR may lead a topic's partitions, where no other is left (C7)."""
         default = self.unclean_defaults.get(BrokerDefault.STATIC, False)
         return self.unclean_topics.get(name, self.unclean_defaults.get(BrokerDefault.DYNAMIC, default))
+
+    def unclean_at(self, rows: IntArray) -> BoolArray:
+        """Tell row by row what `allows_unclean` says of the row's topic: shape (rows,)."""
+        default = self.unclean_defaults.get(BrokerDefault.STATIC, False)
+        allowed = np.full(len(self._by_index), self.unclean_defaults.get(BrokerDefault.DYNAMIC, default))
+        for name, is_allowed in self.unclean_topics.items():
+            if (topic := self.topics.get(name)) is not None:
+                allowed[topic.index] = is_allowed
+        return allowed[self.columns.topic[rows]]
 
     def not_deleting(self, rows: IntArray) -> IntArray:
         """Leave out the rows of topics that are out of service, since they are to be deleted (C10)."""

@@ -235,7 +235,10 @@ def keep_ids(ids: IntArray, kept: BoolArray) -> IntArray:
 
 def any_of(flags: BoolArray) -> BoolArray:
     """Tell row by row whether any flag is set: shape (rows, slots) to (rows,)."""
-    found: BoolArray = np.logical_or.reduce(flags, axis=1)
+    # Slot by slot: numpy reduces short rows one at a time, which takes ten times as long.
+    found: BoolArray = np.zeros(len(flags), dtype=np.bool_)
+    for slot in flags.T:
+        found |= slot
     return found
 
 

@@ -17,7 +17,17 @@ from typing import Any
 from controller_core.cluster.controller import decide
 from controller_core.cluster.propagation import carry_out
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokerDefault, BrokersObserved, Change, TopicDeletion, TopicRemoved
+from controller_core.model.changes import (
+    BrokerDefault,
+    BrokersObserved,
+    Change,
+    PartitionsAdded,
+    PartitionStates,
+    StatesObserved,
+    TopicAdded,
+    TopicDeletion,
+    TopicRemoved,
+)
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.events import (
@@ -31,6 +41,7 @@ from controller_core.model.events import (
     TopicsRead,
     UncleanElectionRead,
 )
+from controller_core.model.sends import Send
 from controller_core.shell.active import Defaults, OverloadedError, TenureLostError
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.refusals import Retry
@@ -89,6 +100,7 @@ class Controller:
         """Tasks whose caller is answered with their failure, so that clients cannot fill the log."""
         self._removed: dict[str, asyncio.Event] = {}
         self._commits = Commits()
+        self._pace = store.pace
         self.broker_left: Callable[[Broker], None] = lambda _: None
         """Called for each broker that is no longer registered."""
         self.brokers_changed: Callable[[], None] = lambda: None
@@ -99,6 +111,7 @@ class Controller:
             answered=self._on_answered,
             refused=self._on_refused,
             deposed=lambda: self.end("a broker knows a newer controller"),
+            pace=self._pace,
             security=security,
         )
 
@@ -262,7 +275,9 @@ class Controller:
         later: list[Event] = []
         for _ in range(MAX_ATTEMPTS):
             self._check()
-            decision = decide(self.cluster, event)
+            # What is about everything reads all of the columns.
+            async with self._pace.step(self.cluster.columns.end if event.scope.everything else 0):
+                decision = decide(self.cluster, event)
             outcome = await self._write(decision)
             then += [following for following in decision.then if following not in then]
             later += [another for another in decision.later if another not in later]
@@ -286,10 +301,10 @@ class Controller:
         except ZooKeeperError as error:
             raise self._lost(error) from error
         self._check()
-        self._carry_out(outcome.committed)
+        await self._carry_out(outcome.committed)
         self._commits.notify()
         # Also when some of the changes were refused: no later decision sends it, and it does no harm (`Decision`).
-        self._channels.send(decision.sends)
+        await self._channels.send(decision.sends)
         return outcome
 
     async def _follow_up(self, event: Event) -> None:
@@ -307,24 +322,31 @@ class Controller:
         if self.has_ended:
             raise TenureLostError(self._ended.result())
 
-    def _carry_out(self, committed: Sequence[Change]) -> None:
+    async def _carry_out(self, committed: Sequence[Change]) -> None:
+        """Apply committed changes and tell the brokers. Others may see the first ones before the last: they are independent."""
         for change in committed:
-            log_change(self.cluster, change)
-            self._metrics.change(self.cluster, change)
-            before = self.cluster.brokers
-            self._channels.send(carry_out(self.cluster, change))
-            match change:
-                case TopicRemoved(topic=name):
-                    if (gone := self._removed.pop(name, None)) is not None:
-                        gone.set()
-                case BrokersObserved():
-                    self._channels.follow()
-                    for broker_id in before.keys() - self.cluster.brokers.keys():
-                        self.broker_left(before[broker_id])
-                    if self.cluster.brokers.keys() - before.keys():
-                        self.brokers_changed()
-                case _:
-                    pass
+            async with self._pace.step(_partitions(change)):
+                sends = self._apply(change)
+            await self._channels.send(sends)
+
+    def _apply(self, change: Change) -> tuple[Send, ...]:
+        log_change(self.cluster, change)
+        self._metrics.change(self.cluster, change)
+        before = self.cluster.brokers
+        sends = carry_out(self.cluster, change)
+        match change:
+            case TopicRemoved(topic=name):
+                if (gone := self._removed.pop(name, None)) is not None:
+                    gone.set()
+            case BrokersObserved():
+                self._channels.follow()
+                for broker_id in before.keys() - self.cluster.brokers.keys():
+                    self.broker_left(before[broker_id])
+                if self.cluster.brokers.keys() - before.keys():
+                    self.brokers_changed()
+            case _:
+                pass
+        return sends
 
     async def _catch_up(self, outcome: Outcome) -> bool:
         """Read again what was refused, or may be written or not; False where there is no reason to decide anew."""
@@ -337,7 +359,7 @@ class Controller:
         except ZooKeeperError as error:
             raise self._lost(error) from error
         self._check()
-        self._carry_out(found.changes)
+        await self._carry_out(found.changes)
         if found.strangers:
             await self._follow_up(TopicsRead(found.strangers, ()))
         return outcome.unknown or bool(found.changes or found.strangers)
@@ -374,6 +396,17 @@ class Controller:
             # A defect. Whoever holds the cluster next reads everything anew: that is the safest way on.
             log.error("unexpected failure", exc_info=error, extra={"event": task.get_name()})
         self.end(f"{type(error).__name__}: {error}")
+
+
+def _partitions(change: Change) -> int:
+    """Count the partitions that a change is about, as far as there can be many."""
+    match change:
+        case PartitionStates(rows=rows) | StatesObserved(rows=rows):
+            return len(rows)
+        case TopicAdded(partitions=added) | PartitionsAdded(partitions=added):
+            return len(added)
+        case _:
+            return 0
 
 
 def _put_off(event: str, error: OverloadedError) -> None:

@@ -179,7 +179,9 @@ class Lives:
             finally:
                 self.settling.end()
             # Tasks and callbacks refer to each other: left to itself, this tenure's state stays beside the next one's.
+            gc.unfreeze()
             gc.collect()
+            gc.freeze()
 
     async def _hold(self, session: ZooKeeperSession, presence: Presence, place: Place) -> bool:
         """Be the controller until the place is lost, or (False) until the tenure fails, though the place may be ours still."""
@@ -188,6 +190,8 @@ class Lives:
         await make_features(store)
         cluster = await load_cluster(session, self.settings.controller_id, place, self.settings.inter_broker_listener)
         cluster_id = await read_cluster_id(session)
+        # What was loaded stays, as do modules and schemas: a pass over all of it would hold the event loop for 50 ms.
+        gc.freeze()
         controller = Controller(
             cluster,
             session,

@@ -26,8 +26,10 @@ CLOSE_TIMEOUT_MS = 1_000  # what was written last may still go out; a peer that 
 _CORRELATION = slice(4, 8)  # of a request: behind the 2-byte key and the 2-byte version
 
 
-BodyOf = Callable[[int], bytes]
-"""Encodes a request's body in the version that is negotiated."""
+BodyOf = Callable[[int], Awaitable[bytes]]
+"""Encodes a request's body in the version that is negotiated; may let the event loop run in between."""
+BodyFrom = Callable[[int, bytes], Awaitable[Body]]
+"""Decodes a whole response frame in the version of its request. Raises CodecError."""
 
 
 class Connection:
@@ -99,24 +101,36 @@ class Connection:
         return self._pipeline.failure is not None
 
     async def call(
-        self, key: ApiKey, body: Body | BodyOf, *, version: int | None = None, timeout_ms: int | None = None
+        self,
+        key: ApiKey,
+        body: Body | BodyOf,
+        *,
+        version: int | None = None,
+        timeout_ms: int | None = None,
+        decode: BodyFrom | None = None,
     ) -> Body:
         """Send one request and give the body of its response.
 
         Without a version the highest that both sides know is taken; the peer's are asked once per connection. A body that
-        depends on the version is made when that is known. Raises
+        depends on the version is made when that is known. `decode` is for a response that is too large for the codec. Raises
         ConnectionFailed, UnsupportedVersion, or CodecError when `body` does not fit the version.
         """
-        return await (await self.start_call(key, body, version=version, timeout_ms=timeout_ms))
+        return await (await self.start_call(key, body, version=version, timeout_ms=timeout_ms, decode=decode))
 
     async def start_call(
-        self, key: ApiKey, body: Body | BodyOf, *, version: int | None = None, timeout_ms: int | None = None
+        self,
+        key: ApiKey,
+        body: Body | BodyOf,
+        *,
+        version: int | None = None,
+        timeout_ms: int | None = None,
+        decode: BodyFrom | None = None,
     ) -> Awaitable[Body]:
         """Send one request, and give its response's body to come. Calls started one after the other go out so."""
         deadline = self._deadline(timeout_ms)
         async with self._turn:
             await self._authenticate_again(deadline)
-            return await self._start(key, body, version, deadline)
+            return await self._start(key, body, version, deadline, decode)
 
     async def call_raw(self, frame: bytes, *, timeout_ms: int | None = None) -> bytes:
         """Send a whole request frame (header and body, no size) and give the whole response frame.
@@ -160,15 +174,17 @@ class Connection:
         self._pipeline.fail(ConnectionFailed(f"the connection to {self._name} was closed here", sent=True), flush=True)
         await self._pipeline.wait_lost(CLOSE_TIMEOUT_MS / 1000)
 
-    async def _start(self, key: ApiKey, body: Body | BodyOf, version: int | None, deadline: float) -> Awaitable[Body]:
+    async def _start(
+        self, key: ApiKey, body: Body | BodyOf, version: int | None, deadline: float, decode: BodyFrom | None = None
+    ) -> Awaitable[Body]:
         """Send one request; the caller has the turn."""
         if version is None:
             ours = codec.versions(f"{key.message}Request")
             version = negotiation.choose_version(key, ours, await self._peer_versions(deadline), self._name)
-        told = body(version) if callable(body) else body
+        told = await body(version) if callable(body) else body
         frame = codec.encode_request(key, version, 0, self._client_id, told)
         await self._wait_for_room(deadline)
-        return self._decoded(key, version, self._pipeline.send(frame, deadline))
+        return self._decoded(key, version, self._pipeline.send(frame, deadline), decode)
 
     async def _authenticate_again(self, deadline: float) -> None:
         """Authenticate once more if it is time to; the peer takes nothing else meanwhile, and the caller has the turn."""
@@ -195,9 +211,13 @@ class Connection:
         after_s = reauthenticate_after_s(lifetime_ms)
         self._authenticate_at = None if after_s is None else asyncio.get_running_loop().time() + after_s
 
-    async def _decoded(self, key: ApiKey, version: int, response: "asyncio.Future[bytes]") -> Body:
+    async def _decoded(
+        self, key: ApiKey, version: int, response: "asyncio.Future[bytes]", decode: BodyFrom | None
+    ) -> Body:
         frame = await response
         try:
+            if decode is not None:
+                return await decode(version, frame)
             _, body = codec.decode_response(key, version, frame)
         except CodecError as why:
             raise self._malformed(key, why) from why

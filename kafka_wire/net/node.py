@@ -16,7 +16,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.backoff import KAFKA_BACKOFF, Backoff
-from kafka_wire.net.connection import CONNECT_TIMEOUT_MS, REQUEST_TIMEOUT_MS, BodyOf, Connection
+from kafka_wire.net.connection import CONNECT_TIMEOUT_MS, REQUEST_TIMEOUT_MS, BodyFrom, BodyOf, Connection
 from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut
 from kafka_wire.net.sasl_client import SaslCredentials
 
@@ -85,6 +85,7 @@ class Node:
         version: int | None = None,
         timeout_ms: int | None = None,
         attempts: int = 1,
+        decode: BodyFrom | None = None,
     ) -> Body:
         """Send one request and give the body of its response, as Connection.call does.
 
@@ -93,7 +94,7 @@ class Node:
         """
 
         async def send(connection: Connection, left_ms: int) -> Awaitable[Body]:
-            return await connection.start_call(key, body, version=version, timeout_ms=left_ms)
+            return await connection.start_call(key, body, version=version, timeout_ms=left_ms, decode=decode)
 
         return await self._attempt(send, timeout_ms, attempts)
 

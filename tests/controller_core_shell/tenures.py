@@ -61,7 +61,7 @@ class FakeChannels:
         """Count it."""
         self.followed += 1
 
-    def send(self, sends: Iterable[Send]) -> None:
+    async def send(self, sends: Iterable[Send]) -> None:
         """Keep it."""
         self.sent += sends
 
@@ -119,7 +119,7 @@ class Tenure:
         for broker_id in broker_ids:
             self.register(broker_id)
         found = (self.broker(broker_id) for broker_id in broker_ids)
-        self.controller._carry_out([BrokersObserved(tuple(found))])
+        self.controller._apply(BrokersObserved(tuple(found)))
 
     def register(self, broker_id: int, port: int = 9092, listener: str = INTERNAL) -> None:
         """Write a broker's registration, over the one that is there."""

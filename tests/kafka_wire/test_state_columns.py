@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from kafka_wire import codec
 from kafka_wire.api import CALLED, ApiKey
-from kafka_wire.state_columns import CHUNK_STATES, SCRATCH_BYTES, StateColumns, TopicStates, encode_request
+from kafka_wire.state_columns import (
+    CHUNK_STATES,
+    SCRATCH_BYTES,
+    STATES_PER_PART,
+    StateColumns,
+    TopicStates,
+    encode_request,
+    request_parts,
+)
 
 NUMBERS = ("partition_index", "controller_epoch", "leader", "leader_epoch")
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -155,9 +163,10 @@ def test_states_that_are_shared_are_written_once_for_all_brokers() -> None:
     """An UpdateMetadata goes to every broker; only the head differs."""
     states = replace(columns(ApiKey.UPDATE_METADATA, []), shared=True)
 
-    (first,), (again,) = (states.parts("UpdateMetadataRequest", 8, np.empty(0, np.uint8)) for _ in range(2))
+    first, again = (list(states.parts("UpdateMetadataRequest", 8)) for _ in range(2))
 
-    assert first is again
+    assert [b"".join(first)] == again
+    assert again[0] is next(states.parts("UpdateMetadataRequest", 8))
 
 
 def test_a_request_keeps_its_bytes_whatever_is_written_after_it() -> None:
@@ -191,4 +200,35 @@ def one(leader: int) -> dict[str, Any]:
 def test_versions_before_kip_482_are_not_written() -> None:
     """They have another form, and nobody calls them."""
     with pytest.raises(AssertionError, match="KIP-482"):
-        columns(ApiKey.LEADER_AND_ISR, []).parts("LeaderAndIsrRequest", 3, np.empty(0, np.uint8))
+        list(columns(ApiKey.LEADER_AND_ISR, []).parts("LeaderAndIsrRequest", 3))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_many_topics_are_written_in_parts_that_end_with_a_topic(shared: bool) -> None:
+    """No part has much more than STATES_PER_PART states, and joined they are what the codec writes."""
+    key, partitions = ApiKey.UPDATE_METADATA, 700
+    count = 2 * STATES_PER_PART // partitions + 3
+    found = [
+        {"topic_name": f"t{number}", "topic_id": UUID(int=number), "partition_states": [one(number)] * partitions}
+        for number in range(count)
+    ]
+    empty = {"topic_name": "none", "topic_id": UUID(int=0), "partition_states": []}
+    states = replace(columns(key, [*found, empty]), shared=shared)
+
+    parts = list(request_parts("UpdateMetadataRequest", 8, HEADS[key], states))
+
+    assert plain(8, key, [*found, empty]) == b"".join(parts)
+    assert 2 + 1 + 3 == len(parts)  # what stands before and behind the states, their count, and the states
+
+
+def test_one_state_too_many_is_written_in_parts() -> None:
+    """The last part may be topics without partitions."""
+    key = ApiKey.LEADER_AND_ISR
+    plain_state = {**dict.fromkeys((*NUMBERS, EPOCHS[key]), 0), **dict.fromkeys(FLAGS[key], False)}
+    states = [plain_state | {name: [] for name in LISTS[key]}] * (STATES_PER_PART + 1)
+    found = [
+        {"topic_name": "t", "topic_id": UUID(int=1), "partition_states": states},
+        {"topic_name": "none", "topic_id": UUID(int=2), "partition_states": []},
+    ]
+
+    assert plain(7, key, found) == encode_request("LeaderAndIsrRequest", 7, HEADS[key], columns(key, found))

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from controller_core.shell.brokers.state_bodies import StatesBody
+from controller_core.shell.brokers.state_bodies import StatesBody, decode_answer
+from controller_core.shell.pace import Pace
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.failures import CodecError
@@ -54,10 +55,13 @@ class Request:
 class Channel:
     """The queue of one life of one broker. Needs a running event loop."""
 
-    def __init__(self, broker: int, node: Node, answered: Answered, waiting: Iterable[Request] = ()) -> None:
+    def __init__(
+        self, broker: int, node: Node, answered: Answered, pace: Pace, waiting: Iterable[Request] = ()
+    ) -> None:
         """Begin with `waiting`, requests of another channel that go on by this one."""
         self.broker = broker
         self._node = node
+        self._pace = pace
         self._answered = answered
         self._queue: deque[Request] = deque(waiting)
         self._limit = MAX_QUEUED
@@ -155,10 +159,9 @@ class Channel:
     async def _send(self, request: Request) -> Body | None:
         """Send one request until it is answered. None: no answer will ever be understood."""
         complained = False
-        body = request.body.encoded if isinstance(request.body, StatesBody) else request.body
         while True:
             try:
-                return await self._node.call(request.key, body, timeout_ms=REQUEST_TIMEOUT_MS)
+                return await self._call(request)
             except ConnectionFailed as error:
                 if not complained:
                     complained = True
@@ -170,6 +173,26 @@ class Channel:
             except (CodecError, UnsupportedVersion) as error:
                 self._give_up(request, error)
                 return None
+
+    async def _call(self, request: Request) -> Body:
+        states = request.body
+        if not isinstance(states, StatesBody):
+            return await self._node.call(request.key, states, timeout_ms=REQUEST_TIMEOUT_MS)
+
+        async def encode(version: int) -> bytes:
+            parts: list[bytes] = []
+            encoding = states.parts(version)
+            while True:
+                async with self._pace.step(states.partitions):
+                    if (part := next(encoding, None)) is None:
+                        return b"".join(parts)
+                    parts.append(part)
+
+        async def decode(version: int, frame: bytes) -> Body:
+            async with self._pace.step(states.partitions):
+                return decode_answer(request.key, version, frame)
+
+        return await self._node.call(request.key, encode, timeout_ms=REQUEST_TIMEOUT_MS, decode=decode)
 
     def _give_up(self, request: Request, error: Exception) -> None:
         """Say once for each kind of request that this broker cannot be told: it is too old, or we are wrong."""

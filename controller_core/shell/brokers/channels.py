@@ -25,6 +25,7 @@ from controller_core.shell.brokers.requests import (
     update_metadata,
 )
 from controller_core.shell.brokers.state_bodies import StatesBody
+from controller_core.shell.pace import Pace
 from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -48,9 +49,11 @@ class Channels:
         answered: Callable[[StopReplicaAnswered | ReplicasAnswered], None],
         refused: Callable[[Retry], None],
         deposed: Callable[[], None],
+        pace: Pace,
         security: BrokerSecurity = UNPROTECTED,
     ) -> None:
         self._cluster = cluster
+        self._pace = pace
         self._own = own
         self._answered = answered
         self._refused = refused
@@ -73,19 +76,23 @@ class Channels:
             if broker.id not in self._channels:
                 self._open(broker)
 
-    def send(self, sends: Iterable[Send]) -> None:
-        """Queue requests, built from the cluster as it is now."""
+    async def send(self, sends: Iterable[Send]) -> None:
+        """Queue requests, built from the cluster as it is now; the caller has the turn of all that they are about."""
         for send in sends:
-            match send:
-                case SendLeaderAndIsr():
-                    body = leader_and_isr(self._cluster, send, self._own)
-                    self._put(send.broker, ApiKey.LEADER_AND_ISR, body)
-                case SendMetadata():
-                    body = update_metadata(self._cluster, send, self._own)
-                    for broker in send.brokers:
-                        self._put(broker, ApiKey.UPDATE_METADATA, body)
-                case SendStopReplica():
-                    self._put(send.broker, ApiKey.STOP_REPLICA, stop_replica(self._cluster, send))
+            async with self._pace.step(_partitions(send)):
+                self._queue(send)
+
+    def _queue(self, send: Send) -> None:
+        match send:
+            case SendLeaderAndIsr():
+                body = leader_and_isr(self._cluster, send, self._own)
+                self._put(send.broker, ApiKey.LEADER_AND_ISR, body)
+            case SendMetadata():
+                body = update_metadata(self._cluster, send, self._own)
+                for broker in send.brokers:
+                    self._put(broker, ApiKey.UPDATE_METADATA, body)
+            case SendStopReplica():
+                self._put(send.broker, ApiKey.STOP_REPLICA, stop_replica(self._cluster, send))
 
     async def idle(self, timeout_ms: int, silence_ms: int | None = None) -> bool:
         """Wait until every broker answered what it was sent so far; False when the time is up first.
@@ -117,7 +124,7 @@ class Channels:
             return
         settings = self._security.settings(self._settings, endpoint.security_protocol)
         node = Node(endpoint.host, endpoint.port, settings)
-        self._channels[broker.id] = (broker, Channel(broker.id, node, self._on_answer, waiting))
+        self._channels[broker.id] = (broker, Channel(broker.id, node, self._on_answer, self._pace, waiting))
 
     def _move(self, broker: Broker, channel: Channel) -> None:
         """Go on under another address: the same life of a broker is not told again what waits for it."""
@@ -148,8 +155,7 @@ class Channels:
         channel.keep_only(lambda request: not is_told_anew(request.body))
         metadata = full_metadata(self._cluster, (broker.id,))
         channel.put(ApiKey.UPDATE_METADATA, self._body(broker, update_metadata(self._cluster, metadata, self._own)))
-        hosted = lead_or_follow(self._cluster, broker.id, metadata.rows)
-        if hosted is not None:
+        for hosted in lead_or_follow(self._cluster, (broker.id,), metadata.rows):
             channel.put(ApiKey.LEADER_AND_ISR, self._body(broker, leader_and_isr(self._cluster, hosted, self._own)))
 
     @staticmethod
@@ -215,3 +221,7 @@ class Channels:
             for retry in self._refusals.refused(request.broker, request.body.leader_epochs):
                 self._refused(retry)
         return request.key is ApiKey.UPDATE_METADATA and refusals < MAX_REFUSALS
+
+
+def _partitions(send: Send) -> int:
+    return len(send.partitions if isinstance(send, SendStopReplica) else send.rows)

@@ -4,7 +4,7 @@ The plain twin, one dict a partition, is in the tests: both must write the same 
 and who is told (propagation).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -16,9 +16,11 @@ from controller_core.model.columns import IntArray, keep_ids, pad, places_of
 from controller_core.model.ids import LEADER_DURING_DELETE, NOBODY, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
+from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.state_columns import StateColumns, TopicStates, encode_request
+from kafka_wire.leader_and_isr_errors import decode_errors
+from kafka_wire.state_columns import StateColumns, TopicStates, request_parts
 
 NO_TOPIC_ID = UUID(int=0)
 
@@ -36,9 +38,18 @@ class StatesBody:
         """Address it to one life of a broker; the states stay shared."""
         return replace(self, head={**self.head, "broker_epoch": broker_epoch})
 
+    def parts(self, version: int) -> Iterator[bytes]:
+        """Write it as a version has it, in parts to be joined; the first ones and the last one are small."""
+        return request_parts(f"{self.key.message}Request", version, self.head, self.states)
+
     def encoded(self, version: int) -> bytes:
-        """Write it as a version has it."""
-        return encode_request(f"{self.key.message}Request", version, self.head, self.states)
+        """Write it as a version has it, in one go."""
+        return b"".join(self.parts(version))
+
+    @property
+    def partitions(self) -> int:
+        """Count the partitions told."""
+        return len(self.states)
 
     @property
     def topic_names(self) -> Mapping[UUID, str]:
@@ -57,6 +68,13 @@ class StatesBody:
     def speaks_of_deletion(self) -> bool:
         """Whether any partition is told to be no more."""
         return bool((self.states.numbers["leader"] == LEADER_DURING_DELETE).any())
+
+
+def decode_answer(key: ApiKey, version: int, frame: bytes) -> Body:
+    """Decode a whole response to such a request; partitions without an error are left out. Raises CodecError."""
+    if key is ApiKey.LEADER_AND_ISR:
+        return decode_errors(version, frame)
+    return codec.decode_response(key, version, frame)[1]
 
 
 def leader_states(cluster: Cluster, send: SendLeaderAndIsr) -> StateColumns:
@@ -122,15 +140,21 @@ def _at(places: Sequence[int], lists: Sequence[Replicas], count: int) -> IntArra
 
 def _by_topic(cluster: Cluster, rows: IntArray) -> tuple[tuple[TopicStates, ...], IntArray]:
     """Group rows by topic, in order of first appearance; returns the topics, and the rows' places in that order."""
-    _, first, inverse, counts = np.unique(
-        cluster.columns.topic[rows], return_index=True, return_inverse=True, return_counts=True
-    )
-    appearance = np.argsort(first, kind="stable")
-    topics = []
-    for place, count in zip(first[appearance].tolist(), counts[appearance].tolist(), strict=True):
-        topic = cluster.topic_at(int(rows[place]))
-        topics.append(TopicStates(topic.name, topic.topic_id or NO_TOPIC_ID, count))
-    rank = np.empty(len(appearance), dtype=np.int64)
-    rank[appearance] = np.arange(len(appearance))
-    order: IntArray = np.argsort(rank[inverse], kind="stable").astype(np.int32)
-    return tuple(topics), order
+    indices = cluster.columns.topic[rows]
+    order = np.arange(len(rows), dtype=np.int32)
+    begins = _begins(indices)
+    if len(np.unique(indices[begins])) < len(begins):
+        # Some topic's rows are apart: put together, each topic at the place of its first row.
+        _, first, inverse = np.unique(indices, return_index=True, return_inverse=True)
+        order = np.argsort(first[inverse], kind="stable").astype(np.int32)
+        indices = indices[order]
+        begins = _begins(indices)
+    counts = np.diff(begins, append=len(rows)).tolist()
+    topics = cluster.topics_at(indices[begins])
+    told = (TopicStates(topic.name, topic.topic_id or NO_TOPIC_ID, n) for topic, n in zip(topics, counts, strict=True))
+    return tuple(told), order
+
+
+def _begins(indices: IntArray) -> IntArray:
+    """Find the places where another number begins than stood before."""
+    return np.flatnonzero(np.diff(indices, prepend=NOBODY - 1)).astype(np.int32)

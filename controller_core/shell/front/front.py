@@ -22,6 +22,7 @@ from controller_core.shell.front.request_limits import (
     SLICED,
     SMALL_BYTES,
     own_bytes,
+    own_units,
     relayed_bytes,
 )
 from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
@@ -165,7 +166,7 @@ class Front:
         try:
             if key in SLICED:
                 return await self._sliced[SLICED[key].is_from_brokers].answer(key, header, frame, answer)
-            body = await answer(codec.decode_bounded(frame, header, OWN_UNITS), is_slice=False)
+            body = await answer(codec.decode_bounded(frame, header, own_units(key)), is_slice=False)
         except RelayInstead:
             return await self.relay.forward(peer, header, frame)
         except AnswerError as why:

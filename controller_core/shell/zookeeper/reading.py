@@ -17,6 +17,7 @@ from controller_core.model.cluster import Cluster, ProducerIds
 from controller_core.model.columns import IntArray
 from controller_core.model.events import BrokersRead, TopicRecord
 from controller_core.model.ids import MAX_BROKER_ID, NOBODY
+from controller_core.shell.pace import Pauses
 from controller_core.shell.zookeeper.soundness import can_be, check_assignment
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.brokers import decode_broker
@@ -32,6 +33,11 @@ log = logging.getLogger(__name__)
 
 MIN_LONGEST_ISR = 8
 """Members of an ISR that are read even where all assignments are shorter: somebody may have shortened an assignment by hand."""
+TOPIC_BYTES_PER_STEP = 65_536
+"""Bytes of topics' assignments that are decoded before the event loop runs: about 4,000 partitions, 15 ms. One topic is decoded
+in one go: at most 65,000 partitions, which is all that a znode of 1 MiB has room for."""
+CONFIGS_PER_STEP = 2_000
+"""Topic configurations that are decoded before the event loop runs: about 10 ms."""
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
@@ -93,9 +99,11 @@ async def find_topics(session: ZooKeeperSession, names: Sequence[str]) -> Topics
     nodes = await session.multi_get([paths.topic(name) for name in names])
     records: list[TopicRecord] = []
     unreadable: dict[str, Unreadable] = {}
+    pauses = Pauses(TOPIC_BYTES_PER_STEP)
     for name, node in zip(names, nodes, strict=True):
         if node is None:
             continue
+        await pauses.after(len(node.data or b""))
         try:
             found = decode_topic(name, node.data)
             check_assignment(name, found)
@@ -171,7 +179,9 @@ async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -
     where = [paths.topic_config(name) for name in names]
     nodes = await session.multi_get(where)
     unclean: dict[str, bool] = {}
+    pauses = Pauses(CONFIGS_PER_STEP)
     for name, path, node in zip(names, where, nodes, strict=True):
+        await pauses.after()
         try:
             config = decode_config(path, None if node is None else node.data)
         except FormatError as error:

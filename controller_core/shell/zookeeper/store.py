@@ -25,8 +25,9 @@ from controller_core.model.changes import (
 )
 from controller_core.model.cluster import Cluster
 from controller_core.shell.active import TenureLostError
+from controller_core.shell.pace import Pace
 from controller_core.shell.zookeeper.batches import last_path, write_groups
-from controller_core.shell.zookeeper.operations import groups_of, parents_of
+from controller_core.shell.zookeeper.operations import Group, groups_of, parents_of
 from controller_core.shell.zookeeper.removal import forget_deletions, remove_notices, remove_topic
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import Node, ZooKeeperSession
@@ -50,8 +51,11 @@ OTHERS_WROTE = frozenset(
     {RefusedReason.BAD_VERSION, RefusedReason.NO_NODE, RefusedReason.NODE_EXISTS, RefusedReason.NOT_EMPTY}
 )
 """Refusals that are part of the work: a look tells what is written now."""
-STATES_PER_STEP = 4 * (MAX_BATCH_OPERATIONS - 1)
-"""States whose writes are prepared at once: four whole transactions, which takes some 10 ms."""
+STATES_PER_STEP = 2 * (MAX_BATCH_OPERATIONS - 1)
+"""States whose writes are prepared at once: two whole transactions, which takes some 5 ms."""
+MAX_STEPS_PREPARED = 8
+"""Steps whose writes are prepared and not yet answered: twice what is in flight. Each state is several objects, all of which the
+garbage collector looks at."""
 
 
 @dataclass(slots=True)
@@ -79,8 +83,11 @@ class Store:
     """Writes of one tenure, under one controller epoch."""
 
     def __init__(self, session: ZooKeeperSession, epoch_version: int) -> None:
+        self.pace = Pace()
+        """Of the tenure's long computations: those of writes and those of whoever decides on them."""
         self._session = session
         self._fence = Check(paths.CONTROLLER_EPOCH, epoch_version)
+        self._prepared = asyncio.Semaphore(MAX_STEPS_PREPARED)
         self._in_flight = asyncio.Semaphore(MAX_BATCHES_IN_FLIGHT)
 
     async def commit(self, cluster: Cluster, changes: Sequence[Change]) -> Outcome:
@@ -120,11 +127,13 @@ class Store:
     async def _commit_groups(self, cluster: Cluster, change: Change) -> Outcome:
         if isinstance(change, PartitionStates) and len(change.rows) > STATES_PER_STEP:
             return await self._commit_in_steps(cluster, change)
-        outcome = Outcome()
         groups = groups_of(cluster, change, frozenset())
-        if not groups:
-            return Outcome([change])
-        outcome.unknown = not await self.ensure(parents_of(cluster, change))
+        return await self._write(cluster, change, groups, parents_of(cluster, change)) if groups else Outcome([change])
+
+    async def _write(
+        self, cluster: Cluster, change: Change, groups: Sequence[Group], parents: Sequence[str]
+    ) -> Outcome:
+        outcome = Outcome(unknown=not await self.ensure(parents))
         refused = await write_groups(self, groups)
         present: set[str] = set()
         # Znodes found present change how their group is written; each try finds at least one more.
@@ -151,16 +160,21 @@ class Store:
         return outcome
 
     async def _commit_in_steps(self, cluster: Cluster, change: PartitionStates) -> Outcome:
-        """Prepare and begin the writes of many states in steps, between which the event loop runs: 5 ms for a thousand states.
+        """Prepare and begin the writes of many states in steps, between which the event loop runs.
 
         The event that decided on them still runs, so nothing else changes these partitions in the meantime.
         """
-        writes: list[asyncio.Task[Outcome]] = []
+
+        async def commit(begin: int) -> Outcome:
+            async with self._prepared:
+                async with self.pace.step():
+                    places = np.arange(begin, min(begin + STATES_PER_STEP, len(change.rows)), dtype=np.int32)
+                    part = change.take(places)
+                    groups, parents = groups_of(cluster, part, frozenset()), parents_of(cluster, part)
+                return await self._write(cluster, part, groups, parents)
+
+        writes = [asyncio.create_task(commit(begin)) for begin in range(0, len(change.rows), STATES_PER_STEP)]
         try:
-            for begin in range(0, len(change.rows), STATES_PER_STEP):
-                places = np.arange(begin, min(begin + STATES_PER_STEP, len(change.rows)), dtype=np.int32)
-                writes.append(asyncio.create_task(self._commit_groups(cluster, change.take(places))))
-                await asyncio.sleep(0)
             parts = await asyncio.gather(*writes)
         except BaseException:
             for write in writes:

@@ -16,6 +16,7 @@ from controller_core.model.changes import BrokersObserved, DeletionQueued, Origi
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
 from controller_core.shell.identity import holds_replicas
+from controller_core.shell.pace import Pauses
 from controller_core.shell.state_log import log_unreachable
 from controller_core.shell.zookeeper.presence import Place
 from controller_core.shell.zookeeper.reading import (
@@ -50,8 +51,11 @@ WATCHED_PARENTS = (
 """Znodes that brokers make as well when they start (ZkData.PersistentZkPaths); a controller may be there before them."""
 
 
-STATES_PER_READ = 20_000
-"""Partition states read before they become columns: as znodes they take twenty times the memory, and only for so long."""
+STATES_PER_READ = 5_000
+"""Partition states read before they become columns: as znodes they take twenty times the memory, and to decode them holds the
+event loop for some 20 ms."""
+TOPICS_PER_READ = 200
+"""Topics read before they become columns, for the same reason: the garbage collector looks at each partition's replicas."""
 
 
 async def make_parents(store: Store) -> None:
@@ -112,8 +116,11 @@ async def load_cluster(
 async def _load_partitions(session: ZooKeeperSession, cluster: Cluster) -> None:
     """Read topics and the states of their partitions. Raises IdentityError."""
     names = await session.children(paths.TOPICS) or []
-    for record in await read_topics(session, names):
-        apply(cluster, added_topic(cluster, record, repaired=False))
+    pauses = Pauses(STATES_PER_READ)
+    for start in range(0, len(names), TOPICS_PER_READ):
+        for record in await read_topics(session, names[start : start + TOPICS_PER_READ]):
+            apply(cluster, added_topic(cluster, record, repaired=False))
+            await pauses.after(len(record.replicas))
     rows = cluster.columns.used()
     claimed = [rows[:0]]
     for start in range(0, len(rows), STATES_PER_READ):

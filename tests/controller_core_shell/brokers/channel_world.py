@@ -11,6 +11,7 @@ from controller_core.model.ids import TopicPartition
 from controller_core.model.sends import Send, SendStopReplica
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.refusals import Retry
+from controller_core.shell.pace import Pace
 from kafka_wire.api import ApiKey
 from tests.controller_core_shell.brokers.clusters import OWN, broker, cluster_of
 from tests.controller_core_shell.brokers.fake_broker import FakeBroker
@@ -30,7 +31,12 @@ class World:
         self.deposed = 0
         self.retries: list[Retry] = []
         self.channels = Channels(
-            self.cluster, OWN, answered=self.answers.append, refused=self.retries.append, deposed=self._depose
+            self.cluster,
+            OWN,
+            answered=self.answers.append,
+            refused=self.retries.append,
+            deposed=self._depose,
+            pace=Pace(),
         )
         self.channels.follow()
 
@@ -47,9 +53,9 @@ class World:
         apply(self.cluster, BrokersObserved(tuple(brokers)))
         self.channels.follow()
 
-    def send(self, *sends: Send) -> None:
+    async def send(self, *sends: Send) -> None:
         """Send these."""
-        self.channels.send(sends)
+        await self.channels.send(sends)
 
     def _depose(self) -> None:
         self.deposed += 1

@@ -19,7 +19,7 @@ from tests.controller_core_shell.brokers.fake_broker import refuse_once
 
 async def test_an_answered_deletion_is_an_event_of_that_broker(world: World) -> None:
     """C10: the topic's znode goes after every replica's broker answered."""
-    world.send(stop(1, 0, delete=False), stop(1, 0, 1), stop(2, 0, 1))
+    await world.send(stop(1, 0, delete=False), stop(1, 0, 1), stop(2, 0, 1))
     await world.channels.idle(PATIENCE_MS)
 
     done = (TopicPartition("orders", 0), TopicPartition("orders", 1))
@@ -33,7 +33,7 @@ async def test_a_stale_controller_epoch_at_the_top_level_deposes(
 ) -> None:
     """Wire-facts: the broker has heard of a newer controller."""
     world.brokers[0].react = refuse_once(ErrorCode.STALE_CONTROLLER_EPOCH)
-    world.send(metadata(world.cluster))
+    await world.send(metadata(world.cluster))
     await world.channels.idle(PATIENCE_MS)
 
     assert 1 == world.deposed
@@ -48,7 +48,7 @@ async def test_a_partition_error_11_deposes_nobody(world: World, caplog: pytest.
         return {"topics": [{"topic_id": topic_id, "partition_errors": [{"partition_index": 0, "error_code": 11}]}]}
 
     world.brokers[0].react = react
-    world.send(lead(world.cluster, 1))
+    await world.send(lead(world.cluster, 1))
     await world.channels.idle(PATIENCE_MS)
 
     assert 0 == world.deposed
@@ -74,7 +74,7 @@ async def test_replicas_in_failed_log_directories_are_an_event_when_that_is_news
         None,
     ):
         world.answers.clear()
-        world.send(lead(world.cluster, 1))
+        await world.send(lead(world.cluster, 1))
         await world.channels.idle(PATIENCE_MS)
         assert ([] if expected is None else [expected]) == world.answers
         if expected is not None:
@@ -95,7 +95,7 @@ async def test_an_answer_that_brings_no_news_of_a_failed_log_directory_is_no_eve
         return {"topics": [{"topic_id": topic_id, "partition_errors": [{"partition_index": 0, "error_code": code}]}]}
 
     world.brokers[0].react = react
-    world.send(lead(world.cluster, 1))
+    await world.send(lead(world.cluster, 1))
     await world.channels.idle(PATIENCE_MS)
 
     assert [] == world.answers

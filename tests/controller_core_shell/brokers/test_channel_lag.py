@@ -31,9 +31,11 @@ async def test_a_broker_that_lags_too_far_behind_is_told_the_present_state_inste
 
     first.react = slow
     world.observe(world.registered(epoch=555))  # A channel under the limit of this test.
-    world.send(lead(world.cluster, 1), metadata(world.cluster, deleting=True), stop(1, 0), metadata(world.cluster))
+    await world.send(
+        lead(world.cluster, 1), metadata(world.cluster, deleting=True), stop(1, 0), metadata(world.cluster)
+    )
     apply(world.cluster, read_change(world.cluster, "known orders-0=1/9/1/11"))
-    world.send(lead(world.cluster, 1), lead(world.cluster, 1))
+    await world.send(lead(world.cluster, 1), lead(world.cluster, 1))
     assert ["a broker lags too far behind and is told everything anew"] == [
         record.getMessage() for record in caplog.records
     ]
@@ -58,7 +60,7 @@ async def test_deletions_alone_do_not_bring_the_whole_state_with_each_of_them(
     first, _ = world.brokers
     first.react = hang
     world.observe(world.registered(epoch=555))
-    world.send(*(stop(1, 0) for _ in range(40)))
+    await world.send(*(stop(1, 0) for _ in range(40)))
 
     assert len(caplog.records) <= 4
     assert world.channels.queued()[1] <= 40 + 2 * len(caplog.records)

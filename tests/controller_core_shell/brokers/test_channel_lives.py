@@ -17,11 +17,11 @@ async def test_another_life_of_a_broker_begins_with_an_empty_channel(world: Worl
     """C13: nothing after its epoch changed; it is told everything anew."""
     first, _ = world.brokers
     first.react = hang
-    world.send(stop(1, 0), metadata(world.cluster))
+    await world.send(stop(1, 0), metadata(world.cluster))
     await first.until(1)
     first.react = None
     world.observe(world.registered(epoch=777))
-    world.send(lead(world.cluster, 1))
+    await world.send(lead(world.cluster, 1))
 
     assert await world.channels.idle(PATIENCE_MS)
     assert [STOP, LEAD] == first.keys
@@ -33,12 +33,12 @@ async def test_a_broker_that_left_is_told_nothing_more(world: World) -> None:
     """Wire-facts, gotcha 7: what waited for it is dropped, and whoever waits for that goes on."""
     first, second = world.brokers
     first.react = hang
-    world.send(metadata(world.cluster), lead(world.cluster, 1))
+    await world.send(metadata(world.cluster), lead(world.cluster, 1))
     await first.until(1)
     waiting = asyncio.create_task(world.channels.idle(PATIENCE_MS))
     await asyncio.sleep(0)
     world.observe(world.registered()[1:])
-    world.send(metadata(world.cluster), stop(1, 0))
+    await world.send(metadata(world.cluster), stop(1, 0))
 
     assert await waiting
     assert [META, META] == await second.until(2)
@@ -50,11 +50,11 @@ async def test_a_broker_under_another_address_goes_on_where_it_was(start: Start,
     """Its registration was rewritten in place (KafkaZkClient.updateBrokerInfo): the same life, and nobody tells it again."""
     first, _ = world.brokers
     first.react = hang
-    world.send(stop(1, 0), metadata(world.cluster))
+    await world.send(stop(1, 0), metadata(world.cluster))
     await first.until(1)
     moved = await start()
     world.observe(world.registered(port=moved.port))
-    world.send(lead(world.cluster, 1))
+    await world.send(lead(world.cluster, 1))
 
     assert await world.channels.idle(PATIENCE_MS)
     assert [STOP, META, LEAD] == moved.keys
@@ -65,11 +65,11 @@ async def test_a_broker_under_another_address_goes_on_where_it_was(start: Start,
 async def test_endpoints_that_nobody_here_uses_may_change(world: World) -> None:
     """Only the inter-broker listener is ours: the connection stays."""
     first, _ = world.brokers
-    world.send(metadata(world.cluster))
+    await world.send(metadata(world.cluster))
     await world.channels.idle(PATIENCE_MS)
     changed = broker(1, port=first.port)
     world.observe([Broker(1, changed.epoch, changed.endpoints[1:], "a-rack"), *world.registered()[1:]])
-    world.send(metadata(world.cluster))
+    await world.send(metadata(world.cluster))
 
     assert await world.channels.idle(PATIENCE_MS)
     assert 1 == len(first.connections)

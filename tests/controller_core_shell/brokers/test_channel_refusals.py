@@ -24,10 +24,10 @@ async def test_what_another_life_of_a_broker_refuses_is_told_by_its_registration
     """KIP-380, C13: it will be told everything anew; what waits for its former life is not sent, and nobody waits for it."""
     first, second = world.brokers
     first.react = refuse_once(ErrorCode.STALE_BROKER_EPOCH)
-    world.send(metadata(world.cluster), lead(world.cluster, 1), stop(1, 0), lead(world.cluster, 2))
+    await world.send(metadata(world.cluster), lead(world.cluster, 1), stop(1, 0), lead(world.cluster, 2))
     assert await world.channels.idle(PATIENCE_MS)
     world.observe(world.registered(epoch=777))
-    world.send(lead(world.cluster, 1))
+    await world.send(lead(world.cluster, 1))
     assert await world.channels.idle(PATIENCE_MS)
 
     assert [META, LEAD] == first.keys
@@ -43,7 +43,7 @@ async def test_a_leader_and_isr_that_a_broker_throws_at_comes_back_in_halves(
     """The answer does not say which partition was at fault; what is told again says its epochs as they were told."""
     first, _ = world.brokers
     first.react = refuse_once(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    world.send(lead(world.cluster, 1), metadata(world.cluster))
+    await world.send(lead(world.cluster, 1), metadata(world.cluster))
     await world.channels.idle(PATIENCE_MS)
 
     assert [LEAD, META] == first.keys
@@ -61,7 +61,7 @@ async def test_an_update_metadata_that_a_broker_throws_at_is_sent_again(
     """It says how things are: it may be heard twice, and has to be heard (C12)."""
     first, _ = world.brokers
     first.react = refuse_once(ErrorCode.UNKNOWN_SERVER_ERROR)
-    world.send(metadata(world.cluster), lead(world.cluster, 1))
+    await world.send(metadata(world.cluster), lead(world.cluster, 1))
     await world.channels.idle(PATIENCE_MS)
 
     assert [META, META, LEAD] == first.keys
@@ -79,7 +79,7 @@ async def test_an_update_metadata_that_a_broker_throws_at_each_time_holds_nothin
         return {"error_code": ErrorCode.UNKNOWN_SERVER_ERROR} if key is META else None
 
     first.react = react
-    world.send(metadata(world.cluster), lead(world.cluster, 1))
+    await world.send(metadata(world.cluster), lead(world.cluster, 1))
     await world.channels.idle(PATIENCE_MS)
 
     assert [META, META, META, LEAD] == first.keys
@@ -98,7 +98,7 @@ async def test_a_broker_that_does_not_let_the_controller_in_is_asked_until_it_do
         return {"error_code": refusals.pop()} if refusals else None
 
     first.react = react
-    world.send({META: metadata(world.cluster), LEAD: lead(world.cluster, 1), STOP: stop(1, 0)}[key])
+    await world.send({META: metadata(world.cluster), LEAD: lead(world.cluster, 1), STOP: stop(1, 0)}[key])
     await world.channels.idle(PATIENCE_MS)
 
     assert [key] * 4 == first.keys
@@ -113,7 +113,7 @@ async def test_a_broker_that_does_not_serve_a_request_is_complained_of_once_and_
     """One of Kafka 4, say: no answer will ever come. Bad peers never flood a log."""
     first, _ = world.brokers
     del first.ranges[LEAD]
-    world.send(lead(world.cluster, 1), lead(world.cluster, 1), metadata(world.cluster))
+    await world.send(lead(world.cluster, 1), lead(world.cluster, 1), metadata(world.cluster))
 
     assert await world.channels.idle(PATIENCE_MS)
     assert [META] == first.keys
@@ -130,7 +130,7 @@ async def test_a_failure_on_one_answer_does_not_end_the_channel(
         raise ZeroDivisionError
 
     monkeypatch.setattr("controller_core.shell.brokers.channels.meaning_of", fail)
-    world.send(lead(world.cluster, 1), metadata(world.cluster))
+    await world.send(lead(world.cluster, 1), metadata(world.cluster))
 
     assert await world.channels.idle(PATIENCE_MS)
     assert [LEAD, META] == first.keys

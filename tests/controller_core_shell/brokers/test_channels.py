@@ -18,7 +18,7 @@ from tests.controller_core_shell.brokers.fake_broker import hang, hang_up
 async def test_requests_come_in_the_order_they_were_sent(world: World) -> None:
     """C13: brokers rely on it (a StopReplica after the LeaderAndIsr that took a partition away)."""
     first, second = world.brokers
-    world.send(
+    await world.send(
         metadata(world.cluster), lead(world.cluster, 1), stop(1, 0), lead(world.cluster, 2), metadata(world.cluster)
     )
 
@@ -36,7 +36,7 @@ async def test_a_broker_hears_that_a_leader_recovers_where_its_version_says_such
     first, _ = world.brokers
     first.ranges[LEAD] = (0, highest)
     world.cluster.columns.recovering[:] = True
-    world.send(lead(world.cluster, 1))
+    await world.send(lead(world.cluster, 1))
     await world.channels.idle(PATIENCE_MS)
 
     ((_, body),) = first.taken
@@ -46,7 +46,7 @@ async def test_a_broker_hears_that_a_leader_recovers_where_its_version_says_such
 
 async def test_every_request_carries_the_epoch_of_the_broker_it_goes_to(world: World) -> None:
     """C13, KIP-380: what was meant for another life of the broker is refused."""
-    world.send(metadata(world.cluster), stop(1, 0), lead(world.cluster, 2))
+    await world.send(metadata(world.cluster), stop(1, 0), lead(world.cluster, 2))
     await world.channels.idle(PATIENCE_MS)
 
     epochs = [{body["broker_epoch"] for _, body in each.taken} for each in world.brokers]
@@ -57,7 +57,7 @@ async def test_the_next_request_waits_for_the_answer_to_the_one_before(world: Wo
     """ControllerChannelManager: one request in flight for each broker."""
     first, _ = world.brokers
     first.react = hang
-    world.send(metadata(world.cluster), lead(world.cluster, 1))
+    await world.send(metadata(world.cluster), lead(world.cluster, 1))
     await first.until(1)
     for _ in range(20):
         await asyncio.sleep(0)
@@ -70,7 +70,7 @@ async def test_a_broker_that_does_not_answer_holds_up_no_other(world: World) -> 
     """Each broker has a channel of its own."""
     silent, other = world.brokers
     silent.react = hang
-    world.send(metadata(world.cluster), metadata(world.cluster), lead(world.cluster, 2))
+    await world.send(metadata(world.cluster), metadata(world.cluster), lead(world.cluster, 2))
 
     assert [META, META, LEAD] == await other.until(3)
     assert not await world.channels.idle(0)
@@ -82,7 +82,7 @@ async def test_a_request_is_sent_again_until_it_is_answered(world: World, caplog
     first, _ = world.brokers
     first.react = hang_up
     with caplog.at_level(logging.INFO):
-        world.send(metadata(world.cluster), lead(world.cluster, 1))
+        await world.send(metadata(world.cluster), lead(world.cluster, 1))
         await first.until(3)
         first.react = None
         assert await world.channels.idle(PATIENCE_MS)
@@ -99,7 +99,7 @@ async def test_a_broker_that_is_not_there_yet_is_told_when_it_comes(world: World
     first, _ = world.brokers
     port = first.port
     await first.close()
-    world.send(metadata(world.cluster))
+    await world.send(metadata(world.cluster))
     for _ in range(50):
         await asyncio.sleep(0.001)
     await first.start(port)
@@ -119,10 +119,10 @@ async def test_whoever_waits_for_what_was_sent_does_not_wait_for_what_comes_afte
         return None
 
     first.react = slow_at_last
-    world.send(metadata(world.cluster), lead(world.cluster, 1))
+    await world.send(metadata(world.cluster), lead(world.cluster, 1))
     waiting = asyncio.create_task(world.channels.idle(PATIENCE_MS))
     await asyncio.sleep(0)
-    world.send(stop(1, 0))
+    await world.send(stop(1, 0))
 
     assert await waiting
     assert not await world.channels.idle(0)
@@ -134,7 +134,7 @@ async def test_a_silent_broker_is_not_waited_for(world: World) -> None:
     """A frozen broker counts as live until its session ends: it must not hold up a caller for as long."""
     first, second = world.brokers
     first.react = hang
-    world.send(metadata(world.cluster))
+    await world.send(metadata(world.cluster))
 
     assert not await world.channels.idle(PATIENCE_MS, silence_ms=1)
     assert await second.until(1) == [META]
@@ -153,6 +153,6 @@ async def test_a_broker_that_answers_is_waited_for_longer_than_a_silent_one(worl
 
     first.react = slow
     count = 25
-    world.send(*(metadata(world.cluster) for _ in range(count)))
+    await world.send(*(metadata(world.cluster) for _ in range(count)))
     assert await world.channels.idle(PATIENCE_MS, silence_ms)
     assert (len(first.keys), loop.time() - began > silence_ms / 1000) == (count, True)

@@ -216,6 +216,46 @@ async def test_encoded_answers_to_slices_become_one_response(
     assert found["unknown"]["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+async def test_producers_of_many_partitions_are_described_in_slices(start_front: StartFront, connect: Connect) -> None:
+    """KIP-664: an answer has far more for each partition than the 4 bytes that ask for it."""
+    active = active_with(broker(1), broker(2))
+    add_topics(active, 1)
+    partitions = list(range(4 * SLICE_ELEMENTS))
+    bodies: list[Body] = []
+    served = handlers(lambda: active)
+
+    async def noted(context: RequestContext, body: Body) -> Body:
+        bodies.append(body)
+        answer: Body = await served[ApiKey.DESCRIBE_PRODUCERS](context, body)  # type: ignore[assignment]
+        return answer
+
+    client = await connect(await start_front([], {**served, ApiKey.DESCRIBE_PRODUCERS: noted}))
+    asked = {"topics": [{"name": name, "partition_indexes": partitions} for name in ("topic-0", "unknown")]}
+    answer = await client.call(ApiKey.DESCRIBE_PRODUCERS, 0, asked)
+
+    found: dict[str, list[int]] = {"topic-0": [], "unknown": []}
+    for topic in answer["topics"]:  # the topic is named once in each slice
+        found[topic["name"]] += [one["partition_index"] for one in topic["partitions"]]
+    assert {"topic-0": partitions, "unknown": partitions} == found
+    assert SLICE_ELEMENTS >= max(len(topic["partition_indexes"]) for body in bodies for topic in body["topics"])
+    assert ErrorCode.NOT_LEADER_OR_FOLLOWER == answer["topics"][0]["partitions"][0]["error_code"]
+
+
+@pytest.mark.parametrize(("partitions", "is_answered"), [(9_000, True), (90_000, False)])
+async def test_log_directories_of_too_many_replicas_are_not_decoded(
+    partitions: int, is_answered: bool, start_front: StartFront, connect: Connect
+) -> None:
+    """KIP-113: this node has no log directory, so no honest request is about many of its replicas."""
+    client = await connect(await start_front([], handlers(lambda: None)))
+    topics = [{"name": "t", "partitions": list(range(partitions))}]
+    frame = codec.encode_request(
+        ApiKey.ALTER_REPLICA_LOG_DIRS, 2, 7, "tests", {"dirs": [{"path": "/", "topics": topics}]}
+    )
+    await client.send(frame)
+
+    assert is_answered != await client.is_closed_by_server()
+
+
 def add_topics(active: FakeActive, count: int) -> None:
     """Add topics of one partition each."""
     for number in range(count):
