@@ -57,7 +57,7 @@ def decide_elect_leaders(cluster: Cluster, event: ElectLeaders) -> Decision[dict
     """Elect for each partition on its own. Asked for all, those that need no election are left out of the answer."""
     asked = event.partitions
     if asked is None:
-        asked = tuple(cluster.name_of(row) for row in cluster.columns.used().tolist())
+        asked = tuple(cluster.names_of(cluster.columns.used()))
     live = frozenset(cluster.live_ids())
     results: dict[TopicPartition, Failure | None] = {}
     states: list[NewState] = []

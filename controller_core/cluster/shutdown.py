@@ -47,7 +47,7 @@ def decide_controlled_shutdown(cluster: Cluster, event: ControlledShutdown) -> D
     moved, kept = _hand_over(cluster, led, leaving)
     following = _follow_no_more(cluster, event.broker)
     stop = _stop(cluster, event.broker)
-    remaining = Remaining(tuple(cluster.name_of(row) for row in kept.tolist()))
+    remaining = Remaining(tuple(cluster.names_of(kept)))
     written = decision(ShutdownBegun(event.broker), moved, following, sends=[stop] if stop else [])
     return Decision(written.changes, written.sends, reply=remaining)
 
@@ -111,7 +111,6 @@ def _stop(cluster: Cluster, broker: int) -> SendStopReplica | None:
     rows = rows[(columns.leader[rows] != broker) & (columns.partition_epoch[rows] != NO_EPOCH)]
     if not len(rows):
         return None
-    names = tuple(cluster.name_of(row) for row in rows.tolist())
     # The epoch that the shrunk ISR is written under; a broker takes a StopReplica under an epoch not below its own.
-    epochs = tuple(int(epoch) + 1 for epoch in columns.leader_epoch[rows])
-    return SendStopReplica(broker, names, epochs, delete=False)
+    epochs = tuple((columns.leader_epoch[rows] + 1).tolist())
+    return SendStopReplica(broker, tuple(cluster.names_of(rows)), epochs, delete=False)

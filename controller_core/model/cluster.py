@@ -143,6 +143,12 @@ class Cluster:
         """Name the partition in a row."""
         return TopicPartition(self.topic_at(row).name, int(self.columns.partition[row]))
 
+    def names_of(self, rows: IntArray) -> list[TopicPartition]:
+        """Name the partitions in many rows."""
+        topics = self.topics_at(self.columns.topic[rows])
+        numbers = self.columns.partition[rows].tolist()
+        return [TopicPartition(topic.name, number) for topic, number in zip(topics, numbers, strict=True)]
+
     def topics_by_index(self) -> list[Topic]:
         """List all topics in the order of their indices in the columns."""
         return [topic for topic in self._by_index if topic is not None]

@@ -130,7 +130,7 @@ async def read_states(
     A state whose ISR shares no broker with the known replicas is an error of whoever wrote it, and ignored. At a take-over
     (`shares_a_replica` false) the assignment may be the one that was written by hand: the state is then all that is known.
     """
-    names = [cluster.name_of(row) for row in rows.tolist()]
+    names = cluster.names_of(rows)
     where = [paths.partition_state(*name) for name in names]
     nodes = await session.multi_get(where)
     columns = decode_partition_states(where, [None if node is None else node.data for node in nodes])
