@@ -1,18 +1,14 @@
-"""Leader imbalance: partitions led by another replica than the preferred one, counted as Kafka's controller counts.
+"""Leader imbalance of a look: partitions that are not led by their preferred replica, over all of them and of one broker.
 
-A broker's ratio is the part of the partitions that prefer it which it does not lead (`leader.imbalance.per.broker.percentage`,
-KafkaController.checkAndTriggerAutoLeaderRebalance). Leaves out elections.
+Leaves out elections.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from balance_analytics.study.arrays import IntArray
-
-NO_LEADER = -1
+from controller_core.model.partition_health import leader_imbalance, partition_health
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +28,19 @@ class Imbalance:
 
 
 def imbalance(leaders: IntArray, preferred: IntArray) -> Imbalance:
-    """Count; both columns have one broker id for each partition, `NO_LEADER` where nobody leads.
+    """Count; both columns have one broker id for each partition, -1 for a partition without a leader.
 
+    >>> import numpy as np
     >>> imbalance(np.array([1, 1, 2]), np.array([1, 2, 2]))
     Imbalance(partitions=3, not_preferred=1, without_leader=0, worst_broker=2, worst_ratio=0.5)
     """
-    away = leaders != preferred
-    brokers, row = np.unique(preferred, return_inverse=True)
-    without = int((leaders == NO_LEADER).sum())
-    if not len(brokers):
-        return Imbalance(0, 0, 0, None, 0.0)
-    ratios = np.bincount(row, weights=away) / np.bincount(row)
-    worst = int(ratios.argmax())
-    return Imbalance(len(leaders), int(away.sum()), without, int(brokers[worst]), float(ratios[worst]))
+    ones = leaders * 0 + 1
+    flags = partition_health(leaders, preferred, ones, ones)
+    found = leader_imbalance(preferred, flags.not_led_by_preferred)
+    return Imbalance(
+        len(leaders),
+        found.not_led_by_preferred,
+        int(flags.offline.sum()),
+        found.worst_broker,
+        found.worst_not_led / found.worst_preferring if found.worst_preferring else 0.0,
+    )

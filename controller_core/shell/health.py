@@ -1,36 +1,39 @@
-"""How a cluster's partitions do, as metrics count it and a person who looks inside is told: one pass over the columns.
-
-As with Kafka, topics that are to be deleted are neither offline nor out of balance. Leaves out who asks.
-"""
+"""Health of the partitions in service: topics that are being deleted are neither offline nor out of balance, as with Kafka."""
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray
-from controller_core.model.ids import NOBODY
+from controller_core.model.columns import IntArray
+from controller_core.model.ids import NO_LEADER, NOBODY
+from controller_core.model.partition_health import PartitionHealth, partition_health
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Health:
-    """Flags over the rows in service: shapes (n,)."""
+class ServiceHealth:
+    """Rows in service, and flags over them."""
 
     rows: IntArray
-    offline: BoolArray
-    """No registered leader."""
-    under_replicated: BoolArray
-    """Fewer in sync than there are replicas."""
-    not_led_by_preferred: BoolArray
+    flags: PartitionHealth
 
 
-def health_of(cluster: Cluster) -> Health:
-    """Look at all partitions."""
+def health_of(cluster: Cluster) -> ServiceHealth:
+    """Compute the health of all partitions that are not being deleted."""
     columns = cluster.columns
     rows = cluster.not_deleting(columns.used())
-    leader, replicas, isr = columns.leader[rows], columns.replicas[rows], columns.isr[rows]
-    preferred = replicas[:, 0]
-    return Health(
+    leader, replicas = columns.leader[rows], columns.replicas[rows]
+    adding = np.zeros(len(rows), dtype=np.int32)
+    if cluster.moves:
+        moving = np.flatnonzero(np.isin(rows, list(cluster.moves)))
+        adding[moving] = [len(cluster.moves[row].adding) for row in rows[moving].tolist()]
+    return ServiceHealth(
         rows,
-        offline=~cluster.registered()[leader],
-        under_replicated=(isr != NOBODY).sum(axis=1) < (replicas != NOBODY).sum(axis=1),
-        not_led_by_preferred=(leader != preferred) & (preferred != NOBODY),
+        partition_health(
+            np.where(cluster.registered()[leader], leader, NO_LEADER),
+            replicas[:, 0],
+            (replicas != NOBODY).sum(axis=1),
+            (columns.isr[rows] != NOBODY).sum(axis=1),
+            adding,
+        ),
     )

@@ -8,6 +8,7 @@ from controller_core.cluster.transition import apply
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved, DeletionStarted, ShutdownBegun
 from controller_core.model.cluster import Cluster
+from controller_core.model.move import Move
 from controller_core.shell import inside as inside_module
 from controller_core.shell.inside import inside, standing_by, topic_inside
 from tests.controller_core_shell.zookeeper.vocabulary import read_change
@@ -130,3 +131,14 @@ def test_a_topic_that_is_not_there_is_told_as_such(cluster: Cluster) -> None:
 def test_who_does_not_hold_the_cluster_says_so() -> None:
     """A standby knows nothing of partitions."""
     assert {"active": False, "controller_id": 1000} == standing_by(1000)
+
+
+def test_replicas_that_a_reassignment_adds_are_not_under_replicated(cluster: Cluster) -> None:
+    """KIP-455: `orders-1` has broker 1 in sync, and broker 2 is being added."""
+    row = cluster.row_of("orders", 1)
+    assert row is not None
+    before = inside(cluster, "", {}, 0)["partitions"]["under_replicated"]
+
+    cluster.moves[row] = Move((2, 1), adding=(2,), removing=())
+
+    assert inside(cluster, "", {}, 0)["partitions"]["under_replicated"] == before - 1

@@ -64,6 +64,13 @@ def test_imbalance_names_the_broker_that_lacks_most() -> None:
     assert Imbalance() == tally([], {}).imbalance
 
 
+def test_a_partition_without_a_leader_counts_as_imbalance() -> None:
+    """KafkaController.preferredReplicaImbalanceCount: its leader is not the preferred replica."""
+    imbalance = tally([seat(0, 1), seat(1, NO_LEADER, (2, 1))], {}).imbalance
+
+    assert imbalance == Imbalance(1, 50, 2, 100)
+
+
 def test_versions_are_those_of_the_feature_or_of_the_protocol() -> None:
     """KRaft has metadata.version, ZooKeeper mode has inter.broker.protocol.version; a level of the future is a number."""
     assert Versions(("4.0",), "4.0-IV3", None, (("kraft.version", 1),)) == read_versions(

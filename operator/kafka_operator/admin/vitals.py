@@ -29,7 +29,7 @@ MAX_ASKED = 200
 def look_at_vitals(connection: Connection) -> Vitals:
     """Ask the controller for everything, and for moves where that matters."""
     tally = count(metadata_of(connection, None))
-    if not tally.lacking:
+    if tally.is_complete:
         return tally.sum_up({})
     asked = list_reassignments_request(OPERATION_TIMEOUT_MS)
     answer = connection.to_controller(asked, lambda response: (response.error_code,))

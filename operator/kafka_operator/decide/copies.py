@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from controller_core.model.partition_health import is_under_min_isr
 from kafka_operator.resources.reassignment import Partition
 
 MAX_NAMED = 5
@@ -56,7 +57,8 @@ def endangered(health: Health, broker_id: int) -> list[Copies]:
     return [
         item
         for item in health.copies
-        if broker_id in item.isr and len(item.isr) - 1 < limits.get(item.partition.topic, UNKNOWN_MIN_ISR)
+        if broker_id in item.isr
+        and is_under_min_isr(len(item.isr) - 1, limits.get(item.partition.topic, UNKNOWN_MIN_ISR))
     ]
 
 

@@ -5,11 +5,14 @@ Leaves out what a Cluster's status makes of it (cluster).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from kafka_operator.decide.observed import NO_LEADER, Moves
+import numpy as np
+
+from controller_core.model.ids import NOBODY
+from controller_core.model.partition_health import BoolArray, LeaderImbalance, leader_imbalance, partition_health
+from kafka_operator.decide.observed import Moves
 from kafka_operator.resources.cluster import Imbalance, Versions
 from kafka_operator.resources.reassignment import Partition
 
@@ -79,40 +82,44 @@ class Vitals:
 
 
 class Tally:
-    """Counts partitions as they come, and keeps those alone that lack something: a cluster may have 200,000."""
+    """Collects partitions as columns: a cluster may have 200,000."""
 
     def __init__(self) -> None:
-        self.partitions = 0
-        self._preferring: Counter[int] = Counter()
-        self._elsewhere: Counter[int] = Counter()
-        self._offline: list[Partition] = []
-        self.lacking: list[Seat] = []
-        """Those with fewer replicas in sync than they have; while they move, that is no trouble yet."""
+        self._names: list[tuple[str, int]] = []
+        self._columns: tuple[list[int], ...] = ([], [], [], [])
+        """Leader, preferred replica, number of replicas, number in sync."""
+        self.is_complete = True
+        """Whether each partition has all of its replicas in sync; then it does not matter which ones are being reassigned."""
 
     def count(self, topic: str, index: int, leader: int, replicas: list[int], in_sync: int) -> None:
-        """Count one partition."""
-        self.partitions += 1
-        if replicas:
-            self._preferring[replicas[0]] += 1
-            if leader == NO_LEADER:
-                self._offline.append(Partition(topic, index))
-            elif leader != replicas[0]:
-                self._elsewhere[replicas[0]] += 1
-        if in_sync < len(replicas):
-            self.lacking.append(Seat(Partition(topic, index), leader, tuple(replicas), in_sync))
+        """Add one partition."""
+        self._names.append((topic, index))
+        values = (leader, replicas[0] if replicas else NOBODY, len(replicas), in_sync)
+        for column, value in zip(self._columns, values, strict=True):
+            column.append(value)
+        self.is_complete &= in_sync >= len(replicas)
 
     def sum_up(self, moves: Moves) -> Vitals:
-        """Return the numbers; a replica that a move adds need not be in sync yet (as Kafka counts them, KIP-455)."""
-        under = sorted(seat.partition for seat in self.lacking if seat.in_sync < _owed(seat, moves))
-        self._offline.sort()
+        """Compute the numbers; replicas that a reassignment adds need not be in sync yet (KIP-455)."""
+        leader, preferred, replicas, in_sync = (np.array(column, dtype=np.int64) for column in self._columns)
+        adding = np.zeros(len(self._names), dtype=np.int64)
+        if moves:
+            for place, name in enumerate(self._names):
+                move = moves.get(Partition(*name))
+                adding[place] = 0 if move is None else len(move.adding)
+        health = partition_health(leader, preferred, replicas, in_sync, adding)
         return Vitals(
-            partitions=self.partitions,
-            under_replicated=len(under),
-            offline=len(self._offline),
-            imbalance=_imbalance(self._preferring, self._elsewhere),
-            offline_examples=tuple(self._offline[:MAX_NAMED]),
-            under_replicated_examples=tuple(under[:MAX_NAMED]),
+            partitions=len(self._names),
+            under_replicated=int(health.under_replicated.sum()),
+            offline=int(health.offline.sum()),
+            imbalance=_imbalance(len(self._names), leader_imbalance(preferred, health.not_led_by_preferred)),
+            offline_examples=self._examples(health.offline),
+            under_replicated_examples=self._examples(health.under_replicated),
         )
+
+    def _examples(self, flags: BoolArray) -> tuple[Partition, ...]:
+        names = sorted(self._names[place] for place in np.flatnonzero(flags).tolist())
+        return tuple(Partition(*name) for name in names[:MAX_NAMED])
 
 
 def tally(seats: Iterable[Seat], moves: Moves) -> Vitals:
@@ -123,26 +130,15 @@ def tally(seats: Iterable[Seat], moves: Moves) -> Vitals:
     return counted.sum_up(moves)
 
 
-def _owed(seat: Seat, moves: Moves) -> int:
-    move = moves.get(seat.partition)
-    return len(seat.replicas) if move is None else len(move.replicas) - len(move.adding)
-
-
-def _imbalance(preferring: Counter[int], elsewhere: Counter[int]) -> Imbalance:
-    """Return how many partitions are led by another than their preferred leader, and the broker that lacks the largest share of its own.
-
-    The share of one broker is what leader.imbalance.per.broker.percentage speaks of. Percents are rounded up: 0 is none at all.
-    """
-    total = preferring.total()
-    if not total:
+def _imbalance(partitions: int, found: LeaderImbalance) -> Imbalance:
+    """Convert to percents, rounded up: 0 percent is none at all."""
+    if not found.not_led_by_preferred:
         return Imbalance()
-    shares = {broker: _percent(count, preferring[broker]) for broker, count in elsewhere.items()}
-    worst = min(shares, key=lambda broker: (-shares[broker], broker), default=None)
     return Imbalance(
-        partitions=elsewhere.total(),
-        percent=_percent(elsewhere.total(), total),
-        worst_broker=worst,
-        worst_percent=0 if worst is None else shares[worst],
+        partitions=found.not_led_by_preferred,
+        percent=_percent(found.not_led_by_preferred, partitions),
+        worst_broker=found.worst_broker,
+        worst_percent=_percent(found.worst_not_led, found.worst_preferring),
     )
 
 

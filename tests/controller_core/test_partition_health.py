@@ -1,0 +1,92 @@
+"""Health of partitions over columns is what the definitions give for each partition by itself.
+
+Sources: KIP-455, KafkaController.preferredReplicaImbalanceCount, Partition.isUnderReplicated.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_core.model.ids import NO_LEADER, NOBODY
+from controller_core.model.partition_health import is_under_min_isr, leader_imbalance, partition_health
+
+BROKERS = st.integers(0, 4)
+
+
+@dataclass(frozen=True)
+class One:
+    """One partition."""
+
+    leader: int
+    replicas: list[int]
+    in_sync: int
+    adding: int
+
+    @property
+    def preferred(self) -> int:
+        """The first replica."""
+        return self.replicas[0] if self.replicas else NOBODY
+
+    @property
+    def is_led_by_preferred(self) -> bool:
+        """As an administrator would say."""
+        return not self.replicas or self.leader == self.replicas[0]
+
+
+PARTITIONS = st.lists(
+    st.builds(
+        One,
+        st.one_of(BROKERS, st.just(NO_LEADER)),
+        st.lists(BROKERS, max_size=4, unique=True),
+        st.integers(0, 4),
+        st.integers(0, 2),
+    ),
+    max_size=30,
+)
+
+
+def column(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """One column."""
+    return np.array(values, dtype=np.int64)
+
+
+@given(PARTITIONS)
+def test_flags_are_those_of_each_partition(partitions: list[One]) -> None:
+    """Offline, under-replicated while replicas are added, and not led by the preferred replica."""
+    flags = partition_health(
+        column([one.leader for one in partitions]),
+        column([one.preferred for one in partitions]),
+        column([len(one.replicas) for one in partitions]),
+        column([one.in_sync for one in partitions]),
+        column([one.adding for one in partitions]),
+    )
+
+    assert flags.offline.tolist() == [one.leader == NO_LEADER and bool(one.replicas) for one in partitions]
+    assert flags.under_replicated.tolist() == [one.in_sync < len(one.replicas) - one.adding for one in partitions]
+    assert flags.not_led_by_preferred.tolist() == [not one.is_led_by_preferred for one in partitions]
+
+
+@given(PARTITIONS)
+def test_the_worst_broker_leads_the_smallest_share_of_what_prefers_it(partitions: list[One]) -> None:
+    """leader.imbalance.per.broker.percentage; of equal shares the lowest id."""
+    preferring = Counter(one.preferred for one in partitions if one.replicas)
+    not_led = Counter(one.preferred for one in partitions if not one.is_led_by_preferred)
+    shares = {broker: not_led[broker] / count for broker, count in preferring.items()}
+    worst = min(shares, key=lambda broker: (-shares[broker], broker), default=None)
+
+    found = leader_imbalance(
+        column([one.preferred for one in partitions]),
+        np.array([not one.is_led_by_preferred for one in partitions], dtype=np.bool_),
+    )
+
+    assert found.not_led_by_preferred == sum(not_led.values())
+    assert found.worst_broker == worst
+    assert (found.worst_not_led, found.worst_preferring) == (not_led[worst or 0], preferring[worst or 0]) or not shares
+
+
+def test_a_partition_is_under_min_isr_when_fewer_are_in_sync() -> None:
+    """UnderMinIsrPartitionCount: equal is enough."""
+    assert [is_under_min_isr(in_sync, 2) for in_sync in (1, 2, 3)] == [True, False, False]
