@@ -1,9 +1,9 @@
 """Electing leaders for 200,000 partitions, each of Kafka's selectors: ours over columns against Kafka's own (P2).
 
 Two peers, since Kafka does it in two layers: PartitionLeaderElectionAlgorithms finds the leader alone, Election adds the new
-ISR, the recovery state and the receivers, as ours does. Every row goes through the selector, one broker of a hundred is gone,
-and the leaders elected are checked to be the same. Kafka has no selector for a partition's first leader and none that changes
-nothing, so those two have no row.
+ISR and the recovery state, as ours does, and the receivers, which ours does not need. Every row goes through the selector, one broker of a hundred is gone,
+and the leaders elected are checked to be the same. Kafka has no selector for a partition's first leader, so that one has no
+row.
 """
 
 import functools

@@ -36,15 +36,13 @@ Slots = Sequence[IntArray]
 class Elections:
     """What `election.Election` says, in columns over the same rows.
 
-    leader int32 (n,), isr int32 (n, width of the ISR given), unclean bool (n,), reason int8 (n,), receivers bool of the
-    shape of the replicas given: which of them are sent LeaderAndIsr.
+    leader int32 (n,), isr int32 (n, width of the ISR given), unclean bool (n,), reason int8 (n,).
     """
 
     leader: IntArray
     isr: IntArray
     unclean: BoolArray
     reason: ReasonArray
-    receivers: BoolArray
 
     @property
     def elected(self) -> BoolArray:
@@ -65,12 +63,6 @@ def membership(ids: Iterable[int], size: int) -> BoolArray:
     return flags
 
 
-def elect_no_op(leader: IntArray, replicas: IntArray, isr: IntArray) -> Elections:
-    """Keep every leader and ISR."""
-    rows = len(leader)
-    return Elections(leader, isr, np.zeros(rows, np.bool_), np.zeros(rows, np.int8), replicas != NOBODY)
-
-
 def elect_offline(replicas: IntArray, isr: IntArray, live: BoolArray, unclean_allowed: BoolArray) -> Elections:
     """Elect live members of the ISR, else, in rows where it is allowed (shape (n,)), any live replica."""
     slots, isr_slots = slots_of(replicas), slots_of(isr)
@@ -84,7 +76,7 @@ def elect_offline(replicas: IntArray, isr: IntArray, live: BoolArray, unclean_al
     chosen = tried[leader[tried] != NO_LEADER]
     new_isr[chosen] = NOBODY
     new_isr[chosen, 0] = leader[chosen]
-    elections = conclude(leader, new_isr, Reason.LIVE_IN_ISR, Reason.NO_REPLICA_ONLINE, np.stack(online).T)
+    elections = conclude(leader, new_isr, Reason.LIVE_IN_ISR, Reason.NO_REPLICA_ONLINE)
     elections.unclean[chosen] = True
     elections.reason[chosen] = Reason.UNCLEAN
     return elections
@@ -95,7 +87,7 @@ def elect_reassigned(targets: IntArray, isr: IntArray, live: BoolArray) -> Elect
     slots, isr_slots = slots_of(targets), slots_of(isr)
     online = flags_of(live, slots)
     leader = first_where(slots, [flag & is_in(slot, isr_slots) for flag, slot in zip(online, slots, strict=True)])
-    return conclude(leader, isr, Reason.REASSIGNED, Reason.NO_REPLICA_ONLINE, targets != NOBODY)
+    return conclude(leader, isr, Reason.REASSIGNED, Reason.NO_REPLICA_ONLINE)
 
 
 def elect_preferred(leader: IntArray, replicas: IntArray, isr: IntArray, live: BoolArray) -> Elections:
@@ -104,10 +96,8 @@ def elect_preferred(leader: IntArray, replicas: IntArray, isr: IntArray, live: B
     not_needed = preferred == leader
     available = live.take(preferred) & is_in(preferred, slots_of(isr))
     new_leader = first_where([preferred], [available | not_needed])
-    receivers = replicas != NOBODY
-    elections = conclude(new_leader, isr, Reason.PREFERRED, Reason.PREFERRED_LEADER_NOT_AVAILABLE, receivers)
+    elections = conclude(new_leader, isr, Reason.PREFERRED, Reason.PREFERRED_LEADER_NOT_AVAILABLE)
     elections.reason[not_needed] = Reason.ELECTION_NOT_NEEDED
-    receivers[not_needed] = False
     return elections
 
 
@@ -120,7 +110,7 @@ def elect_shutdown(replicas: IntArray, isr: IntArray, live: BoolArray, shutting_
     new_isr = drop_where(isr_slots, flags_of(shutting_down, isr_slots))
     failed = np.flatnonzero(leader == NO_LEADER)
     new_isr[failed] = isr[failed]
-    return conclude(leader, new_isr, Reason.SHUTDOWN, Reason.STATE_CHANGE_FAILED, np.stack(online).T)
+    return conclude(leader, new_isr, Reason.SHUTDOWN, Reason.STATE_CHANGE_FAILED)
 
 
 def elect_new(replicas: IntArray, live: BoolArray) -> Elections:
@@ -128,16 +118,14 @@ def elect_new(replicas: IntArray, live: BoolArray) -> Elections:
     slots = slots_of(replicas)
     online = flags_of(live, slots)
     leader, isr = first_where(slots, online), drop_where(slots, [~flag for flag in online])
-    return conclude(leader, isr, Reason.NEW, Reason.NO_REPLICA_ONLINE, np.stack(online).T)
+    return conclude(leader, isr, Reason.NEW, Reason.NO_REPLICA_ONLINE)
 
 
-def conclude(leader: IntArray, isr: IntArray, won: Reason, lost: Reason, receivers: BoolArray) -> Elections:
-    """Finish a clean election: a reason for every row, and no receivers where nobody was elected."""
+def conclude(leader: IntArray, isr: IntArray, won: Reason, lost: Reason) -> Elections:
+    """Finish a clean election: a reason for every row."""
     reason = np.full(len(leader), won, dtype=np.int8)
-    failed = np.flatnonzero(leader == NO_LEADER)
-    reason[failed] = lost
-    receivers[failed] = False
-    return Elections(leader, isr, np.zeros(len(leader), dtype=np.bool_), reason, receivers)
+    reason[leader == NO_LEADER] = lost
+    return Elections(leader, isr, np.zeros(len(leader), dtype=np.bool_), reason)
 
 
 def slots_of(lists: IntArray) -> Slots:

@@ -102,5 +102,5 @@ def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -
     if not unclean:
         return elect_preferred(leader, replicas, isr, live)
     if leader in live:
-        return Election(leader, isr, False, Reason.ELECTION_NOT_NEEDED, ())
+        return Election(leader, isr, False, Reason.ELECTION_NOT_NEEDED)
     return elect_offline(replicas, isr, live, unclean_allowed=True)

@@ -122,7 +122,7 @@ public final class ClusterJudge {
         return new ArrayList<>(placed.values());
     }
 
-    /** Elects for one partition by the "selector"; answers leader, ISR, recovery state and receivers, or null. */
+    /** Elects for one partition by the "selector"; answers leader, ISR and recovery state, or null. */
     private static Object elect(JsonNode one) {
         ControllerContext context = context(one);
         LeaderAndIsr now = LeaderAndIsr.apply(one.get("leader").asInt(), ints(one.get("isr")).toList());
@@ -143,7 +143,7 @@ public final class ClusterJudge {
             return null;
         LeaderAndIsr elected = result.leaderAndIsr().get();
         return Map.of("leader", elected.leader(), "isr", list(elected.isr()),
-            "recovery", elected.leaderRecoveryState().name(), "receivers", list(result.liveReplicas()));
+            "recovery", elected.leaderRecoveryState().name());
     }
 
     private static ControllerContext context(JsonNode one) {
