@@ -19,7 +19,6 @@ from controller_core.cluster.election_columns import (
     elect_preferred,
     elect_reassigned,
     elect_shutdown,
-    membership,
 )
 from controller_core.cluster.placement import place_replicas
 from controller_core.model.ids import NO_LEADER
@@ -43,7 +42,8 @@ PEERS = {
 def selectors(rows: int = ROWS) -> Mapping[str, Callable[[], Elections]]:
     """Return each selector over the same partitions: placed as Kafka does, all replicas in sync, one broker gone."""
     replicas = place_replicas(dict.fromkeys(range(BROKERS)), rows, 3, 0, 0)
-    everybody, gone = membership(range(BROKERS), BROKERS), membership([GONE], BROKERS)
+    # One flag more than there are brokers: False, for the padding of lists.
+    everybody, gone = np.arange(BROKERS + 1) < BROKERS, np.arange(BROKERS + 1) == GONE
     live = everybody & ~gone
     second = np.ascontiguousarray(replicas[:, 1])
     clean = np.zeros(rows, dtype=np.bool_)

@@ -4,8 +4,8 @@ Goals: the election of 200,000 partitions in a few milliseconds, the same answer
 Constraints: numpy only, no Python object per partition, no order changed.
 
 Columns: one row for each partition. Replica lists and ISRs are int32 of shape (n, width), in Kafka's order, padded on the
-right with -1; the two may differ in width. Brokers are asked by `membership`: flags by broker id, one more than the highest
-id, so that the padding, index -1, reads the False at the end. Leaders may be -1 for the same reason.
+right with -1; the two may differ in width. Sets of brokers are flags by broker id (`PartitionColumns.flags`), one more than the
+highest id, so that the padding, index -1, reads the False at the end. Leaders may be -1 for the same reason.
 
 Algorithm: lists are turned into slots (all first replicas, all second ones, ...), each contiguous, and masks over them. A
 choice between two numbers is arithmetic (`blend`): numpy's own `where` branches on every row, which costs five times as much
@@ -15,7 +15,7 @@ It leaves out replicas in failed log directories, which live and die apart from 
 elected for by `election`, with their own set of live replicas.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,19 +48,6 @@ class Elections:
     def elected(self) -> BoolArray:
         """Rows that have a new state to write."""
         return self.reason > 0
-
-
-def membership(ids: Iterable[int], size: int) -> BoolArray:
-    """Make flags by broker id for ids below `size`: shape (size + 1,), the last one False for the padding.
-
-    >>> membership([0, 2], 3).tolist()
-    [True, False, True, False]
-    """
-    flags = np.zeros(size + 1, dtype=np.bool_)
-    for broker in ids:
-        assert 0 <= broker < size, f"broker {broker} is outside of the {size} ids that the flags are for"
-        flags[broker] = True
-    return flags
 
 
 def elect_offline(replicas: IntArray, isr: IntArray, live: BoolArray, unclean_allowed: BoolArray) -> Elections:

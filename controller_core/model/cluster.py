@@ -189,13 +189,8 @@ class Cluster:
             return True
         return self.topic_deletion is not TopicDeletion.NOT_REPORTED and not self.is_moving(topic)
 
-    def allows_unclean(self, name: str) -> bool:
-        """Whether a replica from outside the ISR may lead a topic's partitions, where no other is left (C7)."""
-        default = self.unclean_defaults.get(BrokerDefault.STATIC, False)
-        return self.unclean_topics.get(name, self.unclean_defaults.get(BrokerDefault.DYNAMIC, default))
-
     def unclean_at(self, rows: IntArray) -> BoolArray:
-        """Tell row by row what `allows_unclean` says of the row's topic: shape (rows,)."""
+        """Tell row by row whether a replica from outside the ISR may lead, where no other is left (C7): shape (rows,)."""
         default = self.unclean_defaults.get(BrokerDefault.STATIC, False)
         allowed = np.full(len(self._by_index), self.unclean_defaults.get(BrokerDefault.DYNAMIC, default))
         for name, is_allowed in self.unclean_topics.items():

@@ -1,5 +1,7 @@
 """Elections over columns: the same answers as one partition after another (style.md, habit 14)."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,14 +17,20 @@ from controller_core.cluster.election_columns import (
     elect_preferred,
     elect_reassigned,
     elect_shutdown,
-    membership,
 )
-from controller_core.model.columns import IntArray, pad, unpad
+from controller_core.model.columns import BoolArray, IntArray, pad, unpad
 from tests.controller_core.cases import MAX_BROKER, PartitionCase, ids, partition_cases
 
 SIZE = MAX_BROKER + 1
 CASES = st.lists(partition_cases(), min_size=1, max_size=20)
 BROKERS = st.sets(ids())
+
+
+def membership(brokers: Iterable[int]) -> BoolArray:
+    """Flags by broker id, the last one False for the padding."""
+    flags = np.zeros(SIZE + 1, dtype=np.bool_)
+    flags[list(brokers)] = True
+    return flags
 
 
 def replicas_of(cases: list[PartitionCase]) -> IntArray:
@@ -63,7 +71,7 @@ def test_offline_agrees_row_by_row(cases: list[PartitionCase], live: set[int]) -
         election.elect_offline(case.assignment, case.isr, live, unclean_allowed=case.unclean_allowed) for case in cases
     ]
 
-    assert expected == rows(elect_offline(replicas, isr_of(cases), membership(live, SIZE), allowed))
+    assert expected == rows(elect_offline(replicas, isr_of(cases), membership(live), allowed))
 
 
 @given(CASES, BROKERS)
@@ -73,7 +81,7 @@ def test_reassigned_agrees_row_by_row(cases: list[PartitionCase], live: set[int]
 
     expected = [election.elect_reassigned(case.assignment, case.isr, live) for case in cases]
 
-    assert expected == rows(elect_reassigned(targets, isr_of(cases), membership(live, SIZE)))
+    assert expected == rows(elect_reassigned(targets, isr_of(cases), membership(live)))
 
 
 @given(CASES, BROKERS)
@@ -83,7 +91,7 @@ def test_preferred_agrees_row_by_row(cases: list[PartitionCase], live: set[int])
 
     expected = [election.elect_preferred(case.leader, case.assignment, case.isr, live) for case in cases]
 
-    elected = elect_preferred(leader_of(cases), replicas, isr_of(cases), membership(live, SIZE))
+    elected = elect_preferred(leader_of(cases), replicas, isr_of(cases), membership(live))
     assert expected == rows(elected)
 
 
@@ -94,7 +102,7 @@ def test_shutdown_agrees_row_by_row(cases: list[PartitionCase], live: set[int], 
 
     expected = [election.elect_shutdown(case.assignment, case.isr, live, leaving) for case in cases]
 
-    elected = elect_shutdown(replicas, isr_of(cases), membership(live, SIZE), membership(leaving, SIZE))
+    elected = elect_shutdown(replicas, isr_of(cases), membership(live), membership(leaving))
     assert expected == rows(elected)
 
 
@@ -105,7 +113,7 @@ def test_new_agrees_row_by_row(cases: list[PartitionCase], live: set[int]) -> No
 
     expected = [election.elect_new(case.assignment, live) for case in cases]
 
-    assert expected == rows(elect_new(replicas, membership(live, SIZE)))
+    assert expected == rows(elect_new(replicas, membership(live)))
 
 
 @given(st.lists(st.lists(st.tuples(ids(), st.booleans()), max_size=6), min_size=1, max_size=10))
@@ -121,7 +129,7 @@ def test_closing_up_keeps_order_and_pads(lists: list[list[tuple[int, bool]]]) ->
 
 def test_no_rows_are_no_elections() -> None:
     """An event may concern no partition at all."""
-    none, live = np.zeros((0, 3), dtype=np.int32), membership([1], SIZE)
+    none, live = np.zeros((0, 3), dtype=np.int32), membership([1])
 
     assert 0 == len(elect_offline(none, none, live, np.zeros(0, dtype=np.bool_)).leader)
     assert 0 == len(elect_shutdown(none, none, live, live).leader)
@@ -133,7 +141,7 @@ def test_the_columns_given_are_left_as_they_were() -> None:
     replicas = pad([[1, 2, 3], [2, 3, 1]])
     isr = pad([[1, 2], [2]])
     before = (replicas.copy(), isr.copy())
-    live, leaving = membership([1, 3], SIZE), membership([1], SIZE)
+    live, leaving = membership([1, 3]), membership([1])
 
     elect_offline(replicas, isr, live, np.array([True, True]))
     elect_shutdown(replicas, isr, live, leaving)
@@ -145,10 +153,4 @@ def test_the_columns_given_are_left_as_they_were() -> None:
 def test_a_broker_id_beyond_the_flags_is_an_error_and_not_a_wrong_answer() -> None:
     """Flags are made for the highest id known; an id above them is a defect of the caller."""
     with pytest.raises(IndexError):
-        elect_new(pad([[SIZE + 1]]), membership(range(SIZE), SIZE))
-
-
-def test_membership_refuses_an_id_that_does_not_fit() -> None:
-    """The last flag belongs to the padding and stays False."""
-    with pytest.raises(AssertionError, match="broker 3 is outside"):
-        membership([3], 3)
+        elect_new(pad([[SIZE + 1]]), membership(range(SIZE)))

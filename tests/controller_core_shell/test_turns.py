@@ -17,6 +17,7 @@ from controller_core.shell.active import OverloadedError
 from controller_core.shell.event_source import CLIENT, OWN, Source, SourceKind
 from controller_core.shell.scope_locks import ScopeLocks
 from controller_core.shell.turns import CLIENT_HANDICAP, Turns
+from tests.twins.scope import overlap
 
 TOPICS = st.frozensets(st.sampled_from("abc"), max_size=2)
 PARTITIONS = st.frozensets(
@@ -38,7 +39,7 @@ def plainly_admissible(running: Sequence[Scope], waiting: Sequence[Scope]) -> li
     return [
         place
         for place, mine in enumerate(waiting)
-        if not any(mine.meets(other) for other in (*running, *waiting[:place]))
+        if not any(overlap(mine, other) for other in (*running, *waiting[:place]))
     ]
 
 
@@ -46,7 +47,7 @@ def plainly_admissible(running: Sequence[Scope], waiting: Sequence[Scope]) -> li
 @given(SCOPES, SCOPES)
 def test_meeting_is_mutual(mine: Scope, other: Scope) -> None:
     """Who is met has to wait as well, whoever came first."""
-    assert mine.meets(other) == other.meets(mine)
+    assert overlap(mine, other) == overlap(other, mine)
 
 
 @settings(deadline=None)
