@@ -60,9 +60,9 @@ SEEDED_BUGS = (
     SeededBug(
         "C4",
         "a new leader comes under the old leader epoch",
-        f"{_CLUSTER}/failover.py",
-        "return _states(rows, elections, columns.leader_epoch[rows] + 1, written)",
-        "return _states(rows, elections, columns.leader_epoch[rows], written)",
+        f"{_CLUSTER}/partition_change.py",
+        "        next_leader_epochs(cluster, rows[chosen]),",
+        "        cluster.columns.leader_epoch[rows[chosen]],",
     ),
     SeededBug(
         "C4",

@@ -28,20 +28,20 @@ import numpy as np
 
 from controller_core.cluster import election
 from controller_core.cluster.election import Election
-from controller_core.cluster.election_columns import Elections, elect_new, elect_offline
+from controller_core.cluster.election_columns import elect_new, elect_offline
 from controller_core.cluster.offline_replicas import elect_apart, led_offline, offline_among
+from controller_core.cluster.partition_change import change_leaders, shrink_isr
 from controller_core.cluster.propagation import delete_forgotten_replicas, full_metadata, lead_or_follow
 from controller_core.model.changes import (
-    Announcement,
     BrokersObserved,
     DeletionBlocked,
     PartitionStates,
 )
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids
+from controller_core.model.columns import BoolArray, IntArray, any_of
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import AdvanceDeletions, AdvanceMoves, BrokersRead, Event, Heal, RepairAssignments
-from controller_core.model.ids import INITIAL_LEADER_EPOCH, NO_EPOCH, NO_LEADER, NOBODY
+from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY
 from controller_core.model.sends import Send, SendMetadata
 
 LOOK_AT_EVERYTHING: tuple[Event, ...] = (Heal(), RepairAssignments(), AdvanceMoves(), AdvanceDeletions(retry=True))
@@ -127,9 +127,7 @@ def _within(cluster: Cluster, rows: IntArray, event: Heal) -> IntArray:
 
 
 def _first_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> PartitionStates | None:
-    elections = elect_new(cluster.columns.replicas[rows], live)
-    epochs = np.full(len(rows), INITIAL_LEADER_EPOCH, dtype=np.int32)
-    return _states(rows, elections, epochs, elections.elected)
+    return change_leaders(cluster, rows, elect_new(cluster.columns.replicas[rows], live))
 
 
 def _next_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> PartitionStates | None:
@@ -146,7 +144,7 @@ def _next_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> Partitio
     elections = elect_apart(cluster, rows, elections, elect)
     # Where nobody can lead, the dead leader's name is taken off once; after that there is nothing to write.
     written = elections.elected | (columns.leader[rows] != NO_LEADER) | _is_mended(cluster, rows)
-    return _states(rows, elections, columns.leader_epoch[rows] + 1, written)
+    return change_leaders(cluster, rows, elections, written)
 
 
 def _shrink(cluster: Cluster, rows: IntArray, registered: BoolArray) -> PartitionStates | None:
@@ -156,25 +154,8 @@ def _shrink(cluster: Cluster, rows: IntArray, registered: BoolArray) -> Partitio
     leading = registered[leader] & ~offline_among(cluster, rows, leader)
     kept = registered[isr] & ~offline_among(cluster, rows, isr)
     shrinking = leading & (any_of(~kept & (isr != NOBODY)) | _is_mended(cluster, rows))
-    rows, isr, kept = rows[shrinking], isr[shrinking], kept[shrinking]
-    if not len(rows):
-        return None
-    epochs = columns.leader_epoch[rows] + 1
-    return PartitionStates(rows, columns.leader[rows], epochs, keep_ids(isr, kept), Announcement.LEADER_AND_ISR)
+    return shrink_isr(cluster, rows[shrinking], kept[shrinking])
 
 
 def _is_mended(cluster: Cluster, rows: IntArray) -> BoolArray:
     return np.isin(rows, list(cluster.mended)) if cluster.mended else np.zeros(len(rows), dtype=np.bool_)
-
-
-def _states(rows: IntArray, elections: Elections, epochs: IntArray, written: BoolArray) -> PartitionStates | None:
-    if not written.any():
-        return None
-    return PartitionStates(
-        rows[written],
-        elections.leader[written],
-        epochs[written],
-        elections.isr[written],
-        Announcement.LEADER_AND_ISR,
-        unclean=elections.unclean[written],
-    )

@@ -11,7 +11,8 @@ Leaves out topics that grew by someone else's hand.
 from collections import Counter
 from collections.abc import Mapping
 
-from controller_core.cluster.states import column
+import numpy as np
+
 from controller_core.model.changes import MovesStarted, Origin, TopicAdded, TopicRemoved
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad
@@ -76,7 +77,7 @@ def added_topic(cluster: Cluster, record: TopicRecord, *, repaired: bool = True)
     return TopicAdded(
         record.name,
         topic_id,
-        column(names),
+        np.array(names, dtype=np.int32),
         pad([replicas[partition] for partition in names]),
         Origin.OBSERVED if is_as_written else Origin.REPAIRED,
         moves,

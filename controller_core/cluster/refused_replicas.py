@@ -18,9 +18,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from controller_core.cluster.partition_change import raise_epochs
 from controller_core.cluster.propagation import lead_or_follow
-from controller_core.cluster.states import partition_states, raised_epoch
-from controller_core.model.changes import Announcement
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import ReplicasAnswered, ReplicasRefused
@@ -35,8 +34,7 @@ def decide_replicas_refused(cluster: Cluster, event: ReplicasRefused) -> Decisio
         for partition, leader_epoch in event.leader_epochs.items()
         if (row := cluster.row_of(*partition)) is not None and _is_unheard(cluster, row, event.broker, leader_epoch)
     ]
-    states = [raised_epoch(cluster, row) for row in rows]
-    return decision(partition_states(states, Announcement.LEADER_AND_ISR))
+    return decision(raise_epochs(cluster, rows))
 
 
 def _is_unheard(cluster: Cluster, row: int, broker: int, leader_epoch: int) -> bool:

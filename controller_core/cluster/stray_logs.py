@@ -17,8 +17,8 @@ Why these are safe: docs/adr/0014 and 0015. Leaves out listing logs (`shell.brok
 from collections.abc import Iterable
 from enum import Enum
 
-from controller_core.cluster.states import partition_states, raised_epoch
-from controller_core.model.changes import Announcement, BrokerForgotten, PartitionStates, ReplicasLeftBehind
+from controller_core.cluster.partition_change import raise_epochs
+from controller_core.model.changes import BrokerForgotten, PartitionStates, ReplicasLeftBehind
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.errors import Failure
@@ -92,7 +92,7 @@ def deleted_stale_logs(cluster: Cluster, event: StopReplicaAnswered) -> Partitio
         and int(cluster.columns.leader[row]) in cluster.brokers
         and name.topic not in cluster.deletions
     ]
-    return partition_states([raised_epoch(cluster, row) for row in rows], Announcement.LEADER_AND_ISR)
+    return raise_epochs(cluster, rows)
 
 
 def stray(cluster: Cluster, broker: int, name: TopicPartition) -> Stray:

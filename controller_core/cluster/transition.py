@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from controller_core.cluster.invariants import among, check_states
+from controller_core.cluster.partition_change import next_partition_epoch
 from controller_core.cluster.topic_configs import config_value
 from controller_core.model.changes import (
     Announcement,
@@ -148,7 +149,7 @@ def _(change: PartitionsAdded, cluster: Cluster) -> None:
 def _(change: PartitionStates, cluster: Cluster) -> None:
     check_states(cluster, change)
     columns = cluster.columns
-    partition_epoch = columns.partition_epoch[change.rows] + 1
+    partition_epoch = next_partition_epoch(columns.partition_epoch[change.rows])
     recovering = change.recovering_after(columns.recovering[change.rows])
     if change.replicas is not None:
         columns.set_replicas(change.rows, change.replicas)

@@ -17,6 +17,7 @@ from controller_core.model.changes import BrokerDefault, TopicDeletion
 from controller_core.model.columns import BoolArray, IntArray, PartitionColumns
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Move, Replicas
+from controller_core.model.rules import ZOOKEEPER_RULES, Rules
 
 MAX_DELETED_TOPICS = 10_000
 """Names of deleted topics that are remembered, the latest ones. Where a name is forgotten, logs under it are only reported."""
@@ -60,9 +61,10 @@ class ProducerIds:
 class Cluster:
     """State of one Kafka cluster. Brokers are those registered; partitions live in `columns`."""
 
-    def __init__(self, controller_id: int, controller_epoch: int) -> None:
+    def __init__(self, controller_id: int, controller_epoch: int, rules: Rules = ZOOKEEPER_RULES) -> None:
         self.controller_id = controller_id
         self.controller_epoch = controller_epoch
+        self.rules = rules
         self.brokers: dict[int, Broker] = {}
         self.unreachable: dict[int, Broker] = {}
         """Brokers registered without the inter-broker listener. They count as down: no request can be sent to them."""
