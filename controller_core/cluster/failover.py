@@ -50,7 +50,7 @@ LOOK_AT_EVERYTHING: tuple[Event, ...] = (Heal(), RepairAssignments(), AdvanceMov
 
 def decide_activated(cluster: Cluster) -> Decision[None]:
     """Tell every broker all that there is, then mend what happened while nobody held the cluster."""
-    brokers = tuple(sorted(cluster.brokers))
+    brokers = tuple(sorted(cluster.unfenced()))
     sends: list[Send] = [full_metadata(cluster, brokers), *hosted_by(cluster, brokers)]
     return decision(sends=sends if brokers else (), then=LOOK_AT_EVERYTHING)
 
@@ -106,14 +106,15 @@ def hosted_by(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
 
 def decide_heal(cluster: Cluster, event: Heal) -> Decision[None]:
     """Mend what the present state allows; see the module's table."""
-    columns, live, registered = cluster.columns, cluster.live(), cluster.registered()
-    leaderless = columns.without_live_leader(registered)
+    columns = cluster.columns
+    unfenced, may_lead = columns.flags(cluster.unfenced()), columns.flags(cluster.may_lead())
+    leaderless = columns.without_live_leader(unfenced)
     if lost := led_offline(cluster):
         leaderless = np.union1d(leaderless, np.array(lost, dtype=np.int32))
     return decision(
-        _first_leaders(cluster, _within(cluster, columns.new(), event), live),
-        _next_leaders(cluster, _within(cluster, leaderless, event), live),
-        _shrink(cluster, _within(cluster, columns.used(), event), registered),
+        _first_leaders(cluster, _within(cluster, columns.new(), event), may_lead),
+        _next_leaders(cluster, _within(cluster, leaderless, event), may_lead),
+        _shrink(cluster, _within(cluster, columns.used(), event), unfenced),
     )
 
 
@@ -126,18 +127,18 @@ def _within(cluster: Cluster, rows: IntArray, event: Heal) -> IntArray:
     return kept[np.isin(cluster.columns.topic[kept], indices)]
 
 
-def _first_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> PartitionStates | None:
-    return change_leaders(cluster, rows, elect_new(cluster.columns.replicas[rows], live))
+def _first_leaders(cluster: Cluster, rows: IntArray, may_lead: BoolArray) -> PartitionStates | None:
+    return change_leaders(cluster, rows, elect_new(cluster.columns.replicas[rows], may_lead))
 
 
-def _next_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> PartitionStates | None:
+def _next_leaders(cluster: Cluster, rows: IntArray, may_lead: BoolArray) -> PartitionStates | None:
     columns = cluster.columns
     unclean = cluster.unclean_at(rows)
-    elections = elect_offline(columns.replicas[rows], columns.isr[rows], live, unclean)
-    live_ids = set(cluster.live_ids())
+    elections = elect_offline(columns.replicas[rows], columns.isr[rows], may_lead, unclean)
+    able = cluster.may_lead()
 
     def elect(place: int, row: int) -> Election:
-        online = live_ids - cluster.offline_at(row)
+        online = able - cluster.offline_at(row)
         allowed = bool(unclean[place])
         return election.elect_offline(columns.replicas_of(row), columns.isr_of(row), online, unclean_allowed=allowed)
 
@@ -147,12 +148,12 @@ def _next_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> Partitio
     return change_leaders(cluster, rows, elections, written)
 
 
-def _shrink(cluster: Cluster, rows: IntArray, registered: BoolArray) -> PartitionStates | None:
+def _shrink(cluster: Cluster, rows: IntArray, unfenced: BoolArray) -> PartitionStates | None:
     """Write the ISR of partitions with a live leader, where it loses dead brokers or is corrected in memory only."""
     columns = cluster.columns
     leader, isr = columns.leader[rows], columns.isr[rows]
-    leading = registered[leader] & ~offline_among(cluster, rows, leader)
-    kept = registered[isr] & ~offline_among(cluster, rows, isr)
+    leading = unfenced[leader] & ~offline_among(cluster, rows, leader)
+    kept = unfenced[isr] & ~offline_among(cluster, rows, isr)
     shrinking = leading & (any_of(~kept & (isr != NOBODY)) | _is_mended(cluster, rows))
     return shrink_isr(cluster, rows[shrinking], kept[shrinking])
 

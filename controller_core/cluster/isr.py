@@ -130,7 +130,7 @@ def _refuse_isr(cluster: Cluster, broker: int, change: IsrChange, row: int) -> F
     if change.is_recovering and not cluster.columns.recovering[row]:
         return Failure(ErrorCode.INVALID_REQUEST, "The leader has recovered; it cannot recover again (KIP-704).")
     joining = set(change.isr) - set(cluster.columns.isr_of(row))
-    if away := sorted(joining - set(cluster.live_ids())):
+    if away := sorted(joining - cluster.may_lead()):
         return Failure(ErrorCode.INELIGIBLE_REPLICA, f"Not live, so not to join the ISR: {away} (KIP-841).")
     if offline := sorted(joining & {*cluster.offline_at(row), *cluster.refused_at(row)}):
         words = f"Offline although their brokers live, so not to join the ISR: {offline} (KIP-112)."

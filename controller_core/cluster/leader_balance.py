@@ -43,7 +43,10 @@ def decide_balance_leaders(cluster: Cluster, event: BalanceLeaders) -> Decision[
     available = ~offline_among(cluster, rows, preferred)
     candidates = _at_rest(cluster, rows[elsewhere & over[preferred] & available])
     elections = elect_preferred(
-        columns.leader[candidates], columns.replicas[candidates], columns.isr[candidates], cluster.live()
+        columns.leader[candidates],
+        columns.replicas[candidates],
+        columns.isr[candidates],
+        columns.flags(cluster.may_lead()),
     )
     return decision(change_leaders(cluster, candidates, elections))
 

@@ -44,7 +44,7 @@ def election_candidates(cluster: Cluster, after_row: int, count: int, *, unclean
     rows = rows[rows > after_row]
     leaders = columns.leader[rows]
     if unclean:
-        has_leader = np.isin(leaders, np.array(cluster.live_ids(), dtype=leaders.dtype))
+        has_leader = np.isin(leaders, np.array(list(cluster.may_lead()), dtype=leaders.dtype))
         has_leader &= ~np.isin(rows, np.fromiter(cluster.offline_replicas, dtype=rows.dtype))
     else:
         has_leader = leaders == columns.replicas[rows, 0]
@@ -57,7 +57,7 @@ def decide_elect_leaders(cluster: Cluster, event: ElectLeaders) -> Decision[dict
     asked = event.partitions
     if asked is None:
         asked = tuple(cluster.names_of(cluster.columns.used()))
-    live = frozenset(cluster.live_ids())
+    live = frozenset(cluster.may_lead())
     results: dict[TopicPartition, Failure | None] = {}
     states: list[NewState] = []
     elected: list[TopicPartition] = []

@@ -142,12 +142,12 @@ def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failu
     elif cluster.controller_id in target:
         words = (
             f"Node {cluster.controller_id} is the controller and holds no data. Replica list: {list(target)}, "
-            f"live broker list: {list(cluster.live_ids())}"
+            f"live broker list: {sorted(cluster.may_lead())}"
         )
-    elif dead := set(target) - set(present) - set(cluster.live_ids()):
+    elif dead := set(target) - set(present) - cluster.may_lead():
         words = (
             f"Replica assignment has brokers that are not alive. Replica list: {list(target)}, "
-            f"not alive: {sorted(dead)}, live broker list: {list(cluster.live_ids())}"
+            f"not alive: {sorted(dead)}, live broker list: {sorted(cluster.may_lead())}"
         )
     return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else None
 
@@ -162,7 +162,7 @@ def decide_advance_moves(cluster: Cluster, event: AdvanceMoves) -> Decision[None
         if cluster.columns.partition_epoch[row] == NO_EPOCH:
             continue  # No leader yet: Heal comes first.
         if move.stage is Stage.REMOVING:
-            if set(move.waiting).isdisjoint(cluster.brokers):
+            if set(move.waiting).isdisjoint(cluster.unfenced()):
                 finished.setdefault(name.topic, {})[name.partition] = move.target
         elif (narrow := _narrow(cluster, row, move)) is not None:
             narrowed.append(narrow)
@@ -202,7 +202,7 @@ def _narrow(cluster: Cluster, row: int, move: Move) -> NewState | None:
     if not in_sync:
         return None
     leader = int(cluster.columns.leader[row])
-    online = set(cluster.live_ids()) - cluster.offline_at(row)
+    online = cluster.may_lead() - cluster.offline_at(row)
     if leader not in target_isr or leader not in online:
         leader = elect_reassigned(move.target, target_isr, online).leader
         if leader == NO_LEADER:

@@ -40,11 +40,11 @@ def decide_replicas_refused(cluster: Cluster, event: ReplicasRefused) -> Decisio
 def _is_unheard(cluster: Cluster, row: int, broker: int, leader_epoch: int) -> bool:
     columns = cluster.columns
     return (
-        broker in cluster.brokers
+        broker in cluster.unfenced()
         and broker in columns.replicas_of(row)
         and int(columns.leader_epoch[row]) == leader_epoch
         # Without a live leader there is nothing to follow; the one that comes brings a higher epoch.
-        and int(columns.leader[row]) in cluster.brokers
+        and int(columns.leader[row]) in cluster.unfenced()
         # One whose deletion waits for a move is in service: without this replica the move might never end.
         and not cluster.is_doomed(cluster.name_of(row).topic)
     )
@@ -83,7 +83,7 @@ def ask_others(cluster: Cluster, broker: int, refused: Collection[TopicPartition
     columns = cluster.columns
     members = {one for row in rows.tolist() for one in columns.isr_of(row)} - {broker}
     sends: list[SendLeaderAndIsr] = []
-    for member in sorted(members.intersection(cluster.brokers)):
+    for member in sorted(members.intersection(cluster.unfenced())):
         shared = [
             row for row in rows.tolist() if member in columns.isr_of(row) and member not in cluster.refused_at(row)
         ]

@@ -65,11 +65,11 @@ def _led_with_others(cluster: Cluster, broker: int) -> IntArray:
 def _hand_over(cluster: Cluster, rows: IntArray, leaving: BoolArray) -> tuple[PartitionStates | None, IntArray]:
     """Elect new leaders; also returns the rows for which there is none."""
     columns = cluster.columns
-    elections = elect_shutdown(columns.replicas[rows], columns.isr[rows], cluster.registered(), leaving)
-    registered, shutting_down = set(cluster.brokers), set(np.flatnonzero(leaving).tolist())
+    elections = elect_shutdown(columns.replicas[rows], columns.isr[rows], columns.flags(cluster.unfenced()), leaving)
+    unfenced, shutting_down = cluster.unfenced(), set(np.flatnonzero(leaving).tolist())
 
     def elect(_place: int, row: int) -> Election:
-        online = registered - cluster.offline_at(row)
+        online = unfenced - cluster.offline_at(row)
         return election.elect_shutdown(columns.replicas_of(row), columns.isr_of(row), online, shutting_down)
 
     elections = elect_apart(cluster, rows, elections, elect)

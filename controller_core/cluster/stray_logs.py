@@ -89,7 +89,7 @@ def deleted_stale_logs(cluster: Cluster, event: StopReplicaAnswered) -> Partitio
         if (row := cluster.row_of(*name)) is not None
         and event.broker in cluster.refused_at(row)
         and event.broker in cluster.columns.replicas_of(row)
-        and int(cluster.columns.leader[row]) in cluster.brokers
+        and int(cluster.columns.leader[row]) in cluster.unfenced()
         and name.topic not in cluster.deletions
     ]
     return raise_epochs(cluster, rows)
@@ -107,7 +107,7 @@ def stray(cluster: Cluster, broker: int, name: TopicPartition) -> Stray:
     replicas, isr = columns.replicas_of(row), columns.isr_of(row)
     if broker in replicas or row in cluster.moves or broker in isr:
         return Stray.NO
-    is_healthy = int(columns.leader[row]) in cluster.brokers and set(replicas) == set(isr)
+    is_healthy = int(columns.leader[row]) in cluster.unfenced() and set(replicas) == set(isr)
     return Stray.LEFT_BEHIND if is_healthy else Stray.WAITS
 
 
@@ -129,7 +129,7 @@ def decide_stray_logs_found(cluster: Cluster, event: StrayLogsFound) -> Decision
 
 def decide_unregister_broker(cluster: Cluster, event: UnregisterBroker) -> Decision[Failure | None]:
     """Stop waiting for the logs that partitions left on a broker; should it return, its logs are compared and deleted."""
-    if event.broker in cluster.brokers:
+    if event.broker in cluster.unfenced():
         words = f"Broker {event.broker} is running. Stop it before it is unregistered."
         return Decision(reply=Failure(ErrorCode.INVALID_REQUEST, words))
     if not any(event.broker in brokers for brokers in cluster.left_behind.values()):

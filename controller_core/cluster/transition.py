@@ -169,7 +169,7 @@ def _(change: PartitionStates, cluster: Cluster) -> None:
         leader_epoch = int(columns.leader_epoch[row])
         if change.replicas is not None:
             # Brokers that are away are not waited for: they may never be back. If they are, they are told.
-            waiting = tuple(replica for replica in move.removing if replica in cluster.brokers)
+            waiting = tuple(replica for replica in move.removing if replica in cluster.unfenced())
             _leave_behind(cluster, row, without(move.removing, waiting))
             cluster.moves[row] = replace(move, stage=Stage.REMOVING, waiting=waiting, left_epoch=leader_epoch)
         elif move.stage is Stage.PLANNED and change.announcement is Announcement.LEADER_AND_ISR:

@@ -100,17 +100,17 @@ class Cluster:
         self._free_indices: list[int] = []
         self._names_by_id: dict[UUID, str] = {}
 
-    def registered(self) -> BoolArray:
-        """Brokers that can be talked to: registered, shutting down or not. Flags by broker id."""
-        return self.columns.flags(self.brokers)
+    def known(self) -> AbstractSet[int]:
+        """Ids of the brokers that are registered: they may be named in assignments."""
+        return self.brokers.keys()
 
-    def live(self) -> BoolArray:
-        """Brokers that can be given leadership: registered and not shutting down. Flags by broker id."""
-        return self.columns.flags(set(self.brokers) - self.shutting_down)
+    def unfenced(self) -> AbstractSet[int]:
+        """Ids of the brokers that serve: their replicas are online, and requests can be sent to them. In ZooKeeper mode all that are known."""
+        return self.brokers.keys()
 
-    def live_ids(self) -> tuple[int, ...]:
-        """Ids of the live brokers, ascending."""
-        return tuple(sorted(set(self.brokers) - self.shutting_down))
+    def may_lead(self) -> AbstractSet[int]:
+        """Ids of the brokers that may be given leaders and replicas: unfenced, and not in controlled shutdown."""
+        return self.unfenced() - self.shutting_down
 
     def offline_at(self, row: int) -> AbstractSet[int]:
         """Live brokers whose replica of this row is offline: its log directory failed, or the broker refuses it."""

@@ -30,7 +30,7 @@ def health_of(cluster: Cluster) -> Health:
     preferred = replicas[:, 0]
     return Health(
         rows,
-        offline=~cluster.registered()[leader],
+        offline=~columns.flags(cluster.unfenced())[leader],
         under_replicated=(isr != NOBODY).sum(axis=1) < (replicas != NOBODY).sum(axis=1),
         not_led_by_preferred=(leader != preferred) & (preferred != NOBODY),
     )
