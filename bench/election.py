@@ -1,4 +1,4 @@
-"""Electing leaders for 200,000 partitions, each of Kafka's selectors: ours over columns against Kafka's own (P2).
+"""Electing leaders for 200,000 partitions: our selectors over columns against Kafka's own (P2).
 
 Two peers, since Kafka does it in two layers: PartitionLeaderElectionAlgorithms finds the leader alone, Election adds the new
 ISR and the recovery state, as ours does, and the receivers, which ours does not need. Every row goes through the selector, one broker of a hundred is gone,
@@ -17,7 +17,6 @@ from controller_core.cluster.election_columns import (
     Elections,
     elect_offline,
     elect_preferred,
-    elect_reassigned,
     elect_shutdown,
 )
 from controller_core.cluster.placement import place_replicas
@@ -49,7 +48,6 @@ def selectors(rows: int = ROWS) -> Mapping[str, Callable[[], Elections]]:
     clean = np.zeros(rows, dtype=np.bool_)
     return {
         "offline": functools.partial(elect_offline, replicas, replicas, live, clean),
-        "reassigned": functools.partial(elect_reassigned, replicas, replicas, live),
         # A preferred election of what is led by its first replica already is never asked for.
         "preferred": functools.partial(elect_preferred, second, replicas, replicas, live),
         "shutdown": functools.partial(elect_shutdown, replicas, replicas, everybody, gone),

@@ -1,8 +1,8 @@
-"""Leader election for one partition: the five selectors of Kafka's controller, and the first leader of a new partition.
+"""Leader election for one partition: the four selectors of Kafka's controller.
 
-Each is one function of plain values and returns the choice and why. They decide who leads and who is in sync; raising the
-leader epoch, writing the state and sending LeaderAndIsr is for whoever asked. `election_columns` has the same selectors
-over whole columns, for events that concern more than a handful of partitions; this module is its plain twin.
+Each is one function of plain values and returns the choice and why. They decide who leads and who is in sync;
+`partition_change` decides the epochs. `election_columns` has the selectors that events with more than a handful of
+partitions need, over whole columns, and the first leader of a new partition; this module is its plain twin.
 
     selector            the leader is the first of ...                    the new ISR is
     elect_offline       assignment, live and in the ISR                   the ISR's live members
@@ -10,7 +10,6 @@ over whole columns, for events that concern more than a handful of partitions; t
     elect_reassigned    target, live and in the ISR                       the same
     elect_preferred     assignment's first alone, live and in the ISR     the same
     elect_shutdown      assignment, in the ISR, live, not shutting down   the ISR without those that shut down
-    elect_new           assignment, live                                  assignment, live
 
 When nobody can be elected the leader is NO_LEADER and the ISR stays as it is. Invariants: C1
 (leader in the ISR), C2 (ISR within the assignment, where it was before), C7 (unclean only where allowed and nobody in the
@@ -120,13 +119,6 @@ def elect_shutdown(
     if candidates := among(online, staying):
         return Election(candidates[0], staying, False, Reason.SHUTDOWN)
     return nobody(isr, Reason.STATE_CHANGE_FAILED)
-
-
-def elect_new(assignment: Sequence[int], live: Collection[int]) -> Election:
-    """Give a new partition its first leader and ISR: every live replica, the first of them leading."""
-    if online := among(assignment, live):
-        return Election(online[0], online, False, Reason.NEW)
-    return nobody((), Reason.NO_REPLICA_ONLINE)
 
 
 def among(replicas: Sequence[int], members: Collection[int]) -> Replicas:

@@ -16,7 +16,6 @@ class Scope:
 
 
 ALL = Scope(everything=True)
-NOTHING = Scope()
 
 
 def topics(names: Iterable[str]) -> Scope:

@@ -5,7 +5,6 @@ from hypothesis import given
 from controller_core.cluster.election import (
     Election,
     Reason,
-    elect_new,
     elect_offline,
     elect_preferred,
     elect_reassigned,
@@ -13,6 +12,7 @@ from controller_core.cluster.election import (
 )
 from controller_core.model.ids import NO_LEADER
 from tests.controller_core.cases import PartitionCase, partition_cases
+from tests.twins.election import elect_new
 
 
 def test_offline_takes_the_first_live_isr_member_in_the_assignments_order() -> None:

@@ -11,15 +11,14 @@ from controller_core.cluster import election
 from controller_core.cluster.election import Election, Reason
 from controller_core.cluster.election_columns import (
     Elections,
-    close_up,
     elect_new,
     elect_offline,
     elect_preferred,
-    elect_reassigned,
     elect_shutdown,
 )
 from controller_core.model.columns import BoolArray, IntArray, pad, unpad
 from tests.controller_core.cases import MAX_BROKER, PartitionCase, ids, partition_cases
+from tests.twins import election as twins
 
 SIZE = MAX_BROKER + 1
 CASES = st.lists(partition_cases(), min_size=1, max_size=20)
@@ -75,16 +74,6 @@ def test_offline_agrees_row_by_row(cases: list[PartitionCase], live: set[int]) -
 
 
 @given(CASES, BROKERS)
-def test_reassigned_agrees_row_by_row(cases: list[PartitionCase], live: set[int]) -> None:
-    """The plain twin is election.elect_reassigned."""
-    targets = replicas_of(cases)
-
-    expected = [election.elect_reassigned(case.assignment, case.isr, live) for case in cases]
-
-    assert expected == rows(elect_reassigned(targets, isr_of(cases), membership(live)))
-
-
-@given(CASES, BROKERS)
 def test_preferred_agrees_row_by_row(cases: list[PartitionCase], live: set[int]) -> None:
     """The plain twin is election.elect_preferred."""
     replicas = replicas_of(cases)
@@ -108,23 +97,12 @@ def test_shutdown_agrees_row_by_row(cases: list[PartitionCase], live: set[int], 
 
 @given(CASES, BROKERS)
 def test_new_agrees_row_by_row(cases: list[PartitionCase], live: set[int]) -> None:
-    """The plain twin is election.elect_new."""
+    """The plain twin is tests.twins.election.elect_new."""
     replicas = replicas_of(cases)
 
-    expected = [election.elect_new(case.assignment, live) for case in cases]
+    expected = [twins.elect_new(case.assignment, live) for case in cases]
 
     assert expected == rows(elect_new(replicas, membership(live)))
-
-
-@given(st.lists(st.lists(st.tuples(ids(), st.booleans()), max_size=6), min_size=1, max_size=10))
-def test_closing_up_keeps_order_and_pads(lists: list[list[tuple[int, bool]]]) -> None:
-    """ISRs are kept in Kafka's order and padded on the right (model.columns)."""
-    padded = pad([[broker for broker, _ in pairs] for pairs in lists])
-    kept = pad([[int(keep) for _, keep in pairs] for pairs in lists]) == 1
-
-    expected = pad([[broker for broker, keep in pairs if keep] for pairs in lists], padded.shape[1])
-
-    assert np.array_equal(expected, close_up(padded, kept))
 
 
 def test_no_rows_are_no_elections() -> None:

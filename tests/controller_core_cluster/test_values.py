@@ -28,8 +28,8 @@ OTHERS = scope.topics(["returns"])
         (FIRST, FIRST, True),
         (FIRST, SECOND, False),
         (scope.ALL, SECOND, True),
-        (scope.ALL, scope.NOTHING, True),
-        (scope.NOTHING, ORDERS, False),
+        (scope.ALL, Scope(), True),
+        (Scope(), ORDERS, False),
     ],
 )
 def test_events_that_touch_a_common_partition_wait_for_each_other(one: Scope, other: Scope, meet: bool) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from controller_core.model import scope
 from controller_core.model.ids import TopicPartition
-from controller_core.model.scope import ALL, NOTHING, Scope
+from controller_core.model.scope import ALL, Scope
 from controller_core.shell import event_source
 from controller_core.shell import turns as turns_module
 from controller_core.shell.active import OverloadedError
@@ -27,7 +27,7 @@ PARTITIONS = st.frozensets(
 SCOPES = st.one_of(
     st.builds(Scope, topics=TOPICS, partitions=PARTITIONS),
     st.just(ALL),
-    st.just(NOTHING),
+    st.just(Scope()),
 )
 MANY = st.lists(SCOPES, max_size=8)
 A, B = scope.topics(["a"]), scope.topics(["b"])
