@@ -1,9 +1,9 @@
-"""Electing leaders for 200,000 partitions, each of Kafka's selectors: ours over columns against Kafka's own (P2).
+"""Electing leaders for 200,000 partitions: our selectors over columns against Kafka's own (P2).
 
 Two peers, since Kafka does it in two layers: PartitionLeaderElectionAlgorithms finds the leader alone, Election adds the new
-ISR, the recovery state and the receivers, as ours does. Every row goes through the selector, one broker of a hundred is gone,
-and the leaders elected are checked to be the same. Kafka has no selector for a partition's first leader and none that changes
-nothing, so those two have no row.
+ISR and the recovery state, as ours does, and the receivers, which ours does not need. Every row goes through the selector, one broker of a hundred is gone,
+and the leaders elected are checked to be the same. Kafka has no selector for a partition's first leader, so that one has no
+row.
 """
 
 import functools
@@ -17,9 +17,7 @@ from controller_core.cluster.election_columns import (
     Elections,
     elect_offline,
     elect_preferred,
-    elect_reassigned,
     elect_shutdown,
-    membership,
 )
 from controller_core.cluster.placement import place_replicas
 from controller_core.model.ids import NO_LEADER
@@ -43,13 +41,13 @@ PEERS = {
 def selectors(rows: int = ROWS) -> Mapping[str, Callable[[], Elections]]:
     """Return each selector over the same partitions: placed as Kafka does, all replicas in sync, one broker gone."""
     replicas = place_replicas(dict.fromkeys(range(BROKERS)), rows, 3, 0, 0)
-    everybody, gone = membership(range(BROKERS), BROKERS), membership([GONE], BROKERS)
+    # One flag more than there are brokers: False, for the padding of lists.
+    everybody, gone = np.arange(BROKERS + 1) < BROKERS, np.arange(BROKERS + 1) == GONE
     live = everybody & ~gone
     second = np.ascontiguousarray(replicas[:, 1])
     clean = np.zeros(rows, dtype=np.bool_)
     return {
         "offline": functools.partial(elect_offline, replicas, replicas, live, clean),
-        "reassigned": functools.partial(elect_reassigned, replicas, replicas, live),
         # A preferred election of what is led by its first replica already is never asked for.
         "preferred": functools.partial(elect_preferred, second, replicas, replicas, live),
         "shutdown": functools.partial(elect_shutdown, replicas, replicas, everybody, gone),

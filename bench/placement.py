@@ -2,7 +2,7 @@
 
 Three figures each: hot, as columns, which is what the controller works with; hot, as lists of lists, which is what Java
 returns; and a new process for one call, everything included. Both sides place with the same numbers drawn and are checked to
-give the same answer. Then come the rows of `plan`: striped placement, and moving what is placed.
+give the same answer. Then come the rows of `plan`: moves of replicas.
 """
 
 import functools
@@ -19,7 +19,7 @@ from controller_core.cluster.placement import place_replicas
 from controller_core.model.columns import IntArray
 
 NAME = "placement"
-ABOUT = "a million partitions on 100 brokers, against Kafka's AdminUtils and KRaft's placer; a plan of moves (P9)"
+ABOUT = "a million partitions on 100 brokers, against Kafka's AdminUtils; a plan of moves (P9)"
 
 BROKERS = 100
 REPLICATION_FACTOR = 3

@@ -1,4 +1,4 @@
-"""KRaft's placer and kafka-reassign-partitions in a JVM: `java/PlacementPeer.java`, compiled and kept hot.
+"""kafka-reassign-partitions in a JVM: `java/PlacementPeer.java`, compiled and kept hot.
 
 Leaves out what `jvm` has for every peer: warming and timing.
 """

@@ -1,4 +1,4 @@
-"""A plan for 100 brokers and 100,000 partitions, 10 brokers added and 5 drained (P9), and striped placement (P1).
+"""A plan for 100 brokers and 100,000 partitions, 10 brokers added and 5 drained (P9).
 
 The peer of the plan is what kafka-reassign-partitions --generate works out: AdminUtils over the brokers that stay, topic by topic.
 It does not look for few moves, it deals anew; so three figures belong together: the time, the copies, and what each copies beside
@@ -11,10 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from bench.harness import Better, Effort, Row, alternate, duration, promised, side_of, throughput, timed
+from bench.harness import Better, Effort, Row, alternate, duration, promised, side_of, timed
 from bench.placement_peer import PlacementJvm, compiled_placement_peer
 from controller_core.cluster.placement import Racks, place_replicas
-from controller_core.cluster.placement_striped import place_striped
 from controller_core.cluster.planner import PlanRequest, plan_moves
 
 NAME = "plan"
@@ -22,10 +21,7 @@ NAME = "plan"
 
 BROKERS, ADDED, DRAINED = 100, 10, 5
 TOPICS, PARTITIONS_OF_EACH = 1_000, 100
-PLACED = 1_000_000
 REPLICATION_FACTOR = 3
-RACKS = 5
-STRIPED_AT_LEAST = 5.0
 LIMIT_MS = 5_000.0
 WITHIN = 1.1
 """A plan copies at most so many times what it must."""
@@ -55,8 +51,6 @@ def measure(effort: Effort) -> Iterator[Row]:
     """Yield a row as soon as it is known."""
     with compiled_placement_peer() as jvm:
         yield from _plans(jvm, effort)
-        for racks in (0, RACKS):
-            yield _striped(jvm, racks, effort)
 
 
 def _plans(jvm: PlacementJvm, effort: Effort) -> Iterator[Row]:
@@ -85,16 +79,3 @@ def _amount(name: str, words: str, peer_is: str, ours: float, peer: float, unit:
     what = f"a plan, {words}: {SITUATION}"
     row = Row(f"{NAME}.{name}", what, peer_is, unit, Better.LOWER, side_of([ours]), side_of([peer]), 1)
     return promised(row, "P9")
-
-
-def _striped(jvm: PlacementJvm, racks: int, effort: Effort) -> Row:
-    kind, words = ("racks", f"{RACKS} racks") if racks else ("plain", "no racks")
-    place = timed(functools.partial(place_striped, brokers(BROKERS, racks), PLACED, REPLICATION_FACTOR, 17))
-    with jvm.hot("striped", str(PLACED), str(racks), quick=effort.quick) as peer:
-        assert peer.checksum == PLACED, "both place as many"
-        place()
-        seconds = alternate(place, peer.run, effort.runs())
-    what = f"place 1 M partitions in stripes, {BROKERS} brokers, RF {REPLICATION_FACTOR}, {words}; hot; ours as columns"
-    peer_is = "StripedReplicaPlacer.place, hot, Java lists"
-    row = throughput(f"placement.striped.{kind}", what, peer_is, "partitions/s", PLACED, seconds)
-    return promised(row, "P1", STRIPED_AT_LEAST)

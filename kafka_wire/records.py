@@ -124,11 +124,6 @@ class RecordBatch:
     records: tuple[Record, ...]
 
 
-def control_key(kind: ControlType, version: int = 0) -> bytes:
-    """Return the key of a control record: int16 version, int16 type."""
-    return struct.pack(">hh", version, kind)
-
-
 def control_type(record: Record) -> ControlType | None:
     """Return what a control record says, None for a type that we do not know; raises CorruptBatch without such a key."""
     try:

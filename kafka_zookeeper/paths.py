@@ -96,11 +96,6 @@ def topic_config(name: str) -> str:
     return config("topics", name)
 
 
-def broker_config(broker_id: int) -> str:
-    """Return the path of one broker's dynamic configuration."""
-    return f"{CONFIG}/brokers/{broker_id}"
-
-
 def delete_topic(name: str) -> str:
     """Return the path whose existence asks the controller to delete a topic."""
     return child(DELETE_TOPICS, name)

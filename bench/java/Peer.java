@@ -144,9 +144,6 @@ public final class Peer {
                     case "offline":
                         leader = PartitionLeaderElectionAlgorithms.offlinePartitionLeaderElection(row, row, live, false, context);
                         break;
-                    case "reassigned":
-                        leader = PartitionLeaderElectionAlgorithms.reassignPartitionLeaderElection(row, row, live);
-                        break;
                     case "preferred":
                         leader = PartitionLeaderElectionAlgorithms.preferredReplicaPartitionLeaderElection(row, row, live);
                         break;
@@ -179,7 +176,6 @@ public final class Peer {
         scala.collection.Seq<Tuple3<TopicPartition, Option<LeaderAndIsr>, Object>> askedOffline = CollectionConverters.asScala(offline);
         switch (selector) {
             case "offline": return () -> leaders(Election.leaderForOffline(context, true, askedOffline));
-            case "reassigned": return () -> leaders(Election.leaderForReassign(context, asked));
             case "preferred": return () -> leaders(Election.leaderForPreferredReplica(context, asked));
             case "shutdown": return () -> leaders(Election.leaderForControlledShutdown(context, asked));
             default: throw new IllegalArgumentException("no selector " + selector);

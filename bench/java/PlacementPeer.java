@@ -3,28 +3,20 @@ import java.io.InputStreamReader;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Random;
 
 import org.apache.kafka.admin.AdminUtils;
 import org.apache.kafka.admin.BrokerMetadata;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.Uuid;
-import org.apache.kafka.metadata.placement.ClusterDescriber;
-import org.apache.kafka.metadata.placement.PlacementSpec;
-import org.apache.kafka.metadata.placement.StripedReplicaPlacer;
-import org.apache.kafka.metadata.placement.UsableBroker;
 import org.apache.kafka.tools.reassign.ReassignPartitionsCommand;
 
 /**
- * KRaft's placer, and what kafka-reassign-partitions --generate works out, timed by the JVM's clock.
+ * What kafka-reassign-partitions --generate works out, timed by the JVM's clock.
  *
- * Arguments: "striped" PARTITIONS RACKS, or "generate" TOPICS PARTITIONS-OF-EACH ADDED DRAINED; racks 0 for none. First line out: a
- * figure of the answer (partitions placed; replicas that --generate moves). Then, for each line in, a number of runs, the
- * nanoseconds of one of them.
+ * Arguments: "generate" TOPICS PARTITIONS-OF-EACH ADDED DRAINED. First line out: the number of replicas that --generate moves.
+ * Then, for each line in, a number of runs, the nanoseconds of one of them.
  */
 public final class PlacementPeer {
     interface Work {
@@ -40,8 +32,7 @@ public final class PlacementPeer {
         int[] numbers = new int[arguments.length];
         for (int place = 1; place < arguments.length; place++)
             numbers[place] = Integer.parseInt(arguments[place]);
-        Work work = arguments[0].equals("striped") ? striped(numbers[1], numbers[2])
-            : generate(numbers[1], numbers[2], numbers[3], numbers[4]);
+        Work work = generate(numbers[1], numbers[2], numbers[3], numbers[4]);
         System.out.println(work.run(true));
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String runs = in.readLine(); runs != null; runs = in.readLine()) {
@@ -52,25 +43,6 @@ public final class PlacementPeer {
         }
         if (sink == 42)
             System.err.println("never: this only keeps the compiler from leaving the work out");
-    }
-
-    private static Work striped(int partitions, int racks) {
-        List<UsableBroker> brokers = new ArrayList<>();
-        for (int id = 0; id < BROKERS; id++)
-            brokers.add(new UsableBroker(id, racks == 0 ? Optional.empty() : Optional.of("rack-" + id % racks), false));
-        ClusterDescriber cluster = new ClusterDescriber() {
-            @Override
-            public Iterator<UsableBroker> usableBrokers() {
-                return brokers.iterator();
-            }
-
-            @Override
-            public Uuid defaultDir(int brokerId) {
-                return Uuid.ZERO_UUID;
-            }
-        };
-        StripedReplicaPlacer placer = new StripedReplicaPlacer(new Random(17));
-        return figure -> placer.place(new PlacementSpec(0, partitions, (short) FACTOR), cluster).assignments().size();
     }
 
     /** Topics as AdminUtils places them on the brokers at first; the proposal is for those that stay and those added. */

@@ -60,9 +60,9 @@ SEEDED_BUGS = (
     SeededBug(
         "C4",
         "a new leader comes under the old leader epoch",
-        f"{_CLUSTER}/failover.py",
-        "return _states(rows, elections, columns.leader_epoch[rows] + 1, written)",
-        "return _states(rows, elections, columns.leader_epoch[rows], written)",
+        f"{_CLUSTER}/partition_change.py",
+        "        next_leader_epochs(cluster, rows[chosen]),",
+        "        cluster.columns.leader_epoch[rows[chosen]],",
     ),
     SeededBug(
         "C4",
@@ -111,8 +111,8 @@ SEEDED_BUGS = (
         "C8",
         "a broker on its way out is given leaders",
         "controller_core/model/cluster.py",
-        "return self.columns.flags(set(self.brokers) - self.shutting_down)",
-        "return self.columns.flags(self.brokers)",
+        "return self.unfenced() - self.shutting_down",
+        "return self.unfenced()",
     ),
     SeededBug(
         "C8",
@@ -132,7 +132,7 @@ SEEDED_BUGS = (
         "C9",
         "a move ends before the old replicas' logs are gone",
         f"{_CLUSTER}/reassignment.py",
-        "if set(move.waiting).isdisjoint(cluster.brokers):",
+        "if set(move.waiting).isdisjoint(cluster.unfenced()):",
         "if move.target:",
     ),
     SeededBug(
@@ -153,7 +153,7 @@ SEEDED_BUGS = (
         "C10",
         "a topic with a dead replica is deleted",
         f"{_CLUSTER}/deletion.py",
-        "if away := sorted(hosts - set(cluster.brokers)):",
+        "if away := sorted(hosts - cluster.unfenced()):",
         "if away := sorted(hosts - hosts):",
     ),
     SeededBug(

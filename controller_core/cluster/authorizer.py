@@ -5,7 +5,7 @@ In this order: a super user may do everything; a resource without any ACL is ope
 that implies the operation, allows; all else is denied.
 
 Source: kafka.security.authorizer.AclAuthorizer, Authorizer.authorizeByResourceType (KIP-679). Its plain twin is
-authorizer_plain.py. Leaves out finding the ACLs (acls) and which operation a request needs.
+`tests/twins/authorizer.py`. Leaves out finding the ACLs (acls) and which operation a request needs.
 """
 
 from dataclasses import dataclass

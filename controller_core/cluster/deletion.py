@@ -119,7 +119,7 @@ def decide_advance_deletions(cluster: Cluster, event: AdvanceDeletions) -> Decis
         if deletion.started:
             if not deletion.waiting:
                 changes.append(TopicRemoved(name, Origin.REQUESTED))
-            elif gone := set(deletion.waiting) - set(cluster.brokers):
+            elif gone := set(deletion.waiting) - cluster.unfenced():
                 changes.append(DeletionBlocked(name, f"brokers {sorted(gone)} are away"))
         elif deletion.refused and not event.retry:
             continue
@@ -143,10 +143,10 @@ def _why_blocked(cluster: Cluster, topic: Topic) -> str:
         return "a reassignment of the topic is running"
     # The controller's id may have come into an assignment while nobody of ours looked; it holds no log.
     hosts = set(unpad(np.unique(cluster.columns.replicas[topic.rows]))) - {cluster.controller_id}
-    if away := sorted(hosts - set(cluster.brokers)):
+    if away := sorted(hosts - cluster.unfenced()):
         return f"brokers {away} are away"
     rows = topic.rows.tolist()
-    if left := sorted({one for row in rows for one in cluster.left_behind.get(row, ())} - set(cluster.brokers)):
+    if left := sorted({one for row in rows for one in cluster.left_behind.get(row, ())} - cluster.unfenced()):
         return (
             f"brokers {left} were offline when partitions moved away and may hold their logs; "
             "start these brokers, or unregister those that never return"
@@ -167,7 +167,7 @@ def _start(cluster: Cluster, topic: Topic) -> DeletionStarted:
 
 def _tell(cluster: Cluster, topic: Topic, started: DeletionStarted) -> Iterable[Send]:
     """Tell everybody that the topic is gone, and its replicas to stop and then to delete: Kafka's order."""
-    yield SendMetadata(tuple(sorted(cluster.brokers)), topic.rows, deleting=True)
+    yield SendMetadata(tuple(sorted(cluster.unfenced())), topic.rows, deleting=True)
     for delete in (False, True):
         for broker, partitions in started.waiting.items():
             names = tuple(TopicPartition(topic.name, partition) for partition in partitions)

@@ -20,8 +20,8 @@ Sources: KafkaController.processTopicDeletion, TopicDeletionManager.init (Kafka 
 
 from collections.abc import Iterable
 
-from controller_core.cluster.states import partition_states, raised_epoch
-from controller_core.model.changes import Announcement, TopicDeletion, TopicDeletionObserved
+from controller_core.cluster.partition_change import raise_epochs
+from controller_core.model.changes import TopicDeletion, TopicDeletionObserved
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import AdvanceDeletions, AdvanceMoves, Event, Heal, ResumeTopics, TopicDeletionRead
@@ -63,4 +63,4 @@ def decide_resume_topics(cluster: Cluster, event: ResumeTopics) -> Decision[None
         for row in cluster.topics[name].rows.tolist()
         if columns.partition_epoch[row] != NO_EPOCH
     ]
-    return decision(partition_states([raised_epoch(cluster, row) for row in rows], Announcement.LEADER_AND_ISR))
+    return decision(raise_epochs(cluster, rows))

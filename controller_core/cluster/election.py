@@ -1,20 +1,17 @@
-"""Leader election for one partition: the five selectors of Kafka's controller, and the first leader of a new partition.
+"""Leader election for one partition: the four selectors of Kafka's controller.
 
-Each is one function of plain values and returns the choice and why. They decide who leads and who is in sync; raising the
-leader epoch, writing the state and sending LeaderAndIsr is for whoever asked. `election_columns` has the same selectors
-over whole columns, for events that concern more than a handful of partitions; this module is its plain twin.
+Each is one function of plain values and returns the choice and why. They decide who leads and who is in sync;
+`partition_change` decides the epochs. `election_columns` has the selectors that events with more than a handful of
+partitions need, over whole columns, and the first leader of a new partition; this module is its plain twin.
 
-    selector            the leader is the first of ...                    the new ISR is            receivers
-    elect_no_op         (stays)                                           the same                  assignment
-    elect_offline       assignment, live and in the ISR                   the ISR's live members    assignment, live
-      unclean           assignment, live                                  the leader alone          assignment, live
-    elect_reassigned    target, live and in the ISR                       the same                  target
-    elect_preferred     assignment's first alone, live and in the ISR     the same                  assignment
-    elect_shutdown      assignment, in the ISR, live, not shutting down   the ISR without those     assignment, live or
-                                                                          shutting down             shutting down
-    elect_new           assignment, live                                  assignment, live          assignment, live
+    selector            the leader is the first of ...                    the new ISR is
+    elect_offline       assignment, live and in the ISR                   the ISR's live members
+      unclean           assignment, live                                  the leader alone
+    elect_reassigned    target, live and in the ISR                       the same
+    elect_preferred     assignment's first alone, live and in the ISR     the same
+    elect_shutdown      assignment, in the ISR, live, not shutting down   the ISR without those that shut down
 
-When nobody can be elected the leader is NO_LEADER, the ISR stays as it is and nobody receives anything. Invariants: C1
+When nobody can be elected the leader is NO_LEADER and the ISR stays as it is. Invariants: C1
 (leader in the ISR), C2 (ISR within the assignment, where it was before), C7 (unclean only where allowed and nobody in the
 ISR lives), C8 (a broker that shuts down leads nothing afterwards).
 
@@ -35,8 +32,6 @@ Replicas = tuple[int, ...]
 class Reason(IntEnum):
     """Why an election ended as it did; below zero nobody was elected. Fits an int8 column."""
 
-    NO_OP = 0
-    """Nothing was to be chosen: the leader stays."""
     LIVE_IN_ISR = 1
     """A live replica in the ISR took over."""
     UNCLEAN = 2
@@ -61,7 +56,7 @@ class Reason(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """What an election decided: leader (NO_LEADER for none), ISR, who is sent LeaderAndIsr, and why.
+    """What an election decided: leader (NO_LEADER for none), ISR, and why.
 
     `unclean` tells that the leader was not in the ISR: it has to recover (leader recovery state RECOVERING, KIP-704).
     """
@@ -70,21 +65,11 @@ class Election:
     isr: Replicas
     unclean: bool
     reason: Reason
-    receivers: Replicas
 
     @property
     def elected(self) -> bool:
         """Whether there is a new state to write."""
         return self.reason > 0
-
-
-def elect_no_op(leader: int, assignment: Sequence[int], isr: Sequence[int]) -> Election:
-    """Keep leader and ISR, to tell them to every replica again.
-
-    >>> elect_no_op(1, [1, 2], [1])
-    Election(leader=1, isr=(1,), unclean=False, reason=<Reason.NO_OP: 0>, receivers=(1, 2))
-    """
-    return Election(leader, tuple(isr), False, Reason.NO_OP, tuple(assignment))
 
 
 def elect_offline(
@@ -93,13 +78,13 @@ def elect_offline(
     """Elect for a partition whose leader is gone: a live member of the ISR, else, where allowed, any live replica.
 
     >>> elect_offline([1, 2, 3], [3, 1, 2], {2, 3}, unclean_allowed=False)
-    Election(leader=2, isr=(3, 2), unclean=False, reason=<Reason.LIVE_IN_ISR: 1>, receivers=(2, 3))
+    Election(leader=2, isr=(3, 2), unclean=False, reason=<Reason.LIVE_IN_ISR: 1>)
     """
     online = among(assignment, live)
     if in_sync := among(online, isr):
-        return Election(in_sync[0], among(isr, live), False, Reason.LIVE_IN_ISR, online)
+        return Election(in_sync[0], among(isr, live), False, Reason.LIVE_IN_ISR)
     if online and unclean_allowed:
-        return Election(online[0], online[:1], True, Reason.UNCLEAN, online)
+        return Election(online[0], online[:1], True, Reason.UNCLEAN)
     return nobody(isr, Reason.NO_REPLICA_ONLINE)
 
 
@@ -108,39 +93,32 @@ def elect_reassigned(target: Sequence[int], isr: Sequence[int], live: Collection
     candidates = among(among(target, live), isr)
     if not candidates:
         return nobody(isr, Reason.NO_REPLICA_ONLINE)
-    return Election(candidates[0], tuple(isr), False, Reason.REASSIGNED, tuple(target))
+    return Election(candidates[0], tuple(isr), False, Reason.REASSIGNED)
 
 
 def elect_preferred(leader: int, assignment: Sequence[int], isr: Sequence[int], live: Collection[int]) -> Election:
     """Give the lead back to the first replica of the assignment, if it does not have it already."""
     preferred = assignment[0]
     if preferred == leader:
-        return Election(leader, tuple(isr), False, Reason.ELECTION_NOT_NEEDED, ())
+        return Election(leader, tuple(isr), False, Reason.ELECTION_NOT_NEEDED)
     if preferred not in live or preferred not in isr:
         return nobody(isr, Reason.PREFERRED_LEADER_NOT_AVAILABLE)
-    return Election(preferred, tuple(isr), False, Reason.PREFERRED, tuple(assignment))
+    return Election(preferred, tuple(isr), False, Reason.PREFERRED)
 
 
 def elect_shutdown(
     assignment: Sequence[int], isr: Sequence[int], live: Collection[int], shutting_down: Collection[int]
 ) -> Election:
-    """Move the lead off brokers that shut down; `live` includes these, since they are told too.
+    """Move the lead off brokers that shut down; `live` includes these.
 
     >>> elect_shutdown([1, 2, 3], [1, 2, 3], {1, 2, 3}, {1})
-    Election(leader=2, isr=(2, 3), unclean=False, reason=<Reason.SHUTDOWN: 5>, receivers=(1, 2, 3))
+    Election(leader=2, isr=(2, 3), unclean=False, reason=<Reason.SHUTDOWN: 5>)
     """
     online = among(assignment, live)
     staying = tuple(replica for replica in isr if replica not in shutting_down)
     if candidates := among(online, staying):
-        return Election(candidates[0], staying, False, Reason.SHUTDOWN, online)
+        return Election(candidates[0], staying, False, Reason.SHUTDOWN)
     return nobody(isr, Reason.STATE_CHANGE_FAILED)
-
-
-def elect_new(assignment: Sequence[int], live: Collection[int]) -> Election:
-    """Give a new partition its first leader and ISR: every live replica, the first of them leading."""
-    if online := among(assignment, live):
-        return Election(online[0], online, False, Reason.NEW, online)
-    return nobody((), Reason.NO_REPLICA_ONLINE)
 
 
 def among(replicas: Sequence[int], members: Collection[int]) -> Replicas:
@@ -149,5 +127,5 @@ def among(replicas: Sequence[int], members: Collection[int]) -> Replicas:
 
 
 def nobody(isr: Sequence[int], reason: Reason) -> Election:
-    """Elect nobody: the ISR stays as it is, and there is nothing to tell."""
-    return Election(NO_LEADER, tuple(isr), False, reason, ())
+    """Elect nobody: the ISR stays as it is."""
+    return Election(NO_LEADER, tuple(isr), False, reason)

@@ -1,11 +1,11 @@
-"""Leader election for many partitions at once: the selectors of `election`, over columns.
+"""Leader election for many partitions at once: selectors of `election`, over columns, and the first leader of new partitions.
 
 Goals: the election of 200,000 partitions in a few milliseconds, the same answers as the plain twin row by row.
 Constraints: numpy only, no Python object per partition, no order changed.
 
 Columns: one row for each partition. Replica lists and ISRs are int32 of shape (n, width), in Kafka's order, padded on the
-right with -1; the two may differ in width. Brokers are asked by `membership`: flags by broker id, one more than the highest
-id, so that the padding, index -1, reads the False at the end. Leaders may be -1 for the same reason.
+right with -1; the two may differ in width. Sets of brokers are flags by broker id (`PartitionColumns.flags`), one more than the
+highest id, so that the padding, index -1, reads the False at the end. Leaders may be -1 for the same reason.
 
 Algorithm: lists are turned into slots (all first replicas, all second ones, ...), each contiguous, and masks over them. A
 choice between two numbers is arithmetic (`blend`): numpy's own `where` branches on every row, which costs five times as much
@@ -15,7 +15,7 @@ It leaves out replicas in failed log directories, which live and die apart from 
 elected for by `election`, with their own set of live replicas.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,39 +36,18 @@ Slots = Sequence[IntArray]
 class Elections:
     """What `election.Election` says, in columns over the same rows.
 
-    leader int32 (n,), isr int32 (n, width of the ISR given), unclean bool (n,), reason int8 (n,), receivers bool of the
-    shape of the replicas given: which of them are sent LeaderAndIsr.
+    leader int32 (n,), isr int32 (n, width of the ISR given), unclean bool (n,), reason int8 (n,).
     """
 
     leader: IntArray
     isr: IntArray
     unclean: BoolArray
     reason: ReasonArray
-    receivers: BoolArray
 
     @property
     def elected(self) -> BoolArray:
         """Rows that have a new state to write."""
         return self.reason > 0
-
-
-def membership(ids: Iterable[int], size: int) -> BoolArray:
-    """Make flags by broker id for ids below `size`: shape (size + 1,), the last one False for the padding.
-
-    >>> membership([0, 2], 3).tolist()
-    [True, False, True, False]
-    """
-    flags = np.zeros(size + 1, dtype=np.bool_)
-    for broker in ids:
-        assert 0 <= broker < size, f"broker {broker} is outside of the {size} ids that the flags are for"
-        flags[broker] = True
-    return flags
-
-
-def elect_no_op(leader: IntArray, replicas: IntArray, isr: IntArray) -> Elections:
-    """Keep every leader and ISR."""
-    rows = len(leader)
-    return Elections(leader, isr, np.zeros(rows, np.bool_), np.zeros(rows, np.int8), replicas != NOBODY)
 
 
 def elect_offline(replicas: IntArray, isr: IntArray, live: BoolArray, unclean_allowed: BoolArray) -> Elections:
@@ -84,18 +63,10 @@ def elect_offline(replicas: IntArray, isr: IntArray, live: BoolArray, unclean_al
     chosen = tried[leader[tried] != NO_LEADER]
     new_isr[chosen] = NOBODY
     new_isr[chosen, 0] = leader[chosen]
-    elections = conclude(leader, new_isr, Reason.LIVE_IN_ISR, Reason.NO_REPLICA_ONLINE, np.stack(online).T)
+    elections = conclude(leader, new_isr, Reason.LIVE_IN_ISR, Reason.NO_REPLICA_ONLINE)
     elections.unclean[chosen] = True
     elections.reason[chosen] = Reason.UNCLEAN
     return elections
-
-
-def elect_reassigned(targets: IntArray, isr: IntArray, live: BoolArray) -> Elections:
-    """Elect the first of each reassignment's target that lives and is in the ISR."""
-    slots, isr_slots = slots_of(targets), slots_of(isr)
-    online = flags_of(live, slots)
-    leader = first_where(slots, [flag & is_in(slot, isr_slots) for flag, slot in zip(online, slots, strict=True)])
-    return conclude(leader, isr, Reason.REASSIGNED, Reason.NO_REPLICA_ONLINE, targets != NOBODY)
 
 
 def elect_preferred(leader: IntArray, replicas: IntArray, isr: IntArray, live: BoolArray) -> Elections:
@@ -104,10 +75,8 @@ def elect_preferred(leader: IntArray, replicas: IntArray, isr: IntArray, live: B
     not_needed = preferred == leader
     available = live.take(preferred) & is_in(preferred, slots_of(isr))
     new_leader = first_where([preferred], [available | not_needed])
-    receivers = replicas != NOBODY
-    elections = conclude(new_leader, isr, Reason.PREFERRED, Reason.PREFERRED_LEADER_NOT_AVAILABLE, receivers)
+    elections = conclude(new_leader, isr, Reason.PREFERRED, Reason.PREFERRED_LEADER_NOT_AVAILABLE)
     elections.reason[not_needed] = Reason.ELECTION_NOT_NEEDED
-    receivers[not_needed] = False
     return elections
 
 
@@ -120,7 +89,7 @@ def elect_shutdown(replicas: IntArray, isr: IntArray, live: BoolArray, shutting_
     new_isr = drop_where(isr_slots, flags_of(shutting_down, isr_slots))
     failed = np.flatnonzero(leader == NO_LEADER)
     new_isr[failed] = isr[failed]
-    return conclude(leader, new_isr, Reason.SHUTDOWN, Reason.STATE_CHANGE_FAILED, np.stack(online).T)
+    return conclude(leader, new_isr, Reason.SHUTDOWN, Reason.STATE_CHANGE_FAILED)
 
 
 def elect_new(replicas: IntArray, live: BoolArray) -> Elections:
@@ -128,16 +97,14 @@ def elect_new(replicas: IntArray, live: BoolArray) -> Elections:
     slots = slots_of(replicas)
     online = flags_of(live, slots)
     leader, isr = first_where(slots, online), drop_where(slots, [~flag for flag in online])
-    return conclude(leader, isr, Reason.NEW, Reason.NO_REPLICA_ONLINE, np.stack(online).T)
+    return conclude(leader, isr, Reason.NEW, Reason.NO_REPLICA_ONLINE)
 
 
-def conclude(leader: IntArray, isr: IntArray, won: Reason, lost: Reason, receivers: BoolArray) -> Elections:
-    """Finish a clean election: a reason for every row, and no receivers where nobody was elected."""
+def conclude(leader: IntArray, isr: IntArray, won: Reason, lost: Reason) -> Elections:
+    """Finish a clean election: a reason for every row."""
     reason = np.full(len(leader), won, dtype=np.int8)
-    failed = np.flatnonzero(leader == NO_LEADER)
-    reason[failed] = lost
-    receivers[failed] = False
-    return Elections(leader, isr, np.zeros(len(leader), dtype=np.bool_), reason, receivers)
+    reason[leader == NO_LEADER] = lost
+    return Elections(leader, isr, np.zeros(len(leader), dtype=np.bool_), reason)
 
 
 def slots_of(lists: IntArray) -> Slots:
@@ -179,15 +146,6 @@ def drop_where(slots: Slots, dropped: list[BoolArray]) -> IntArray:
                 blend(closed[later], closed[later + 1], dropped[place])
             blend(closed[-1], NOBODY, dropped[place])
     return closed.T
-
-
-def close_up(lists: IntArray, kept: BoolArray) -> IntArray:
-    """Return padded lists without the ids that are not kept (bool of the lists' shape), closed up and padded again.
-
-    >>> close_up(np.array([[1, 2, 3]], dtype=np.int32), np.array([[False, True, True]])).tolist()
-    [[2, 3, -1]]
-    """
-    return drop_where(slots_of(lists), list(~kept.T))
 
 
 def blend(into: IntArray, other: IntArray | int, where: BoolArray) -> None:

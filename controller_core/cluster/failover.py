@@ -28,20 +28,20 @@ import numpy as np
 
 from controller_core.cluster import election
 from controller_core.cluster.election import Election
-from controller_core.cluster.election_columns import Elections, elect_new, elect_offline
+from controller_core.cluster.election_columns import elect_new, elect_offline
 from controller_core.cluster.offline_replicas import elect_apart, led_offline, offline_among
+from controller_core.cluster.partition_change import change_leaders, shrink_isr
 from controller_core.cluster.propagation import delete_forgotten_replicas, full_metadata, lead_or_follow
 from controller_core.model.changes import (
-    Announcement,
     BrokersObserved,
     DeletionBlocked,
     PartitionStates,
 )
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids
+from controller_core.model.columns import BoolArray, IntArray, any_of
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import AdvanceDeletions, AdvanceMoves, BrokersRead, Event, Heal, RepairAssignments
-from controller_core.model.ids import INITIAL_LEADER_EPOCH, NO_EPOCH, NO_LEADER, NOBODY
+from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY
 from controller_core.model.sends import Send, SendMetadata
 
 LOOK_AT_EVERYTHING: tuple[Event, ...] = (Heal(), RepairAssignments(), AdvanceMoves(), AdvanceDeletions(retry=True))
@@ -50,7 +50,7 @@ LOOK_AT_EVERYTHING: tuple[Event, ...] = (Heal(), RepairAssignments(), AdvanceMov
 
 def decide_activated(cluster: Cluster) -> Decision[None]:
     """Tell every broker all that there is, then mend what happened while nobody held the cluster."""
-    brokers = tuple(sorted(cluster.brokers))
+    brokers = tuple(sorted(cluster.unfenced()))
     sends: list[Send] = [full_metadata(cluster, brokers), *hosted_by(cluster, brokers)]
     return decision(sends=sends if brokers else (), then=LOOK_AT_EVERYTHING)
 
@@ -106,14 +106,15 @@ def hosted_by(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
 
 def decide_heal(cluster: Cluster, event: Heal) -> Decision[None]:
     """Mend what the present state allows; see the module's table."""
-    columns, live, registered = cluster.columns, cluster.live(), cluster.registered()
-    leaderless = columns.without_live_leader(registered)
+    columns = cluster.columns
+    unfenced, may_lead = columns.flags(cluster.unfenced()), columns.flags(cluster.may_lead())
+    leaderless = columns.without_live_leader(unfenced)
     if lost := led_offline(cluster):
         leaderless = np.union1d(leaderless, np.array(lost, dtype=np.int32))
     return decision(
-        _first_leaders(cluster, _within(cluster, columns.new(), event), live),
-        _next_leaders(cluster, _within(cluster, leaderless, event), live),
-        _shrink(cluster, _within(cluster, columns.used(), event), registered),
+        _first_leaders(cluster, _within(cluster, columns.new(), event), may_lead),
+        _next_leaders(cluster, _within(cluster, leaderless, event), may_lead),
+        _shrink(cluster, _within(cluster, columns.used(), event), unfenced),
     )
 
 
@@ -126,55 +127,36 @@ def _within(cluster: Cluster, rows: IntArray, event: Heal) -> IntArray:
     return kept[np.isin(cluster.columns.topic[kept], indices)]
 
 
-def _first_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> PartitionStates | None:
-    elections = elect_new(cluster.columns.replicas[rows], live)
-    epochs = np.full(len(rows), INITIAL_LEADER_EPOCH, dtype=np.int32)
-    return _states(rows, elections, epochs, elections.elected)
+def _first_leaders(cluster: Cluster, rows: IntArray, may_lead: BoolArray) -> PartitionStates | None:
+    return change_leaders(cluster, rows, elect_new(cluster.columns.replicas[rows], may_lead))
 
 
-def _next_leaders(cluster: Cluster, rows: IntArray, live: BoolArray) -> PartitionStates | None:
+def _next_leaders(cluster: Cluster, rows: IntArray, may_lead: BoolArray) -> PartitionStates | None:
     columns = cluster.columns
     unclean = cluster.unclean_at(rows)
-    elections = elect_offline(columns.replicas[rows], columns.isr[rows], live, unclean)
-    live_ids = set(cluster.live_ids())
+    elections = elect_offline(columns.replicas[rows], columns.isr[rows], may_lead, unclean)
+    able = cluster.may_lead()
 
     def elect(place: int, row: int) -> Election:
-        online = live_ids - cluster.offline_at(row)
+        online = able - cluster.offline_at(row)
         allowed = bool(unclean[place])
         return election.elect_offline(columns.replicas_of(row), columns.isr_of(row), online, unclean_allowed=allowed)
 
     elections = elect_apart(cluster, rows, elections, elect)
     # Where nobody can lead, the dead leader's name is taken off once; after that there is nothing to write.
     written = elections.elected | (columns.leader[rows] != NO_LEADER) | _is_mended(cluster, rows)
-    return _states(rows, elections, columns.leader_epoch[rows] + 1, written)
+    return change_leaders(cluster, rows, elections, written)
 
 
-def _shrink(cluster: Cluster, rows: IntArray, registered: BoolArray) -> PartitionStates | None:
+def _shrink(cluster: Cluster, rows: IntArray, unfenced: BoolArray) -> PartitionStates | None:
     """Write the ISR of partitions with a live leader, where it loses dead brokers or is corrected in memory only."""
     columns = cluster.columns
     leader, isr = columns.leader[rows], columns.isr[rows]
-    leading = registered[leader] & ~offline_among(cluster, rows, leader)
-    kept = registered[isr] & ~offline_among(cluster, rows, isr)
+    leading = unfenced[leader] & ~offline_among(cluster, rows, leader)
+    kept = unfenced[isr] & ~offline_among(cluster, rows, isr)
     shrinking = leading & (any_of(~kept & (isr != NOBODY)) | _is_mended(cluster, rows))
-    rows, isr, kept = rows[shrinking], isr[shrinking], kept[shrinking]
-    if not len(rows):
-        return None
-    epochs = columns.leader_epoch[rows] + 1
-    return PartitionStates(rows, columns.leader[rows], epochs, keep_ids(isr, kept), Announcement.LEADER_AND_ISR)
+    return shrink_isr(cluster, rows[shrinking], kept[shrinking])
 
 
 def _is_mended(cluster: Cluster, rows: IntArray) -> BoolArray:
     return np.isin(rows, list(cluster.mended)) if cluster.mended else np.zeros(len(rows), dtype=np.bool_)
-
-
-def _states(rows: IntArray, elections: Elections, epochs: IntArray, written: BoolArray) -> PartitionStates | None:
-    if not written.any():
-        return None
-    return PartitionStates(
-        rows[written],
-        elections.leader[written],
-        epochs[written],
-        elections.isr[written],
-        Announcement.LEADER_AND_ISR,
-        unclean=elections.unclean[written],
-    )

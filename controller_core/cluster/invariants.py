@@ -1,4 +1,4 @@
-"""What must hold of partition states before they are made true: C1 to C4, checked in production as in tests.
+"""Invariants C1 to C4 of partition states before they are applied, checked in production as in tests.
 
 An assertion that fails is a defect of this program, and worth a stop of the controller. Leaves out what others wrote: that is
 judged when it is read (`shell.zookeeper.soundness`).
@@ -13,22 +13,26 @@ from controller_core.model.ids import NO_LEADER, NOBODY
 
 
 def check_states(cluster: Cluster, change: PartitionStates) -> None:
-    """Check C1 to C4 before they are made true: cheap over columns, and worth a stop of the controller."""
-    columns, rows = cluster.columns, change.rows
+    """Check C1 to C4 by the cluster's rules before they are made true: cheap over columns, and worth a stop of the controller."""
+    columns, rules, rows = cluster.columns, cluster.rules, change.rows
     replicas = columns.replicas[rows] if change.replicas is None else change.replicas
     led = change.leader != NO_LEADER
     in_isr = (change.isr == change.leader[:, None]).any(axis=1)
     assert bool((in_isr | ~led).all()), "C1: a leader outside its ISR"
     in_sync = change.isr != NOBODY
     assert bool((among(change.isr, replicas) == in_sync).all()), "C2: an ISR outside its replicas"
-    assert bool(any_of(in_sync).all()), "C2: an ISR without anybody"
+    assert rules.empty_isr_allowed or bool(any_of(in_sync).all()), "C2: an ISR without anybody"
     assert not _any_twice(change.isr), "C3: a replica twice in an ISR"
     assert not _any_twice(replicas), "C3: a replica twice among the replicas"
-    before = columns.leader_epoch[rows]
+    stays, grows = change.leader_epoch == columns.leader_epoch[rows], change.leader_epoch > columns.leader_epoch[rows]
     # The leader that asked for its ISR keeps its epoch; whoever is told to lead or follow needs a higher one to listen.
-    asked = change.announcement is Announcement.METADATA
-    grows = change.leader_epoch == before if asked else change.leader_epoch > before
-    assert bool(grows.all()), "C4: a leader epoch that does not grow"
+    if change.announcement is Announcement.METADATA:
+        assert bool(stays.all()), "C4: a leader epoch that its leader does not know"
+    elif rules.isr_shrink_raises_leader_epoch or change.replicas is not None:
+        assert bool(grows.all()), "C4: a leader epoch that does not grow"
+    else:
+        same_leader = change.leader == columns.leader[rows]
+        assert bool((grows | (stays & same_leader)).all()), "C4: a new leader under an old leader epoch"
 
 
 def _any_twice(ids: IntArray) -> bool:

@@ -9,8 +9,7 @@ Leaves out topic ids: the shell has turned these into names.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller_core.cluster.states import NewState, partition_states
-from controller_core.model.changes import Announcement
+from controller_core.cluster.partition_change import change_isr, next_partition_epoch
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.errors import Failure
@@ -55,7 +54,8 @@ def decide_alter_partition(cluster: Cluster, event: AlterPartition) -> Decision[
     if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch)) is not None:
         return Decision(reply=failure)
     answers: dict[TopicPartition, Failure | PartitionAnswer] = {}
-    states: list[NewState] = []
+    changed: list[int] = []
+    changes: list[IsrChange] = []
     granted: list[int] = []
     for change in event.changes:
         row = cluster.row_of(*change.partition)
@@ -67,10 +67,12 @@ def decide_alter_partition(cluster: Cluster, event: AlterPartition) -> Decision[
         if _is_done_already(cluster, change, row):
             answers[change.partition] = _answer(change, int(cluster.columns.partition_epoch[row]), event.broker)
         else:
-            recovering = change.is_recovering
-            states.append(NewState(row, event.broker, change.leader_epoch, change.isr, recovering=recovering))
-            answers[change.partition] = _answer(change, change.partition_epoch + 1, event.broker)
-    written = partition_states(states, Announcement.METADATA)
+            changed.append(row)
+            changes.append(change)
+            answers[change.partition] = _answer(change, next_partition_epoch(change.partition_epoch), event.broker)
+    written = change_isr(
+        cluster, changed, [change.isr for change in changes], [change.is_recovering for change in changes]
+    )
     # Also where it is done already: it may have been written before, and we did not hear of it then.
     moving = frozenset(cluster.topic_at(row).name for row in granted if row in cluster.moves)
     later = (AdvanceMoves(moving),) if moving else ()
@@ -128,7 +130,7 @@ def _refuse_isr(cluster: Cluster, broker: int, change: IsrChange, row: int) -> F
     if change.is_recovering and not cluster.columns.recovering[row]:
         return Failure(ErrorCode.INVALID_REQUEST, "The leader has recovered; it cannot recover again (KIP-704).")
     joining = set(change.isr) - set(cluster.columns.isr_of(row))
-    if away := sorted(joining - set(cluster.live_ids())):
+    if away := sorted(joining - cluster.may_lead()):
         return Failure(ErrorCode.INELIGIBLE_REPLICA, f"Not live, so not to join the ISR: {away} (KIP-841).")
     if offline := sorted(joining & {*cluster.offline_at(row), *cluster.refused_at(row)}):
         words = f"Offline although their brokers live, so not to join the ISR: {offline} (KIP-112)."

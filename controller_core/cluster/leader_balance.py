@@ -23,7 +23,7 @@ import numpy as np
 
 from controller_core.cluster.election_columns import elect_preferred
 from controller_core.cluster.offline_replicas import offline_among
-from controller_core.model.changes import Announcement, PartitionStates
+from controller_core.cluster.partition_change import change_leaders
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.decision import Decision, decision
@@ -43,21 +43,12 @@ def decide_balance_leaders(cluster: Cluster, event: BalanceLeaders) -> Decision[
     available = ~offline_among(cluster, rows, preferred)
     candidates = _at_rest(cluster, rows[elsewhere & over[preferred] & available])
     elections = elect_preferred(
-        columns.leader[candidates], columns.replicas[candidates], columns.isr[candidates], cluster.live()
+        columns.leader[candidates],
+        columns.replicas[candidates],
+        columns.isr[candidates],
+        columns.flags(cluster.may_lead()),
     )
-    elected = elections.elected
-    if not elected.any():
-        return decision()
-    rows = candidates[elected]
-    return decision(
-        PartitionStates(
-            rows,
-            elections.leader[elected],
-            columns.leader_epoch[rows] + 1,
-            elections.isr[elected],
-            Announcement.LEADER_AND_ISR,
-        )
-    )
+    return decision(change_leaders(cluster, candidates, elections))
 
 
 def brokers_over(preferred: IntArray, elsewhere: BoolArray, percentage: int) -> BoolArray:

@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from controller_core.cluster.election import Election, Reason, elect_offline, elect_preferred, nobody
-from controller_core.cluster.states import NewState, partition_states
-from controller_core.model.changes import Announcement
+from controller_core.cluster.partition_change import NewState, change_states
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.errors import Failure
@@ -45,7 +44,7 @@ def election_candidates(cluster: Cluster, after_row: int, count: int, *, unclean
     rows = rows[rows > after_row]
     leaders = columns.leader[rows]
     if unclean:
-        has_leader = np.isin(leaders, np.array(cluster.live_ids(), dtype=leaders.dtype))
+        has_leader = np.isin(leaders, np.array(list(cluster.may_lead()), dtype=leaders.dtype))
         has_leader &= ~np.isin(rows, np.fromiter(cluster.offline_replicas, dtype=rows.dtype))
     else:
         has_leader = leaders == columns.replicas[rows, 0]
@@ -58,10 +57,10 @@ def decide_elect_leaders(cluster: Cluster, event: ElectLeaders) -> Decision[dict
     asked = event.partitions
     if asked is None:
         asked = tuple(cluster.names_of(cluster.columns.used()))
-    live = frozenset(cluster.live_ids())
+    live = frozenset(cluster.may_lead())
     results: dict[TopicPartition, Failure | None] = {}
     states: list[NewState] = []
-    epochs = dict(event.elected)
+    elected: list[TopicPartition] = []
     for partition in dict.fromkeys(asked):
         row = cluster.row_of(*partition)
         if row is None:
@@ -75,13 +74,16 @@ def decide_elect_leaders(cluster: Cluster, event: ElectLeaders) -> Decision[dict
             continue
         election = _elect(cluster, row, live - cluster.offline_at(row), unclean=event.unclean)
         if election.elected:
-            epochs[partition] = int(cluster.columns.leader_epoch[row]) + 1
-            states.append(NewState(row, election.leader, epochs[partition], election.isr, unclean=election.unclean))
+            elected.append(partition)
+            states.append(NewState(row, election.leader, election.isr, unclean=election.unclean))
             results[partition] = None
         elif event.partitions is not None or election.reason is not Reason.ELECTION_NOT_NEEDED:
             results[partition] = FAILURES[election.reason]
-    written = partition_states(states, Announcement.LEADER_AND_ISR)
-    return Decision(() if written is None else (written,), reply=results, again=replace(event, elected=epochs))
+    written = change_states(cluster, states)
+    if written is None:
+        return Decision(reply=results, again=event)
+    epochs = {**event.elected, **dict(zip(elected, written.leader_epoch.tolist(), strict=True))}
+    return Decision((written,), reply=results, again=replace(event, elected=epochs))
 
 
 def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
@@ -102,5 +104,5 @@ def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -
     if not unclean:
         return elect_preferred(leader, replicas, isr, live)
     if leader in live:
-        return Election(leader, isr, False, Reason.ELECTION_NOT_NEEDED, ())
+        return Election(leader, isr, False, Reason.ELECTION_NOT_NEEDED)
     return elect_offline(replicas, isr, live, unclean_allowed=True)

@@ -26,5 +26,5 @@ def decide_isr_changes_read(cluster: Cluster, event: IsrChangesRead) -> Decision
 
 def decide_log_dirs_failed(cluster: Cluster, event: LogDirsFailed) -> Decision[None]:
     """Tell brokers all that they lead or follow, under the epochs that they know: a replica that is lost is answered so."""
-    known = tuple(sorted(set(event.brokers).intersection(cluster.brokers)))
+    known = tuple(sorted(set(event.brokers).intersection(cluster.unfenced())))
     return decision(NoticesHeeded(event.notices), sends=hosted_by(cluster, known))

@@ -11,7 +11,8 @@ Leaves out topics that grew by someone else's hand.
 from collections import Counter
 from collections.abc import Mapping
 
-from controller_core.cluster.states import column
+import numpy as np
+
 from controller_core.model.changes import MovesStarted, Origin, TopicAdded, TopicRemoved
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad
@@ -47,7 +48,7 @@ def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
             continue
         idle = [row for row in rows if row not in cluster.moves and not _has_records(cluster, row)]
         present = {cluster.name_of(row).partition: cluster.columns.replicas_of(row) for row in idle}
-        repaired = repair(present, cluster.controller_id, cluster.live_ids())
+        repaired = repair(present, cluster.controller_id, tuple(sorted(cluster.may_lead())))
         # Where no broker could take its place, nothing changes: there is no move to start.
         wanted = {name: target for name, target in repaired.items() if target != present[name]}
         if wanted:
@@ -64,7 +65,11 @@ def _has_records(cluster: Cluster, row: int) -> bool:
 
 def added_topic(cluster: Cluster, record: TopicRecord, *, repaired: bool = True) -> TopicAdded:
     """Turn what was found into a change, repaired where it names the controller unless that is left for later."""
-    replicas = repair(record.replicas, cluster.controller_id, cluster.live_ids()) if repaired else record.replicas
+    replicas = (
+        repair(record.replicas, cluster.controller_id, tuple(sorted(cluster.may_lead())))
+        if repaired
+        else record.replicas
+    )
     topic_id = record.topic_id or record.new_id
     is_as_written = replicas == dict(record.replicas) and topic_id == record.topic_id
     names = sorted(replicas)
@@ -76,7 +81,7 @@ def added_topic(cluster: Cluster, record: TopicRecord, *, repaired: bool = True)
     return TopicAdded(
         record.name,
         topic_id,
-        column(names),
+        np.array(names, dtype=np.int32),
         pad([replicas[partition] for partition in names]),
         Origin.OBSERVED if is_as_written else Origin.REPAIRED,
         moves,

@@ -88,10 +88,7 @@ def led_offline(cluster: Cluster) -> list[int]:
 def elect_apart(
     cluster: Cluster, rows: IntArray, elections: Elections, elect: Callable[[int, int], Election]
 ) -> Elections:
-    """Replace what columns say of rows with offline replicas by a plain selector's word.
-
-    `elect` takes a place in `rows` and the row. Receivers stay those of the columns: everybody who lives is told.
-    """
+    """Replace what columns say of rows with offline replicas by a plain selector's word: `elect` takes a place in `rows` and the row."""
     concerned = places_of(cluster.offline_replicas, rows)
     if not concerned:
         return elections
@@ -101,4 +98,4 @@ def elect_apart(
         elected = elect(place, int(rows[place]))
         leader[place], unclean[place], reason[place] = elected.leader, elected.unclean, elected.reason
         isr[place] = widen(pad([elected.isr]), isr.shape[1])[0]
-    return Elections(leader, isr, unclean, reason, elections.receivers)
+    return Elections(leader, isr, unclean, reason)

@@ -12,8 +12,8 @@ shift grows by one (times the number of racks, with racks). With racks, places a
 and another rack has none, and then while the broker has one.
 
 So partitions come in blocks of n that differ in their shift alone, and shifts repeat after n - 1. Each block that occurs is
-made once, all of its rows together, and a million partitions are copies of at most n - 1 blocks. `placement_plain` is the
-plain twin: one partition after another.
+made once, all of its rows together, and a million partitions are copies of at most n - 1 blocks. Its plain
+twin, one partition after another, is `tests/twins/placement.py`.
 
 Worked example: 20 brokers, replication factor 10, numbers drawn 19 and 0 (seed 003).
 
@@ -25,7 +25,7 @@ Worked example: 20 brokers, replication factor 10, numbers drawn 19 and 0 (seed 
 [10, 11, 12, 13, 14, 15, 16, 17, 18, 19]
 [18, 19, 0, 1, 2, 3, 4, 5, 6, 7]
 
-It leaves out loads, moves and the striped placer. Source: Kafka's AdminUtils.assignReplicasToBrokers and, for added
+It leaves out loads and moves. Source: Kafka's AdminUtils.assignReplicasToBrokers and, for added
 partitions, AdminZkClient.createNewPartitionsAssignment; seed 003. Invariants C3 and C11.
 """
 

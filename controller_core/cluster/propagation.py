@@ -46,7 +46,7 @@ def carry_out(cluster: Cluster, change: Change) -> tuple[Send, ...]:
     sends = announce(cluster, change.rows, change.announcement, first_state)
     if change.replicas is None:
         return sends
-    return (*sends, *delete_left_replicas(cluster, change.rows.tolist(), cluster.brokers))
+    return (*sends, *delete_left_replicas(cluster, change.rows.tolist(), cluster.unfenced()))
 
 
 def _tell_what_was_found(cluster: Cluster, change: StatesObserved) -> tuple[Send, ...]:
@@ -123,7 +123,7 @@ def announce(
     cluster: Cluster, rows: IntArray, announcement: Announcement, first_state: BoolArray | None = None
 ) -> tuple[Send, ...]:
     """Tell replicas and everybody the present state of rows."""
-    everybody = tuple(sorted(cluster.brokers))
+    everybody = tuple(sorted(cluster.unfenced()))
     if not len(rows) or not everybody:
         return ()
     metadata = SendMetadata(everybody, rows)

@@ -22,8 +22,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from controller_core.cluster.election import elect_reassigned
-from controller_core.cluster.states import NewState, partition_states, raised_epoch
-from controller_core.model.changes import Announcement, Change, MoveRequestsLeft, MovesFinished, MovesStarted, Origin
+from controller_core.cluster.partition_change import NewState, change_states, raise_epochs
+from controller_core.model.changes import Change, MoveRequestsLeft, MovesFinished, MovesStarted, Origin
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.errors import Failure
@@ -142,19 +142,19 @@ def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failu
     elif cluster.controller_id in target:
         words = (
             f"Node {cluster.controller_id} is the controller and holds no data. Replica list: {list(target)}, "
-            f"live broker list: {list(cluster.live_ids())}"
+            f"live broker list: {sorted(cluster.may_lead())}"
         )
-    elif dead := set(target) - set(present) - set(cluster.live_ids()):
+    elif dead := set(target) - set(present) - cluster.may_lead():
         words = (
             f"Replica assignment has brokers that are not alive. Replica list: {list(target)}, "
-            f"not alive: {sorted(dead)}, live broker list: {list(cluster.live_ids())}"
+            f"not alive: {sorted(dead)}, live broker list: {sorted(cluster.may_lead())}"
         )
     return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else None
 
 
 def decide_advance_moves(cluster: Cluster, event: AdvanceMoves) -> Decision[None]:
     """Take running moves, of these topics or of all, as far as they can go on the present state."""
-    told: list[NewState] = []
+    raised: list[int] = []
     narrowed: list[NewState] = []
     finished: dict[str, dict[int, Replicas]] = {}
     for row, move in _moves_of(cluster, event.topics):
@@ -162,13 +162,13 @@ def decide_advance_moves(cluster: Cluster, event: AdvanceMoves) -> Decision[None
         if cluster.columns.partition_epoch[row] == NO_EPOCH:
             continue  # No leader yet: Heal comes first.
         if move.stage is Stage.REMOVING:
-            if set(move.waiting).isdisjoint(cluster.brokers):
+            if set(move.waiting).isdisjoint(cluster.unfenced()):
                 finished.setdefault(name.topic, {})[name.partition] = move.target
         elif (narrow := _narrow(cluster, row, move)) is not None:
             narrowed.append(narrow)
         elif move.stage is Stage.PLANNED:
             # Brokers take a new replica list only under a higher epoch.
-            told.append(raised_epoch(cluster, row))
+            raised.append(row)
     # Removed replicas may all be away; then the end can be written at once. A deletion may have waited for the end.
     then: list[Event] = [AdvanceMoves(event.topics)] if narrowed else []
     later: list[Event] = [AdvanceDeletions()] if finished and cluster.deletions else []
@@ -176,8 +176,8 @@ def decide_advance_moves(cluster: Cluster, event: AdvanceMoves) -> Decision[None
         later.append(ReviewMoveRequests())
     return decision(
         *(MovesFinished(topic, replicas) for topic, replicas in finished.items()),
-        partition_states(told, Announcement.LEADER_AND_ISR),
-        partition_states(narrowed, Announcement.LEADER_AND_ISR),
+        raise_epochs(cluster, raised),
+        change_states(cluster, narrowed),
         then=then,
         later=later,
     )
@@ -202,12 +202,12 @@ def _narrow(cluster: Cluster, row: int, move: Move) -> NewState | None:
     if not in_sync:
         return None
     leader = int(cluster.columns.leader[row])
-    online = set(cluster.live_ids()) - cluster.offline_at(row)
+    online = cluster.may_lead() - cluster.offline_at(row)
     if leader not in target_isr or leader not in online:
         leader = elect_reassigned(move.target, target_isr, online).leader
         if leader == NO_LEADER:
             return None
-    return NewState(row, leader, int(cluster.columns.leader_epoch[row]) + 1, target_isr, replicas=move.target)
+    return NewState(row, leader, target_isr, replicas=move.target)
 
 
 def running_moves(cluster: Cluster, partitions: Iterable[TopicPartition] | None) -> list[RunningMove]:

@@ -18,9 +18,8 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from controller_core.cluster.partition_change import raise_epochs
 from controller_core.cluster.propagation import lead_or_follow
-from controller_core.cluster.states import partition_states, raised_epoch
-from controller_core.model.changes import Announcement
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import ReplicasAnswered, ReplicasRefused
@@ -35,18 +34,17 @@ def decide_replicas_refused(cluster: Cluster, event: ReplicasRefused) -> Decisio
         for partition, leader_epoch in event.leader_epochs.items()
         if (row := cluster.row_of(*partition)) is not None and _is_unheard(cluster, row, event.broker, leader_epoch)
     ]
-    states = [raised_epoch(cluster, row) for row in rows]
-    return decision(partition_states(states, Announcement.LEADER_AND_ISR))
+    return decision(raise_epochs(cluster, rows))
 
 
 def _is_unheard(cluster: Cluster, row: int, broker: int, leader_epoch: int) -> bool:
     columns = cluster.columns
     return (
-        broker in cluster.brokers
+        broker in cluster.unfenced()
         and broker in columns.replicas_of(row)
         and int(columns.leader_epoch[row]) == leader_epoch
         # Without a live leader there is nothing to follow; the one that comes brings a higher epoch.
-        and int(columns.leader[row]) in cluster.brokers
+        and int(columns.leader[row]) in cluster.unfenced()
         # One whose deletion waits for a move is in service: without this replica the move might never end.
         and not cluster.is_doomed(cluster.name_of(row).topic)
     )
@@ -85,7 +83,7 @@ def ask_others(cluster: Cluster, broker: int, refused: Collection[TopicPartition
     columns = cluster.columns
     members = {one for row in rows.tolist() for one in columns.isr_of(row)} - {broker}
     sends: list[SendLeaderAndIsr] = []
-    for member in sorted(members.intersection(cluster.brokers)):
+    for member in sorted(members.intersection(cluster.unfenced())):
         shared = [
             row for row in rows.tolist() if member in columns.isr_of(row) and member not in cluster.refused_at(row)
         ]

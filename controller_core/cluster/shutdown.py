@@ -14,9 +14,10 @@ from controller_core.cluster import election
 from controller_core.cluster.election import Election
 from controller_core.cluster.election_columns import elect_shutdown
 from controller_core.cluster.offline_replicas import elect_apart
-from controller_core.model.changes import Announcement, PartitionStates, ShutdownBegun
+from controller_core.cluster.partition_change import change_leaders, shrink_isr, shrunk_leader_epochs
+from controller_core.model.changes import PartitionStates, ShutdownBegun
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray, keep_ids
+from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.decision import Decision, decision
 from controller_core.model.errors import Failure
 from controller_core.model.events import ControlledShutdown
@@ -64,25 +65,15 @@ def _led_with_others(cluster: Cluster, broker: int) -> IntArray:
 def _hand_over(cluster: Cluster, rows: IntArray, leaving: BoolArray) -> tuple[PartitionStates | None, IntArray]:
     """Elect new leaders; also returns the rows for which there is none."""
     columns = cluster.columns
-    elections = elect_shutdown(columns.replicas[rows], columns.isr[rows], cluster.registered(), leaving)
-    registered, shutting_down = set(cluster.brokers), set(np.flatnonzero(leaving).tolist())
+    elections = elect_shutdown(columns.replicas[rows], columns.isr[rows], columns.flags(cluster.unfenced()), leaving)
+    unfenced, shutting_down = cluster.unfenced(), set(np.flatnonzero(leaving).tolist())
 
     def elect(_place: int, row: int) -> Election:
-        online = registered - cluster.offline_at(row)
+        online = unfenced - cluster.offline_at(row)
         return election.elect_shutdown(columns.replicas_of(row), columns.isr_of(row), online, shutting_down)
 
     elections = elect_apart(cluster, rows, elections, elect)
-    won = elections.elected
-    if not won.any():
-        return None, rows
-    moved = PartitionStates(
-        rows[won],
-        elections.leader[won],
-        columns.leader_epoch[rows[won]] + 1,
-        elections.isr[won],
-        Announcement.LEADER_AND_ISR,
-    )
-    return moved, rows[~won]
+    return change_leaders(cluster, rows, elections), rows[~elections.elected]
 
 
 def _follow_no_more(cluster: Cluster, broker: int) -> PartitionStates | None:
@@ -95,13 +86,7 @@ def _follow_no_more(cluster: Cluster, broker: int) -> PartitionStates | None:
     isr = columns.isr[rows]
     led_by_another = (columns.leader[rows] != broker) & (columns.leader[rows] != NO_LEADER)
     follows = led_by_another & ((isr != NOBODY).sum(axis=1) > 1)
-    rows, isr = rows[follows], isr[follows]
-    if not len(rows):
-        return None
-    shrunk = keep_ids(isr, isr != broker)
-    return PartitionStates(
-        rows, columns.leader[rows], columns.leader_epoch[rows] + 1, shrunk, Announcement.LEADER_AND_ISR
-    )
+    return shrink_isr(cluster, rows[follows], isr[follows] != broker)
 
 
 def _stop(cluster: Cluster, broker: int) -> SendStopReplica | None:
@@ -112,5 +97,5 @@ def _stop(cluster: Cluster, broker: int) -> SendStopReplica | None:
     if not len(rows):
         return None
     # The epoch that the shrunk ISR is written under; a broker takes a StopReplica under an epoch not below its own.
-    epochs = tuple((columns.leader_epoch[rows] + 1).tolist())
+    epochs = tuple(shrunk_leader_epochs(cluster, rows).tolist())
     return SendStopReplica(broker, tuple(cluster.names_of(rows)), epochs, delete=False)

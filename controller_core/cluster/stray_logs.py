@@ -17,8 +17,8 @@ Why these are safe: docs/adr/0014 and 0015. Leaves out listing logs (`shell.brok
 from collections.abc import Iterable
 from enum import Enum
 
-from controller_core.cluster.states import partition_states, raised_epoch
-from controller_core.model.changes import Announcement, BrokerForgotten, PartitionStates, ReplicasLeftBehind
+from controller_core.cluster.partition_change import raise_epochs
+from controller_core.model.changes import BrokerForgotten, PartitionStates, ReplicasLeftBehind
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.errors import Failure
@@ -89,10 +89,10 @@ def deleted_stale_logs(cluster: Cluster, event: StopReplicaAnswered) -> Partitio
         if (row := cluster.row_of(*name)) is not None
         and event.broker in cluster.refused_at(row)
         and event.broker in cluster.columns.replicas_of(row)
-        and int(cluster.columns.leader[row]) in cluster.brokers
+        and int(cluster.columns.leader[row]) in cluster.unfenced()
         and name.topic not in cluster.deletions
     ]
-    return partition_states([raised_epoch(cluster, row) for row in rows], Announcement.LEADER_AND_ISR)
+    return raise_epochs(cluster, rows)
 
 
 def stray(cluster: Cluster, broker: int, name: TopicPartition) -> Stray:
@@ -107,7 +107,7 @@ def stray(cluster: Cluster, broker: int, name: TopicPartition) -> Stray:
     replicas, isr = columns.replicas_of(row), columns.isr_of(row)
     if broker in replicas or row in cluster.moves or broker in isr:
         return Stray.NO
-    is_healthy = int(columns.leader[row]) in cluster.brokers and set(replicas) == set(isr)
+    is_healthy = int(columns.leader[row]) in cluster.unfenced() and set(replicas) == set(isr)
     return Stray.LEFT_BEHIND if is_healthy else Stray.WAITS
 
 
@@ -129,7 +129,7 @@ def decide_stray_logs_found(cluster: Cluster, event: StrayLogsFound) -> Decision
 
 def decide_unregister_broker(cluster: Cluster, event: UnregisterBroker) -> Decision[Failure | None]:
     """Stop waiting for the logs that partitions left on a broker; should it return, its logs are compared and deleted."""
-    if event.broker in cluster.brokers:
+    if event.broker in cluster.unfenced():
         words = f"Broker {event.broker} is running. Stop it before it is unregistered."
         return Decision(reply=Failure(ErrorCode.INVALID_REQUEST, words))
     if not any(event.broker in brokers for brokers in cluster.left_behind.values()):

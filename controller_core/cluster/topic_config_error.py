@@ -13,9 +13,3 @@ class ConfigError:
 
     message: str
     of_value: bool = False
-
-    def altering(self, topic: str) -> str:
-        """Return the message as AlterConfigs and IncrementalAlterConfigs send it. Source: Kafka's ZkAdminManager."""
-        if not self.of_value:
-            return self.message
-        return f"Invalid config value for resource ConfigResource(type=TOPIC, name='{topic}'): {self.message}"

@@ -1,7 +1,7 @@
 """Is a topic's config map legal? The first error that a Kafka 3.9 broker would answer with, in Kafka's words.
 
 Types and rules of single configs are in `config_rules`, their table in `topic_config_table`, the checks about tiered storage
-in `remote_storage_rules`. Changing a map by the operations of IncrementalAlterConfigs is in `topic_config_ops`.
+in `remote_storage_rules`.
 Source: Kafka's LogConfig.validate as its brokers call it, and the callers' own checks in ZkAdminManager.
 
 Kafka checks in this order and stops at the first error; so does `topic_config_error`:

@@ -146,7 +146,7 @@ def _known_brokers(cluster: Cluster, lists: Iterable[Replicas]) -> frozenset[int
 
     Kafka in ZooKeeper mode accepts any number (ZkAdminManager.createTopics); one that nothing in the cluster names is a mistake.
     """
-    known = frozenset(cluster.brokers)
+    known = frozenset(cluster.known())
     if not known.issuperset(chain.from_iterable(lists)):
         columns = cluster.columns
         known |= frozenset(np.unique(columns.replicas[columns.used()]).tolist())
@@ -223,7 +223,7 @@ def _given_added(
         words = f"Existing topic has replication factor {replication_factor}; every added partition must have as many replicas."
     else:
         # Unlike those of a new topic, brokers of added partitions must be alive (ZkAdminManager.createPartitions).
-        live = cluster.live_ids()
+        live = cluster.may_lead()
         words = next(
             (bad for replicas in assignments if (bad := _refuse_replicas(cluster, replicas, live)) is not None), None
         )
@@ -232,7 +232,7 @@ def _given_added(
 
 def _racks(cluster: Cluster) -> dict[int, str | None]:
     """Live brokers and their racks: the controller's own id is none of them (wire-facts, h)."""
-    return {broker: cluster.brokers[broker].rack for broker in cluster.live_ids()}
+    return {broker: cluster.brokers[broker].rack for broker in sorted(cluster.may_lead())}
 
 
 def _refused_placement(error: PlacementError) -> Failure:

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from controller_core.cluster.invariants import among, check_states
+from controller_core.cluster.partition_change import next_partition_epoch
 from controller_core.cluster.topic_configs import config_value
 from controller_core.model.changes import (
     Announcement,
@@ -87,7 +88,7 @@ def apply(cluster: Cluster, change: Change) -> None:
 
 
 @_apply.register
-def _(change: BrokersObserved, cluster: Cluster) -> None:
+def _observe_brokers(change: BrokersObserved, cluster: Cluster) -> None:
     before = cluster.brokers
     cluster.columns.note_ids(np.array([broker.id for broker in change.brokers], dtype=np.int32))
     cluster.brokers = {broker.id: broker for broker in change.brokers}
@@ -103,27 +104,27 @@ def _(change: BrokersObserved, cluster: Cluster) -> None:
     for broker_id in {broker for brokers in answered for broker in brokers}:
         if broker_id not in cluster.brokers or cluster.brokers[broker_id].epoch != before[broker_id].epoch:
             for row in {*cluster.offline_replicas, *cluster.refused_replicas}:
-                _count_as_online(cluster, row, broker_id)
+                _clear_offline_replica(cluster, row, broker_id)
 
 
 @_apply.register
-def _(change: ShutdownBegun, cluster: Cluster) -> None:
+def _begin_shutdown(change: ShutdownBegun, cluster: Cluster) -> None:
     cluster.shutting_down.add(change.broker)
 
 
 @_apply.register
-def _(change: UncleanElectionObserved, cluster: Cluster) -> None:
-    _take_in(cluster.unclean_topics, change.topics)
-    _take_in(cluster.unclean_defaults, change.defaults)
+def _observe_unclean_election(change: UncleanElectionObserved, cluster: Cluster) -> None:
+    _update_settings(cluster.unclean_topics, change.topics)
+    _update_settings(cluster.unclean_defaults, change.defaults)
 
 
 @_apply.register
-def _(change: TopicDeletionObserved, cluster: Cluster) -> None:
+def _observe_topic_deletion(change: TopicDeletionObserved, cluster: Cluster) -> None:
     cluster.topic_deletion = change.setting
 
 
 @_apply.register
-def _(change: TopicAdded, cluster: Cluster) -> None:
+def _add_topic(change: TopicAdded, cluster: Cluster) -> None:
     assert change.name not in cluster.topics, f"topic {change.name} is there already"
     written_again = change.origin is Origin.REPAIRED
     topic = cluster.enter_topic(change.name, change.topic_id, change.version + written_again)
@@ -137,7 +138,7 @@ def _(change: TopicAdded, cluster: Cluster) -> None:
 
 
 @_apply.register
-def _(change: PartitionsAdded, cluster: Cluster) -> None:
+def _add_partitions(change: PartitionsAdded, cluster: Cluster) -> None:
     topic = cluster.topics[change.topic]
     rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
     topic.rows = np.concatenate([topic.rows, rows])
@@ -145,10 +146,10 @@ def _(change: PartitionsAdded, cluster: Cluster) -> None:
 
 
 @_apply.register
-def _(change: PartitionStates, cluster: Cluster) -> None:
+def _change_states(change: PartitionStates, cluster: Cluster) -> None:
     check_states(cluster, change)
     columns = cluster.columns
-    partition_epoch = columns.partition_epoch[change.rows] + 1
+    partition_epoch = next_partition_epoch(columns.partition_epoch[change.rows])
     recovering = change.recovering_after(columns.recovering[change.rows])
     if change.replicas is not None:
         columns.set_replicas(change.rows, change.replicas)
@@ -163,20 +164,20 @@ def _(change: PartitionStates, cluster: Cluster) -> None:
     )
     if cluster.mended:
         cluster.mended.difference_update(change.rows.tolist())
-    for row in _moving(cluster, change.rows):
+    for row in _moving_rows(cluster, change.rows):
         move = cluster.moves[row]
         leader_epoch = int(columns.leader_epoch[row])
         if change.replicas is not None:
             # Brokers that are away are not waited for: they may never be back. If they are, they are told.
-            waiting = tuple(replica for replica in move.removing if replica in cluster.brokers)
-            _leave_behind(cluster, row, without(move.removing, waiting))
+            waiting = tuple(replica for replica in move.removing if replica in cluster.unfenced())
+            _record_stray_replicas(cluster, row, without(move.removing, waiting))
             cluster.moves[row] = replace(move, stage=Stage.REMOVING, waiting=waiting, left_epoch=leader_epoch)
         elif move.stage is Stage.PLANNED and change.announcement is Announcement.LEADER_AND_ISR:
             cluster.moves[row] = replace(move, stage=Stage.UNION)
 
 
 @_apply.register
-def _(change: StatesObserved, cluster: Cluster) -> None:
+def _observe_states(change: StatesObserved, cluster: Cluster) -> None:
     cluster.columns.set_states(
         change.rows,
         change.leader,
@@ -188,11 +189,11 @@ def _(change: StatesObserved, cluster: Cluster) -> None:
     )
     if cluster.mended:
         cluster.mended.difference_update(change.rows.tolist())
-    _leave_out_strangers(cluster, change.rows)
+    _drop_non_replicas_from_isr(cluster, change.rows)
 
 
 @_apply.register
-def _(change: ReplicasObserved, cluster: Cluster) -> None:
+def _observe_replicas(change: ReplicasObserved, cluster: Cluster) -> None:
     for name in change.offline:
         row = cluster.row_of(*name)
         assert row is not None, f"{name} is offline and is not there"
@@ -203,16 +204,16 @@ def _(change: ReplicasObserved, cluster: Cluster) -> None:
         cluster.refused_replicas.setdefault(row, {})[change.broker] = error
     for name in change.online:
         if (row := cluster.row_of(*name)) is not None:
-            _count_as_online(cluster, row, change.broker)
+            _clear_offline_replica(cluster, row, change.broker)
 
 
 @_apply.register
-def _(change: NoticesHeeded, cluster: Cluster) -> None:
+def _end_notices(change: NoticesHeeded, cluster: Cluster) -> None:
     """Nothing is known of notices: what they said came in by other changes."""
 
 
 @_apply.register
-def _(change: TopicObserved, cluster: Cluster) -> None:
+def _observe_topic(change: TopicObserved, cluster: Cluster) -> None:
     topic = cluster.topics[change.name]
     topic.version = change.version
     if topic.topic_id is None and change.topic_id is not None:
@@ -236,7 +237,7 @@ def _(change: TopicObserved, cluster: Cluster) -> None:
         ):
             continue  # The move as we know it: how far it has come is not written.
         if _has_state(cluster, row) and set(cluster.columns.isr_of(row)).isdisjoint(replicas_found):
-            _move_to(cluster, row, cluster.columns.replicas_of(row), found.target)
+            _start_move_from_isr(cluster, row, cluster.columns.replicas_of(row), found.target)
             continue
         is_to_be_told = cluster.columns.replicas_of(row) != replicas_found and _has_state(cluster, row)
         cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([replicas_found]))
@@ -245,24 +246,24 @@ def _(change: TopicObserved, cluster: Cluster) -> None:
             cluster.moves[row] = found
         else:
             cluster.moves.pop(row, None)
-        _take_back(cluster, row, replicas_found)
-        _leave_out_strangers(cluster, np.array([row], dtype=np.int32))
+        _clear_stray_replicas(cluster, row, replicas_found)
+        _drop_non_replicas_from_isr(cluster, np.array([row], dtype=np.int32))
 
 
 @_apply.register
-def _(change: TopicIdAssigned, cluster: Cluster) -> None:
+def _assign_topic_id(change: TopicIdAssigned, cluster: Cluster) -> None:
     topic = cluster.topics[change.topic]
     cluster.set_topic_id(topic, change.topic_id)
     topic.version += 1
 
 
 @_apply.register
-def _(change: AssignmentRestored, cluster: Cluster) -> None:
+def _restore_assignment(change: AssignmentRestored, cluster: Cluster) -> None:
     cluster.topics[change.topic].version = change.version + 1
 
 
 @_apply.register
-def _(change: MovesStarted, cluster: Cluster) -> None:
+def _start_moves(change: MovesStarted, cluster: Cluster) -> None:
     topic = cluster.topics[change.topic]
     topic.version += 1
     for partition, move in change.moves.items():
@@ -270,11 +271,11 @@ def _(change: MovesStarted, cluster: Cluster) -> None:
         assert row is not None, f"{change.topic}-{partition} is to move and is not there"
         cluster.moves[row] = move
         cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([move.replicas]))
-        _take_back(cluster, row, move.replicas)
+        _clear_stray_replicas(cluster, row, move.replicas)
 
 
 @_apply.register
-def _(change: MovesFinished, cluster: Cluster) -> None:
+def _finish_moves(change: MovesFinished, cluster: Cluster) -> None:
     topic = cluster.topics[change.topic]
     topic.version += 1
     for partition, replicas in change.replicas.items():
@@ -283,13 +284,13 @@ def _(change: MovesFinished, cluster: Cluster) -> None:
         assert cluster.columns.replicas_of(row) == replicas, (
             f"{change.topic}-{partition} ends elsewhere than its target"
         )
-        _leave_behind(cluster, row, cluster.moves.pop(row).waiting)
+        _record_stray_replicas(cluster, row, cluster.moves.pop(row).waiting)
         for broker in {*cluster.offline_at(row), *cluster.refused_at(row)} - set(replicas):
-            _count_as_online(cluster, row, broker)
+            _clear_offline_replica(cluster, row, broker)
 
 
 @_apply.register
-def _(change: MoveRequestsLeft, cluster: Cluster) -> None:
+def _update_move_requests(change: MoveRequestsLeft, cluster: Cluster) -> None:
     cluster.move_requests = dict(change.targets)
     is_written = change.origin is Origin.REQUESTED
     # With the last of them the list goes.
@@ -297,59 +298,59 @@ def _(change: MoveRequestsLeft, cluster: Cluster) -> None:
 
 
 @_apply.register
-def _(_change: ElectionRequestsDone, _cluster: Cluster) -> None:
+def _end_election_requests(_change: ElectionRequestsDone, _cluster: Cluster) -> None:
     """Nothing of it is known in memory."""
 
 
 @_apply.register
-def _(change: RemovalAnswered, cluster: Cluster) -> None:
+def _note_removal(change: RemovalAnswered, cluster: Cluster) -> None:
     row = cluster.row_of(change.topic, change.partition)
     if row is None:
         return
-    _take_back(cluster, row, (change.broker,))
+    _clear_stray_replicas(cluster, row, (change.broker,))
     if row in cluster.moves:
         move = cluster.moves[row]
         cluster.moves[row] = replace(move, waiting=without(move.waiting, (change.broker,)))
 
 
 @_apply.register
-def _(change: ReplicasLeftBehind, cluster: Cluster) -> None:
+def _note_left_replicas(change: ReplicasLeftBehind, cluster: Cluster) -> None:
     for name in change.partitions:
         if (row := cluster.row_of(*name)) is not None:
-            _leave_behind(cluster, row, (change.broker,))
+            _record_stray_replicas(cluster, row, (change.broker,))
 
 
 @_apply.register
-def _(change: BrokerForgotten, cluster: Cluster) -> None:
+def _forget_broker(change: BrokerForgotten, cluster: Cluster) -> None:
     for row in list(cluster.left_behind):
-        _take_back(cluster, row, (change.broker,))
+        _clear_stray_replicas(cluster, row, (change.broker,))
 
 
 @_apply.register
-def _(change: DeletionQueued, cluster: Cluster) -> None:
+def _queue_deletions(change: DeletionQueued, cluster: Cluster) -> None:
     for name in change.topics:
         cluster.deletions.setdefault(name, Deletion())
 
 
 @_apply.register
-def _(change: DeletionForgotten, cluster: Cluster) -> None:
+def _forget_deletions(change: DeletionForgotten, cluster: Cluster) -> None:
     for name in change.names:
         cluster.deletions.pop(name, None)
 
 
 @_apply.register
-def _(change: DeletionStarted, cluster: Cluster) -> None:
+def _start_deletion(change: DeletionStarted, cluster: Cluster) -> None:
     waiting = {broker: set(partitions) for broker, partitions in change.waiting.items()}
     cluster.deletions[change.topic] = Deletion(waiting, started=True)
 
 
 @_apply.register
-def _(change: DeletionBlocked, cluster: Cluster) -> None:
+def _block_deletion(change: DeletionBlocked, cluster: Cluster) -> None:
     cluster.deletions[change.topic] = Deletion(blocked=change.reason, refused=change.refused)
 
 
 @_apply.register
-def _(change: ReplicasDeleted, cluster: Cluster) -> None:
+def _note_deleted_replicas(change: ReplicasDeleted, cluster: Cluster) -> None:
     deletion = cluster.deletions.get(change.topic)
     if deletion is None or change.broker not in deletion.waiting:
         return
@@ -359,26 +360,26 @@ def _(change: ReplicasDeleted, cluster: Cluster) -> None:
 
 
 @_apply.register
-def _(change: TopicRemoved, cluster: Cluster) -> None:
+def _remove_topic(change: TopicRemoved, cluster: Cluster) -> None:
     cluster.leave_topic(change.topic)
     if change.origin is Origin.REQUESTED:
         cluster.note_deleted(change.topic)
 
 
 @_apply.register
-def _(change: ProducerIdsAllocated, cluster: Cluster) -> None:
+def _allocate_producer_ids(change: ProducerIdsAllocated, cluster: Cluster) -> None:
     cluster.producer_ids.block_end = change.last
     cluster.producer_ids.version += 1
 
 
 @_apply.register
-def _(change: ProducerIdsObserved, cluster: Cluster) -> None:
+def _observe_producer_ids(change: ProducerIdsObserved, cluster: Cluster) -> None:
     cluster.producer_ids.block_end = change.block_end
     cluster.producer_ids.version = change.version
 
 
-def _take_in(known: dict[K, bool], said: Mapping[K, bool | None]) -> None:
-    """Keep what is said, and forget where nothing is said any more."""
+def _update_settings(known: dict[K, bool], said: Mapping[K, bool | None]) -> None:
+    """Set the values that are given, and remove those that are None."""
     for key, value in said.items():
         if value is None:
             known.pop(key, None)
@@ -386,8 +387,8 @@ def _take_in(known: dict[K, bool], said: Mapping[K, bool | None]) -> None:
             known[key] = value
 
 
-def _count_as_online(cluster: Cluster, row: int, broker: int) -> None:
-    """Forget that a replica was offline although its broker lives."""
+def _clear_offline_replica(cluster: Cluster, row: int, broker: int) -> None:
+    """Forget that a replica is offline or refused although its broker is unfenced."""
     if row in cluster.refused_replicas:
         cluster.refused_replicas[row].pop(broker, None)
         if not cluster.refused_replicas[row]:
@@ -398,14 +399,14 @@ def _count_as_online(cluster: Cluster, row: int, broker: int) -> None:
             del cluster.offline_replicas[row]
 
 
-def _leave_behind(cluster: Cluster, row: int, brokers: Replicas) -> None:
-    """Note brokers that may hold a replica that is none; the controller's own id holds nothing."""
+def _record_stray_replicas(cluster: Cluster, row: int, brokers: Replicas) -> None:
+    """Record brokers that may still hold a stray replica of a row; the controller's own id holds nothing."""
     if left := set(brokers) - {cluster.controller_id}:
         cluster.left_behind.setdefault(row, set()).update(left)
 
 
-def _take_back(cluster: Cluster, row: int, brokers: Replicas) -> None:
-    """Note that brokers hold no such replica any more, or a true one."""
+def _clear_stray_replicas(cluster: Cluster, row: int, brokers: Replicas) -> None:
+    """Forget stray replicas of a row: the brokers have deleted them, or are replicas again."""
     if row in cluster.left_behind:
         cluster.left_behind[row] -= set(brokers)
         if not cluster.left_behind[row]:
@@ -416,7 +417,7 @@ def _has_state(cluster: Cluster, row: int) -> bool:
     return bool(cluster.columns.partition_epoch[row] != NO_EPOCH)
 
 
-def _move_to(cluster: Cluster, row: int, replicas: Replicas, target: Replicas) -> None:
+def _start_move_from_isr(cluster: Cluster, row: int, replicas: Replicas, target: Replicas) -> None:
     """Replace replicas, of which the ISR is a part, by a target that shares nothing with it: a real move (C2, C9).
 
     Somebody wrote the assignment by hand. Taken as it is written, the partition would have no replica with its records. A
@@ -428,10 +429,10 @@ def _move_to(cluster: Cluster, row: int, replicas: Replicas, target: Replicas) -
     move = plan_move(*present_replicas(replicas, cluster.moves.get(row)), target)
     cluster.moves[row] = move
     cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([move.replicas]))
-    _take_back(cluster, row, move.replicas)
+    _clear_stray_replicas(cluster, row, move.replicas)
 
 
-def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:
+def _drop_non_replicas_from_isr(cluster: Cluster, rows: IntArray) -> None:
     """Drop brokers from the ISR, and from the lead, that are not replicas (C1, C2).
 
     Somebody wrote a znode by hand, or a native controller was relieved between its writes of the assignment and of the ISR
@@ -443,7 +444,9 @@ def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:
     members = among(isr, columns.replicas[rows])
     for row in rows[~any_of(members) & any_of(isr != NOBODY)].tolist():
         known = cluster.moves.pop(row, None)
-        _move_to(cluster, row, columns.isr_of(row), columns.replicas_of(row) if known is None else known.target)
+        _start_move_from_isr(
+            cluster, row, columns.isr_of(row), columns.replicas_of(row) if known is None else known.target
+        )
     mixed = any_of(members) & any_of(~members & (isr != NOBODY))
     if not mixed.any():
         return
@@ -454,6 +457,6 @@ def _leave_out_strangers(cluster: Cluster, rows: IntArray) -> None:
     columns.leader[rows] = np.where(led, columns.leader[rows], NO_LEADER)
 
 
-def _moving(cluster: Cluster, rows: IntArray) -> list[int]:
-    """Rows that have a move running; a look at each row is avoided while there is none."""
+def _moving_rows(cluster: Cluster, rows: IntArray) -> list[int]:
+    """Rows that have a running move; no row is read while there is none."""
     return [row for row in rows.tolist() if row in cluster.moves] if cluster.moves else []

@@ -17,6 +17,7 @@ from controller_core.model.changes import BrokerDefault, TopicDeletion
 from controller_core.model.columns import BoolArray, IntArray, PartitionColumns
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Move, Replicas
+from controller_core.model.rules import ZOOKEEPER_RULES, Rules
 
 MAX_DELETED_TOPICS = 10_000
 """Names of deleted topics that are remembered, the latest ones. Where a name is forgotten, logs under it are only reported."""
@@ -60,9 +61,10 @@ class ProducerIds:
 class Cluster:
     """State of one Kafka cluster. Brokers are those registered; partitions live in `columns`."""
 
-    def __init__(self, controller_id: int, controller_epoch: int) -> None:
+    def __init__(self, controller_id: int, controller_epoch: int, rules: Rules = ZOOKEEPER_RULES) -> None:
         self.controller_id = controller_id
         self.controller_epoch = controller_epoch
+        self.rules = rules
         self.brokers: dict[int, Broker] = {}
         self.unreachable: dict[int, Broker] = {}
         """Brokers registered without the inter-broker listener. They count as down: no request can be sent to them."""
@@ -98,17 +100,17 @@ class Cluster:
         self._free_indices: list[int] = []
         self._names_by_id: dict[UUID, str] = {}
 
-    def registered(self) -> BoolArray:
-        """Brokers that can be talked to: registered, shutting down or not. Flags by broker id."""
-        return self.columns.flags(self.brokers)
+    def known(self) -> AbstractSet[int]:
+        """Ids of the brokers that are registered: they may be named in assignments."""
+        return self.brokers.keys()
 
-    def live(self) -> BoolArray:
-        """Brokers that can be given leadership: registered and not shutting down. Flags by broker id."""
-        return self.columns.flags(set(self.brokers) - self.shutting_down)
+    def unfenced(self) -> AbstractSet[int]:
+        """Ids of the brokers that serve: their replicas are online, and requests can be sent to them. In ZooKeeper mode all that are known."""
+        return self.brokers.keys()
 
-    def live_ids(self) -> tuple[int, ...]:
-        """Ids of the live brokers, ascending."""
-        return tuple(sorted(set(self.brokers) - self.shutting_down))
+    def may_lead(self) -> AbstractSet[int]:
+        """Ids of the brokers that may be given leaders and replicas: unfenced, and not in controlled shutdown."""
+        return self.unfenced() - self.shutting_down
 
     def offline_at(self, row: int) -> AbstractSet[int]:
         """Live brokers whose replica of this row is offline: its log directory failed, or the broker refuses it."""
@@ -189,13 +191,8 @@ class Cluster:
             return True
         return self.topic_deletion is not TopicDeletion.NOT_REPORTED and not self.is_moving(topic)
 
-    def allows_unclean(self, name: str) -> bool:
-        """Whether a replica from outside the ISR may lead a topic's partitions, where no other is left (C7)."""
-        default = self.unclean_defaults.get(BrokerDefault.STATIC, False)
-        return self.unclean_topics.get(name, self.unclean_defaults.get(BrokerDefault.DYNAMIC, default))
-
     def unclean_at(self, rows: IntArray) -> BoolArray:
-        """Tell row by row what `allows_unclean` says of the row's topic: shape (rows,)."""
+        """Tell row by row whether a replica from outside the ISR may lead, where no other is left (C7): shape (rows,)."""
         default = self.unclean_defaults.get(BrokerDefault.STATIC, False)
         allowed = np.full(len(self._by_index), self.unclean_defaults.get(BrokerDefault.DYNAMIC, default))
         for name, is_allowed in self.unclean_topics.items():

@@ -14,20 +14,8 @@ class Scope:
     topics: frozenset[str] = frozenset()
     partitions: frozenset[TopicPartition] = frozenset()
 
-    def meets(self, other: "Scope") -> bool:
-        """Whether the two touch a common partition, so that one must wait for the other's writes."""
-        if self.everything or other.everything:
-            return True
-        return (
-            not self.topics.isdisjoint(other.topics)
-            or not self.partitions.isdisjoint(other.partitions)
-            or any(partition.topic in other.topics for partition in self.partitions)
-            or any(partition.topic in self.topics for partition in other.partitions)
-        )
-
 
 ALL = Scope(everything=True)
-NOTHING = Scope()
 
 
 def topics(names: Iterable[str]) -> Scope:

@@ -30,7 +30,7 @@ def health_of(cluster: Cluster) -> ServiceHealth:
     return ServiceHealth(
         rows,
         partition_health(
-            np.where(cluster.registered()[leader], leader, NO_LEADER),
+            np.where(columns.flags(cluster.unfenced())[leader], leader, NO_LEADER),
             replicas[:, 0],
             (replicas != NOBODY).sum(axis=1),
             (columns.isr[rows] != NOBODY).sum(axis=1),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from controller_core.cluster.partition_machine import PartitionState, initial_state
+from controller_core.cluster.partition_state import partition_state
 from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
@@ -86,12 +86,12 @@ def _broker(cluster: Cluster, broker: Broker, queued: int) -> Document:
 def _partition(cluster: Cluster, row: int) -> Document:
     columns = cluster.columns
     leader = int(columns.leader[row])
-    state = initial_state(
+    state = partition_state(
         has_leader_and_isr=bool(columns.partition_epoch[row] != NO_EPOCH), leader_is_live=leader in cluster.brokers
     )
     return {
         "partition": int(columns.partition[row]),
-        "state": PartitionState(state).label,
+        "state": state.label,
         "leader": leader,
         "leader_epoch": int(columns.leader_epoch[row]),
         "partition_epoch": int(columns.partition_epoch[row]),

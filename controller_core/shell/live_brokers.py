@@ -43,7 +43,7 @@ class LiveBrokers:
         if cluster is None:
             brokers = self._registered()
         else:
-            brokers = (cluster.brokers[broker_id] for broker_id in cluster.live_ids())
+            brokers = (cluster.brokers[broker_id] for broker_id in sorted(cluster.may_lead()))
         spoken = self._spoken.get(listener, "")
         return tuple(
             BrokerEndpoint(broker.id, endpoint.host, endpoint.port, broker.epoch, endpoint.security_protocol)

@@ -232,7 +232,7 @@ class Metrics:
         self.left_behind.set(sum(map(len, cluster.left_behind.values())))
 
     def _look_at_deletions(self, cluster: Cluster) -> None:
-        columns, registered = cluster.columns, cluster.registered()
+        columns, registered = cluster.columns, cluster.columns.flags(cluster.unfenced())
         rows = [cluster.topics[name].rows for name in cluster.deletions]
         replicas = columns.replicas[np.concatenate(rows)] if rows else np.zeros((0, 1), dtype=np.int32)
         refused = [len(cluster.topics[name].rows) for name, deletion in cluster.deletions.items() if deletion.refused]

@@ -80,9 +80,6 @@ def run(settings: OperatorSettings) -> int:
     return EXIT_OK
 
 
-main = run
-
-
 def _begin_anew() -> NoReturn:
     """Become the process that was started, by its own command line: nothing remembered, no call under way, and it stands by.
 

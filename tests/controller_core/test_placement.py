@@ -15,8 +15,8 @@ from controller_core.cluster.placement import (
     place_added,
     place_replicas,
 )
-from controller_core.cluster.placement_plain import place_replicas_plain
 from tests.controller_core.cases import clusters
+from tests.twins.placement import place_replicas_plain
 
 NUMBERS = st.integers(0, 1000)
 

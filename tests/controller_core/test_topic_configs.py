@@ -114,17 +114,6 @@ def test_the_compaction_lag_is_checked_against_what_the_brokers_have() -> None:
     assert "conflict topic config setting min.compaction.lag.ms (6) > max.compaction.lag.ms (5)" == error.message
 
 
-def test_altering_names_the_resource_before_an_error_of_a_value_and_before_no_other() -> None:
-    """ZkAdminManager.incrementalAlterConfigs rewords a ConfigException alone."""
-    value, unknown = topic_config_error({"retention.ms": "abc"}), topic_config_error({"foo": "1"})
-
-    assert value is not None
-    assert unknown is not None
-    prefix = "Invalid config value for resource ConfigResource(type=TOPIC, name='t'): "
-    assert f"{prefix}{value.message}" == value.altering("t")
-    assert unknown.message == unknown.altering("t")
-
-
 @pytest.mark.parametrize(
     ("configs", "setting", "words"),
     [

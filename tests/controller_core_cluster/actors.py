@@ -183,7 +183,7 @@ class Actors(RuleBasedStateMachine):
 
     def live_ones(self, wishes: list[int]) -> list[int]:
         """Turn any brokers into live ones, if there are any."""
-        live = self.driver.cluster.live_ids()
+        live = sorted(self.driver.cluster.may_lead())
         return list(dict.fromkeys(live[wish % len(live)] for wish in wishes)) if live else wishes
 
     def choose_led(self, choice: int) -> tuple[FakeBroker, TopicPartition] | None:

@@ -101,7 +101,7 @@ class CheckedDriver(Driver):
         cluster, row = self.cluster, int(change.rows[place])
         name, columns, leader = cluster.name_of(row), cluster.columns, int(change.leader[place])
         isr_before, leader_before = set(columns.isr_of(row)), int(columns.leader[row])
-        live = set(cluster.live_ids())
+        live = set(cluster.brokers) - cluster.shutting_down
         is_first = columns.partition_epoch[row] == NO_EPOCH
         isr = set(unpad(change.isr[place]))
         assert isr - isr_before <= live, f"KIP-841: {name}'s ISR takes in {isr - isr_before}, not all of them live"

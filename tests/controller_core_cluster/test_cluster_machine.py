@@ -67,7 +67,7 @@ class ClusterMachine(Actors):
             return
         cluster = self.driver.cluster
         for row in cluster.not_deleting(cluster.columns.led_by(cluster.columns.flags([broker_id]))).tolist():
-            others = set(cluster.live_ids()).intersection(cluster.columns.isr_of(row))
+            others = (set(cluster.brokers) - cluster.shutting_down).intersection(cluster.columns.isr_of(row))
             assert not others, f"C8: {broker_id} leads {cluster.name_of(row)}, which {others} could lead"
         in_sync = cluster.not_deleting(cluster.columns.with_in_isr(cluster.columns.flags([broker_id])))
         assert set(cluster.columns.leader[in_sync].tolist()) <= {broker_id, NO_LEADER}, "C8: it stays in an ISR"
@@ -166,7 +166,9 @@ class ClusterMachine(Actors):
             name = cluster.name_of(row)
             if not self.driver.written.allows_unclean(name.topic):
                 continue
-            able = set(cluster.live_ids()).intersection(cluster.columns.replicas_of(row)) - cluster.offline_at(row)
+            able = (set(cluster.brokers) - cluster.shutting_down).intersection(
+                cluster.columns.replicas_of(row)
+            ) - cluster.offline_at(row)
             assert not able or cluster.columns.leader[row] != NO_LEADER, (
                 f"C7: {name} has no leader, and {able} may lead"
             )

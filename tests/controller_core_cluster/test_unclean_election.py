@@ -9,6 +9,7 @@ from controller_core.model import events
 from controller_core.model.changes import BrokerDefault
 from tests.controller_core_cluster.driver import Driver, State, cluster_with
 from tests.controller_core_cluster.messages import Message
+from tests.twins.unclean_election import allows_unclean
 
 STATIC, DYNAMIC = BrokerDefault.STATIC, BrokerDefault.DYNAMIC
 
@@ -52,7 +53,7 @@ def test_the_dynamic_default_counts_before_the_one_in_brokers_files(
     settings = {STATIC: not allowed, DYNAMIC: allowed}
     driver.submit(events.UncleanElectionRead(defaults={source: settings[source] for source in order}))
 
-    assert allowed is driver.cluster.allows_unclean("orders")
+    assert allowed is allows_unclean(driver.cluster, "orders")
     assert (2 if allowed else -1) == driver.state("orders-0").leader
 
 
@@ -61,7 +62,7 @@ def test_what_is_set_no_more_counts_no_more(driver: Driver) -> None:
     driver.submit(events.UncleanElectionRead({"orders": True}, {DYNAMIC: True}))
     driver.submit(events.UncleanElectionRead({"orders": None}, {DYNAMIC: None}))
 
-    assert not driver.cluster.allows_unclean("orders")
+    assert not allows_unclean(driver.cluster, "orders")
     assert 2 == driver.state("orders-0").leader
 
 
@@ -91,4 +92,4 @@ def test_a_topic_that_a_broker_made_comes_with_its_setting() -> None:
     )
     driver.submit(events.TopicsRead((told,), ()))
 
-    assert driver.cluster.allows_unclean("auto")
+    assert allows_unclean(driver.cluster, "auto")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from prometheus_client import generate_latest
 
-from controller_core.cluster.states import NewState, partition_states
 from controller_core.cluster.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
@@ -19,6 +18,7 @@ from controller_core.model.changes import (
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import AllocateProducerIds, Event, Heal
 from controller_core.shell.metrics import CONTROLLER_STATES, Metrics
+from tests.controller_core.states import NewState, partition_states
 from tests.controller_core_shell.zookeeper.vocabulary import read_change
 
 WITHOUT_STATE: frozenset[type[Event]] = frozenset({AllocateProducerIds})

@@ -4,7 +4,6 @@ import logging
 
 import pytest
 
-from controller_core.cluster.states import NewState, partition_states
 from controller_core.cluster.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
@@ -18,6 +17,7 @@ from controller_core.model.changes import (
 )
 from controller_core.model.cluster import Cluster
 from controller_core.shell.state_log import MAX_LINES_PER_CHANGE, log_change
+from tests.controller_core.states import NewState, partition_states
 from tests.controller_core_shell.zookeeper.vocabulary import read_change
 
 STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}

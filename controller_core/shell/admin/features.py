@@ -26,7 +26,7 @@ async def update_features(
     outcomes = await features.update(
         feature_updates(context, body),
         controller_epoch=active.cluster.controller_epoch,
-        brokers=active.cluster.live_ids(),
+        brokers=tuple(sorted(active.cluster.may_lead())),
         validate_only=body["validate_only"],
     )
     if isinstance(outcomes, Failure):

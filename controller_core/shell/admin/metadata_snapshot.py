@@ -56,9 +56,9 @@ class ColumnsCopy:
             columns.replicas[rows].copy(),
             columns.isr[rows].copy(),
             {row: frozenset(brokers) for row, brokers in failed.items()},
-            cluster.registered(),
+            columns.flags(cluster.unfenced()),
             columns.flags(reachable(cluster, listener)),
-            cluster.live(),
+            columns.flags(cluster.may_lead()),
         )
 
 

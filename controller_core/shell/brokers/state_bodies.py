@@ -97,7 +97,9 @@ def metadata_states(cluster: Cluster, send: SendMetadata) -> StateColumns:
     if send.deleting:
         numbers["leader"] = np.full(len(rows), LEADER_DURING_DELETE, dtype=np.int32)
     replicas = lists["replicas"]
-    offline = (~cluster.live()[replicas] | offline_among(cluster, rows, replicas)) & (replicas != NOBODY)
+    offline = (~cluster.columns.flags(cluster.may_lead())[replicas] | offline_among(cluster, rows, replicas)) & (
+        replicas != NOBODY
+    )
     if offline.any():
         lists["offline_replicas"] = keep_ids(replicas, offline)
     return StateColumns(topics, numbers, lists, {}, shared=True)

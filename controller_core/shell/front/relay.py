@@ -66,11 +66,6 @@ class Relay:
         self._avoid: dict[BrokerEndpoint, float] = {}  # until when, loop time in s
         self._closing: set[asyncio.Task[None]] = set()
 
-    @property
-    def upstream_count(self) -> int:
-        """How many client connections have a broker now."""
-        return sum(route.endpoint is not None for route in self._routes.values())
-
     async def forward(self, peer: Peer, header: RequestHeader, frame: bytes) -> bytes | None:
         """Pass a request of a client's connection on, and give the broker's answer (None: there is none).
 

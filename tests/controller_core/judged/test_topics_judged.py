@@ -1,4 +1,4 @@
-"""Topics' names and configs, judged by Kafka's Topic, ConfigDef, LogConfig and ConfigAdminManager."""
+"""Topics' names and configs, judged by Kafka's Topic, ConfigDef and LogConfig."""
 
 import random
 from typing import Any
@@ -7,7 +7,6 @@ import pytest
 
 from controller_core.cluster.config_rules import Invalid
 from controller_core.cluster.config_values import ConfigType, parse, show
-from controller_core.cluster.topic_config_ops import ConfigOp, OpType, alter_configs
 from controller_core.cluster.topic_config_table import ROWS, TOPIC_CONFIGS
 from controller_core.cluster.topic_configs import ConfigSetting, topic_config_error
 from controller_core.cluster.topic_names import collisions, illegal_because
@@ -231,31 +230,6 @@ def test_defaults_are_the_brokers_defaults(judge: Judge) -> None:
     cases = [case_of({row.name: row.default}) for row in ROWS]
 
     assert [None] * len(ROWS) == judge.ask("config", cases)
-
-
-def test_lists_are_altered_as_kafka_alters_them(judge: Judge) -> None:
-    """ConfigAdminManager.prepareIncrementalConfigs, blanks and empty items included."""
-    source = random.Random(339)
-    lists = ["", "delete", "compact", "compact,delete", "delete, compact", ",", "delete,,", "a,b,a", " delete"]
-    cases: list[dict[str, Any]] = []
-    for _ in range(MAPS):
-        present = {"cleanup.policy": source.choice(lists)} if source.random() < 0.7 else {}
-        op = ["cleanup.policy", source.choice([2, 3]), source.choice(lists)]
-        cases.append({"configs": present, "ops": [op, ["retention.ms", source.choice([0, 1]), "5"]]})
-
-    for case, answer in zip(cases, judge.ask("alter", cases), strict=True):
-        ops = [ConfigOp(name, OpType(kind), value) for name, kind, value in case["ops"]]
-        assert answer == alter_configs(case["configs"], ops), case
-
-
-def test_what_is_no_list_is_refused_in_the_same_words(judge: Judge) -> None:
-    """Appending to a number is an error of the request, with the key named."""
-    answers = judge.ask("alter", [{"configs": {}, "ops": [["retention.ms", kind, "5"]]} for kind in (2, 3)])
-
-    for kind, answer in zip((OpType.APPEND, OpType.SUBTRACT), answers, strict=True):
-        refused = alter_configs({}, [ConfigOp("retention.ms", kind, "5")])
-        assert not isinstance(refused, dict)
-        assert answer["refused"] == refused.message
 
 
 def test_names_are_refused_and_collide_as_kafkas(judge: Judge) -> None:

@@ -4,7 +4,6 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from controller_core.cluster.states import column
 from controller_core.cluster.transition import apply
 from controller_core.model.changes import Origin, TopicAdded
 from controller_core.model.columns import pad
@@ -14,6 +13,7 @@ from controller_core.shell.front.context import RelayInstead
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
+from tests.controller_core.states import column
 from tests.controller_core_shell.admin.asking import active_with_topic, add_topic, ask, only, pick
 from tests.controller_core_shell.admin.fake_active import CONTROLLER, active_with, broker
 

@@ -79,7 +79,7 @@ def _by_topic(cluster: Cluster, rows: Sequence[int], states: Sequence[Body]) -> 
 
 def update_metadata(cluster: Cluster, send: SendMetadata, own: OwnAddress) -> Body:
     """Tell brokers who lives, and who leads the rows."""
-    live = frozenset(cluster.live_ids())
+    live = frozenset(cluster.brokers) - cluster.shutting_down
     states = _states(cluster, send.rows)
     for row, state in zip(send.rows.tolist(), states, strict=True):
         online = live - cluster.offline_at(row)

@@ -9,6 +9,7 @@ from controller_core.shell.zookeeper.watching import Watching
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.configs import encode_config, encode_config_change
 from tests.controller_core_shell.tenures import Tenure, settled
+from tests.twins.unclean_election import allows_unclean
 
 UNCLEAN = "unclean.leader.election.enable"
 DEFAULT = paths.config("brokers", "<default>")
@@ -108,4 +109,4 @@ async def test_a_topic_that_a_broker_makes_comes_with_its_setting(tenure: Tenure
     tenure.server.put(paths.topic("auto"), b'{"partitions":{"0":[2]},"version":3}')
     await settled()
 
-    assert tenure.cluster.allows_unclean("auto")
+    assert allows_unclean(tenure.cluster, "auto")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from controller_core.cluster.controller import decide
 from controller_core.cluster.observed import added_topic
 from controller_core.cluster.propagation import carry_out
-from controller_core.cluster.states import column
 from controller_core.cluster.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokersObserved, StatesObserved
@@ -29,6 +28,7 @@ from controller_core.model.ids import MAX_BROKER_ID, TopicPartition
 from controller_core.shell.zookeeper.soundness import MAX_LEADER_EPOCH, MAX_REPLICAS, can_be, check_assignment
 from kafka_zookeeper.formats.documents import INT32_MAX, FormatError
 from kafka_zookeeper.formats.topics import TopicAssignment
+from tests.controller_core.states import column
 
 BROKERS = tuple(Broker(broker, 100 + broker, ()) for broker in (1, 2, 3))
 REPLICAS = (1, 2, 3)

@@ -17,6 +17,7 @@ from kafka_zookeeper.errors import SessionLostError
 from tests.controller_core_shell.scripts import check_script
 from tests.controller_core_shell.zookeeper.fake_zookeeper import FakeZooKeeper
 from tests.controller_core_shell.zookeeper.vocabulary import joined
+from tests.twins.unclean_election import allows_unclean
 
 SCRIPTS = sorted((Path(__file__).parent / "golden" / "tenure").glob("*.txt"))
 PLACE = Place(epoch=9, epoch_version=0, taken_from=-1)
@@ -73,7 +74,7 @@ def known(cluster: Cluster) -> list[str]:
             move = move_text(cluster.moves[row]) if row in cluster.moves else ""
             lines.append(f"  {columns.partition[row]}={joined(columns.replicas_of(row))} {told}{move}")
     lines += [f"to be deleted: {name}" for name in cluster.deletions]
-    lines += [f"unclean leaders allowed: {name}" for name in sorted(cluster.topics) if cluster.allows_unclean(name)]
+    lines += [f"unclean leaders allowed: {name}" for name in sorted(cluster.topics) if allows_unclean(cluster, name)]
     return [*lines, f"producer ids to {cluster.producer_ids.block_end} version {cluster.producer_ids.version}"]
 
 
@@ -105,7 +106,7 @@ async def test_a_broker_without_the_inter_broker_listener_counts_as_down_from_th
 
     cluster = await load_cluster(world.session, 1000, PLACE, "CLIENTS")
 
-    assert cluster.live_ids() == ()
+    assert cluster.may_lead() == set()
     assert sorted(cluster.unreachable) == [1, 2]
     assert [record.__dict__["broker"] for record in caplog.records if record.levelname == "ERROR"] == [1, 2]
 

@@ -16,7 +16,6 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.cluster.states import NewState, column, partition_states
 from controller_core.model.changes import (
     Announcement,
     Change,
@@ -39,6 +38,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad, unpad
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Move, Replicas, plan_move
+from tests.controller_core.states import NewState, column, partition_states
 
 TOPIC_ORIGINS = {"topic": Origin.OBSERVED, "new": Origin.REQUESTED, "repaired": Origin.REPAIRED}
 

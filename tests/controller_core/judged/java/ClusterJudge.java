@@ -4,7 +4,6 @@ import java.io.PrintStream;
 import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -25,15 +24,11 @@ import kafka.controller.Election;
 import kafka.controller.ElectionResult;
 import kafka.controller.PartitionState;
 import kafka.controller.ReplicaAssignment;
-import kafka.controller.ReplicaState;
-import kafka.server.ConfigAdminManager;
 import kafka.server.KafkaConfig;
 import kafka.zk.AdminZkClient;
 
 import org.apache.kafka.admin.AdminUtils;
 import org.apache.kafka.admin.BrokerMetadata;
-import org.apache.kafka.clients.admin.AlterConfigOp;
-import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigException;
@@ -63,7 +58,7 @@ public final class ClusterJudge {
         Map<String, Question> questions = Map.of(
             "place", ClusterJudge::place, "add", ClusterJudge::add, "elect", ClusterJudge::elect,
             "states", ClusterJudge::states, "config", ClusterJudge::config, "parse", ClusterJudge::parse,
-            "alter", ClusterJudge::alter, "name", ClusterJudge::name);
+            "name", ClusterJudge::name);
         ObjectMapper mapper = new ObjectMapper();
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         // Kafka's classes may print; only answers go to the real standard output.
@@ -127,7 +122,7 @@ public final class ClusterJudge {
         return new ArrayList<>(placed.values());
     }
 
-    /** Elects for one partition by the "selector"; answers leader, ISR, recovery state and receivers, or null. */
+    /** Elects for one partition by the "selector"; answers leader, ISR and recovery state, or null. */
     private static Object elect(JsonNode one) {
         ControllerContext context = context(one);
         LeaderAndIsr now = LeaderAndIsr.apply(one.get("leader").asInt(), ints(one.get("isr")).toList());
@@ -148,7 +143,7 @@ public final class ClusterJudge {
             return null;
         LeaderAndIsr elected = result.leaderAndIsr().get();
         return Map.of("leader", elected.leader(), "isr", list(elected.isr()),
-            "recovery", elected.leaderRecoveryState().name(), "receivers", list(result.liveReplicas()));
+            "recovery", elected.leaderRecoveryState().name());
     }
 
     private static ControllerContext context(JsonNode one) {
@@ -165,22 +160,14 @@ public final class ClusterJudge {
         return context;
     }
 
-    /** Lists the predecessors of every state of a machine: target's name and number to names. */
+    /** Gives the number of every state. */
     private static Object states(JsonNode one) throws Exception {
-        Map<String, Object> table = new TreeMap<>();
+        Map<String, Object> numbers = new TreeMap<>();
         for (JsonNode name : one.get("names")) {
             Object state = Class.forName("kafka.controller." + name.asText() + "$").getField("MODULE$").get(null);
-            boolean ofPartition = state instanceof PartitionState;
-            Collection<?> before = ofPartition
-                ? CollectionConverters.asJavaCollection(((PartitionState) state).validPreviousStates())
-                : CollectionConverters.asJavaCollection(((ReplicaState) state).validPreviousStates());
-            List<String> names = new ArrayList<>();
-            before.forEach(previous -> names.add(previous.toString()));
-            names.sort(null);
-            int number = ofPartition ? ((PartitionState) state).state() : ((ReplicaState) state).state();
-            table.put(name.asText(), List.of(number, names));
+            numbers.put(name.asText(), (int) ((PartitionState) state).state());
         }
-        return table;
+        return numbers;
     }
 
     /** Validates a topic's configs as a broker does; answers null or is refused. */
@@ -198,20 +185,6 @@ public final class ClusterJudge {
     private static Object parse(JsonNode one) {
         ConfigDef.Type type = ConfigDef.Type.valueOf(one.get("type").asText());
         return String.valueOf(ConfigDef.parseType("judged", one.get("text").asText(), type));
-    }
-
-    /** Changes a config map by operations. */
-    private static Object alter(JsonNode one) {
-        Properties configs = new Properties();
-        one.get("configs").fields().forEachRemaining(entry -> configs.setProperty(entry.getKey(), entry.getValue().asText()));
-        List<AlterConfigOp> ops = new ArrayList<>();
-        for (JsonNode op : one.get("ops")) {
-            ConfigEntry entry = new ConfigEntry(op.get(0).asText(), op.get(2).asText());
-            ops.add(new AlterConfigOp(entry, AlterConfigOp.OpType.forId((byte) op.get(1).asInt())));
-        }
-        ConfigAdminManager.prepareIncrementalConfigs(
-            CollectionConverters.asScala(ops), configs, CollectionConverters.asScala(LogConfig.configKeys()));
-        return configs;
     }
 
     /** Validates a topic's name, and lists which of the others collide with it. */

@@ -1,4 +1,4 @@
-"""The plain twin of `authorizer.authorize`: every ACL is looked at, by the words of KIP-11 and KIP-290. For tests alone."""
+"""The plain twin of `authorizer.authorize`: it compares every ACL, by the words of KIP-11 and KIP-290."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet

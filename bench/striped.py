@@ -1,4 +1,4 @@
-"""Striped placement: where the replicas of very many partitions go, as evenly as can be, over brokers and racks.
+"""Striped placement: an even start for benchmarks of plans, over brokers and racks. The product places by Kafka's own formula.
 
 Goals, in this order: a partition's replicas in distinct racks (or, with fewer racks than replicas, in all of them); every broker
 with its share of replicas to the one; every broker preferred leader of as many partitions, to the one; followers of one broker's
@@ -21,7 +21,7 @@ Worked example: 4 brokers, replication factor 2, one stripe in the order 0 1 2 3
 
 Broker j leads the comb that stands at j * width, moved on by one comb each time these begin again: all are different.
 
-Leaves out Kafka's own formula (`placement`), and moves. Invariants C3 and C11, the latter over all partitions placed at once.
+Leaves out Kafka's own formula (`controller_core.cluster.placement`), and moves.
 """
 
 import math

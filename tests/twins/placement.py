@@ -1,4 +1,4 @@
-"""The plain twin of `placement`: Kafka's formula one partition after another, for reading, for tests and for benchmarks.
+"""The plain twin of `controller_core.cluster.placement`: Kafka's formula, one partition after another.
 
 Leaves out every check: `placement.check_placement` has them.
 """

@@ -1,7 +1,4 @@
-"""Building `PartitionStates` from a handful of partitions: the values at the edge of the columns.
-
-Leaves out elections over whole columns (failover, shutdown build their columns directly).
-"""
+"""Partition states with any numbers, sound or not, as a change: `partition_change` makes only sound ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller_core.model.changes import Announcement, PartitionStates
-from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, pad
 from controller_core.model.move import Replicas
 
@@ -46,12 +42,6 @@ def partition_states(states: Sequence[NewState], announcement: Announcement) -> 
         unclean=np.array([state.unclean for state in states], dtype=np.bool_),
         recovering=np.array(said, dtype=np.bool_) if said else None,
     )
-
-
-def raised_epoch(cluster: Cluster, row: int) -> NewState:
-    """Raise a partition's leader epoch and change nothing else: brokers take in only what comes under a higher one."""
-    columns = cluster.columns
-    return NewState(row, int(columns.leader[row]), int(columns.leader_epoch[row]) + 1, columns.isr_of(row))
 
 
 def column(values: Sequence[int]) -> IntArray:

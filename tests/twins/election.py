@@ -1,0 +1,12 @@
+"""The plain twin of `election_columns.elect_new`; the other selectors' twins are in `controller_core.cluster.election`."""
+
+from collections.abc import Collection, Sequence
+
+from controller_core.cluster.election import Election, Reason, among, nobody
+
+
+def elect_new(assignment: Sequence[int], live: Collection[int]) -> Election:
+    """Give a new partition its first leader and ISR: every live replica, the first of them leading."""
+    if online := among(assignment, live):
+        return Election(online[0], online, False, Reason.NEW)
+    return nobody((), Reason.NO_REPLICA_ONLINE)
