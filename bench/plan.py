@@ -15,7 +15,7 @@ from bench.harness import Better, Effort, Row, alternate, duration, promised, si
 from bench.placement_peer import PlacementJvm, compiled_placement_peer
 from controller_core.cluster.placement import Racks, place_replicas
 from controller_core.cluster.placement_striped import place_striped
-from controller_core.cluster.planner import PlanRequest, plan_moves
+from move_planner import PlanRequest, plan_moves
 
 NAME = "plan"
 """What rows are called by; they are measured with the benchmark `placement`."""

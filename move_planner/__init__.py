@@ -13,13 +13,13 @@ Algorithm (`planning`): everything happens on columns (`table`), in this order.
 4. Single moves, the best each, where large replicas kept a broker out of its range (`polishing`).
 5. Steps are put in order and cut at the budget (`ordering`); what is left standing is given even leaders (`leaders`).
 
-`plain` is the plain twin: one best move after another, by lists.
+`tests/twins/plain_plan.py` is the plain twin: one best move after another, by lists.
 
 Leaves out carrying moves out (`cluster.reassignment`) and measuring loads; plans over several measured resources are `measured`.
 """
 
-from controller_core.cluster.planner.planning import plan_moves
-from controller_core.cluster.planner.request import PlanRequest
-from controller_core.cluster.planner.result import Plan, Reason, Step, Unreached
+from move_planner.planning import plan_moves
+from move_planner.request import PlanRequest
+from move_planner.result import Plan, Reason, Step, Unreached
 
 __all__ = ["Plan", "PlanRequest", "Reason", "Step", "Unreached", "plan_moves"]

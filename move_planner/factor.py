@@ -8,8 +8,8 @@ Leaves out where added replicas go: `placing`.
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.planner.table import Rows, Table
-from controller_core.cluster.planner.targets import Targets
+from move_planner.table import Rows, Table
+from move_planner.targets import Targets
 
 SHARES = 64
 """Shares of the rows: after each, it is looked again which brokers are full."""

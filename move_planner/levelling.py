@@ -9,11 +9,11 @@ Leaves out replicas too large for this: `polishing`.
 
 import numpy as np
 
-from controller_core.cluster.planner.placing import find_homes, sums_by_group
-from controller_core.cluster.planner.request import LoadArray
-from controller_core.cluster.planner.table import Rows, Table
-from controller_core.cluster.planner.targets import Targets, level
 from controller_core.model.columns import BoolArray
+from move_planner.placing import find_homes, sums_by_group
+from move_planner.request import LoadArray
+from move_planner.table import Rows, Table
+from move_planner.targets import Targets, level
 
 MAX_PASSES = 24
 """Passes of one kind: each takes most of what is left, so this is reached only when large replicas are in the way."""

@@ -7,13 +7,13 @@ so any prefix is valid. Leaves out leaders, which are evened after the cut.
 
 import numpy as np
 
-from controller_core.cluster.planner.factor import doubled
-from controller_core.cluster.planner.placing import sums_by_group
-from controller_core.cluster.planner.request import MAX_TOTAL_LOAD, LoadArray
-from controller_core.cluster.planner.result import Reason
-from controller_core.cluster.planner.table import Rows, Table
-from controller_core.cluster.planner.targets import Targets
 from controller_core.model.columns import BoolArray
+from move_planner.factor import doubled
+from move_planner.placing import sums_by_group
+from move_planner.request import MAX_TOTAL_LOAD, LoadArray
+from move_planner.result import Reason
+from move_planner.table import Rows, Table
+from move_planner.targets import Targets
 
 
 def new_to(before: Rows, after: Rows, nobody: int) -> BoolArray:

@@ -9,10 +9,10 @@ Leaves out which replicas: `planning` and `levelling` say.
 
 import numpy as np
 
-from controller_core.cluster.planner.request import MAX_TOTAL_LOAD, LoadArray
-from controller_core.cluster.planner.table import Rows, Table
-from controller_core.cluster.planner.targets import Targets, level
 from controller_core.model.columns import BoolArray
+from move_planner.request import MAX_TOTAL_LOAD, LoadArray
+from move_planner.table import Rows, Table
+from move_planner.targets import Targets, level
 
 MAX_TURNS = 64
 """Proposals to one replica: where one broker in three goes with it, all but one in 10^11 have found theirs."""

@@ -5,17 +5,17 @@ Leaves out each phase's own thought.
 
 import numpy as np
 
-from controller_core.cluster.planner.factor import doubled, drop_replicas, make_room
-from controller_core.cluster.planner.leaders import even_leaders, leads_of
-from controller_core.cluster.planner.levelling import fill, shed
-from controller_core.cluster.planner.ordering import new_to, ordered, within_budget
-from controller_core.cluster.planner.placing import must_place
-from controller_core.cluster.planner.polishing import polish
-from controller_core.cluster.planner.request import LoadArray, PlanRequest
-from controller_core.cluster.planner.result import BrokerFigures, Plan, Reason
-from controller_core.cluster.planner.shortfalls import shortfalls
-from controller_core.cluster.planner.table import Rows, Table, table_of
-from controller_core.cluster.planner.targets import Targets, doubled_bytes, forced_bytes, lower_bound_bytes, targets_of
+from move_planner.factor import doubled, drop_replicas, make_room
+from move_planner.leaders import even_leaders, leads_of
+from move_planner.levelling import fill, shed
+from move_planner.ordering import new_to, ordered, within_budget
+from move_planner.placing import must_place
+from move_planner.polishing import polish
+from move_planner.request import LoadArray, PlanRequest
+from move_planner.result import BrokerFigures, Plan, Reason
+from move_planner.shortfalls import shortfalls
+from move_planner.table import Rows, Table, table_of
+from move_planner.targets import Targets, doubled_bytes, forced_bytes, lower_bound_bytes, targets_of
 
 FEW_REPLICAS = 1_000
 """Up to here single moves, the best each, take milliseconds and are better than moves by the thousand."""

@@ -7,9 +7,9 @@ left alone. Leaves out swaps and longer chains.
 
 import numpy as np
 
-from controller_core.cluster.planner.request import LoadArray
-from controller_core.cluster.planner.table import Rows, Table
-from controller_core.cluster.planner.targets import Targets
+from move_planner.request import LoadArray
+from move_planner.table import Rows, Table
+from move_planner.targets import Targets
 
 MAX_MOVES = 500
 """Single moves of one plan: many more than brokers that large replicas keep outside; each takes milliseconds."""

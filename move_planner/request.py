@@ -3,14 +3,17 @@
 Leaves out every decision; a request that contradicts itself is refused here with ValueError.
 """
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.placement import Racks
 from controller_core.model.columns import IntArray
+
+Racks = Mapping[int, str | None]
+"""The rack of each broker, by its id; None where it has none."""
 
 LoadArray = npt.NDArray[np.int64]
 """Bytes, or any other measure, by partition or by broker."""

@@ -10,8 +10,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.planner.request import LoadArray
 from controller_core.model.columns import IntArray, unpad
+from move_planner.request import LoadArray
 
 
 class Reason(IntEnum):

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from controller_core.cluster.planner.polishing import outside_by
-from controller_core.cluster.planner.request import PlanRequest
-from controller_core.cluster.planner.result import Unreached
-from controller_core.cluster.planner.table import Table
-from controller_core.cluster.planner.targets import TOLERANCE, Targets
+from move_planner.polishing import outside_by
+from move_planner.request import PlanRequest
+from move_planner.result import Unreached
+from move_planner.table import Table
+from move_planner.targets import TOLERANCE, Targets
 
 BUDGET = "the budget is used up: raise it, or make another plan when this one is carried out"
 

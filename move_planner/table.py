@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.planner.request import LoadArray, PlanRequest
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import NOBODY
+from move_planner.request import LoadArray, PlanRequest
 
 Rows = npt.NDArray[np.intp]
 """Numbers of rows, slots or brokers."""

@@ -1,6 +1,6 @@
 """What every broker should hold, the range around it, and the fewest bytes that any plan must copy to get there.
 
-A broker's target is its share of every partition (`placement_shares`), summed over the partitions' loads: the mean, unless
+A broker's target is its share of every partition (`shares`), summed over the partitions' loads: the mean, unless
 racks of different sizes make that impossible. The range is 5 percent to either side, or to the next whole replica of the usual
 size where replicas are larger than that. Leaves out how it is reached.
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.placement_shares import shares_by_rack
-from controller_core.cluster.planner.request import LoadArray
-from controller_core.cluster.planner.table import Rows, Table
+from move_planner.request import LoadArray
+from move_planner.shares import shares_by_rack
+from move_planner.table import Rows, Table
 
 TOLERANCE = 0.05
 """A broker is even with the others within 5 percent of its target: less is paid for in copies and gone with the next hour's load."""

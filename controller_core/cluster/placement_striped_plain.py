@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from controller_core.cluster.placement import Racks, has_racks, numbers_of, rack_alternated
-from controller_core.cluster.placement_shares import shares_by_rack
 from controller_core.cluster.placement_striped import MAX_DIFFERENT_STRIPES, mixed_orders
+from move_planner.shares import shares_by_rack
 
 
 def place_striped_plain(brokers: Racks, partitions: int, replication_factor: int, mixed_by: int) -> list[list[int]]:

@@ -17,12 +17,12 @@ Algorithm (`planning`), on columns throughout:
    for what large replicas left (`finishing`).
 5. If any resource of a broker ended outside its range, and worse than it was, all is done again with moves that disturb nothing.
 
-`plain` is the plain twin: one best change after another, by lists. Leaves out swaps of two replicas, changes of the replication
+`tests/twins/plain_measured_plan.py` is the plain twin: one best change after another, by lists. Leaves out swaps of two replicas, changes of the replication
 factor (the planner of one load does those), measuring, and carrying moves out.
 """
 
-from controller_core.cluster.planner.measured.planning import plan_measured
-from controller_core.cluster.planner.measured.request import MeasuredRequest, Resource
-from controller_core.cluster.planner.measured.result import MeasuredPlan, ResourceFigures
+from move_planner.measured.planning import plan_measured
+from move_planner.measured.request import MeasuredRequest, Resource
+from move_planner.measured.result import MeasuredPlan, ResourceFigures
 
 __all__ = ["MeasuredPlan", "MeasuredRequest", "Resource", "ResourceFigures", "plan_measured"]

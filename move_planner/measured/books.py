@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.planner.measured.request import MeasuredRequest
-from controller_core.cluster.planner.ordering import new_to
-from controller_core.cluster.planner.placing import within
-from controller_core.cluster.planner.request import LoadArray, PlanRequest
-from controller_core.cluster.planner.table import Rows, Table, table_of
 from controller_core.model.columns import BoolArray
+from move_planner.measured.request import MeasuredRequest
+from move_planner.ordering import new_to
+from move_planner.placing import within
+from move_planner.request import LoadArray, PlanRequest
+from move_planner.table import Rows, Table, table_of
 
 
 @dataclass(slots=True, eq=False)

@@ -16,11 +16,11 @@ Real plans lie above: replicas are whole, they have to fit where they go, and wh
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.planner.measured.books import Books
-from controller_core.cluster.planner.measured.ranges import Ranges
-from controller_core.cluster.planner.placing import sums_by_group
-from controller_core.cluster.planner.request import LoadArray
-from controller_core.cluster.planner.table import Rows
+from move_planner.measured.books import Books
+from move_planner.measured.ranges import Ranges
+from move_planner.placing import sums_by_group
+from move_planner.request import LoadArray
+from move_planner.table import Rows
 
 Floats = npt.NDArray[np.float64]
 

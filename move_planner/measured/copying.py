@@ -8,13 +8,13 @@ picked, and that other resources have their say on both sides. Leaves out replic
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.planner.measured.books import Books, admitted
-from controller_core.cluster.planner.measured.homes import find_homes
-from controller_core.cluster.planner.measured.ranges import Ranges, may_give, may_take
-from controller_core.cluster.planner.placing import sums_by_group
-from controller_core.cluster.planner.request import LoadArray
-from controller_core.cluster.planner.table import Rows
 from controller_core.model.columns import BoolArray
+from move_planner.measured.books import Books, admitted
+from move_planner.measured.homes import find_homes
+from move_planner.measured.ranges import Ranges, may_give, may_take
+from move_planner.placing import sums_by_group
+from move_planner.request import LoadArray
+from move_planner.table import Rows
 
 MAX_PASSES = 16
 """Passes of one kind: each takes most of what is left."""

@@ -8,10 +8,10 @@ lowers the sum, so this ends. Leaves out swaps and chains.
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.planner.measured.books import Books
-from controller_core.cluster.planner.measured.ranges import Ranges
-from controller_core.cluster.planner.request import LoadArray
-from controller_core.cluster.planner.table import Rows
+from move_planner.measured.books import Books
+from move_planner.measured.ranges import Ranges
+from move_planner.request import LoadArray
+from move_planner.table import Rows
 
 MAX_CHANGES = 50
 """Single changes of a large plan: each takes up to 0.1 s, and what many more would bring is not worth their bytes."""

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from controller_core.cluster.planner.factor import doubled
-from controller_core.cluster.planner.measured.books import Books, admitted
-from controller_core.cluster.planner.measured.homes import find_homes
-from controller_core.cluster.planner.measured.ranges import Ranges
-from controller_core.cluster.planner.request import LoadArray
-from controller_core.cluster.planner.table import Rows
 from controller_core.model.columns import BoolArray
+from move_planner.factor import doubled
+from move_planner.measured.books import Books, admitted
+from move_planner.measured.homes import find_homes
+from move_planner.measured.ranges import Ranges
+from move_planner.request import LoadArray
+from move_planner.table import Rows
 
 ASKED_AT_ONCE = 200_000
 """Pairs of replica and broker that are looked at together where proposals found nothing: a few MB."""

@@ -6,13 +6,13 @@ where the two do not go together the replica is turned to another place and aske
 
 import numpy as np
 
-from controller_core.cluster.planner.measured.books import Books, admitted
-from controller_core.cluster.planner.measured.ranges import Ranges
-from controller_core.cluster.planner.placing import GOLDEN, MAX_QUIET_TURNS, MAX_TURNS
-from controller_core.cluster.planner.request import LoadArray
-from controller_core.cluster.planner.table import Rows
-from controller_core.cluster.planner.targets import level
 from controller_core.model.columns import BoolArray
+from move_planner.measured.books import Books, admitted
+from move_planner.measured.ranges import Ranges
+from move_planner.placing import GOLDEN, MAX_QUIET_TURNS, MAX_TURNS
+from move_planner.request import LoadArray
+from move_planner.table import Rows
+from move_planner.targets import level
 
 
 def find_homes(books: Books, ranges: Ranges, rows: Rows, slots: Rows, number: int, room: LoadArray) -> BoolArray:

@@ -8,11 +8,11 @@ summed up in order. Leaves out replicas.
 
 import numpy as np
 
-from controller_core.cluster.planner.measured.books import Books, admitted
-from controller_core.cluster.planner.measured.ranges import Ranges, may_give, may_take
-from controller_core.cluster.planner.placing import sums_by_group
-from controller_core.cluster.planner.request import LoadArray
-from controller_core.cluster.planner.table import Rows
+from move_planner.measured.books import Books, admitted
+from move_planner.measured.ranges import Ranges, may_give, may_take
+from move_planner.placing import sums_by_group
+from move_planner.request import LoadArray
+from move_planner.table import Rows
 
 MAX_PASSES = 24
 """Passes of one kind: each takes most of what is left."""

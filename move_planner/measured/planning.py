@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller_core.cluster.planner.measured.books import Books, books_of
-from controller_core.cluster.planner.measured.bound import lower_bound_bytes
-from controller_core.cluster.planner.measured.copying import level_resource
-from controller_core.cluster.planner.measured.finishing import MAX_CHANGES, finish
-from controller_core.cluster.planner.measured.forced import place_forced
-from controller_core.cluster.planner.measured.leading import pass_leaders_on
-from controller_core.cluster.planner.measured.ranges import Ranges, ranges_of
-from controller_core.cluster.planner.measured.request import MeasuredRequest
-from controller_core.cluster.planner.measured.result import MeasuredPlan, ResourceFigures
-from controller_core.cluster.planner.measured.shortfalls import shortfalls
-from controller_core.cluster.planner.measured.steps import ordered
-from controller_core.cluster.planner.ordering import new_to
-from controller_core.cluster.planner.request import MAX_TOTAL_LOAD, LoadArray
 from controller_core.model.columns import BoolArray
+from move_planner.measured.books import Books, books_of
+from move_planner.measured.bound import lower_bound_bytes
+from move_planner.measured.copying import level_resource
+from move_planner.measured.finishing import MAX_CHANGES, finish
+from move_planner.measured.forced import place_forced
+from move_planner.measured.leading import pass_leaders_on
+from move_planner.measured.ranges import Ranges, ranges_of
+from move_planner.measured.request import MeasuredRequest
+from move_planner.measured.result import MeasuredPlan, ResourceFigures
+from move_planner.measured.shortfalls import shortfalls
+from move_planner.measured.steps import ordered
+from move_planner.ordering import new_to
+from move_planner.request import MAX_TOTAL_LOAD, LoadArray
 
 PATIENCE = ((1e3, 0.0), (0.5, 0.25), (0.25, 0.25), (0.1, 0.25), (0.1, 0.25), (0.1, 0.25), (0.0, 0.1), (0.0, 0.0))
 """Rounds, each with two parts of a range's width: how far a resource may be disturbed for another one's sake, at first as far as may

@@ -1,6 +1,6 @@
 """What every broker should have of each resource, and the range around it.
 
-A target is a broker's share of every partition (`placement_shares`: even, unless racks of different sizes forbid it) times `each`,
+A target is a broker's share of every partition (`shares`: even, unless racks of different sizes forbid it) times `each`,
 and an even part of `led`; what a capacity keeps from one broker the others share. Excluded partitions count with the rest, excluded
 brokers and what is on them do not. Ranges are rounded outwards to whole units. Leaves out how it is reached.
 """
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.placement_shares import shares_by_rack
-from controller_core.cluster.planner.measured.books import Books
-from controller_core.cluster.planner.measured.request import MeasuredRequest
-from controller_core.cluster.planner.request import MAX_TOTAL_LOAD, LoadArray
 from controller_core.model.columns import BoolArray
+from move_planner.measured.books import Books
+from move_planner.measured.request import MeasuredRequest
+from move_planner.request import MAX_TOTAL_LOAD, LoadArray
+from move_planner.shares import shares_by_rack
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller_core.cluster.placement import Racks
-from controller_core.cluster.planner.request import MAX_BROKERS, MAX_REPLICATION_FACTOR, MAX_TOTAL_LOAD, LoadArray
-from controller_core.cluster.planner.targets import TOLERANCE
 from controller_core.model.columns import BoolArray, IntArray
+from move_planner.request import MAX_BROKERS, MAX_REPLICATION_FACTOR, MAX_TOTAL_LOAD, LoadArray, Racks
+from move_planner.targets import TOLERANCE
 
 MAX_RESOURCES = 16
 """Resources of one plan: four are usual; each is a row of the planner's tables and a pass over them."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.planner.request import LoadArray
-from controller_core.cluster.planner.result import Step, Unreached, steps_of
 from controller_core.model.columns import BoolArray, IntArray
+from move_planner.request import LoadArray
+from move_planner.result import Step, Unreached, steps_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

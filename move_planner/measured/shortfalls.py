@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from controller_core.cluster.planner.measured.books import Books
-from controller_core.cluster.planner.measured.ranges import Ranges
-from controller_core.cluster.planner.measured.request import MeasuredRequest
-from controller_core.cluster.planner.result import Unreached
+from move_planner.measured.books import Books
+from move_planner.measured.ranges import Ranges
+from move_planner.measured.request import MeasuredRequest
+from move_planner.result import Unreached
 
 BUDGET_USED_UP = 0.95
 """A budget of which this part is spent is what stood in the way: what is left is less than most replicas."""

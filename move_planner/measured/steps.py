@@ -7,12 +7,12 @@ first. Leaves out the planner's thoughts.
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.planner.measured.books import Books
-from controller_core.cluster.planner.measured.ranges import Ranges
-from controller_core.cluster.planner.ordering import new_to, reasons_of
-from controller_core.cluster.planner.request import LoadArray
-from controller_core.cluster.planner.result import Reason
-from controller_core.cluster.planner.table import Rows
+from move_planner.measured.books import Books
+from move_planner.measured.ranges import Ranges
+from move_planner.ordering import new_to, reasons_of
+from move_planner.request import LoadArray
+from move_planner.result import Reason
+from move_planner.table import Rows
 
 
 def ordered(books: Books, held: LoadArray, ranges: Ranges) -> tuple[Rows, LoadArray, npt.NDArray[np.int8]]:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_core.cluster.placement import PlacementError, Racks
-from controller_core.cluster.placement_shares import shares_by_rack
 from controller_core.cluster.placement_striped import place_striped
 from controller_core.cluster.placement_striped_plain import place_striped_plain
+from move_planner.shares import shares_by_rack
 from tests.controller_core.cases import clusters
 
 NUMBERS = st.integers(0, 2**40)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import controller_core.cluster.planner as planner_package
+import move_planner as planner_package
 from controller_core.cluster.placement import Racks, place_replicas
-from controller_core.cluster.planner import Plan, PlanRequest, Reason, plan_moves
-from controller_core.cluster.planner.plain import plan_plain
 from controller_core.model.columns import pad, unpad_all
+from move_planner import Plan, PlanRequest, Reason, plan_moves
+from tests.twins.plain_plan import plan_plain
 
 MODULES = [found.name for found in pkgutil.iter_modules(planner_package.__path__, f"{planner_package.__name__}.")]
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import controller_core.cluster.planner.measured as measured_package
-from controller_core.cluster.planner.measured import MeasuredPlan, MeasuredRequest, Resource, plan_measured
-from controller_core.cluster.planner.measured.books import books_of
-from controller_core.cluster.planner.measured.plain import plan_plain
-from controller_core.cluster.planner.measured.ranges import ranges_of
-from controller_core.cluster.planner.result import Reason
+import move_planner.measured as measured_package
 from controller_core.model.columns import BoolArray, pad, unpad_all
-from tests.controller_core.measured_cases import uneven
+from move_planner.measured import MeasuredPlan, MeasuredRequest, Resource, plan_measured
+from move_planner.measured.books import books_of
+from move_planner.measured.ranges import ranges_of
+from move_planner.result import Reason
+from tests.move_planner.measured_cases import uneven
+from tests.twins.plain_measured_plan import plan_plain
 
 MODULES = [found.name for found in pkgutil.iter_modules(measured_package.__path__, f"{measured_package.__name__}.")]
 

@@ -8,9 +8,9 @@ Leaves out budgets, steps, words and few bytes.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from controller_core.cluster.planner.measured.books import books_of
-from controller_core.cluster.planner.measured.ranges import ranges_of
-from controller_core.cluster.planner.measured.request import MeasuredRequest
+from move_planner.measured.books import books_of
+from move_planner.measured.ranges import ranges_of
+from move_planner.measured.request import MeasuredRequest
 
 Change = tuple[int, int, int]
 """Row, slot, broker number; the broker that has the slot already when it is to lead."""

@@ -6,10 +6,10 @@ asks every broker for every replica. Leaves out budgets, steps, leaders and word
 
 from dataclasses import dataclass
 
-from controller_core.cluster.planner.planning import final_factors
-from controller_core.cluster.planner.request import PlanRequest
-from controller_core.cluster.planner.table import table_of
-from controller_core.cluster.planner.targets import targets_of
+from move_planner.planning import final_factors
+from move_planner.request import PlanRequest
+from move_planner.table import table_of
+from move_planner.targets import targets_of
 
 Move = tuple[int, int, int]
 """Row, slot, broker number."""
