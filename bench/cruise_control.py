@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from bench.jvm import class_path_of, compile_java
-from controller_core.cluster.planner.measured import MeasuredRequest
 from lab.cache import cached
 from lab.folder import lab_folder
 from lab.jars import java_with_compiler
 from lab.maven import fetch_jars
 from lab.missing import LabError
+from move_planner.measured import MeasuredRequest
 
 SOURCE_VARIABLE = "CRUISE_CONTROL_SOURCE"
 MODULES = ("cruise-control-core", "cruise-control-metrics-reporter", "cruise-control")

@@ -18,7 +18,7 @@ import numpy as np
 from bench.cruise_control import CruiseControl, compiled_cruise_control
 from bench.harness import Better, Effort, Row, duration, promised, side_of, timed
 from bench.striped import place_striped
-from controller_core.cluster.planner.measured import MeasuredPlan, MeasuredRequest, Resource, plan_measured
+from move_planner.measured import MeasuredPlan, MeasuredRequest, Resource, plan_measured
 
 NAME = "measured-plan"
 ABOUT = "a plan over disk, bytes in, bytes out and leaders, beside the lower bound of bytes (P9)"

@@ -14,7 +14,7 @@ import numpy as np
 from bench.harness import Better, Effort, Row, alternate, duration, promised, side_of, timed
 from bench.placement_peer import PlacementJvm, compiled_placement_peer
 from controller_core.cluster.placement import Racks, place_replicas
-from controller_core.cluster.planner import PlanRequest, plan_moves
+from move_planner import PlanRequest, plan_moves
 
 NAME = "plan"
 """What rows are called by; they are measured with the benchmark `placement`."""

@@ -6,7 +6,7 @@ leaders spread over all others. Kafka's formula has the first with racks and the
 has the first and draws for the rest. Constraints: nothing is drawn here, one number comes in and mixes the stripes.
 
 Algorithm. Brokers stand on a strip, racks side by side in some order and a rack's brokers side by side. Each is as wide as its
-share (`placement_shares`), so the strip is as long as the replication factor. A comb whose teeth are 1 apart is laid on it: where
+share (`shares`), so the strip is as long as the replication factor. A comb whose teeth are 1 apart is laid on it: where
 the teeth stand are a partition's replicas. A rack no wider than 1 has one tooth at most, one that is wider has one at least, and
 combs laid at even distances give every broker its share. After as many combs as make every share whole, the stripe is full and the
 next one begins, with racks and brokers in another order.
@@ -32,10 +32,10 @@ import numpy as np
 import numpy.typing as npt
 
 from controller_core.cluster.placement import Places, Racks, check_placement, has_racks, numbers_of, rack_alternated
-from controller_core.cluster.placement_shares import shares_by_rack
-from controller_core.cluster.planner.leaders import even_leaders
-from controller_core.cluster.planner.table import Table
 from controller_core.model.columns import IntArray
+from move_planner.leaders import even_leaders
+from move_planner.shares import shares_by_rack
+from move_planner.table import Table
 
 Mixed = npt.NDArray[np.uint64]
 

@@ -1,1 +1,1 @@
-"""From measured loads to a proposal, by the controller core's planner. Leaves out approval and execution."""
+"""From measured loads to a proposal, by `move_planner`. Leaves out approval and execution."""

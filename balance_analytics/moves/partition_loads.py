@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.planner import request as core
 from controller_core.model.columns import BoolArray, IntArray, pad
+from move_planner import request as core
 
 MAX_PARTITIONS = 2_000_000
 """Of one proposal: several times the largest known clusters; each takes some 200 bytes here."""

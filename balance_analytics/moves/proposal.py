@@ -12,10 +12,10 @@ import numpy as np
 
 from balance_analytics.moves.partition_loads import PartitionLoads
 from balance_analytics.moves.terms import Terms, request_of
-from controller_core.cluster.planner.measured import MeasuredPlan, plan_measured
-from controller_core.cluster.planner.result import Reason
 from controller_core.model.columns import unpad
 from kafka_operator.resources.reassignment import Assignment, Partition
+from move_planner.measured import MeasuredPlan, plan_measured
+from move_planner.result import Reason
 
 MAX_UNREACHED = 20
 """What is not reached, in words, is listed up to here: the rest is counted."""
@@ -46,7 +46,7 @@ class Proposal:
     """Moves in the order in which they are to be made, those of leaders alone first, with the replicas of before beside.
 
     `kept_unknown` partitions keep their places because their load is not known. `lower_bound_bytes`: see
-    `controller_core.cluster.planner.measured.bound`.
+    `move_planner.measured.bound`.
     """
 
     moves: tuple[Assignment, ...]

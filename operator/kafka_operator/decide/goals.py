@@ -1,4 +1,4 @@
-"""A goal as a plan: the planner of controller_core asked in its terms, and its answer in ours.
+"""A goal as a plan: `move_planner` asked in its terms, and its answer in the operator's.
 
     removeBrokers, racks, replicationFactor    what they need moves, and nothing else
     addBrokers, rebalance                      bytes and preferred leaders of all brokers are levelled
@@ -15,9 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.cluster.planner import Plan as MovePlan
-from controller_core.cluster.planner import PlanRequest, plan_moves
-from controller_core.cluster.planner.request import MAX_TOTAL_LOAD
 from controller_core.model.columns import pad, unpad
 from kafka_operator.decide.layout import Layout, Sizes, size_of
 from kafka_operator.decide.observed import KafkaPartition
@@ -25,6 +22,9 @@ from kafka_operator.decide.plan import MAX_LISTED, Plan, Trouble, listed
 from kafka_operator.resources.reassignment import Assignment, Partition
 from kafka_operator.resources.reassignment_records import LeftOut, written_bytes
 from kafka_operator.resources.reassignment_terms import Goal
+from move_planner import Plan as MovePlan
+from move_planner import PlanRequest, plan_moves
+from move_planner.request import MAX_TOTAL_LOAD
 
 SIZES_UNKNOWN = "goal.maxBytesMoved cannot be kept: brokers do not tell the sizes of logs. Allow DescribeLogDirs (Describe on the cluster)."
 

@@ -1,0 +1,346 @@
+"""The planner for minimal movement, by its laws (features.md: a minimal-movement optimiser with a stated bound and a budget)."""
+
+import doctest
+import importlib
+import pkgutil
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import move_planner as planner_package
+from controller_core.cluster.placement import Racks, place_replicas
+from controller_core.model.columns import pad, unpad_all
+from move_planner import Plan, PlanRequest, Reason, plan_moves
+from tests.twins.plain_plan import plan_plain
+
+MODULES = [found.name for found in pkgutil.iter_modules(planner_package.__path__, f"{planner_package.__name__}.")]
+
+
+@st.composite
+def requests(draw: st.DrawFn, *, racks: bool | None = None, loads: bool | None = None) -> PlanRequest:
+    """Any small cluster with partitions anywhere, brokers to add and to drain, perhaps another replication factor."""
+    count = draw(st.integers(2, 8))
+    with_racks = draw(st.booleans()) if racks is None else racks
+    names = st.sampled_from(["a", "b", "c", "d"])
+    brokers: Racks = {broker: draw(names) if with_racks else None for broker in range(count)}
+    present = draw(st.integers(1, count))
+    lists = st.lists(st.integers(0, present - 1), min_size=1, max_size=3, unique=True)
+    replicas = draw(st.lists(lists, min_size=1, max_size=25))
+    with_loads = draw(st.booleans()) if loads is None else loads
+    drawn = draw(st.lists(st.integers(0, 1000), min_size=len(replicas), max_size=len(replicas)))
+    return PlanRequest(
+        replicas=pad(replicas),
+        brokers=brokers,
+        leaders=np.array([row[0] for row in replicas], dtype=np.int32),
+        loads=np.array(drawn, dtype=np.int64) if with_loads else None,
+        drained=frozenset(draw(st.sets(st.integers(0, count - 1), max_size=count - 1))),
+        replication_factor=draw(st.sampled_from([None, None, 1, 2, 3])),
+    )
+
+
+def after(request: PlanRequest, plan: Plan) -> list[list[int]]:
+    """Every partition's replicas when all steps are done."""
+    replicas = unpad_all(request.replicas)
+    for step in plan.steps():
+        replicas[step.row] = list(step.replicas)
+    return replicas
+
+
+def load_of(request: PlanRequest) -> list[int]:
+    """The load of a replica of each partition."""
+    return [1] * len(request.replicas) if request.loads is None else request.loads.tolist()
+
+
+def copied_bytes(request: PlanRequest, replicas: list[list[int]]) -> int:
+    """Bytes of all replicas that are where there was none."""
+    before = unpad_all(request.replicas)
+    each = zip(load_of(request), before, replicas, strict=True)
+    return sum(load * len(set(new) - set(old)) for load, old, new in each)
+
+
+def held_by(request: PlanRequest, replicas: list[list[int]]) -> Counter[int]:
+    """Loads by broker."""
+    held: Counter[int] = Counter()
+    for load, row in zip(load_of(request), replicas, strict=True):
+        held.update(dict.fromkeys(row, load))
+    return held
+
+
+def outside(request: PlanRequest, plan: Plan, replicas: list[list[int]]) -> int:
+    """How far all brokers that stay are outside their ranges, together."""
+    held, figures = held_by(request, replicas), plan.brokers
+    ends = zip(
+        figures.ids.tolist(), figures.lower.tolist(), figures.upper.tolist(), figures.drained.tolist(), strict=True
+    )
+    return sum(max(0, held[one] - upper, lower - held[one]) for one, lower, upper, drained in ends if not drained)
+
+
+def racks_used(request: PlanRequest, row: list[int]) -> int:
+    """Racks of brokers that stay."""
+    return len({request.brokers[broker] for broker in row if broker not in request.drained})
+
+
+@given(requests())
+def test_a_plan_is_valid_whatever_is_asked(request: PlanRequest) -> None:
+    """C3: no broker twice; nobody new but brokers that stay; as many replicas as asked for, or as before."""
+    plan = plan_moves(request)
+    staying = request.brokers.keys() - request.drained
+
+    for old, new in zip(unpad_all(request.replicas), after(request, plan), strict=True):
+        factor = len(old) if request.replication_factor is None else request.replication_factor
+        assert len(set(new)) == len(new)
+        assert set(new) - set(old) <= staying
+        assert len(new) in ({factor} if factor <= len(staying) or factor <= len(old) else range(len(old), factor + 1))
+
+
+@given(requests())
+def test_drained_brokers_end_empty_wherever_brokers_suffice(request: PlanRequest) -> None:
+    """A replica stays on a drained broker only when its partition is on every broker that stays."""
+    replicas = after(request, plan_moves(request))
+    staying = request.brokers.keys() - request.drained
+
+    assert all(staying <= set(row) for row in replicas if not set(row) <= staying)
+
+
+@given(requests(racks=True))
+def test_replicas_are_in_distinct_racks_wherever_the_number_of_racks_allows(request: PlanRequest) -> None:
+    """The brief's own words; moving one replica is always enough, since any broker of a rack without one will do."""
+    plan = plan_moves(request)
+    racks = {rack for broker, rack in request.brokers.items() if broker not in request.drained}
+
+    for row in after(request, plan):
+        staying = [broker for broker in row if broker not in request.drained]
+        assert min(len(racks), len(staying)) == racks_used(request, row)
+
+
+@given(requests())
+def test_the_figures_are_those_of_the_steps(request: PlanRequest) -> None:
+    """What a person approves is what is done."""
+    plan = plan_moves(request)
+    replicas = after(request, plan)
+    held, leads = held_by(request, replicas), Counter(row[0] for row in replicas)
+
+    assert copied_bytes(request, replicas) == plan.copied_bytes == int(plan.bytes.sum())
+    assert [held[broker] for broker in plan.brokers.ids.tolist()] == plan.brokers.load_after.tolist()
+    assert [leads[broker] for broker in plan.brokers.ids.tolist()] == plan.brokers.leads_after.tolist()
+
+
+@given(requests())
+def test_without_levelling_nothing_moves_that_need_not(request: PlanRequest) -> None:
+    """Drained, doubled in a rack, or of another factor: everything else keeps its replicas and their order."""
+    request = replace(request, level=False)
+    plan = plan_moves(request)
+    staying = request.brokers.keys() - request.drained
+    before = unpad_all(request.replicas)
+
+    for step in plan.steps():
+        row = before[step.row]
+        racks = [request.brokers[broker] for broker in row if broker in staying]
+        doubled = None not in racks and len(set(racks)) < len(racks)
+        assert (
+            not set(row) <= staying
+            or doubled
+            or (request.replication_factor is not None and step.reason == Reason.FACTOR)
+        )
+    assert copied_bytes(request, after(request, plan)) == plan.copied_bytes
+
+
+@given(requests())
+def test_racks_alone_move_nothing_where_they_are_not_asked_for(request: PlanRequest) -> None:
+    """Drained, or of another factor; and what moves for that is bounded by that alone."""
+    request = replace(request, level=False, racks=False)
+    plan = plan_moves(request)
+    staying = request.brokers.keys() - request.drained
+    before = unpad_all(request.replicas)
+
+    assert all(
+        not set(before[step.row]) <= staying or request.replication_factor not in {None, len(before[step.row])}
+        for step in plan.steps()
+    )
+    assert not any("rack" in one.why for one in plan.unreached)
+
+
+@given(requests(racks=False))
+def test_the_lower_bound_is_surplus_or_deficit_whichever_is_larger(request: PlanRequest) -> None:
+    """Computed anew from its definition: surplus over the allowed mean, all of drained brokers, deficits (no racks)."""
+    request = replace(request, replication_factor=None)
+    staying = sorted(request.brokers.keys() - request.drained)
+    before = unpad_all(request.replicas)
+    loads, held = load_of(request), held_by(request, before)
+    kept = sum(load * min(len(row), len(staying)) for load, row in zip(loads, before, strict=True))
+    mean = kept / len(staying)
+    usual = max(1, int(np.median([load for load in loads if load] or [1])))
+    above = max(np.floor(mean * 1.05), np.ceil(mean / usual - 1e-9) * usual)
+    below = min(np.ceil(mean * 0.95), np.floor(mean / usual + 1e-9) * usual)
+
+    surplus = sum(max(0, held[broker] - above) for broker in staying)
+    drained = sum(held[broker] for broker in held if broker not in staying)
+    unmovable = sum(load * max(0, len(row) - len(staying)) for load, row in zip(loads, before, strict=True))
+    deficits = sum(max(0, below - held[broker]) for broker in staying)
+
+    assert max(surplus + drained - unmovable, deficits) == plan_moves(request).lower_bound_bytes
+
+
+@given(requests(racks=False, loads=False))
+def test_counts_without_racks_reach_the_same_ranges_as_the_plain_twin_for_as_many_copies(request: PlanRequest) -> None:
+    """style.md, habit 14: with equal replicas nothing is in the way, so both reach everything (but for ties, one copy apart)."""
+    request = replace(request, replication_factor=None)
+    plan = plan_moves(request)
+    replicas, plain = after(request, plan), plan_plain(request)
+
+    assert outside(request, plan, plain) == outside(request, plan, replicas)
+    assert copied_bytes(request, plain) + 1 >= plan.copied_bytes
+    assert plan.lower_bound_bytes <= plan.copied_bytes or outside(request, plan, replicas)
+
+
+@given(requests())
+def test_the_plan_is_as_good_as_the_plain_twins(request: PlanRequest) -> None:
+    """style.md, habit 14: both valid, both drained, and no worse by more than one replica for each broker."""
+    plan = plan_moves(request)
+    plain = plan_plain(request)
+    largest, brokers = max(load_of(request)), len(request.brokers)
+
+    assert outside(request, plan, after(request, plan)) <= outside(request, plan, plain) + largest * brokers
+    assert plan.copied_bytes <= copied_bytes(request, plain) + largest * brokers
+
+
+@given(requests(), st.integers(0, 3000))
+def test_a_budget_is_kept_by_a_prefix_of_the_same_steps(request: PlanRequest, budget: int) -> None:
+    """The order is the same with and without a budget; drains first."""
+    whole = plan_moves(request)
+    cut = plan_moves(replace(request, budget_bytes=budget))
+    moves = [step.row for step in cut.steps() if step.reason is not Reason.LEADERS]
+
+    assert budget >= cut.copied_bytes
+    assert whole.rows[: len(moves)].tolist() == moves
+    assert whole.copied_bytes == cut.copied_bytes + cut.cut_bytes
+    assert (whole.reasons != Reason.LEADERS).sum() == len(moves) + cut.cut_steps
+    assert whole.lower_bound_bytes == cut.lower_bound_bytes
+    assert sorted(cut.reasons.tolist()) == cut.reasons.tolist()
+
+
+@given(requests())
+def test_the_same_request_gives_the_same_plan(request: PlanRequest) -> None:
+    """A plan is approved by its digest: it must come out the same again."""
+    first, second = plan_moves(request), plan_moves(request)
+
+    assert (first.rows.tolist(), first.replicas.tolist()) == (second.rows.tolist(), second.replicas.tolist())
+
+
+@given(requests(loads=False))
+def test_a_reached_plan_needs_no_second_one(request: PlanRequest) -> None:
+    """The operator plans again and again: what is even is left alone."""
+    plan = plan_moves(request)
+    again = plan_moves(replace(request, replicas=pad(after(request, plan)), leaders=None))
+
+    assert plan.unreached or not len(again.rows)
+
+
+def cluster(brokers: int, partitions: int, factor: int = 3, racks: int = 0) -> PlanRequest:
+    """An even cluster, as Kafka places it."""
+    by_id: Racks = {broker: f"rack-{broker % racks}" if racks else None for broker in range(brokers)}
+    return PlanRequest(place_replicas(by_id, partitions, factor, 0, 0), by_id)
+
+
+def test_an_even_cluster_is_left_alone() -> None:
+    """No move is the best plan."""
+    assert 0 == len(plan_moves(cluster(5, 100)).rows)
+
+
+def test_no_partitions_need_no_moves() -> None:
+    """A new cluster is even."""
+    plan = plan_moves(PlanRequest(np.empty((0, 3), dtype=np.int32), {0: None, 1: None}))
+
+    assert (0, 0, ()) == (len(plan.rows), plan.lower_bound_bytes, plan.unreached)
+
+
+def test_empty_partitions_leave_drained_brokers_as_well() -> None:
+    """Nothing to copy is no reason to stay."""
+    request = replace(cluster(10, 1000), drained=frozenset({1}), loads=np.zeros(1000, dtype=np.int64))
+    plan = plan_moves(request)
+
+    assert (0, ()) == (plan.copied_bytes, plan.unreached)
+    assert all(1 not in row for row in after(request, plan))
+
+
+@pytest.mark.parametrize(("factor", "least"), [(2, 634), (4, 2000)])
+def test_another_replication_factor_is_reached_near_its_bound(factor: int, least: int) -> None:
+    """Two brokers are added: with more replicas these are what is copied; with fewer, the added ones still take their part."""
+    by_id: Racks = dict.fromkeys(range(12))
+    plan = plan_moves(replace(cluster(10, 2000), brokers=by_id, replication_factor=factor))
+
+    assert (least, ()) == (plan.lower_bound_bytes, plan.unreached)
+    assert plan.copied_bytes <= 1.1 * least
+
+
+def test_drained_brokers_come_first_one_after_another() -> None:
+    """With a budget for one broker, one is empty."""
+    request = replace(cluster(10, 1000), drained=frozenset({3, 7}), budget_bytes=400)
+    plan = plan_moves(request)
+    held = held_by(request, after(request, plan))
+
+    assert 0 == held[3] < held[7]
+    assert 350 <= plan.copied_bytes <= 400
+    assert any(one.broker == 7 and "budget" in one.why for one in plan.unreached)
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (replace(cluster(3, 6), drained=frozenset({1})), "too few brokers to drain to"),
+        (replace(cluster(3, 6), replication_factor=5), "only 3 brokers stay"),
+        (cluster(6, 12, 3, racks=2), "more replicas than there are racks"),
+        (PlanRequest(pad([[0]] * 20), {0: None, 1: None}, loads=np.array([1000] + [1] * 19)), "larger than the room"),
+        (PlanRequest(pad([[0]]), {0: "a", 1: None}), "racks do not count"),
+        (PlanRequest(pad([[0, 1, 2]] * 9), {0: "a", 1: "b", 2: "c", 3: "c"}), "racks are of different sizes"),
+        (PlanRequest(pad([[0]]), {}), "too few brokers to drain to"),
+    ],
+)
+def test_what_cannot_be_reached_is_said_with_its_reason(request_: PlanRequest, words: str) -> None:
+    """Never an exception: a person asked for it and is to know what to change."""
+    assert any(words in one.why for one in plan_moves(request_).unreached)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"loads": np.array([1])}, "one entry for each"),
+        ({"loads": np.array([-1] * 6)}, "negative"),
+        ({"replication_factor": 0}, "not between"),
+        ({"budget_bytes": -1}, "negative"),
+        ({"loads": np.array([2**59] * 6)}, "larger unit"),
+    ],
+)
+def test_a_request_that_contradicts_itself_is_refused(wrong: dict[str, object], words: str) -> None:
+    """What no caller of ours may ask; people's input is checked before."""
+    with pytest.raises(ValueError, match=words):
+        plan_moves(replace(cluster(3, 6), **wrong))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("racks", [0, 5])
+@pytest.mark.parametrize("by_bytes", [False, True])
+def test_a_large_plan_is_near_its_bound(racks: int, by_bytes: bool) -> None:
+    """P9: within 1.1 times the lower bound of moves, every broker and every leader count within 5 percent (here a tenth of P9)."""
+    request = cluster(100, 10_000, racks=racks)
+    brokers: Racks = {broker: f"rack-{broker % racks}" if racks else None for broker in range(110)}
+    loads = np.random.default_rng(9).lognormal(20, 0.8, 10_000).astype(np.int64) if by_bytes else None
+    plan = plan_moves(replace(request, brokers=brokers, drained=frozenset(range(0, 100, 20)), loads=loads))
+    staying = ~plan.brokers.drained
+    leads = plan.brokers.leads_after[staying] * int(staying.sum()) / 10_000
+
+    assert () == plan.unreached
+    assert plan.lower_bound_bytes <= plan.copied_bytes <= 1.1 * plan.lower_bound_bytes
+    assert np.abs(plan.brokers.load_after / np.maximum(plan.brokers.target, 1) - 1)[staying].max() <= 0.0501
+    assert np.abs(leads - 1).max() < 0.06
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_example_of_the_planner_holds(name: str) -> None:
+    """style.md, habit 6."""
+    failed, _ = doctest.testmod(importlib.import_module(name))
+
+    assert 0 == failed

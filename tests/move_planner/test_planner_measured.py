@@ -1,0 +1,333 @@
+"""The planner over several measured resources, by its laws (features.md: leaders first, few bytes, a stated bound, a budget)."""
+
+import doctest
+import importlib
+import itertools
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import move_planner.measured as measured_package
+from controller_core.model.columns import BoolArray, pad, unpad_all
+from move_planner.measured import MeasuredPlan, MeasuredRequest, Resource, plan_measured
+from move_planner.measured.books import books_of
+from move_planner.measured.ranges import ranges_of
+from move_planner.result import Reason
+from tests.move_planner.measured_cases import uneven
+from tests.twins.plain_measured_plan import plan_plain
+
+MODULES = [found.name for found in pkgutil.iter_modules(measured_package.__path__, f"{measured_package.__name__}.")]
+
+Lists = list[list[int]]
+
+
+@st.composite
+def requests(draw: st.DrawFn, *, most: int = 15, brokers_at_most: int = 6, capacities: bool = True) -> MeasuredRequest:
+    """Any small cluster: partitions anywhere, brokers drained, excluded or full, racks or none."""
+    count = draw(st.integers(2, brokers_at_most))
+    with_racks = draw(st.booleans())
+    names = st.sampled_from(["a", "b", "c"])
+    brokers = {broker: draw(names) if with_racks else None for broker in range(count)}
+    lists = st.lists(st.integers(0, count - 1), min_size=1, max_size=3, unique=True)
+    replicas = draw(st.lists(lists, min_size=1, max_size=most))
+
+    def column(top: int) -> np.ndarray:
+        drawn = draw(st.lists(st.integers(0, top), min_size=len(replicas), max_size=len(replicas)))
+        return np.array(drawn, dtype=np.int64)
+
+    size, arriving, leaving = column(1000), column(100), column(100)
+    nothing = np.zeros(len(replicas), dtype=np.int64)
+    chosen = draw(st.sets(st.integers(0, count - 1), max_size=count - 1))
+    drained = {broker for broker in chosen if draw(st.booleans())}
+    full = draw(st.dictionaries(st.integers(0, count - 1), st.integers(0, 5000), max_size=2)) if capacities else {}
+    return MeasuredRequest(
+        replicas=pad(replicas),
+        brokers=brokers,
+        bytes=size,
+        resources=(
+            Resource("disk", size, nothing, capacity=full),
+            Resource("bytes in", arriving, nothing),
+            Resource("bytes out", nothing, leaving),
+            Resource("leaders", nothing, nothing + 1, tolerance=draw(st.sampled_from([0.05, 0.2]))),
+        ),
+        drained=frozenset(drained),
+        excluded_brokers=frozenset(chosen - drained),
+        excluded=np.array([draw(st.sampled_from([False, False, True])) for _ in replicas], dtype=np.bool_),
+    )
+
+
+def after(request: MeasuredRequest, plan: MeasuredPlan) -> Lists:
+    """Every partition's replicas when all steps are done."""
+    replicas = unpad_all(request.replicas)
+    for step in plan.steps():
+        replicas[step.row] = list(step.replicas)
+    return replicas
+
+
+def copied(request: MeasuredRequest, replicas: Lists) -> int:
+    """Bytes of all replicas that are where there was none."""
+    each = zip(request.bytes.tolist(), unpad_all(request.replicas), replicas, strict=True)
+    return sum(size * len(set(new) - set(old)) for size, old, new in each)
+
+
+def loads(request: MeasuredRequest, replicas: Lists) -> dict[tuple[str, int], int]:
+    """What every broker has of every resource, worked out anew."""
+    found = {(resource.name, broker): 0 for resource in request.resources for broker in request.brokers}
+    for resource in request.resources:
+        for row, held in enumerate(replicas):
+            for place, broker in enumerate(held):
+                found[resource.name, broker] += int(resource.each[row]) + (int(resource.led[row]) if place == 0 else 0)
+    return found
+
+
+def ends(request: MeasuredRequest) -> Iterator[tuple[str, int, int, int, float]]:
+    """Resource, broker, lower end, upper end and target, for brokers that take part."""
+    books = books_of(request)
+    ranges = ranges_of(books, request)
+    for number, resource in enumerate(request.resources):
+        for place in np.flatnonzero(books.open_to).tolist():
+            low, high = int(ranges.lower[number, place]), int(ranges.upper[number, place])
+            yield resource.name, int(books.table.ids[place]), low, high, float(ranges.target[number, place])
+
+
+def outside(request: MeasuredRequest, replicas: Lists) -> float:
+    """How far all brokers are outside all ranges together, in parts of their targets."""
+    held = loads(request, replicas)
+    apart = [
+        (max(0, held[name, one] - high) + max(0, low - held[name, one])) / max(1.0, target)
+        for name, one, low, high, target in ends(request)
+    ]
+    return sum(apart)
+
+
+def excluded(request: MeasuredRequest) -> BoolArray:
+    """Which partitions are excluded."""
+    return np.zeros(len(request.replicas), dtype=np.bool_) if request.excluded is None else request.excluded
+
+
+@given(requests())
+def test_a_plan_is_valid_whatever_is_asked(request: MeasuredRequest) -> None:
+    """C3: no broker twice, as many replicas as before, nobody new but brokers that stay and are not excluded."""
+    plan = plan_measured(request)
+    takers = request.brokers.keys() - request.drained - request.excluded_brokers
+
+    for old, new in zip(unpad_all(request.replicas), after(request, plan), strict=True):
+        assert len(old) == len(new) == len(set(new))
+        assert set(new) - set(old) <= takers
+
+
+@given(requests())
+def test_excluded_partitions_and_brokers_keep_what_they_have(request: MeasuredRequest) -> None:
+    """Required: hard constraints (excluded topics and brokers); a broker that is excluded keeps its leaders as well."""
+    before, replicas = unpad_all(request.replicas), after(request, plan_measured(request))
+
+    for row, (old, new) in enumerate(zip(before, replicas, strict=True)):
+        if excluded(request)[row]:
+            assert old == new
+        for broker in request.excluded_brokers:
+            assert (broker in old) == (broker in new)
+            assert (old[0] == broker) == (new[0] == broker)
+
+
+@given(requests())
+def test_no_broker_is_brought_above_a_capacity(request: MeasuredRequest) -> None:
+    """Required: hard constraints (capacities); what was above one already may only fall."""
+    before, then = loads(request, unpad_all(request.replicas)), loads(request, after(request, plan_measured(request)))
+
+    for resource in request.resources:
+        for broker, most in resource.capacity.items():
+            assert then[resource.name, broker] <= max(most, before[resource.name, broker])
+
+
+@given(requests())
+def test_racks_are_kept_and_mended(request: MeasuredRequest) -> None:
+    """Required: hard constraints (racks): no partition is in fewer racks than it was, of brokers that stay."""
+    staying = request.brokers.keys() - request.drained
+    if any(request.brokers[broker] is None for broker in staying):
+        return
+    for old, new in zip(unpad_all(request.replicas), after(request, plan_measured(request)), strict=True):
+        had = {request.brokers[broker] for broker in old if broker in staying}
+        assert len(had) <= len({request.brokers[broker] for broker in new if broker in staying})
+
+
+@given(requests(capacities=False))
+def test_nothing_is_worse_than_its_tolerance_allows(request: MeasuredRequest) -> None:
+    """Soft goals: outside its range a broker comes nearer or stays; inside, it stays inside. Drains and racks excepted."""
+    request = replace(request, drained=frozenset(), brokers=dict.fromkeys(request.brokers))
+    before, then = loads(request, unpad_all(request.replicas)), loads(request, after(request, plan_measured(request)))
+
+    for name, broker, low, high, _ in ends(request):
+        assert min(low, before[name, broker]) <= then[name, broker] <= max(high, before[name, broker])
+
+
+@given(requests(), st.integers(0, 3000))
+def test_a_budget_is_kept(request: MeasuredRequest, budget: int) -> None:
+    """Required: a byte budget; leaders are passed on with no budget at all."""
+    plan = plan_measured(replace(request, budget_bytes=budget))
+
+    assert budget >= plan.copied_bytes == copied(request, after(request, plan))
+
+
+@given(requests())
+def test_the_figures_are_those_of_the_steps(request: MeasuredRequest) -> None:
+    """What a person approves is what is done: before and after for every broker and resource."""
+    plan = plan_measured(request)
+    before, then = loads(request, unpad_all(request.replicas)), loads(request, after(request, plan))
+
+    for figures in plan.resources:
+        for place, broker in enumerate(plan.ids.tolist()):
+            assert before[figures.name, broker] == int(figures.before[place])
+            assert then[figures.name, broker] == int(figures.after[place])
+    assert copied(request, after(request, plan)) == plan.copied_bytes == int(plan.bytes.sum())
+
+
+@given(requests())
+def test_leaders_come_first_and_are_free(request: MeasuredRequest) -> None:
+    """Required: leadership moves first since they are free."""
+    steps = list(plan_measured(request).steps())
+    alone = [step.reason is Reason.LEADERS for step in steps]
+
+    assert sorted(alone, reverse=True) == alone
+    assert all(step.bytes == 0 for step in steps if step.reason is Reason.LEADERS)
+
+
+@given(requests())
+def test_the_same_request_gives_the_same_plan(request: MeasuredRequest) -> None:
+    """A plan is approved by its digest: it must come out the same again."""
+    first, second = plan_measured(request), plan_measured(request)
+
+    assert (first.rows.tolist(), first.replicas.tolist()) == (second.rows.tolist(), second.replicas.tolist())
+
+
+@given(requests(capacities=False, most=6, brokers_at_most=4))
+@settings(deadline=None, max_examples=30)
+def test_the_plan_is_as_good_as_the_plain_twins(request: MeasuredRequest) -> None:
+    """style.md, habit 14: at most one replica of each resource for each broker apart, where racks and drains do not differ."""
+    request = replace(request, drained=frozenset(), brokers=dict.fromkeys(request.brokers))
+    plain, fast = plan_plain(request), after(request, plan_measured(request))
+    targets = list(ends(request))
+    largest = max(
+        (
+            (one.each + one.led).max() / max(1.0, target)
+            for one in request.resources
+            for name, _, _, _, target in targets
+            if name == one.name
+        ),
+        default=0.0,
+    )
+
+    assert outside(request, fast) <= outside(request, plain) + largest * len(request.brokers) * len(request.resources)
+
+
+@given(requests(most=3, brokers_at_most=3))
+@settings(deadline=None, max_examples=40)
+def test_no_assignment_that_reaches_everything_copies_less_than_the_bound(request: MeasuredRequest) -> None:
+    """The bound is one: every assignment of a tiny cluster is tried."""
+    takers = sorted(request.brokers.keys() - request.drained - request.excluded_brokers)
+    bound = plan_measured(request).lower_bound_bytes
+    before = unpad_all(request.replicas)
+
+    def choices(row: int) -> list[tuple[int, ...]]:
+        old = before[row]
+        if excluded(request)[row]:
+            return [tuple(old)]
+        others = set(takers) | set(old) & request.excluded_brokers
+        lists = itertools.permutations(sorted(others), len(old))
+        kept = set(old) & request.excluded_brokers
+        found = [one for one in lists if kept <= set(one) and all((one[0] == b) == (old[0] == b) for b in kept)]
+        return found or [tuple(old)]
+
+    staying = {request.brokers[broker] for broker in request.brokers.keys() - request.drained}
+    for replicas in itertools.product(*map(choices, range(len(before)))):
+        lists = [list(one) for one in replicas]
+        drained = all(excluded(request)[row] or not request.drained & set(one) for row, one in enumerate(lists))
+        racked = None in staying or all(
+            excluded(request)[row] or len({request.brokers[b] for b in one}) >= min(len(staying), len(one))
+            for row, one in enumerate(lists)
+        )
+        if drained and racked and outside(request, lists) == 0:
+            assert bound <= copied(request, lists)
+
+
+@pytest.mark.parametrize("budget", [None, 3 * 10**12])
+def test_the_laws_hold_where_replicas_move_by_the_thousand(budget: int | None) -> None:
+    """Small clusters are planned by single changes; this one is not. Drained, excluded, full, and with a budget."""
+    asked = uneven(brokers=12, partitions=1_500, seed=5)
+    disk = asked.resources[0]
+    before = plan_measured(asked).resources[0].before
+    full = replace(disk, capacity={1: int(before[1])})
+    rows = np.arange(1_500) % 10 == 0
+    request = replace(
+        asked,
+        resources=(full, *asked.resources[1:]),
+        drained=frozenset({3}),
+        excluded_brokers=frozenset({5}),
+        excluded=rows,
+        budget_bytes=budget,
+    )
+    plan = plan_measured(request)
+    old, new = unpad_all(request.replicas), after(request, plan)
+
+    assert copied(request, new) == plan.copied_bytes <= (budget or plan.copied_bytes)
+    assert all(old[row] == new[row] for row in np.flatnonzero(rows).tolist())
+    assert all((5 in was) == (5 in now) for was, now in zip(old, new, strict=True))
+    assert loads(request, new)["disk", 1] <= int(before[1])
+    assert all(len({request.brokers[broker] for broker in row}) == len(row) for row in new)
+    if budget is None:
+        assert all(rows[row] for row, now in enumerate(new) if 3 in now)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_uneven_cluster_is_level_in_every_resource_for_little_more_than_the_bound(seed: int) -> None:
+    """P9 with measured load, far smaller, so less near to the bound: `bench/measured_plan.py` holds it to 1.1 at its size."""
+    plan = plan_measured(uneven(brokers=20, partitions=20_000, seed=seed))
+
+    assert () == plan.unreached
+    assert plan.copied_bytes <= 1.2 * plan.lower_bound_bytes
+
+
+def test_leaders_alone_level_what_leaders_alone_bear() -> None:
+    """Bytes out of one broker that leads everything: no byte is copied."""
+    replicas = pad([(0, 1 + row % 3) for row in range(300)])
+    nothing, out = np.zeros(300, dtype=np.int64), np.full(300, 100, dtype=np.int64)
+    request = MeasuredRequest(
+        replicas, dict.fromkeys(range(4)), out, (Resource("bytes out", nothing, out, tolerance=0.05),)
+    )
+    plan = plan_measured(request)
+
+    assert 0 == plan.copied_bytes == plan.lower_bound_bytes
+    assert () == plan.unreached
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"resources": ()}, "0 resources"),
+        ({"budget_bytes": -1}, "budget"),
+        ({"bytes": np.zeros(2, dtype=np.int64)}, "one entry for each of the 1"),
+        ({"bytes": np.array([0.5])}, "whole numbers"),
+        ({"bytes": np.array([-5])}, "negative"),
+        ({"bytes": np.array([2**61])}, "larger unit"),
+        ({"excluded": np.zeros(3, dtype=np.bool_)}, "excluded"),
+        ({"drained": {1}, "excluded_brokers": {1}}, "drained and excluded"),
+        ({"brokers": dict.fromkeys(range(3000))}, "more than a plan can have"),
+    ],
+)
+def test_a_request_that_contradicts_itself_is_refused(wrong: dict[str, object], words: str) -> None:
+    """ValueError says what is wrong."""
+    one = np.array([1], dtype=np.int64)
+    request = MeasuredRequest(pad([(0, 1)]), dict.fromkeys(range(2)), one, (Resource("disk", one, one),))
+
+    with pytest.raises(ValueError, match=words):
+        plan_measured(replace(request, **wrong))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_in_docstrings_hold(module: str) -> None:
+    """The examples are documentation that is checked."""
+    assert 0 == doctest.testmod(importlib.import_module(module)).failed
