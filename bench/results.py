@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench.harness import Row, Side
+from bench.harness import Better, Row, Side
 from lab.jars import KAFKA_VERSION, java
 
 LATEST = Path(__file__).parent / "results" / "latest.json"
@@ -71,6 +71,23 @@ def document(row: Row, load: float, now: dt.datetime) -> Document:
         "date": now.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "load_average": load,
     }
+
+
+def row_of(document: Mapping[str, Any]) -> Row:
+    """Return the row that an object of the file was made of, with the digits that the file has."""
+    promise, _, name = document["name"].rpartition(" ")
+    return Row(
+        name,
+        document["what"],
+        document["peer_is"],
+        document["unit"],
+        Better(document["better"]),
+        Side(document["ours"], *document["ours_range"]),
+        Side(document["peer"], *document["peer_range"]),
+        document["runs"],
+        promise,
+        document["at_least"],
+    )
 
 
 def merged(present: Sequence[Document], new: Sequence[Document]) -> list[Document]:
