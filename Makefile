@@ -2,7 +2,6 @@
 # What is installed goes into .venv and the user's cache folder; `make clean` removes the first.
 
 PYTHON ?= python3
-PIP_VERSION := 26.3
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
@@ -15,17 +14,15 @@ help: ## list the targets
 
 setup: $(READY) ## make .venv with everything that the other targets need
 
-# Again when a dependency changes; --build-constraint pins what builds the package itself.
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt | python
+	@$(PYTHON) -m lab.python_packages
+
+.PHONY: python
+python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or later is needed ($(PYTHON)): apt-get install --yes python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "Python's venv module is missing: apt-get install --yes python3-venv" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check pip==$(PIP_VERSION)
-	$(RUN) -m pip install --quiet --disable-pip-version-check \
-	  --constraint constraints.txt --build-constraint constraints.txt --editable '.[analytics]' --group dev
-	@touch $@
 
 check: $(READY) ## lint, format, types, layers
 	$(VENV)/bin/ruff check .
@@ -49,9 +46,9 @@ chaos: $(READY) ## rounds of random faults in such a cluster under load (ARGS="-
 
 demo: demo-kafka ## show it all once
 
-demo-kafka: $(READY) ## the same: a topic, a load, failures and a move on real Kafka under a real Kubernetes API
-	$(RUN) -m lab.prepare --strict
-	$(RUN) -m lab.demo
+demo-kafka: python ## the same: a topic, a load, failures and a move on real Kafka under a real Kubernetes API
+	@$(PYTHON) -m lab.prepare --demo
+	@$(RUN) -m lab.demo
 
 bench: $(READY) ## measure, against the peers
 	$(RUN) -m lab.prepare --strict
