@@ -1,6 +1,7 @@
-"""End somebody else's ZooKeeper session, at once and by its number: what an expiry is to its owner, without the wait.
+"""Immediate end of another client's ZooKeeper session, by its number: the same as an expiry for its owner, without the wait.
 
-A server keeps no passwords: it computes a session's from its number (ZooKeeperServer.generatePasswd), and so can we.
+A server stores no passwords: it computes a session's password from its number (ZooKeeperServer.generatePasswd), and so does this
+module.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MULTIPLIER, INCREMENT, MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
 PASSWORD_BYTES = 16
 ASKED_TIMEOUT_MS = 10_000
 TRIES = 5
-"""The session's owner connects again at once, which cuts us off; it comes later than we do."""
+"""The session's owner reconnects at once, which closes this connection; it comes later than this client."""
 
 
 def password_of(session_id: int) -> bytes:
