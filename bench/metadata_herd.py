@@ -1,8 +1,8 @@
-"""All clients refresh their metadata right after a broker's death: how long the event loop stalls, and what it costs the failover.
+"""All clients refresh their metadata right after a broker's failure: stalls of the event loop, and delay of the failover.
 
-200,000 partitions in a real ZooKeeper, ten brokers that are sockets, our controller as its own process. A broker's registration is
-deleted, and 100 clients ask for all topics' Metadata over sockets of their own, as clients do after a disconnection. The
-failover ends when the last broker has been told of the last partition. Rounds with and without the clients take turns.
+200,000 partitions in a real ZooKeeper, ten brokers that are sockets, and the Steward controller as a separate process. A broker's
+registration is deleted, and 100 clients request all topics' Metadata on their own sockets, as clients do after a disconnection. The
+failover ends when the last broker has received the last partition. Rounds with and without the clients take turns.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from lab.kafka import INTERNAL
 from lab.steward import StewardController
 
 NAME = "metadata-herd"
-ABOUT = "100 clients ask for all topics' Metadata right after a broker's death at 200,000 partitions (minutes)"
+ABOUT = "100 clients request all topics' Metadata right after a broker's failure at 200,000 partitions (minutes)"
 
 PARTITIONS = 200_000
 QUICK_PARTITIONS = 10_000
@@ -43,7 +43,7 @@ RATIO_LIMIT = 1.1
 VICTIM_PLACE = 3
 VERSION = 12
 SETTLE_S = 2.0
-"""After a take-over, until its garbage is collected and its last requests are answered."""
+"""Time after a takeover until its garbage is collected and its last requests are answered."""
 STALL = "steward_controller_loop_longest_stall_seconds"
 CPU = "steward_controller_loop_longest_cpu_seconds"
 """Without the time in which other processes had the machine's cores."""
@@ -53,7 +53,7 @@ RECEIVE_BYTES = 1 << 18
 
 @dataclass
 class Herd:
-    """Clients that ask once each, at the same moment, in threads of their own."""
+    """Clients that send one request each, at the same moment, in separate threads."""
 
     port: int
     received: list[int] = field(default_factory=list)
@@ -61,12 +61,12 @@ class Herd:
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def connect(self) -> None:
-        """Connect all of them, so that what follows is the question only."""
+        """Connect all of them, so that only the request is measured."""
         sockets = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(CLIENTS)]
         self._threads = [threading.Thread(target=self._ask, args=(one,)) for one in sockets]
 
     def ask(self) -> None:
-        """Have all ask."""
+        """Send all requests."""
         for thread in self._threads:
             thread.start()
 
@@ -103,7 +103,7 @@ class Round:
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield all rows at the end of the rounds."""
+    """Yield all rows after the last round."""
     partitions = QUICK_PARTITIONS if effort.quick else PARTITIONS
     rounds = effort.runs(ROUNDS)
     with large_layout(partitions) as stage, stage.ours() as controller:
@@ -145,7 +145,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 
 
 def one_failover(stage: LargeLayout, controller: StewardController, herd: Herd | None) -> Round:
-    """Let a broker die that is in sync everywhere, with or without a herd, and register it again."""
+    """End a broker that is in sync everywhere, with or without the clients, and register it again."""
     write_back(stage)
     stage.takeover()
     time.sleep(SETTLE_S)
@@ -156,7 +156,7 @@ def one_failover(stage: LargeLayout, controller: StewardController, herd: Herd |
     if herd is not None:
         herd.connect()
     stage.brokers.mark()
-    stalls(controller)  # the gauges begin anew
+    stalls(controller)  # resets the gauges
     began_s = time.time()
     stage.client.delete(path)
     if herd is not None:
@@ -173,17 +173,17 @@ def one_failover(stage: LargeLayout, controller: StewardController, herd: Herd |
 
 
 def stalls(controller: StewardController) -> tuple[float, float]:
-    """Take the longest stall and the longest use of the CPU since the last scrape, in seconds."""
+    """Return the longest stall and the longest use of the CPU since the last scrape, in seconds."""
     samples = dict(line.rsplit(" ", 1) for line in controller.metrics().splitlines() if not line.startswith("#"))
     return float(samples[STALL]), float(samples[CPU])
 
 
 def write_back(stage: LargeLayout) -> None:
-    """Have every replica in sync again: these brokers never fetch, so that none would come back into an ISR."""
+    """Put every replica back into its ISR: these brokers never fetch, so none would return by itself."""
     for number in topics_of(stage.partitions):
         in_transactions(stage.client, list(states(number, everybody_leads)), anew=False)
 
 
 def hosted_partitions(stage: LargeLayout) -> int:
-    """Count what brokers are told when one of ten dies: each partition that it led, to both other replicas."""
+    """Return the number of partitions sent when one of ten brokers fails: each that it led, to both other replicas."""
     return stage.partitions // len(stage.brokers.brokers) * (REPLICATION_FACTOR - 1)

@@ -1,8 +1,8 @@
-"""The controller's znode is deleted: who comes next, and when has the last broker heard of it? Ours against native (P3, small).
+"""Deletion of the controller's znode, until the last broker has the new controller's states: Steward and native controllers (P3, small).
 
-The brokers of the cluster race for the place whenever it is free; where one of them was faster, ours relieves it, and that time
-counts for ours. Times: the deletion by the clock of whoever deletes; the place taken, by ZooKeeper's stamp on the new znode;
-told, when the last broker logs that it handles the LeaderAndIsr of the new controller with all of its partitions.
+The brokers of the cluster compete for the znode whenever it is free; when a broker is faster, Steward takes it over, and that time counts
+for Steward. Times: the deletion, by the clock of the client that deletes; the new controller, by ZooKeeper's timestamp of the new znode;
+the end, when the last broker logs that it handles the new controller's LeaderAndIsr with all of its partitions.
 """
 
 import time
@@ -13,14 +13,14 @@ from bench.layout import BROKERS, CHROOT, PATIENCE_S, Holder, Layout, layout
 from lab.waiting import wait_until
 
 NAME = "takeover"
-ABOUT = "/controller deleted: active again over 1,000 partitions, against a native controller"
+ABOUT = "/controller deleted: active again over 1,000 partitions, compared with a native controller"
 
 PEER = "Kafka 3.9's controllers, in the brokers of the same cluster"
 HANDLING = r"Handling LeaderAndIsr request correlationId \d+ from controller {controller} for {partitions} partitions"
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield both rows at the end of the rounds."""
+    """Yield both rows after the last round."""
     with layout(quick=effort.quick) as stage:
         rounds = effort.runs()
         pairs = [(one_takeover(stage, Holder.OURS), one_takeover(stage, Holder.NATIVE)) for _ in range(rounds)]
@@ -36,7 +36,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 
 
 def one_takeover(stage: Layout, holder: Holder) -> tuple[float, float]:
-    """Delete the controller's znode under this controller; seconds from the deletion, and from the place taken."""
+    """Delete the controller's znode under this controller; return the seconds from the deletion, and from the new znode."""
     stage.give_to(holder)
     stage.wait_until_in_sync()
     client = stage.cluster.zookeeper.client
