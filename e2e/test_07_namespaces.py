@@ -1,4 +1,4 @@
-"""A tenant's namespace goes, with its Topics in it: nothing is left that nobody lets go."""
+"""Deletion of a tenant's namespace with Topics in it: no finalizer is left."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A Docker engine: the one that answers, or as root on Debian one that is installed and started here.
+"""A Docker engine: one that runs already, or as root on Debian one that is installed and started here.
 
 An engine that was started here goes on when this process ends: it costs nothing while it holds no container.
 """
@@ -50,7 +50,7 @@ def ensure_engine() -> None:
     _install()
     log = cache_folder() / "dockerd.log"
     with log.open("wb") as output:
-        # In a session of its own and with no file of ours: it outlives this process.
+        # In a session of its own and without open files of this process: it outlives this process.
         subprocess.Popen(
             ["dockerd", *_runtime()],
             stdin=subprocess.DEVNULL,
