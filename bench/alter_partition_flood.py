@@ -19,8 +19,8 @@ from bench.large_layout import (
     CHROOT,
     PARTITIONS_OF_TOPIC,
     LargeLayout,
-    everybody_leads,
     large_layout,
+    leaders_on_all_brokers,
     topic_name,
     topics_of,
 )
@@ -136,7 +136,7 @@ async def ask(stage: LargeLayout, port: int, requests: int) -> tuple[list[float]
         (topic_name(number), partition)
         for number in topics_of(PARTITIONS)
         for partition in range(PARTITIONS_OF_TOPIC)
-        if BROKERS[everybody_leads(number, partition)] == broker
+        if BROKERS[leaders_on_all_brokers(number, partition)] == broker
     ]
     full: dict[tuple[str, int], list[int]] = {}
     taken_ms: list[float] = []

@@ -62,5 +62,5 @@ if __name__ == "__main__":
     rows = loads(Path(sys.argv[1]), math.ceil(int(sys.argv[2]) / PARTITIONS_AT_ONCE))
     took_s = time.perf_counter() - began_s
     highest_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    said = {"seconds": took_s, "partitions": rows[0], "broker_hours": rows[1], "highest_mb": highest_mb}
-    sys.stdout.write(json.dumps(said) + "\n")
+    report = {"seconds": took_s, "partitions": rows[0], "broker_hours": rows[1], "highest_mb": highest_mb}
+    sys.stdout.write(json.dumps(report) + "\n")

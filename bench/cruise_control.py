@@ -103,9 +103,9 @@ def encoded(question: MeasuredRequest) -> bytes:
     return rows.tobytes()
 
 
-def answer_of(told: str) -> Answer:
+def answer_of(output: str) -> Answer:
     """Parse the lines of its output."""
-    words = [line.split(maxsplit=1) for line in told.splitlines()]
+    words = [line.split(maxsplit=1) for line in output.splitlines()]
     figures = {name: value for name, value in words if name != "unreached"}
     seconds, copied = float(figures.pop("nanoseconds")) / 1e9, float(figures.pop("megabytes")) * 1e6
     unreached = tuple(value for name, value in words if name == "unreached")

@@ -43,8 +43,8 @@ PEERS = {
 def selectors(rows: int = ROWS) -> Mapping[str, Callable[[], Elections]]:
     """Return each selector over the same partitions: placed as Kafka does, all replicas in sync, one broker lost."""
     replicas = place_replicas(dict.fromkeys(range(BROKERS)), rows, 3, 0, 0)
-    everybody, gone = membership(range(BROKERS), BROKERS), membership([GONE], BROKERS)
-    live = everybody & ~gone
+    all_brokers, gone = membership(range(BROKERS), BROKERS), membership([GONE], BROKERS)
+    live = all_brokers & ~gone
     second = np.ascontiguousarray(replicas[:, 1])
     clean = np.zeros(rows, dtype=np.bool_)
     return {
@@ -52,7 +52,7 @@ def selectors(rows: int = ROWS) -> Mapping[str, Callable[[], Elections]]:
         "reassigned": functools.partial(elect_reassigned, replicas, replicas, live),
         # No preferred election is requested for a partition whose first replica is the leader already.
         "preferred": functools.partial(elect_preferred, second, replicas, replicas, live),
-        "shutdown": functools.partial(elect_shutdown, replicas, replicas, everybody, gone),
+        "shutdown": functools.partial(elect_shutdown, replicas, replicas, all_brokers, gone),
     }
 
 

@@ -42,7 +42,7 @@ Leads = Callable[[int, int], int]
 """Index in `BROKERS` of the first replica, by topic number and partition."""
 
 
-def everybody_leads(topic: int, partition: int) -> int:
+def leaders_on_all_brokers(topic: int, partition: int) -> int:
     """Spread leaders over all brokers."""
     return (topic + partition) % len(BROKERS)
 
@@ -64,7 +64,7 @@ class LargeLayout:
         with contextlib.closing(controller):
             self.brokers.mark()
             controller.launch()
-            self.wait_until_told(since=0)
+            self.wait_until_notified(since=0)
             yield controller
             controller.stop()
 
@@ -76,7 +76,7 @@ class LargeLayout:
         with contextlib.closing(broker):
             self.brokers.mark()
             broker.launch()
-            self.wait_until_told(since=0)
+            self.wait_until_notified(since=0)
             yield broker
 
     def takeover(self) -> float:
@@ -85,32 +85,32 @@ class LargeLayout:
         self.brokers.mark()
         deleted_s = time.time()
         self.client.delete(CONTROLLER)
-        self.wait_until_told(since=before)
-        return self.brokers.last_told_s() - deleted_s
+        self.wait_until_notified(since=before)
+        return self.brokers.last_request_s() - deleted_s
 
-    def wait_until_told(self, since: int) -> None:
+    def wait_until_notified(self, since: int) -> None:
         """Wait until a controller that took over after `since` (a zxid) has sent every state and sends no more."""
 
         def taken() -> bool:
             znode = self.client.exists(CONTROLLER)
             return znode is not None and znode.czxid > since
 
-        wait_until(taken, timeout_s=PATIENCE_S, what="the controller's place taken")
-        self.wait_until_told_of(self.partitions * REPLICATION_FACTOR)
+        wait_until(taken, timeout_s=PATIENCE_S, what="a new controller")
+        self.wait_until_received(self.partitions * REPLICATION_FACTOR)
 
-    def wait_until_told_of(self, expected: int) -> None:
+    def wait_until_received(self, expected: int) -> None:
         """Wait until brokers have received this number of partitions since the mark and receive no more."""
 
-        def told() -> bool:
-            last_s = self.brokers.last_told_s()
+        def received() -> bool:
+            last_s = self.brokers.last_request_s()
             quiet = last_s > 0 and time.time() - last_s >= QUIET_S
-            return quiet and self.brokers.partitions_told() >= expected
+            return quiet and self.brokers.partitions_received() >= expected
 
-        wait_until(told, timeout_s=PATIENCE_S, what=f"brokers told of {expected} partitions")
+        wait_until(received, timeout_s=PATIENCE_S, what=f"{expected} partitions sent to brokers")
 
 
 @contextlib.contextmanager
-def large_layout(partitions: int, leads: Leads = everybody_leads) -> Iterator[LargeLayout]:
+def large_layout(partitions: int, leads: Leads = leaders_on_all_brokers) -> Iterator[LargeLayout]:
     """Yield a cluster with this number of partitions and without a controller; all processes end with the block."""
     with lab_folder() as folder, contextlib.ExitStack() as stack:
         zookeeper = ZooKeeperServer(folder, heap=ZOOKEEPER_HEAP)
@@ -144,11 +144,11 @@ def states(number: int, leads: Leads) -> Iterator[tuple[str, bytes]]:
         yield paths.partition_state(topic_name(number), partition), document
 
 
-def in_transactions(client: KazooClient, creates: Sequence[tuple[str, bytes]], *, anew: bool = True) -> None:
-    """Write znodes, created `anew` or overwritten, some hundreds at a time."""
+def in_transactions(client: KazooClient, creates: Sequence[tuple[str, bytes]], *, create: bool = True) -> None:
+    """Write znodes, created (`create`) or overwritten, some hundreds at a time."""
     for start in range(0, len(creates), OPERATIONS):
         transaction = client.transaction()
-        write = transaction.create if anew else transaction.set_data
+        write = transaction.create if create else transaction.set_data
         for path, data in creates[start : start + OPERATIONS]:
             write(f"{CHROOT}{path}", data)
         failed = [result for result in transaction.commit() if isinstance(result, Exception)]

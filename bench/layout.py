@@ -41,7 +41,7 @@ PATIENCE_S = 120.0
 ATTEMPT_MS = 15_000
 """For one request to a controller that may have just ended."""
 
-LOOK_INTERVAL_S = 0.5
+POLL_S = 0.5
 """Between two reads of all states: long, so that reads are no load during a measurement."""
 
 SETTINGS = {
@@ -74,7 +74,7 @@ class Holder(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionLook:
+class ObservedPartition:
     """One partition's state as ZooKeeper has it; `written_s` is the server's time of the last write."""
 
     leader: int
@@ -123,40 +123,40 @@ class Layout:
         present = self.cluster.controller_id()
         return present if present in BROKERS else None
 
-    def look(self) -> dict[tuple[str, int], PartitionLook]:
+    def read_states(self) -> dict[tuple[str, int], ObservedPartition]:
         """Read the state of every partition that has one."""
         client = self.cluster.zookeeper.client
         names = [(topic, partition) for topic, lists in self.assignment.items() for partition in range(len(lists))]
         path = f"{CHROOT}/brokers/topics/{{}}/partitions/{{}}/state"
         answers = [client.get_async(path.format(topic, partition)) for topic, partition in names]
-        looks = {}
+        states = {}
         for name, answer in zip(names, answers, strict=True):
             if not answer.exception:
                 data, stat = answer.get()
                 state: dict[str, Any] = json.loads(data)
-                looks[name] = PartitionLook(state["leader"], tuple(state["isr"]), stat.mtime / 1000)
-        return looks
+                states[name] = ObservedPartition(state["leader"], tuple(state["isr"]), stat.mtime / 1000)
+        return states
 
     def wait_until_led_by_others(self) -> float:
         """Wait until the victim leads nothing and return the server's time of the last of those writes."""
-        seen: list[PartitionLook] = []
+        seen: list[ObservedPartition] = []
 
         def moved() -> bool:
-            time.sleep(LOOK_INTERVAL_S)
-            seen[:] = self.look().values()
-            return all(look.leader not in (VICTIM, -1) for look in seen)
+            time.sleep(POLL_S)
+            seen[:] = self.read_states().values()
+            return all(state.leader not in (VICTIM, -1) for state in seen)
 
         wait_until(moved, timeout_s=PATIENCE_S, what="leaders other than the victim")
-        return max(look.written_s for look in seen)
+        return max(state.written_s for state in seen)
 
     def wait_until_in_sync(self) -> None:
         """Wait until every replica is in its ISR."""
 
         def in_sync() -> bool:
-            time.sleep(LOOK_INTERVAL_S)
-            looks = self.look()
-            return len(looks) == self.partitions and all(
-                set(look.isr) == set(self.assignment[topic][partition]) for (topic, partition), look in looks.items()
+            time.sleep(POLL_S)
+            states = self.read_states()
+            return len(states) == self.partitions and all(
+                set(state.isr) == set(self.assignment[topic][partition]) for (topic, partition), state in states.items()
             )
 
         wait_until(in_sync, timeout_s=PATIENCE_S, what=f"{self.partitions} partitions in sync")
@@ -170,7 +170,7 @@ class Layout:
             with contextlib.suppress(KafkaException):
                 admin = self.admin()
                 admin.elect_leaders(ElectionType.PREFERRED, names).result(PATIENCE_S)
-            return all(look.leader == VICTIM for look in self.look().values())
+            return all(state.leader == VICTIM for state in self.read_states().values())
 
         wait_until(led, timeout_s=PATIENCE_S, what="the victim leading everything")
 
@@ -186,13 +186,13 @@ class Layout:
 
     def wait_until_known(self) -> None:
         """Wait until every broker knows all brokers and the controller; before that, requests of clients time out."""
-        everybody = {*BROKERS, self.controller.controller_id}
+        expected = {*BROKERS, self.controller.controller_id}
 
         def known() -> bool:
             clients = [AdminClient({"bootstrap.servers": self.cluster.broker(id_).address()}) for id_ in BROKERS]
-            return all(set(client.list_topics(timeout=PATIENCE_S).brokers) == everybody for client in clients)
+            return all(set(client.list_topics(timeout=PATIENCE_S).brokers) == expected for client in clients)
 
-        wait_until(known, timeout_s=PATIENCE_S, what="everybody known to every broker")
+        wait_until(known, timeout_s=PATIENCE_S, what="all brokers known to every broker")
 
     def create_topics(self) -> None:
         """Create all topics with the replicas of the layout."""
@@ -212,7 +212,7 @@ class Layout:
         """Wait until every broker has created its logs: a new partition's ISR is complete before that."""
 
         def made() -> bool:
-            time.sleep(LOOK_INTERVAL_S)
+            time.sleep(POLL_S)
             finished = {broker: MADE.format(partitions=self.hosted(broker)) for broker in BROKERS}
             return all(self.logs[broker].stamps(pattern) for broker, pattern in finished.items())
 

@@ -18,9 +18,9 @@ from bench.large_layout import (
     CHROOT,
     REPLICATION_FACTOR,
     LargeLayout,
-    everybody_leads,
     in_transactions,
     large_layout,
+    leaders_on_all_brokers,
     states,
     topics_of,
 )
@@ -110,9 +110,9 @@ def measure(effort: Effort) -> Iterator[Row]:
         load = [one * 1000 for one in stalls(controller)]
         before = controller.process.highest_resident_bytes
         one_failover(stage, controller, None)  # warm
-        alone, herded = [], []
+        without, herded = [], []
         for _ in range(rounds):
-            alone.append(one_failover(stage, controller, None))
+            without.append(one_failover(stage, controller, None))
             herded.append(one_failover(stage, controller, Herd(controller.ports[INTERNAL])))
         growth_mib = (controller.process.highest_resident_bytes - before) / 2**20
     about = f"{CLIENTS} clients ask for all Metadata right after the death of one of 10 brokers, {partitions:,} partitions, RF 3"
@@ -121,7 +121,7 @@ def measure(effort: Effort) -> Iterator[Row]:
         (
             "failover",
             "the same failover without the clients",
-            ([one.stall_ms for one in alone], [one.cpu_ms for one in alone]),
+            ([one.stall_ms for one in without], [one.cpu_ms for one in without]),
         ),
         ("load", f"start of a controller, {partitions:,} partitions", ([load[0]], [load[1]])),
     ):
@@ -130,10 +130,10 @@ def measure(effort: Effort) -> Iterator[Row]:
         ):
             name = f"stall.{figure}{kind}"
             yield limited(name, f"{words}; {part}", "ms", side_of(side), STALL_LIMIT_MS, PROMISE)
-    ratios = side_of([mine.failover_s / other.failover_s for mine, other in zip(herded, alone, strict=True)])
+    ratios = side_of([mine.failover_s / other.failover_s for mine, other in zip(herded, without, strict=True)])
     words = f"{about}; failover, registration gone to the last broker told, with the clients over without"
     yield limited("stall.failover_ratio", words, "x", ratios, RATIO_LIMIT, PROMISE)
-    seconds = [side_of([one.failover_s * 1000 for one in side]) for side in (herded, alone)]
+    seconds = [side_of([one.failover_s * 1000 for one in side]) for side in (herded, without)]
     row = Row("stall.failover_with_herd", f"{about}; failover", "without clients", "ms", Better.LOWER, *seconds, rounds)
     yield promised(row, PROMISE)
     answered = side_of([one.herd_s * 1000 for one in herded])
@@ -165,8 +165,8 @@ def one_failover(stage: LargeLayout, controller: StewardController, herd: Herd |
     if herd is not None:
         herd.wait()
         herd_s = time.time() - began_s
-    stage.wait_until_told_of(expected)
-    ended_s = stage.brokers.last_told_s()
+    stage.wait_until_received(expected)
+    ended_s = stage.brokers.last_request_s()
     stall_s, cpu_s = stalls(controller)
     stage.client.create(path, document, ephemeral=True)
     return Round(ended_s - began_s, stall_s * 1000, cpu_s * 1000, herd_s)
@@ -181,7 +181,7 @@ def stalls(controller: StewardController) -> tuple[float, float]:
 def write_back(stage: LargeLayout) -> None:
     """Put every replica back into its ISR: these brokers never fetch, so none would return by itself."""
     for number in topics_of(stage.partitions):
-        in_transactions(stage.client, list(states(number, everybody_leads)), anew=False)
+        in_transactions(stage.client, list(states(number, leaders_on_all_brokers)), create=False)
 
 
 def hosted_partitions(stage: LargeLayout) -> int:

@@ -44,9 +44,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.mutants", description="Seed bugs; the tests must catch them."
     )
-    parser.add_argument("--only", default="", metavar="REGEX", help='bugs that are so called, such as "C9 " or "epoch"')
-    parser.add_argument("--no-baseline", action="store_true", help="trust the tests to pass where there is no bug")
-    parser.add_argument("--machine", action="store_true", help="let the state machine alone catch the core's bugs")
+    parser.add_argument(
+        "--only", default="", metavar="REGEX", help='only bugs whose names match, such as "C9 " or "epoch"'
+    )
+    parser.add_argument(
+        "--no-baseline", action="store_true", help="do not check first that the tests pass without a bug"
+    )
+    parser.add_argument("--machine", action="store_true", help="run only the state machine on the core's bugs")
     return parser.parse_args(arguments)
 
 

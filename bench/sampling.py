@@ -39,9 +39,7 @@ def measure(effort: Effort) -> Iterator[Row]:
     rounds = effort.runs(ROUNDS)
     brokers = AnsweringBrokers(BROKERS, topics, PARTITIONS)
     with lab_folder(None) as folder, sampler(brokers, folder) as (process, port):
-        wait_until(
-            lambda: _is_whole(port), timeout_s=PATIENCE_S, what="a look has everything", context=process.log_tail
-        )
+        wait_until(lambda: _is_whole(port), timeout_s=PATIENCE_S, what="a complete sample", context=process.log_tail)
         looks: dict[str, list[float]] = {"look": [], "write": []}
         before = _after_next(port)
         for _ in range(rounds):
@@ -98,7 +96,7 @@ def _samples(port: int) -> dict[str, float]:
 def _after_next(port: int) -> dict[str, float]:
     """Return all metrics right after the next sample was stored."""
     kept = _kept(port)
-    wait_until(lambda: _kept(port) > kept, timeout_s=PATIENCE_S, what="another look is kept")
+    wait_until(lambda: _kept(port) > kept, timeout_s=PATIENCE_S, what="another sample is stored")
     return _samples(port)
 
 

@@ -69,7 +69,7 @@ def _shutdowns(stage: LargeLayout, port: int, rounds: int) -> list[float]:
 
 def _write_back(stage: LargeLayout) -> None:
     for number in topics_of(stage.partitions):
-        in_transactions(stage.client, list(states(number, leaving_leads)), anew=False)
+        in_transactions(stage.client, list(states(number, leaving_leads)), create=False)
 
 
 async def _one_shutdown(stage: LargeLayout, port: int) -> float:
@@ -88,5 +88,5 @@ async def _one_shutdown(stage: LargeLayout, port: int) -> float:
         assert not answer["remaining_partitions"], "leaders are left on the broker"
     finally:
         await connection.close()
-    stage.wait_until_told_of(stage.partitions * (REPLICATION_FACTOR - 1))
-    return max(answered_s, stage.brokers.last_told_s()) - asked_s
+    stage.wait_until_received(stage.partitions * (REPLICATION_FACTOR - 1))
+    return max(answered_s, stage.brokers.last_request_s()) - asked_s

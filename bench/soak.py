@@ -42,7 +42,7 @@ FRONT_MINUTES = 10.0
 
 QUIET_TIMEOUT_S = 120.0
 """For steps of seconds: brokers restart, replicas catch up, moves and deletions end."""
-LOOK_INTERVAL_S = 0.25
+POLL_S = 0.25
 ROUNDS_PER_TOPIC = 10
 """Rounds until a new topic of the load: the whole topic is read back after each round."""
 EFFORT = 20
@@ -77,16 +77,16 @@ class Soak:
         drawn = faults.draw(source, self.cluster, self.controller)
         before_epoch = self.last.controller_epoch
         with Traffic(self.cluster.bootstrap(), load) as traffic:
-            self._tell(administrator.ask(self.look(), load))
+            self._note(administrator.ask(self.snapshot(), load))
             for fault in drawn:
-                self._tell(fault.words)
+                self._note(fault.words)
                 fault.begin()
             for _ in range(source.randint(0, 2)):
-                self._tell(administrator.ask(self.look(), load))
+                self._note(administrator.ask(self.snapshot(), load))
             for fault in drawn:
                 time.sleep(fault.lasts_s)
                 fault.end()
-                self._tell(f"the end of: {fault.words}")
+                self._note(f"the end of: {fault.words}")
             seconds = self.wait_until_quiet(wanted)
             traffic.wait_for_acks(50)
             report = traffic.stop()
@@ -99,7 +99,7 @@ class Soak:
         epochs = f"controller epoch {before_epoch} to {self.last.controller_epoch}"
         return f"{words} | {asked} | quiet after {seconds:.1f} s, {epochs} | {report.summary()}"
 
-    def look(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         """Take a snapshot and check the invariants that must always hold. Raises BrokenError."""
         now = snapshot.take(self.cluster)
         if wrong := list(invariants.always(now, self.last, self.controller.controller_id)):
@@ -110,13 +110,13 @@ class Soak:
     def wait_until_quiet(self, wanted: invariants.Wanted) -> float:
         """Return the seconds until all changes had ended. Raises BrokenError with those that had not."""
         started = time.monotonic()
-        while left := list(invariants.once_quiet(self.look(), wanted, self.controller.controller_id)):
+        while left := list(invariants.once_quiet(self.snapshot(), wanted, self.controller.controller_id)):
             if time.monotonic() - started > QUIET_TIMEOUT_S:
                 raise BrokenError(f"after {QUIET_TIMEOUT_S:g} s: {'; '.join(left)}")
-            time.sleep(LOOK_INTERVAL_S)
+            time.sleep(POLL_S)
         return time.monotonic() - started
 
-    def _tell(self, what: str) -> None:
+    def _note(self, what: str) -> None:
         self.story.append(f"{dt.datetime.now(dt.UTC):%H:%M:%S.%f} {what}")
 
     def _make(self, load: str) -> None:
@@ -129,15 +129,19 @@ class Soak:
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the command line; without --seed, the seed is random."""
-    parser = argparse.ArgumentParser(prog="python -m bench.soak", description="Faults at random under load.")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help=f"begin rounds for so long ({MINUTES:g})")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="repeats what is drawn")
-    words = f"send mutated requests to the front for so long, first ({FRONT_MINUTES:g}; 0: none)"
+    parser = argparse.ArgumentParser(prog="python -m bench.soak", description="Random faults under load.")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help=f"start rounds for this time ({MINUTES:g})")
+    parser.add_argument(
+        "--seed", type=int, default=secrets.randbelow(1_000_000), help="seed of the random choices, to repeat a run"
+    )
+    words = f"first send mutated requests to the listener for this time ({FRONT_MINUTES:g}; 0: none)"
     parser.add_argument("--front-minutes", type=float, default=FRONT_MINUTES, help=words)
-    parser.add_argument("--first-round", type=int, default=0, metavar="N", help="begin with this round of the seed")
-    parser.add_argument("--keep-logs", action="store_true", help="keep all logs when nothing broke too")
-    parser.add_argument("--properties", action="store_true", help="run the property tests too, first")
-    parser.add_argument("--effort", type=int, default=EFFORT, help=f"times their usual examples ({EFFORT})")
+    parser.add_argument("--first-round", type=int, default=0, metavar="N", help="start with this round of the seed")
+    parser.add_argument("--keep-logs", action="store_true", help="keep all logs of a successful run too")
+    parser.add_argument("--properties", action="store_true", help="run the property tests first")
+    parser.add_argument(
+        "--effort", type=int, default=EFFORT, help=f"factor on the examples of property tests ({EFFORT})"
+    )
     return parser.parse_args(arguments)
 
 

@@ -41,7 +41,7 @@ class SocketBroker:
 
     broker_id: int
     server: Server | None = None
-    told: list[tuple[float, bytes]] = field(default_factory=list)
+    received: list[tuple[float, bytes]] = field(default_factory=list)
     _counted: list[int] = field(default_factory=list)
 
     async def handle(self, _: Peer, frame: bytes) -> bytes:
@@ -49,7 +49,7 @@ class SocketBroker:
         header = codec.peek_header(frame)
         key = ApiKey(header.api_key)
         if key is ApiKey.LEADER_AND_ISR:
-            self.told.append((time.time(), frame))
+            self.received.append((time.time(), frame))
             return taken(frame)
         return codec.encode_response(key, header.api_version, header.correlation_id, self._answer(key))
 
@@ -64,15 +64,15 @@ class SocketBroker:
             return {"results": [{"resource_type": 4, "resource_name": str(self.broker_id), "configs": configs}]}
         return {}
 
-    def partitions_told(self) -> int:
+    def partitions_received(self) -> int:
         """Return the number of partitions that it received since the mark; each request is read once."""
-        for _, frame in self.told[len(self._counted) :]:
+        for _, frame in self.received[len(self._counted) :]:
             self._counted.append(partitions_in(frame))
         return sum(self._counted)
 
     def mark(self) -> None:
         """Forget the received requests."""
-        self.told.clear()
+        self.received.clear()
         self._counted.clear()
 
 
@@ -99,13 +99,13 @@ class SocketBrokers:
         for broker in self.brokers:
             broker.mark()
 
-    def last_told_s(self) -> float:
+    def last_request_s(self) -> float:
         """Time of the last LeaderAndIsr request to any of them; 0 without one."""
-        return max((at_s for broker in self.brokers for at_s, _ in list(broker.told)), default=0.0)
+        return max((at_s for broker in self.brokers for at_s, _ in list(broker.received)), default=0.0)
 
-    def partitions_told(self) -> int:
+    def partitions_received(self) -> int:
         """Return the number of partitions that they received since the mark."""
-        return sum(broker.partitions_told() for broker in self.brokers)
+        return sum(broker.partitions_received() for broker in self.brokers)
 
     def close(self) -> None:
         """Stop listening."""

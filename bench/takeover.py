@@ -45,9 +45,9 @@ def one_takeover(stage: Layout, holder: Holder) -> tuple[float, float]:
     before = client.get(f"{CHROOT}/controller")[1].czxid
     deleted_s = time.time()
     client.delete(f"{CHROOT}/controller")
-    told: list[float] = []
+    notified_s: list[float] = []
 
-    def all_told() -> bool:
+    def all_notified() -> bool:
         successor = stage.cluster.controller_id()
         if successor is None or (holder is Holder.OURS) != (successor == stage.controller.controller_id):
             return False
@@ -55,10 +55,10 @@ def one_takeover(stage: Layout, holder: Holder) -> tuple[float, float]:
             stage.logs[broker].stamps(HANDLING.format(controller=successor, partitions=stage.hosted(broker)))
             for broker in BROKERS
         ]
-        told[:] = [stamps[-1] for stamps in heard if stamps]
-        return len(told) == len(BROKERS)
+        notified_s[:] = [stamps[-1] for stamps in heard if stamps]
+        return len(notified_s) == len(BROKERS)
 
-    wait_until(all_told, timeout_s=PATIENCE_S, what="every broker told by the new controller")
+    wait_until(all_notified, timeout_s=PATIENCE_S, what="every broker notified by the new controller")
     taken = client.get(f"{CHROOT}/controller")[1]
-    assert taken.czxid > before, "somebody took the place anew"
-    return max(told) - deleted_s, max(told) - taken.ctime / 1000
+    assert taken.czxid > before, "a new controller znode"
+    return max(notified_s) - deleted_s, max(notified_s) - taken.ctime / 1000

@@ -92,7 +92,7 @@ def resident_rows(at: Stage, count: int) -> Iterator[Row]:
         wait_until(
             lambda: _looked_at(process) >= count and process.metric("steward_reconciliations_queue_size") == 0,
             timeout_s=PATIENCE_S + count / 10,
-            what="the new process has looked at all Topics",
+            what="the new process has checked all Topics",
         )
         seconds = time.perf_counter() - began_s
         rest = process.process.resident_bytes

@@ -144,8 +144,8 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m e2e.chaos", description="Rounds of random faults under load.")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--first", type=int, default=1, help="the round to begin with")
-    parser.add_argument("--keep", action="store_true", help="leave the cluster, for the next run")
+    parser.add_argument("--first", type=int, default=1, help="first round")
+    parser.add_argument("--keep", action="store_true", help="keep the cluster for the next run")
     options = parser.parse_args(arguments)
     print(f"seed {options.seed}", flush=True)
     try:

@@ -24,13 +24,13 @@ State = dict[str, Any]
 
 @dataclass(slots=True)
 class Judge:
-    """Checks one history; `troubles` describes the violations."""
+    """Checks one history; `violations` describes the violations."""
 
     chroot: str = ""
     epoch: int = 0
     epochs: list[int] = field(default_factory=list)
     """Controller epochs in the order in which they were written."""
-    troubles: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
     topics: dict[str, dict[str, Any]] = field(default_factory=dict)
     states: dict[Partition, State] = field(default_factory=dict)
     _holder: int | None = None
@@ -43,7 +43,7 @@ class Judge:
         for write in writes:
             if write.path.startswith(f"{self.chroot}/"):
                 found = self._of(write._replace(path=write.path.removeprefix(self.chroot)))
-                self.troubles += (f"{trouble} (zxid {write.zxid:#x}, {write.path})" for trouble in found)
+                self.violations += (f"{violation} (zxid {write.zxid:#x}, {write.path})" for violation in found)
 
     def _of(self, write: Write) -> Iterator[str]:
         path = write.path
@@ -84,7 +84,7 @@ class Judge:
         self.topics[name] = now
         for partition, replicas in now["partitions"].items():
             if len(set(replicas)) != len(replicas):
-                yield f"C3: a replica stands twice in {replicas}"
+                yield f"C3: a replica is twice in {replicas}"
             state = self.states.get((name, int(partition)))
             if state is not None and not set(state["isr"]) <= set(replicas):
                 yield f"C2: the ISR {state['isr']} is not of the assignment {replicas} of partition {partition}"
@@ -106,7 +106,7 @@ class Judge:
         if not set(isr) <= set(replicas):
             yield f"C2: the ISR {isr} is not of the assignment {replicas}"
         if len(set(isr)) != len(isr):
-            yield f"C3: a replica stands twice in the ISR {isr}"
+            yield f"C3: a replica is twice in the ISR {isr}"
         if before is not None:
             yield from _grown(before, now)
         if before is not None and self._is_leaders_own(write, before, now):

@@ -67,7 +67,7 @@ def fuzz(seed: int, seconds: float, modes: Sequence[str] = MODES, *, stall_ms: f
                 if not front.is_alive or not front.send(codec.encode_request(ApiKey.API_VERSIONS, 0, 1, "fuzz", {})):
                     broken.append("the server does not answer any more")
                 if figures.cpu_ms > stall_ms:
-                    broken.append(f"the event loop stood still for {figures.cpu_ms:.0f} ms of CPU time")
+                    broken.append(f"the event loop was blocked for {figures.cpu_ms:.0f} ms of CPU time")
                 if figures.memory_bytes > MEMORY_RATIO * largest:
                     broken.append(f"memory rose by {figures.memory_bytes:,} bytes; the largest frame has {largest:,}")
                 if broken:
