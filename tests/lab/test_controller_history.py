@@ -1,4 +1,4 @@
-"""The judge of a history finds what is wrong in it, and nothing in what is right."""
+"""The checks of a history find its violations, and none in a valid history."""
 
 import json
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def state(session: int, leader: int, isr: Sequence[int], leader_epoch: int = 0, 
 
 
 def gone(session: int, path: str) -> Write:
-    """A znode that is no more."""
+    """A deleted znode."""
     return Write(1, session, path, None)
 
 
@@ -42,7 +42,7 @@ MOVING = [*MADE, topic(FIRST, [4, 1, 2, 3], [4], [3]), state(FIRST, 1, [1, 2, 3]
 
 
 def violations(writes: Sequence[Write]) -> list[str]:
-    """What the judge says, without the places."""
+    """The violations, without their places."""
     judge = Judge()
     judge.judge(writes)
     return [violation.split(" (zxid")[0] for violation in judge.violations]
