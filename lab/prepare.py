@@ -95,7 +95,7 @@ def _step(need: Need) -> Step:
 def _prepare(arguments: Sequence[str]) -> list[FailedStep]:
     kafka, judges, kubernetes = map(_step, (KAFKA, JUDGES, KUBERNETES))
     if "--demo" in arguments:
-        return run_steps(install_steps(DEMO), (kafka, kubernetes))
+        return run_steps(install_steps(DEMO), (kafka,), (kubernetes,))
     if "--strict" in arguments:  # Benchmarks install no chart.
         return run_steps((kafka, judges), (kubernetes,))
     return run_steps((kafka, judges), (kubernetes,), (_step(HELM),))

@@ -3,6 +3,8 @@
 import io
 import os
 import re
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -126,3 +128,11 @@ def test_a_changed_dependency_installs_the_packages_again(checkout: Path) -> Non
         f"virtual environment .venv, with pip {python_packages.PIP_VERSION}",
         "Python packages of the demo",
     ]
+
+
+def test_the_set_up_of_the_demo_needs_no_package() -> None:
+    """It runs before any is installed: -S hides those that this Python has."""
+    command = [sys.executable, "-S", "-c", "import lab.prepare"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=python_packages.ROOT, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
