@@ -100,7 +100,7 @@ def measure(effort: Effort) -> Iterator[Row]:
         port = controller.ports[INTERNAL]
         with Flood(port) as flood:
             if not flood.under_way.wait(TIMEOUT_S):
-                raise AssertionError("no client was answered")
+                raise AssertionError("no client got an answer")
             taken_ms, codes = asyncio.run(ask(stage, port, requests))
             clients = sum(flood.answers.values())
     about = f"{requests} AlterPartition of a broker beside {CONNECTIONS} x {IN_FLIGHT} ElectLeaders in flight"

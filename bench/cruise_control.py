@@ -88,7 +88,7 @@ def compiled_cruise_control() -> Iterator[CruiseControl | None]:
 
 
 def _fetch(folder: Path) -> None:
-    fetch_jars(POM, folder, what="what Cruise Control needs", among="kafka_2.13-*.jar")
+    fetch_jars(POM, folder, what="Cruise Control's dependencies", among="kafka_2.13-*.jar")
 
 
 def encoded(question: MeasuredRequest) -> bytes:

@@ -216,7 +216,7 @@ class Layout:
             finished = {broker: MADE.format(partitions=self.hosted(broker)) for broker in BROKERS}
             return all(self.logs[broker].stamps(pattern) for broker, pattern in finished.items())
 
-        wait_until(made, timeout_s=PATIENCE_S, what="all logs made")
+        wait_until(made, timeout_s=PATIENCE_S, what="all logs created")
 
 
 class Gone:

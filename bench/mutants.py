@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         copy_tree(tree)
         for tests in [] if asked.no_baseline else dict.fromkeys(bug.tests for bug in bugs):
             if (failure := catch(tree, tests, machine_alone=asked.machine)) is not None:
-                print(f"without any bug, {failure} fails: mend that first")
+                print(f"{failure} fails without any bug: fix it first")
                 return 1
         print("| | seeded bug | caught by | s |\n| --- | --- | --- | --- |", flush=True)
         for bug in bugs:

@@ -175,7 +175,7 @@ def soak(seed: int, minutes: float, first_round: int, *, keep: bool = False) -> 
             return 1
         if keep:
             print(f"logs: {keep_logs(folder)}")
-    print(f"{number - first_round} rounds of seed {seed}, nothing broken")
+    print(f"{number - first_round} rounds of seed {seed} without a violation")
     return 0
 
 

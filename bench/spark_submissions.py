@@ -165,7 +165,7 @@ def _submit(at: Stage, name: str) -> subprocess.CompletedProcess[str]:
     }
     found = find_spec("pyspark")
     if found is None or found.origin is None:
-        raise LabError("Spark is not there: pip install pyspark")
+        raise LabError("Spark is missing: pip install pyspark")
     home = Path(found.origin).parent
     command = [
         str(home / "bin" / "spark-submit"),

@@ -98,7 +98,7 @@ def resident_rows(at: Stage, count: int) -> Iterator[Row]:
         rest = process.process.resident_bytes
     after = writes(at.api), writes(at.api, "events")
     if after != before:
-        raise AssertionError(f"{after[0] - before[0]:.0f} writes though nothing changed")
+        raise AssertionError(f"{after[0] - before[0]:.0f} writes without a change")
     words = f"with {count:,} Topics"
     yield _limited("memory", f"resident memory {words}, at rest", "MB", side_of([rest / 1e6]), MEMORY_LIMIT_MB)
     most = side_of([highest / 1e6])

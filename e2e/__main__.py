@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; everything was taken down", file=sys.stderr)
+        print("interrupted; the cluster was cleaned up", file=sys.stderr)
         return 128 + signal.SIGINT
 
 

@@ -156,7 +156,7 @@ def main(arguments: list[str]) -> int:
     except LabError as error:
         print(f"{error}\nto repeat it: make chaos ARGS='--seed {options.seed}'", file=sys.stderr)
         return 1
-    print(f"{options.rounds} rounds, nothing lost, doubled, displaced or passed over")
+    print(f"{options.rounds} rounds without a lost, duplicate, displaced or skipped record")
     return 0
 
 

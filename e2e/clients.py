@@ -112,7 +112,7 @@ class KafkaClients:
         wait_until(
             answered,
             timeout_s=ANSWER_TIMEOUT_S,
-            what="an answer of some broker",
+            what="an answer of any broker",
             context=lambda: words,
             interval_s=POLL_S,
         )

@@ -105,7 +105,7 @@ class Release:
         wait_until(
             lambda: not self.kube.items("pods", f"app.kubernetes.io/instance={NAME}"),
             timeout_s=HELM_TIMEOUT_S,
-            what="every pod of the release gone",
+            what="all pods of the release deleted",
             interval_s=1.0,
         )
 
@@ -123,7 +123,7 @@ class Release:
         """Return a workload's pods, by name."""
         found = self.kube.get(*workload.split("/")) or {}
         if not found:
-            raise LabError(f"the chart has made no {workload}")
+            raise LabError(f"the chart has not created {workload}")
         labels = found["spec"]["selector"]["matchLabels"]
         pods = self.kube.items("pods", ",".join(f"{key}={value}" for key, value in labels.items()))
         return sorted(pods, key=lambda pod: str(pod["metadata"]["name"]))

@@ -54,7 +54,7 @@ def java_with_compiler() -> str:
     )
     compiler = re.search(r"^jdk\.compiler@(\d+)", listed.stdout, re.MULTILINE)
     if compiler is None:
-        raise Missing(f"a Java compiler ({command} belongs to a Java without one)", INSTALL_JAVA)
+        raise Missing(f"a Java compiler ({command} has none)", INSTALL_JAVA)
     if int(compiler[1]) < OLDEST_JAVA:
         raise Missing(f"Java {OLDEST_JAVA} or later ({command} is Java {compiler[1]})", INSTALL_JAVA)
     return command

@@ -92,7 +92,7 @@ class KraftNode(Node):
         command = _java("kafka.tools.StorageTool", *arguments, log4j="log4j-tools.properties")
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S)
         if done.returncode:
-            raise LabError(f"node {self.node_id} could not be formatted:\n{done.stdout}{done.stderr}")
+            raise LabError(f"failed to format the storage of node {self.node_id}:\n{done.stdout}{done.stderr}")
 
     def launch(self) -> None:
         """Start it without waiting; after a kill -9 it registers itself as soon as the session of its last run has expired."""

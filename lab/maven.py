@@ -24,6 +24,6 @@ def fetch_jars(pom: Path, folder: Path, *, what: str, among: str, **properties: 
     ]  # fmt: skip
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S)
     if done.returncode:
-        raise LabError(f"Maven could not fetch {what}:\n{(done.stdout + done.stderr)[-4000:]}")
+        raise LabError(f"Maven failed to download {what}:\n{(done.stdout + done.stderr)[-4000:]}")
     if not any(folder.glob(among)):
-        raise LabError(f"Maven fetched no {among} into {folder}, of {what}")
+        raise LabError(f"Maven downloaded no {among} to {folder} for {what}")

@@ -48,7 +48,7 @@ class Process:
     def launch(self) -> None:
         """Start it without waiting for anything; it must not be running."""
         if self.running:
-            raise LabError(f"{self.name} runs already (pid {self.pid})")
+            raise LabError(f"{self.name} is already running (pid {self.pid})")
         self.folder.mkdir(parents=True, exist_ok=True)
         self._popen = spawn(
             self.command, log=self.log_path, folder=self.folder, environment={**os.environ, **self._environment}

@@ -35,7 +35,7 @@ def wait_until(
     started = time.monotonic()
     while not holds():
         if time.monotonic() - started > timeout_s:
-            raise LabError(f"{what}: not so within {timeout_s:g} s\n{context()}".rstrip())
+            raise LabError(f"timed out after {timeout_s:g} s: {what}\n{context()}".rstrip())
         time.sleep(interval_s)
     return time.monotonic() - started
 

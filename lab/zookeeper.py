@@ -126,7 +126,9 @@ class ZooKeeperServer:
 
     def wait_until_gone(self, path: str, *, timeout_s: float = LONGEST_SESSION_MS / 1000) -> float:
         """Return the seconds until no znode is at `path`, such as an ephemeral one of a killed process."""
-        return wait_until(lambda: self.read(path) is None, timeout_s=timeout_s, what=f"{path} gone from ZooKeeper")
+        return wait_until(
+            lambda: self.read(path) is None, timeout_s=timeout_s, what=f"{path} to be deleted from ZooKeeper"
+        )
 
     def make_chroot(self, chroot: str) -> str:
         """Create the znode that a chroot names and return the connect string for it."""

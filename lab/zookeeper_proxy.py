@@ -61,7 +61,7 @@ class Fault:
     def wait(self, timeout_s: float = HAPPENS_TIMEOUT_S) -> None:
         """Return once it has happened."""
         if not self.happened.wait(timeout_s):
-            raise LabError(f"no transaction came within {timeout_s:g} s that was to be {self.end.value}")
+            raise LabError(f"no transaction for the fault '{self.end.value}' within {timeout_s:g} s")
 
 
 class ZooKeeperProxy:

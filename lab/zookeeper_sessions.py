@@ -39,7 +39,7 @@ def end_session(port: int, session_id: int) -> None:
     for _ in range(TRIES):
         if _end(port, session_id):
             return
-    raise LabError(f"session {session_id:#x} of the ZooKeeper at port {port} could not be ended")
+    raise LabError(f"failed to end session {session_id:#x} of the ZooKeeper at port {port}")
 
 
 def _end(port: int, session_id: int) -> bool:

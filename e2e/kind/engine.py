@@ -77,7 +77,7 @@ def _install() -> None:
         return
     command = f"apt-get install --yes --no-install-recommends {' '.join(packages)}"
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise Missing(f"a cluster's tooling ({', '.join(packages)}; or KUBECONFIG of a cluster that is there)", command)
+        raise Missing(f"a cluster's tooling ({', '.join(packages)}; or KUBECONFIG of an existing cluster)", command)
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
     run("apt-get", "update", "--quiet", environment=quiet, timeout_s=INSTALL_TIMEOUT_S)
     run(*command.split(), environment=quiet, timeout_s=INSTALL_TIMEOUT_S)

@@ -97,7 +97,7 @@ def test_a_fault_that_nothing_brings_about_is_an_error(proxy: ZooKeeperProxy) ->
     """A test without its fault proves nothing."""
     fault = proxy.arm(lambda _: True, End.DONE)
 
-    with pytest.raises(LabError, match=r"no transaction came within 0.05 s that was to be done"):
+    with pytest.raises(LabError, match=r"no transaction for the fault 'done' within 0.05 s"):
         fault.wait(0.05)
 
 
