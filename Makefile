@@ -2,7 +2,6 @@
 # What is installed goes into .venv and the user's cache folder; `make clean` removes the first.
 
 PYTHON ?= python3
-PIP_VERSION := 26.3
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
@@ -13,19 +12,17 @@ READY := $(VENV)/.ready
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-setup: $(READY) ## make .venv with everything that the other targets need
+setup: $(READY) ## create .venv with the packages of all targets
 
-# Again when a dependency changes; --build-constraint pins what builds the package itself.
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt | python
+	@$(PYTHON) -m lab.python_packages
+
+.PHONY: python
+python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or later is needed ($(PYTHON)): apt-get install --yes python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "Python's venv module is missing: apt-get install --yes python3-venv" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check pip==$(PIP_VERSION)
-	$(RUN) -m pip install --quiet --disable-pip-version-check \
-	  --constraint constraints.txt --build-constraint constraints.txt --editable '.[analytics]' --group dev
-	@touch $@
 
 check: $(READY) ## lint, format, types, layers
 	$(VENV)/bin/ruff check .
@@ -47,24 +44,24 @@ e2e: $(READY) ## run the product in a kind cluster of three nodes, or in that of
 chaos: $(READY) ## rounds of random faults in such a cluster under load (ARGS="--seed 1 --rounds 20")
 	$(RUN) -m e2e.chaos $(ARGS)
 
-demo: demo-kafka ## show it all once
+demo: demo-kafka ## show the main functions once: at most three minutes from nothing
 
-demo-kafka: $(READY) ## the same: a topic, a load, failures and a move on real Kafka under a real Kubernetes API
-	$(RUN) -m lab.prepare --strict
-	$(RUN) -m lab.demo
+demo-kafka: python ## the same: a topic, load, failures and a move on real Kafka and a real Kubernetes API
+	@$(PYTHON) -m lab.prepare --demo
+	@$(RUN) -m lab.demo
 
-bench: $(READY) ## measure, against the peers
+bench: $(READY) ## measure Steward and its peers
 	$(RUN) -m lab.prepare --strict
 	$(RUN) -m bench $(ARGS)
 
-soak: $(READY) ## mutated requests to the front, then load and failures, for as long as one likes
+soak: $(READY) ## mutated requests to the listener, then load and random faults, for any time
 	$(RUN) -m lab.prepare --strict
 	$(RUN) -m bench.soak $(ARGS)
 
-mutants: $(READY) ## seed bugs into a copy of the controller, each of which its tests must catch
+mutants: $(READY) ## seed bugs into a copy of the controller; its tests must catch each of them
 	$(RUN) -m bench.mutants $(ARGS)
 
-schemas: $(READY) ## draw the tables of Kafka's messages, errors and topic configs out of its jars again
+schemas: $(READY) ## generate the tables of Kafka's messages, errors and topic configs from its jars
 	broker=$$($(RUN) -m lab.jars 3.9.2) && newest=$$($(RUN) -m lab.jars 4.3.1) && export PATH="$(CURDIR)/$(VENV)/bin:$$PATH" && \
 	  $(RUN) tools/draw_schemas.py "3.9.2=$$broker" "4.3.1=$$newest" && \
 	  $(RUN) tools/draw_errors.py "$$newest" && \

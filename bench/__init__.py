@@ -1,1 +1,1 @@
-"""Figures of ours beside those of the peers, and the soak; not shipped, and no test."""
+"""Benchmarks of Steward and its peers, and the soak test; not shipped, and not part of the tests."""

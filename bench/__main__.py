@@ -1,8 +1,10 @@
-"""`make bench`: run benchmarks against their peers, print a table, and put the figures into bench/results/latest.json.
+"""`make bench`: run benchmarks against their peers, print a table, and store the figures in bench/results/latest.json.
 
 make bench                              all of them
 make bench ARGS="failover placement"    some
-make bench ARGS="--quick --list"        what there is; --quick measures for a few seconds each and keeps nothing
+make bench ARGS="--list"                the benchmarks there are
+make bench ARGS="--quick placement"     a few seconds each, for a check that a benchmark works; results are not stored
+python -m bench --show placement        the stored figures of some, or of all; measures nothing
 """
 
 import argparse
@@ -34,7 +36,8 @@ from bench import (
     takeover_at_scale,
     topics,
 )
-from bench.harness import Effort, Row, Side
+from bench.harness import Effort, Row
+from bench.table import amount, print_table
 
 BENCHMARKS: Mapping[str, ModuleType] = {
     module.NAME: module
@@ -58,16 +61,17 @@ BENCHMARKS: Mapping[str, ModuleType] = {
         analytics,
     )
 }
-"""By name; each module has NAME, ABOUT and measure(effort), which yields rows."""
+"""Name -> module. Each module has NAME, ABOUT and measure(effort), which yields rows."""
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line; benchmarks are checked to be known ones."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure ours beside its peers.")
+    """Parse the command line; an unknown benchmark is an error."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Steward and its peers.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run; all by default (see --list)")
-    parser.add_argument("--list", action="store_true", help="list the benchmarks and end")
-    parser.add_argument("--quick", action="store_true", help="a few seconds each; nothing is kept")
-    parser.add_argument("--rounds", type=int, metavar="N", help="runs of each side, instead of each benchmark's own")
+    parser.add_argument("--list", action="store_true", help="list the benchmarks and exit")
+    parser.add_argument("--show", action="store_true", help="print the stored figures and exit, without measuring")
+    parser.add_argument("--quick", action="store_true", help="run each for a few seconds; results are not stored")
+    parser.add_argument("--rounds", type=int, metavar="N", help="runs of each side (default: set by each benchmark)")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
@@ -77,51 +81,15 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def table_of(rows: Sequence[Row]) -> Table:
-    """Lay rows out for a person."""
-    table = Table(title="Ours beside the peer, run in turn: medians (lowest to highest)")
-    for heading in ("what", "peer"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("ours", "peer's", "ratio", "at least", "spread", "runs"):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        spread = f"{row.ours.spread:.0%} / {row.peer.spread:.0%}"
-        figures = (_figure(row.ours, row.unit), _figure(row.peer, row.unit), f"{row.ratio:.2f}x", _promise(row))
-        name = f"{row.promise} {row.name}".strip()
-        table.add_row(f"[bold]{name}[/bold]\n{row.what}", row.peer_is, *figures, spread, str(row.runs))
-    return table
-
-
-def _promise(row: Row) -> str:
-    if row.at_least is None:
-        return ""
-    return f"{row.at_least:.3g}x" + ("" if row.kept else "\n[bold]missed[/bold]")
-
-
-def _figure(side: Side, unit: str) -> str:
-    median, lowest, highest = map(_short, (side.median, side.lowest, side.highest))
-    return f"{median} {unit}\n({lowest} to {highest})"
-
-
-def _short(number: float) -> str:
-    """Write a number with three significant digits.
-
-    >>> _short(81_234_567.0), _short(43.21)
-    ('81.2 M', '43.2')
-    """
-    for unit, factor in (("M", 1e6), ("k", 1e4)):
-        if number >= factor:
-            return f"{number / (1e6 if unit == 'M' else 1e3):.3g} {unit}"
-    return f"{number:.3g}" if number < 100 else f"{number:.0f}"
-
-
 def main(arguments: Sequence[str]) -> int:
-    """Run what is asked for and return the exit status."""
+    """Run the chosen benchmarks and return the exit status."""
     options = parse(arguments)
-    console = Console()
+    console = Console(highlight=False)
     if options.list:
-        for name, module in BENCHMARKS.items():
-            console.print(f"{name:<12}{module.ABOUT}")
+        console.print(_list())
+        return 0
+    if options.show:
+        print_table([row for row in map(results.row_of, results.read()) if _belongs(row, options.names)], console)
         return 0
     effort = Effort(quick=options.quick, rounds=options.rounds)
     rows: list[Row] = []
@@ -129,16 +97,31 @@ def main(arguments: Sequence[str]) -> int:
     for name in options.names or BENCHMARKS:
         console.print(f"measuring {name}: {BENCHMARKS[name].ABOUT}")
         for row in BENCHMARKS[name].measure(effort):
-            console.print(f"  {row.name}: {_short(row.ours.median)} against {_short(row.peer.median)} {row.unit}")
+            ours, peer = amount(row.ours.median, row.unit), amount(row.peer.median, row.unit)
+            console.print(f"  {row.name}: Steward {ours}, peer {peer}")
             rows.append(row)
             if not options.quick:
-                # Kept row by row: what was measured stays when a later one fails.
+                # Stored row by row, so that a later failure loses none of them.
                 new = results.document(row, results.load_average(), dt.datetime.now(dt.UTC))
                 results.write(results.merged(results.read(), [new]), on)
-    console.print(table_of(rows))
-    busy = f"load average at the start {load} on {on['cores']} cores"
-    console.print(f"Ratios over 1 speak for ours. The machine: {busy}, Python {on['python']}, Java {on['java']}.")
+    print_table(rows, console)
+    console.print("Medians. A ratio above 1 means that Steward is better.")
+    console.print(
+        f"Machine: {on['cores']} cores, load average {load} at the start, Python {on['python']}, Java {on['java']}."
+    )
     return 0
+
+
+def _list() -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, module in BENCHMARKS.items():
+        table.add_row(name, module.ABOUT)
+    return table
+
+
+def _belongs(row: Row, names: Sequence[str]) -> bool:
+    """Whether a stored row belongs to one of these benchmarks; all rows do when none is named."""
+    return not names or row.name.partition(".")[0] in names
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""AlterPartition of a broker while clients fill the controller's queue of events: part that is answered, and the slowest answer.
+"""AlterPartition of a broker while clients fill the controller's event queue: the answered part, and the slowest answer.
 
-A real ZooKeeper, ten brokers that are sockets, and the controller as a process of its own. 32 connections keep 64 ElectLeaders requests
+A real ZooKeeper, ten brokers that are sockets, and the controller as a separate process. 32 connections keep 64 ElectLeaders requests
 each in flight for the whole measurement, for all partitions, so that one event runs at a time. In the meantime a broker sends
 AlterPartition for partitions that it leads, one after the other as a broker does.
 """
@@ -19,8 +19,8 @@ from bench.large_layout import (
     CHROOT,
     PARTITIONS_OF_TOPIC,
     LargeLayout,
-    everybody_leads,
     large_layout,
+    leaders_on_all_brokers,
     topic_name,
     topics_of,
 )
@@ -40,13 +40,13 @@ CONNECTIONS, IN_FLIGHT = 32, 64
 REQUESTS, QUICK_REQUESTS = 500, 50
 PROMISE = "P14"
 ANSWER_LIMIT_MS = 1_000.0
-"""Two orders below the time after which a leader's pending ISR change delays producers with acks=all (request.timeout.ms, 30 s)."""
+"""Two orders of magnitude below the time after which a leader's pending ISR change delays producers with acks=all (request.timeout.ms, 30 s)."""
 ALTER_VERSION, ELECT_VERSION = 0, 1
 TIMEOUT_S = 60.0
 
 
 class Flood:
-    """Clients in a thread and an event loop of their own."""
+    """Clients in a separate thread and event loop."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -94,13 +94,13 @@ async def answered(reader: asyncio.StreamReader, key: ApiKey, version: int) -> B
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield the rows."""
+    """Yield the rows of the benchmark."""
     requests = QUICK_REQUESTS if effort.quick else REQUESTS
     with large_layout(PARTITIONS) as stage, stage.ours() as controller:
         port = controller.ports[INTERNAL]
         with Flood(port) as flood:
             if not flood.under_way.wait(TIMEOUT_S):
-                raise AssertionError("no client was answered")
+                raise AssertionError("no client got an answer")
             taken_ms, codes = asyncio.run(ask(stage, port, requests))
             clients = sum(flood.answers.values())
     about = f"{requests} AlterPartition of a broker beside {CONNECTIONS} x {IN_FLIGHT} ElectLeaders in flight"
@@ -136,7 +136,7 @@ async def ask(stage: LargeLayout, port: int, requests: int) -> tuple[list[float]
         (topic_name(number), partition)
         for number in topics_of(PARTITIONS)
         for partition in range(PARTITIONS_OF_TOPIC)
-        if BROKERS[everybody_leads(number, partition)] == broker
+        if BROKERS[leaders_on_all_brokers(number, partition)] == broker
     ]
     full: dict[tuple[str, int], list[int]] = {}
     taken_ms: list[float] = []

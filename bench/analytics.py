@@ -1,10 +1,10 @@
-"""Two weeks of hourly facts to loads and a study, in Spark beside one process of polars, on the same two cores (P11).
+"""Two weeks of hourly facts to loads and a study, in Spark and in one process of polars, on the same two cores (P11).
 
-Both read the same Parquet, written by the generator, and work out the same: mean, 95th percentile, peak and trend of each partition,
-bytes in by broker and hour, disk by broker and hour. Spark's side is the job as it is shipped, stages `loads` and `study`; its JVM
-runs already, as it does in a driver. The peer's is the shortest honest program for the figures, in a process of its own.
-The last row is the one that is promised: how much the data grows from 100,000 partitions to 1,000,000, over how much the cost does.
-Shuffle bytes are counted by Spark itself. What it leaves out: several machines, which is what Spark is for.
+Both read the same generated Parquet files and compute the same figures: mean, 95th percentile, peak and trend of each partition, bytes in
+by broker and hour, disk by broker and hour. Spark runs the shipped job, stages `loads` and `study`; its JVM runs already, as it does in a
+driver. The peer is the shortest complete program for these figures, in a process of its own. The last row is the promised one: the growth
+of data from 100,000 partitions to 1,000,000, divided by the growth of cost. Spark itself counts shuffled bytes. Several machines, which
+Spark is made for, are not measured.
 """
 
 import json
@@ -20,7 +20,7 @@ from bench.harness import Better, Effort, Row, alternate, duration, promised, si
 from lab.cache import cached
 
 NAME = "analytics"
-ABOUT = "two weeks of hourly facts of 10 k, 100 k and 1 M partitions to loads and a study, beside polars (P11)"
+ABOUT = "loads and study of two weeks of hourly facts of 10 k, 100 k and 1 M partitions, compared with polars (P11)"
 
 SIZES = (10_000, 100_000, 1_000_000)
 QUICK_SIZES = (1_000, 10_000)
@@ -28,7 +28,7 @@ DAYS, QUICK_DAYS = 14, 3
 BROKERS = 100
 RUNS = 3
 LONG_FROM, LONG_RUNS = 1_000_000, 1
-"""Many minutes each, in which what varies from run to run is little, as is what is not warm yet."""
+"""Runs take many minutes each, so that variation between runs and warm-up are small."""
 
 PEER = "polars, one process, lazy scan"
 PEER_TIMEOUT_S = 3600
@@ -41,7 +41,7 @@ SETTINGS = {
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield a row as soon as it is known."""
+    """Yield each row when it is measured."""
     sizes, days = (QUICK_SIZES, QUICK_DAYS) if effort.quick else (SIZES, DAYS)
     spark = _session()
     medians = []
@@ -50,7 +50,7 @@ def measure(effort: Effort) -> Iterator[Row]:
             facts = _facts(partitions, days)
             ours = timed(lambda facts=facts: _study(facts, Path(name) / "out"))
             if partitions < LONG_FROM:
-                ours()  # warm: code is generated once, files are in the page cache for both sides
+                ours()  # warm-up: code is generated once, files are in the page cache for both sides
             before = _shuffled(spark)
             runs = effort.runs(RUNS if partitions < LONG_FROM else LONG_RUNS)
             seconds = alternate(ours, lambda facts=facts, partitions=partitions: _peer(facts, partitions), runs)
@@ -63,7 +63,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 
 
 def _growth(sizes: tuple[int, ...], medians: list[float]) -> Row:
-    """Make the row of growth: data over cost, between the two largest sizes."""
+    """Return the row of growth: data divided by cost, between the two largest sizes."""
     data, cost = sizes[-1] / sizes[-2], medians[-1] / medians[-2]
     what = f"growth from {sizes[-2]:,} to {sizes[-1]:,} partitions: data, over wall time (peer's column)"
     row = Row(f"{NAME}.growth", what, "growth of cost", "times", Better.HIGHER, side_of([data]), side_of([cost]), 1)
@@ -94,7 +94,7 @@ def _session() -> Any:
 
 
 def _facts(partitions: int, days: int) -> Path:
-    """Return the facts, generated once."""
+    """Return the folder of the facts, which are generated once."""
     from lab.generated_load import LoadSpec, lay_out
     from lab.generated_load.hourly_facts import write_facts
 
@@ -112,7 +112,7 @@ def _study(facts: Path, out: Path) -> None:
 
 
 def _peer(facts: Path, partitions: int) -> float:
-    """Run the peer and return its own seconds, without the start of Python: Spark's JVM has started, too."""
+    """Run the peer and return its own seconds, without the start of Python: Spark's JVM has started as well."""
     command = [sys.executable, "-m", "bench.analytics_peer", str(facts), str(partitions)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PEER_TIMEOUT_S)
     return float(json.loads(done.stdout.splitlines()[-1])["seconds"])

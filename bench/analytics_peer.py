@@ -1,8 +1,7 @@
-"""The peer of `bench/analytics.py`: the same figures by polars. Run as a program with a folder of facts and the number of partitions in it.
+"""The peer of `bench/analytics.py`: the same figures by polars. A program with two arguments: a folder of facts and its number of partitions.
 
-It prints its seconds as JSON. A 95th percentile needs all rates of a partition at once: where there are more partitions than memory is
-for, they are taken in parts, each of which reads the files anew. What it leaves out: names of what it went on without, corrupt files,
-everything but the figures.
+It prints its seconds as JSON. A 95th percentile needs all rates of a partition at once: more partitions than fit into memory are read in
+several passes over the files. It does not handle corrupt files or report missing data; it only computes the figures.
 """
 
 import json
@@ -19,7 +18,7 @@ PARTITIONS_AT_ONCE = 250_000
 
 
 def loads(facts: Path, parts: int) -> tuple[int, int]:
-    """Work out partitions' loads, and brokers by hour; returns the number of rows of both."""
+    """Compute partitions' loads, and brokers by hour; returns the number of rows of both."""
     day = pl.scan_parquet(str(facts / "**" / "*.parquet"), hive_partitioning=False)
     rates = day.select(
         "topic",
@@ -63,5 +62,5 @@ if __name__ == "__main__":
     rows = loads(Path(sys.argv[1]), math.ceil(int(sys.argv[2]) / PARTITIONS_AT_ONCE))
     took_s = time.perf_counter() - began_s
     highest_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    said = {"seconds": took_s, "partitions": rows[0], "broker_hours": rows[1], "highest_mb": highest_mb}
-    sys.stdout.write(json.dumps(said) + "\n")
+    report = {"seconds": took_s, "partitions": rows[0], "broker_hours": rows[1], "highest_mb": highest_mb}
+    sys.stdout.write(json.dumps(report) + "\n")

@@ -1,7 +1,7 @@
-"""Brokers that are sockets and answer whatever a sampler asks about a cluster of any size, from bytes made beforehand.
+"""Simulated brokers that answer a sampler's requests about a cluster of any size, from precomputed bytes.
 
-What is measured is the sampler: an answer costs a look-up. An offsets question is answered from its own partitions once, and from
-memory when it comes again. They speak the versions of Kafka 3.9. Leaves out everything that a broker does besides, and ZooKeeper.
+The sampler is measured: an answer costs the broker a dictionary access. An offsets request is answered from the broker's partitions the
+first time, and from memory when it is repeated. The brokers have the API versions of Kafka 3.9 and do nothing else; there is no ZooKeeper.
 """
 
 from balance_analytics.model.sample_rows import SAMPLES_TOPIC
@@ -26,12 +26,12 @@ _CORRELATION = slice(4, 8)
 
 
 class AnsweringBrokers:
-    """So many brokers that hold so many partitions, in a thread of their own."""
+    """A number of brokers that hold a number of partitions, in a separate thread."""
 
     def __init__(self, brokers: int, topics: int, partitions: int) -> None:
         self.brokers, self.topics, self.partitions = brokers, topics, partitions
         self.taken_bytes = 0
-        """Of record batches that were produced to them."""
+        """Bytes of record batches that were produced to the brokers."""
         self._ports: list[int] = []
         self._servers: list[Server] = []
         self._answers: dict[tuple[int, bytes], bytes] = {}
@@ -41,11 +41,11 @@ class AnsweringBrokers:
 
     @property
     def bootstrap(self) -> str:
-        """The first one's address."""
+        """Address of the first broker."""
         return f"127.0.0.1:{self._ports[0]}"
 
     def start(self) -> None:
-        """Listen, and have the large answers ready."""
+        """Listen, and precompute the large answers."""
         self._thread.start()
         for broker_id in range(self.brokers):
 
@@ -68,7 +68,7 @@ class AnsweringBrokers:
         key = ApiKey(header.api_key)
         if key is ApiKey.PRODUCE:
             return codec.encode_response(key, header.api_version, header.correlation_id, self._produce(frame))
-        # The same question has the same bytes, but for its correlation id.
+        # Repeated requests have equal bytes except for the correlation id.
         question = (broker_id, frame[: _CORRELATION.start] + frame[_CORRELATION.stop :])
         if question not in self._answers:
             body = self._answer(broker_id, key, codec.decode_request(frame)[1])

@@ -1,8 +1,9 @@
-"""Cruise Control's goals over the cluster that our planner is asked about: `java/CruiseControlPeer.java`, in a JVM of its own.
+"""Cruise Control's optimizer on the cluster of the planner's benchmark: `java/CruiseControlPeer.java`, in a JVM of its own.
 
-No package registry has Cruise Control, so a checkout of its source is named by `CRUISE_CONTROL_SOURCE` and compiled here with what its
-build asks for; without one there is no such peer. Asked for are the goals that our planner keeps: racks, disk, bytes in, bytes out and
-leaders, each in the fast mode (its own default), which gives a broker half a second a goal. Leaves out its sampling and its executor.
+No package registry has Cruise Control, so `CRUISE_CONTROL_SOURCE` names a checkout of its source, which is compiled with the dependencies
+of its build; without a checkout this peer is left out. The goals are those that Steward's planner optimizes: racks, disk, bytes in, bytes
+out and leaders, each in the fast mode (Cruise Control's default), which allows half a second for each broker and goal. Its sampling and its
+executor are not measured.
 """
 
 import contextlib
@@ -28,10 +29,10 @@ MODULES = ("cruise-control-core", "cruise-control-metrics-reporter", "cruise-con
 PEER = Path(__file__).parent / "java" / "CruiseControlPeer.java"
 POM = Path(__file__).parent / "java" / "cruise-control-pom.xml"
 LAYOUT = 1
-"""Raised when the list of dependencies changes."""
+"""Incremented when the list of dependencies changes."""
 
 HEAP = "12g"
-"""1.3 M replicas with their loads are 4 GB; room enough that collecting garbage is no part of the figure."""
+"""1.3 M replicas with their loads take 4 GB; with this heap, garbage collection does not affect the figure."""
 PLAN_TIMEOUT_S = 7200
 """Several times its published figure for 270 brokers."""
 TOPIC_PARTITIONS = 41
@@ -40,7 +41,7 @@ TOPIC_PARTITIONS = 41
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What it did: time without reading the cluster in, bytes that its proposals copy, the farthest of any broker from each mean."""
+    """Its result: time without reading the cluster, bytes that its proposals copy, largest distance of any broker from each mean."""
 
     seconds: float
     copied_bytes: float
@@ -56,7 +57,7 @@ class CruiseControl:
     folder: Path
 
     def plan(self, question: MeasuredRequest, racks: int, tolerance: float) -> Answer:
-        """Ask it once, in a JVM of its own."""
+        """Run it once, in a JVM of its own."""
         cluster = self.folder / "cluster"
         cluster.write_bytes(encoded(question))
         replicas = question.replicas.shape[1]
@@ -70,7 +71,7 @@ class CruiseControl:
 
 @contextlib.contextmanager
 def compiled_cruise_control() -> Iterator[CruiseControl | None]:
-    """Compile the named checkout and yield its optimizer, or nothing where none is named; the classes go with the block."""
+    """Compile the named checkout and yield its optimizer, or None when no checkout is named; the classes are deleted with the block."""
     named = os.environ.get(SOURCE_VARIABLE)
     if not named:
         yield None
@@ -87,11 +88,11 @@ def compiled_cruise_control() -> Iterator[CruiseControl | None]:
 
 
 def _fetch(folder: Path) -> None:
-    fetch_jars(POM, folder, what="what Cruise Control needs", among="kafka_2.13-*.jar")
+    fetch_jars(POM, folder, what="Cruise Control's dependencies", among="kafka_2.13-*.jar")
 
 
 def encoded(question: MeasuredRequest) -> bytes:
-    """Return the cluster as the peer reads it: its units are MB and KB/s."""
+    """Return the cluster in the peer's input format: its units are MB and KB/s."""
     by_name = {one.name: one for one in question.resources}
     rows = np.empty(
         len(question.replicas), dtype=[("replicas", ">i4", (question.replicas.shape[1],)), ("loads", ">f8", (3,))]
@@ -102,9 +103,9 @@ def encoded(question: MeasuredRequest) -> bytes:
     return rows.tobytes()
 
 
-def answer_of(told: str) -> Answer:
-    """Return what its lines say."""
-    words = [line.split(maxsplit=1) for line in told.splitlines()]
+def answer_of(output: str) -> Answer:
+    """Parse the lines of its output."""
+    words = [line.split(maxsplit=1) for line in output.splitlines()]
     figures = {name: value for name, value in words if name != "unreached"}
     seconds, copied = float(figures.pop("nanoseconds")) / 1e9, float(figures.pop("megabytes")) * 1e6
     unreached = tuple(value for name, value in words if name == "unreached")

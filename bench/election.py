@@ -1,9 +1,9 @@
-"""Electing leaders for 200,000 partitions: our selectors over columns against Kafka's own (P2).
+"""Leader election of 200,000 partitions with each of Kafka's selectors: Steward's columns and Kafka's own code (P2).
 
-Two peers, since Kafka does it in two layers: PartitionLeaderElectionAlgorithms finds the leader alone, Election adds the new
-ISR and the recovery state, as ours does, and the receivers, which ours does not need. Every row goes through the selector, one broker of a hundred is gone,
-and the leaders elected are checked to be the same. Kafka has no selector for a partition's first leader, so that one has no
-row.
+There are two peers, because Kafka has two layers: PartitionLeaderElectionAlgorithms only chooses the leader; Election adds the new ISR
+and the recovery state, as Steward does, and the receivers, which Steward does not need. Every partition goes through the selector, one
+broker of a hundred is lost, and the elected leaders are checked to be equal. Kafka has no selector for a partition's first leader, so that
+one has no row.
 """
 
 import functools
@@ -23,13 +23,13 @@ from controller_core.cluster.placement import place_replicas
 from controller_core.model.ids import NO_LEADER
 
 NAME = "election"
-ABOUT = "200,000 partitions through each selector, against Kafka's Scala, hot"
+ABOUT = "leader election of 200,000 partitions with each selector, compared with Kafka's Scala code, hot"
 
 ROWS = 200_000
 BROKERS = 100
 GONE = 7
 REPEAT = 5
-"""Calls a run: one takes a few milliseconds."""
+"""Calls in a run: one takes a few milliseconds."""
 
 AT_LEAST = 1.0
 PEERS = {
@@ -39,29 +39,29 @@ PEERS = {
 
 
 def selectors(rows: int = ROWS) -> Mapping[str, Callable[[], Elections]]:
-    """Return each selector over the same partitions: placed as Kafka does, all replicas in sync, one broker gone."""
+    """Return each selector over the same partitions: placed as Kafka does, all replicas in sync, one broker lost."""
     replicas = place_replicas(dict.fromkeys(range(BROKERS)), rows, 3, 0, 0)
     # One flag more than there are brokers: False, for the padding of lists.
-    everybody, gone = np.arange(BROKERS + 1) < BROKERS, np.arange(BROKERS + 1) == GONE
-    live = everybody & ~gone
+    all_brokers, gone = np.arange(BROKERS + 1) < BROKERS, np.arange(BROKERS + 1) == GONE
+    live = all_brokers & ~gone
     second = np.ascontiguousarray(replicas[:, 1])
     clean = np.zeros(rows, dtype=np.bool_)
     return {
         "offline": functools.partial(elect_offline, replicas, replicas, live, clean),
-        # A preferred election of what is led by its first replica already is never asked for.
+        # No preferred election is requested for a partition whose first replica is the leader already.
         "preferred": functools.partial(elect_preferred, second, replicas, replicas, live),
-        "shutdown": functools.partial(elect_shutdown, replicas, replicas, everybody, gone),
+        "shutdown": functools.partial(elect_shutdown, replicas, replicas, all_brokers, gone),
     }
 
 
 def checksum(elections: Elections) -> int:
-    """Sum an answer up as the peer does: the leaders, -1 for nobody."""
+    """Compute the checksum of an answer as the peer does, with -1 for no leader."""
     assert bool(((elections.leader != NO_LEADER) == elections.elected).all())
     return int(elections.leader.sum())
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield a row as soon as it is known."""
+    """Yield each row when it is measured."""
     with compiled_peer() as jvm:
         for selector, elect in selectors().items():
             for layer in PEERS:

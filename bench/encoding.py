@@ -1,7 +1,7 @@
-"""Writing LeaderAndIsr 7: ours against kio 0.6.2, the fastest codec in Python, and kafka-clients in a JVM (P5).
+"""Encoding of LeaderAndIsr 7: Steward, kio 0.6.2, the fastest codec in Python, and kafka-clients in a JVM (P5).
 
-Each side writes the same request from what it keeps it as (ours: dicts, and the controller's columns; kio: dataclasses; Java:
-its data object), and the bytes are checked to be equal. Leaves out the network.
+Each side encodes the same request from its own representation (Steward: dicts, and the controller's columns; kio: dataclasses; Java: its
+data object), and the bytes are checked to be equal. The network is not measured.
 """
 
 import io
@@ -18,19 +18,19 @@ from kafka_wire import codec
 from kafka_wire.state_columns import StateColumns, TopicStates, encode_request
 
 NAME = "codec"
-ABOUT = "LeaderAndIsr 7 of 50 to 10,000 partitions, from dicts and columns, against kio and kafka-clients"
+ABOUT = "LeaderAndIsr 7 of 50 to 10,000 partitions, from dicts and columns, compared with kio and kafka-clients"
 
 SIZES = (50, 1_000)
 COLUMN_SIZES = (1_000, 10_000)
 KIO, JAVA = "kio 0.6.2", "kafka-clients, hot"
 AT_LEAST = {KIO: 50.0, JAVA: 1.0}
-"""For what the controller sends, which is written from columns."""
+"""For the requests that the controller sends, which are encoded from columns."""
 STATES_PER_RUN = 20_000
-"""Enough that a run takes tens of milliseconds; every side does as many."""
+"""Enough that a run takes tens of milliseconds; the same for every side."""
 
 
 def body(partitions: int) -> codec.Body:
-    """Return the request; the peer's is the same, field by field."""
+    """Return the request; the peer's has equal fields."""
     states = []
     for partition in range(partitions):
         replicas = [(partition + step) % 4 + 1 for step in range(3)]
@@ -47,7 +47,7 @@ def body(partitions: int) -> codec.Body:
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield a row as soon as it is known."""
+    """Yield each row when it is measured."""
     with compiled_peer() as jvm:
         for partitions in SIZES:
             request = body(partitions)
@@ -75,7 +75,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 def beside_peers(
     name: str, source: str, partitions: int, encode: Callable[[], bytes], jvm: Jvm, effort: Effort
 ) -> Iterator[Row]:
-    """Yield two rows: ours beside kio's writer, and beside Java's, of the same bytes."""
+    """Yield two rows: compared with kio's encoder and with Java's, of the same bytes."""
     bytes_of = encode()
     repeat = max(2, STATES_PER_RUN // partitions)
     what = f"LeaderAndIsr 7 of {partitions:,} partitions{source}, RF 3 ({len(bytes_of):,} bytes)"
@@ -90,7 +90,7 @@ def beside_peers(
 
 
 def columns_of(topic: codec.Body) -> StateColumns:
-    """Put a topic's states into columns, as the controller keeps them."""
+    """Convert a topic's states to columns, as the controller stores them."""
     states = topic["partition_states"]
     numbers = ("partition_index", "controller_epoch", "leader", "leader_epoch", "partition_epoch")
     return StateColumns(
@@ -102,7 +102,7 @@ def columns_of(topic: codec.Body) -> StateColumns:
 
 
 def kio_encoder(bytes_of: bytes) -> Callable[[], Any]:
-    """Make kio's writer of a request out of the request's bytes."""
+    """Create kio's encoder of a request from the request's bytes."""
     from kio.schema.leader_and_isr.v7.request import LeaderAndIsrRequest
     from kio.serial import entity_reader, entity_writer
 

@@ -1,12 +1,12 @@
-"""kill -9 of a broker that leads a thousand partitions: ours against a native controller on the same cluster (P3, small).
+"""kill -9 of a broker that leads a thousand partitions: Steward and a native controller on the same cluster (P3, small).
 
 Three figures of each kill:
-- from the kill to the last partition with another leader in ZooKeeper; most of it is the session time-out, which is the same;
-- from the end of the victim's registration, as a client that watches it hears of it, to the same moment;
-- the controller's own part. Ours: what its metric says of the turn of that event, from the brokers read to the last answer of
-  ZooKeeper and every request in its channel. The native one: in its log, from "Newly added brokers: , deleted brokers: 4" (the
-  brokers are read) to "Updated broker epochs cache" (its event is over), which covers the same.
-Kills are slow (a broker comes back with a thousand logs), so rounds are few.
+- from the kill to the last partition with another leader in ZooKeeper; most of it is the session timeout, which is equal for both;
+- from the end of the victim's registration, as a client with a watch sees it, to the same moment;
+- the controller's own part. Steward: its metric of that event, from reading the brokers to the last answer of ZooKeeper, with every
+  request in its channel. The native controller: in its log, from "Newly added brokers: , deleted brokers: 4" (the brokers are read) to
+  "Updated broker epochs cache" (its event has ended), which covers the same work.
+Kills are slow (a broker restarts with a thousand logs), so there are few rounds.
 """
 
 import time
@@ -16,7 +16,7 @@ from bench.harness import Effort, Row, duration
 from bench.layout import SESSION_TIMEOUT_MS, VICTIM, Gone, Holder, Layout, layout
 
 NAME = "failover"
-ABOUT = "kill -9 of the leader of 1,000 partitions, against a native controller (minutes)"
+ABOUT = "kill -9 of the leader of 1,000 partitions, compared with a native controller (minutes)"
 
 ROUNDS = 3
 OWN_SUM = 'steward_controller_event_seconds_sum{event="BrokersRead"}'
@@ -29,7 +29,7 @@ Figures = tuple[float, float, float]
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield all rows at the end of the rounds."""
+    """Yield all rows after the last round."""
     with layout(quick=effort.quick) as stage:
         rounds = effort.runs(ROUNDS)
         pairs = [(one_kill(stage, Holder.OURS), one_kill(stage, Holder.NATIVE)) for _ in range(rounds)]

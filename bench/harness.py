@@ -1,7 +1,7 @@
-"""What every benchmark is made of: ours and the peer in turn, medians, and one row for each figure.
+"""Parts of every benchmark: alternate runs of Steward and the peer, medians, and one row for each figure.
 
-Ours and the peer run alternately in one run, so that a machine that is busy for a while slows both. What it leaves out: the
-work itself, printing and the results file.
+Steward and the peer take turns, so that a machine that is busy for a while slows both. In code and in the results file, `ours` is
+Steward's side.
 """
 
 import statistics
@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 RUNS = 7
-"""Runs of each side: the fewest whose median one slow run, or two, cannot move far."""
+"""Runs of each side: the fewest whose median changes little with one or two slow runs."""
 
 QUICK_RUNS = 3
-"""With --quick: enough to see that a benchmark works, too few to quote."""
+"""With --quick: enough to check that a benchmark works, too few for published figures."""
 
 Run = Callable[[], float]
-"""Does the work once and returns what it took, in seconds."""
+"""Does the work once and returns its time in seconds."""
 
 
 class Better(StrEnum):
-    """Which way a figure gets better."""
+    """Direction in which a figure improves."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -29,7 +29,7 @@ class Better(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much to do: `quick` asks for a few seconds a benchmark; `rounds` overrides a benchmark's own number of runs."""
+    """Size of a run: `quick` limits a benchmark to a few seconds; `rounds` overrides a benchmark's own number of runs."""
 
     quick: bool = False
     rounds: int | None = None
@@ -49,16 +49,16 @@ class Side:
 
     @property
     def spread(self) -> float:
-        """Return the distance from the lowest to the highest as a part of the median."""
+        """Return the difference of highest and lowest, relative to the median."""
         return (self.highest - self.lowest) / self.median if self.median else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure: ours beside the peer's.
+    """One figure of Steward and of the peer.
 
-    `name` is BENCHMARK.FIGURE and never changes its meaning; `what` and `peer_is` say what was compared with what. `promise` is
-    the number of the promise that the figure answers to, and `at_least` the ratio that was promised.
+    `name` is BENCHMARK.FIGURE and never changes its meaning; `what` and `peer_is` describe the two sides. `promise` is the
+    number of the promise that the figure belongs to, and `at_least` the promised ratio.
     """
 
     name: str
@@ -74,19 +74,19 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Return how many times better ours is; below 1 the peer is better."""
+        """Return how many times better Steward is; below 1 the peer is better."""
         mine, theirs = self.ours.median, self.peer.median
         over, under = (mine, theirs) if self.better is Better.HIGHER else (theirs, mine)
         return over / under if under else float("inf")
 
     @property
     def kept(self) -> bool:
-        """Return whether the ratio is what was promised; so it is when nothing was."""
+        """Return whether the ratio reaches the promised one; true without a promise."""
         return self.at_least is None or self.ratio >= self.at_least
 
 
 def promised(row: Row, promise: str, at_least: float | None = None) -> Row:
-    """Put the promise beside the figure.
+    """Add a promise to a figure.
 
     >>> promised(duration("a.b", "", "", ([1.0], [8.0])), "P3", 5.0).kept
     True
@@ -95,7 +95,7 @@ def promised(row: Row, promise: str, at_least: float | None = None) -> Row:
 
 
 def side_of(figures: Sequence[float]) -> Side:
-    """Sum up one side's runs.
+    """Summarise one side's runs.
 
     >>> side_of([3.0, 1.0, 2.0])
     Side(median=2.0, lowest=1.0, highest=3.0)
@@ -104,7 +104,7 @@ def side_of(figures: Sequence[float]) -> Side:
 
 
 def timed(work: Callable[[], object], repeat: int = 1) -> Run:
-    """Make a run of `work`, `repeat` times in a row; the seconds are those of one."""
+    """Return a run of `work`, `repeat` times in a row; its seconds are those of one."""
 
     def run() -> float:
         started = time.perf_counter()
@@ -116,7 +116,7 @@ def timed(work: Callable[[], object], repeat: int = 1) -> Run:
 
 
 def alternate(ours: Run, peer: Run, runs: int) -> tuple[list[float], list[float]]:
-    """Run ours and the peer in turn and return both sides' seconds."""
+    """Run Steward and the peer in turn and return both sides' seconds."""
     pairs = [(ours(), peer()) for _ in range(runs)]
     return [mine for mine, _ in pairs], [theirs for _, theirs in pairs]
 
@@ -124,19 +124,19 @@ def alternate(ours: Run, peer: Run, runs: int) -> tuple[list[float], list[float]
 def throughput(
     name: str, what: str, peer_is: str, unit: str, amount: float, seconds: tuple[Sequence[float], Sequence[float]]
 ) -> Row:
-    """Make a row of `amount` done per second out of both sides' seconds."""
+    """Return a row of `amount` per second from both sides' seconds."""
     ours, peer = ([amount / one for one in side] for side in seconds)
     return Row(name, what, peer_is, unit, Better.HIGHER, side_of(ours), side_of(peer), len(ours))
 
 
 def duration(name: str, what: str, peer_is: str, seconds: tuple[Sequence[float], Sequence[float]]) -> Row:
-    """Make a row of milliseconds out of both sides' seconds."""
+    """Return a row of milliseconds from both sides' seconds."""
     ours, peer = ([one * 1000 for one in side] for side in seconds)
     return Row(name, what, peer_is, "ms", Better.LOWER, side_of(ours), side_of(peer), len(ours))
 
 
 def limited(name: str, what: str, unit: str, figure: Side, limit: float, promise: str) -> Row:
-    """Make a row beside a limit that was promised, which the figure keeps or breaks.
+    """Return a row that compares a figure with its promised limit.
 
     >>> limited("a.b", "", "s", side_of([8.0]), 10.0, "P8").ratio
     1.25

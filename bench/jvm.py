@@ -1,7 +1,7 @@
-"""The peer inside a JVM: Kafka's own classes, called by `java/Peer.java`, with all that makes Java fast switched on.
+"""The peer in a JVM: Kafka's own classes, called by `java/Peer.java`, with all optimizations of Java.
 
-A `HotPeer` lives in one JVM: it is warmed until the compiler has done its work and then times single runs by the JVM's own
-clock, in turn with ours. `whole_command` starts a new JVM for one run and counts everything. What it leaves out: brokers.
+A `HotPeer` is one JVM: it runs until the compiler has done its work, and then times single runs by the JVM's own clock, in turn with
+Steward's. `whole_command` starts a new JVM for one run and measures everything. There are no brokers.
 """
 
 import contextlib
@@ -17,16 +17,16 @@ from lab.missing import LabError
 SOURCE = Path(__file__).parent / "java" / "Peer.java"
 
 HEAP = "3g"
-"""A million partitions as Java's lists take 200 MB; room enough that collecting garbage is no part of the figure."""
+"""A million partitions as Java's lists take 200 MB; with this heap, garbage collection does not affect the figure."""
 
 WARM_RUNS = 20
-"""Runs before the first one that counts (peers.md asks for 20 or more)."""
+"""Runs before the first measured one: 20 or more, so that the compiler has done its work."""
 
 WARM_S = 3.0
 """Short runs are warmed for this long as well: the compiler needs calls and time."""
 
 COMPILE_TIMEOUT_S = 600
-"""Two seconds on an idle machine for a peer, twenty for one that comes as its whole source."""
+"""Two seconds on an idle machine for a peer, twenty for one that is compiled from its whole source."""
 
 END_TIMEOUT_S = 30
 """The peer ends with its input; a JVM needs a fraction of a second for that."""
@@ -51,7 +51,7 @@ class HotPeer:
         return int(self._answer()) / 1e9
 
     def warm(self, *, quick: bool = False) -> None:
-        """Run until the JVM has compiled what there is to compile."""
+        """Run until the JVM has compiled the code."""
         started, runs = time.monotonic(), 0
         while runs < WARM_RUNS or (not quick and time.monotonic() - started < WARM_S):
             self.run()
@@ -71,7 +71,7 @@ class Jvm:
         self._classes = classes
 
     def command(self, *work: str) -> list[str]:
-        """Return the command line of one JVM for one kind of work: Java's own defaults besides the size of the heap."""
+        """Return the command line of one JVM for one kind of work: Java's defaults except for the size of the heap."""
         log4j = (JAVA_FOLDER / "log4j-tools.properties").resolve().as_uri()
         class_path = f"{self._classes}:{kafka_jars() / '*'}"
         heap = (f"-Xmx{HEAP}", f"-Xms{HEAP}")
@@ -96,14 +96,14 @@ class Jvm:
 
 @contextlib.contextmanager
 def compiled_peer() -> Iterator[Jvm]:
-    """Compile the peer and yield it; the classes go with the block."""
+    """Compile the peer and yield it; the classes are deleted with the block."""
     with lab_folder() as folder:
         compile_java([SOURCE], folder, class_path_of(kafka_jars()))
         yield Jvm(folder)
 
 
 def compile_java(sources: Iterable[Path], folder: Path, class_path: str) -> None:
-    """Compile sources into a folder; raises `LabError` with the compiler's words."""
+    """Compile sources into a folder; raises `LabError` with the compiler's output."""
     listed = folder / "sources"
     listed.write_text("\n".join(map(str, sources)), "utf-8")
     compiler = (java_with_compiler(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn")
@@ -114,7 +114,7 @@ def compile_java(sources: Iterable[Path], folder: Path, class_path: str) -> None
 
 
 def class_path_of(jars: Path) -> str:
-    """Return all jars of a folder as a class path: the compiler's module takes no wildcard."""
+    """Return all jars of a folder as a class path: the compiler's module accepts no wildcard."""
     return ":".join(sorted(map(str, jars.glob("*.jar"))))
 
 

@@ -1,6 +1,6 @@
-"""The floor: kopf with handlers that do nothing, on Topics of one namespace. It is what any operator on kopf's own ways costs.
+"""The baseline of operators: kopf with handlers that do nothing, on Topics of one namespace. Any operator on kopf costs at least this.
 
-`python -m bench.kopf_floor KUBECONFIG NAMESPACE` runs until it is ended. A Topic is done with when kopf has noted what it handled.
+`python -m bench.kopf_floor KUBECONFIG NAMESPACE` runs until it is ended. A Topic is done when kopf has recorded its handling.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ LAST_HANDLED = "kopf.zalando.org/last-handled-configuration"
 
 
 async def floor(kubeconfig: Path, namespace: str) -> None:
-    """Handle creations and deletions, which takes a finalizer, and do nothing for either."""
+    """Handle creations and deletions, which needs a finalizer, without any action."""
     found = await configuration(kubeconfig, None)
     registry = kopf.OperatorRegistry()
 

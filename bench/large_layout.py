@@ -1,7 +1,7 @@
-"""A large cluster of znodes and sockets that ours and a native controller hold in turn: the stage of benchmarks at scale.
+"""A large cluster of znodes and sockets that Steward and a native controller control in turn: the set-up of benchmarks at scale.
 
-The same znodes in one ZooKeeper, and brokers that are sockets (`socket_brokers`). Each controller is alone when it is measured,
-and its process stays the same over its rounds, so that Java's compiler knows the way. What it leaves out: what is done to them.
+Both use the same znodes in one ZooKeeper, and brokers that are sockets (`socket_brokers`). Each controller runs without the other when it
+is measured, and its process stays the same over its rounds, so that Java's compiler has done its work.
 """
 
 import contextlib
@@ -31,24 +31,24 @@ PARTITIONS_OF_TOPIC = 100
 CHROOT = "/large"
 CONTROLLER = f"{CHROOT}{paths.CONTROLLER}"
 QUIET_S = 2.0
-"""After so long without a LeaderAndIsr the brokers have been told; what they were told is then counted."""
+"""After this time without a LeaderAndIsr the controller has sent all of them; their partitions are then counted."""
 OPERATIONS = 400
 ZOOKEEPER_HEAP = "1g"
 NATIVE_HEAP = "2g"
 PATIENCE_S = 900.0
-"""A native controller takes minutes over 200,000 partitions."""
+"""A native controller takes minutes for 200,000 partitions."""
 
 Leads = Callable[[int, int], int]
-"""The place in `BROKERS` of the first replica, by the number of the topic and of the partition."""
+"""Index in `BROKERS` of the first replica, by topic number and partition."""
 
 
-def everybody_leads(topic: int, partition: int) -> int:
+def leaders_on_all_brokers(topic: int, partition: int) -> int:
     """Spread leaders over all brokers."""
     return (topic + partition) % len(BROKERS)
 
 
 class LargeLayout:
-    """The running cluster with one controller at a time; `expected` states are told to brokers at each take-over."""
+    """The running cluster with one controller at a time; `expected` states are sent to brokers at each takeover."""
 
     def __init__(self, zookeeper: ZooKeeperServer, folder: Path, brokers: SocketBrokers, partitions: int) -> None:
         self.client: KazooClient = zookeeper.client
@@ -58,60 +58,60 @@ class LargeLayout:
 
     @contextlib.contextmanager
     def ours(self) -> Iterator[StewardController]:
-        """Have our controller hold the cluster for the block."""
+        """Run a Steward controller as the active one for the block."""
         connect = self._zookeeper.connect(CHROOT)
         controller = StewardController(connect, self._folder, listeners=(INTERNAL,), arguments=LEADERS_STAY)
         with contextlib.closing(controller):
             self.brokers.mark()
             controller.launch()
-            self.wait_until_told(since=0)
+            self.wait_until_notified(since=0)
             yield controller
             controller.stop()
 
     @contextlib.contextmanager
     def native(self) -> Iterator[KafkaBroker]:
-        """Have a broker's own controller hold the cluster for the block."""
+        """Run a broker whose controller is the active one for the block."""
         broker = KafkaBroker(NATIVE, self._zookeeper, self._folder, chroot=CHROOT, heap=NATIVE_HEAP, settings=SETTINGS)
         broker.process.command = [part for part in broker.process.command if part != FIRST_COMPILER_ONLY]
         with contextlib.closing(broker):
             self.brokers.mark()
             broker.launch()
-            self.wait_until_told(since=0)
+            self.wait_until_notified(since=0)
             yield broker
 
     def takeover(self) -> float:
-        """Delete the controller's znode, so that the one that is there takes over; seconds to the last broker told."""
+        """Delete the controller's znode, so that the running one takes over; return the seconds until the last broker is notified."""
         before = self.client.get(CONTROLLER)[1].czxid
         self.brokers.mark()
         deleted_s = time.time()
         self.client.delete(CONTROLLER)
-        self.wait_until_told(since=before)
-        return self.brokers.last_told_s() - deleted_s
+        self.wait_until_notified(since=before)
+        return self.brokers.last_request_s() - deleted_s
 
-    def wait_until_told(self, since: int) -> None:
-        """Wait until a controller that took the place after `since` (a zxid) has told every state, and no more comes."""
+    def wait_until_notified(self, since: int) -> None:
+        """Wait until a controller that took over after `since` (a zxid) has sent every state and sends no more."""
 
         def taken() -> bool:
             znode = self.client.exists(CONTROLLER)
             return znode is not None and znode.czxid > since
 
-        wait_until(taken, timeout_s=PATIENCE_S, what="the controller's place taken")
-        self.wait_until_told_of(self.partitions * REPLICATION_FACTOR)
+        wait_until(taken, timeout_s=PATIENCE_S, what="a new controller")
+        self.wait_until_received(self.partitions * REPLICATION_FACTOR)
 
-    def wait_until_told_of(self, expected: int) -> None:
-        """Wait until brokers have been told of so many partitions since the mark, and no more comes."""
+    def wait_until_received(self, expected: int) -> None:
+        """Wait until brokers have received this number of partitions since the mark and receive no more."""
 
-        def told() -> bool:
-            last_s = self.brokers.last_told_s()
+        def received() -> bool:
+            last_s = self.brokers.last_request_s()
             quiet = last_s > 0 and time.time() - last_s >= QUIET_S
-            return quiet and self.brokers.partitions_told() >= expected
+            return quiet and self.brokers.partitions_received() >= expected
 
-        wait_until(told, timeout_s=PATIENCE_S, what=f"brokers told of {expected} partitions")
+        wait_until(received, timeout_s=PATIENCE_S, what=f"{expected} partitions sent to brokers")
 
 
 @contextlib.contextmanager
-def large_layout(partitions: int, leads: Leads = everybody_leads) -> Iterator[LargeLayout]:
-    """Yield a cluster of so many partitions without a controller; everything ends with the block."""
+def large_layout(partitions: int, leads: Leads = leaders_on_all_brokers) -> Iterator[LargeLayout]:
+    """Yield a cluster with this number of partitions and without a controller; all processes end with the block."""
     with lab_folder() as folder, contextlib.ExitStack() as stack:
         zookeeper = ZooKeeperServer(folder, heap=ZOOKEEPER_HEAP)
         stack.callback(zookeeper.close)
@@ -127,12 +127,12 @@ def large_layout(partitions: int, leads: Leads = everybody_leads) -> Iterator[La
 
 
 def topics_of(partitions: int) -> range:
-    """Return the numbers of the topics that hold so many partitions."""
+    """Return the numbers of the topics for this number of partitions."""
     return range(partitions // PARTITIONS_OF_TOPIC)
 
 
 def topic_name(number: int) -> str:
-    """Name a topic."""
+    """Return a topic's name."""
     return f"bench-{number}"
 
 
@@ -144,11 +144,11 @@ def states(number: int, leads: Leads) -> Iterator[tuple[str, bytes]]:
         yield paths.partition_state(topic_name(number), partition), document
 
 
-def in_transactions(client: KazooClient, creates: Sequence[tuple[str, bytes]], *, anew: bool = True) -> None:
-    """Write znodes, created `anew` or overwritten, some hundreds at a time."""
+def in_transactions(client: KazooClient, creates: Sequence[tuple[str, bytes]], *, create: bool = True) -> None:
+    """Write znodes, created (`create`) or overwritten, some hundreds at a time."""
     for start in range(0, len(creates), OPERATIONS):
         transaction = client.transaction()
-        write = transaction.create if anew else transaction.set_data
+        write = transaction.create if create else transaction.set_data
         for path, data in creates[start : start + OPERATIONS]:
             write(f"{CHROOT}{path}", data)
         failed = [result for result in transaction.commit() if isinstance(result, Exception)]

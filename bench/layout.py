@@ -1,8 +1,8 @@
-"""One cluster that ours and a native controller hold in turn: the stage of every benchmark with real brokers.
+"""One cluster that Steward and a native controller control in turn: the set-up of every benchmark with real brokers.
 
-Four brokers, a thousand partitions of replication factor 3 that the victim (broker 4) leads, all of them, and one ZooKeeper.
-Both controllers so meet the same znodes, brokers and data in one run. Times are taken from outside and by the same yardstick for
-both: ZooKeeper's own stamp on each partition's state, and the brokers' logs. What it leaves out: what is done to the victim.
+It has four brokers, a thousand partitions of replication factor 3 that the victim (broker 4) leads, and one ZooKeeper, so that both
+controllers get the same znodes, brokers and data in one run. Times are measured from outside and in the same way for both: ZooKeeper's
+timestamp of each partition's state, and the brokers' logs.
 """
 
 import contextlib
@@ -36,47 +36,45 @@ ZOOKEEPER_HEAP = "256m"
 CHROOT = "/bench"
 
 PATIENCE_S = 120.0
-"""For what takes seconds: a broker with a thousand logs starts, catches up, leads again."""
+"""For steps of seconds: a broker with a thousand logs starts, catches up and leads again."""
 
 ATTEMPT_MS = 15_000
-"""For one request to a controller that may have just gone."""
+"""For one request to a controller that may have just ended."""
 
-LOOK_INTERVAL_S = 0.5
-"""Between looks at all states: rare, so that looking is no load while something is measured."""
+POLL_S = 0.5
+"""Between two reads of all states: long, so that reads are no load during a measurement."""
 
 SETTINGS = {
     "auto.leader.rebalance.enable": "false",
     "offsets.topic.replication.factor": "1",
     "unclean.leader.election.enable": "false",
 }
-"""Leaders move when the benchmark says so."""
+"""Leaders move only when the benchmark moves them."""
 
 LEADERS_STAY = ("--no-auto-leader-rebalance-enable",)
-"""The same for ours."""
+"""The same for Steward."""
 
 FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
-"""The lab's brokers do without Java's second compiler; a native controller that is measured gets Java's own defaults."""
+"""The lab's brokers run without Java's second compiler; a measured native controller gets Java's defaults."""
 
 MADE = r"Finished LeaderAndIsr request in \d+ms correlationId \d+ from controller \d+ for {partitions} partitions"
 
 QUIET = logging.getLogger("bench.clients")
-QUIET.addHandler(
-    logging.NullHandler()
-)  # clients tell of every broken connection, which is what is done here on purpose
+QUIET.addHandler(logging.NullHandler())  # clients log every broken connection, which the benchmark causes on purpose
 QUIET.propagate = False
 
 Assignment = Mapping[str, list[list[int]]]
 
 
 class Holder(StrEnum):
-    """Who is the controller."""
+    """Which side is the controller."""
 
     OURS = "ours"
     NATIVE = "native"
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionLook:
+class ObservedPartition:
     """One partition's state as ZooKeeper has it; `written_s` is the server's time of the last write."""
 
     leader: int
@@ -94,7 +92,7 @@ class Layout:
         self.logs = {broker: BrokerLog(cluster.broker(broker).process.log_path) for broker in BROKERS}
 
     def admin(self) -> AdminClient:
-        """Return a new client: one that has seen a controller goes on asking for it long after it is gone."""
+        """Return a new client: a client keeps sending requests to a controller that ended long ago."""
         settings: dict[str, str | int | float | bool] = {
             "bootstrap.servers": self.cluster.bootstrap(),
             "socket.timeout.ms": ATTEMPT_MS,
@@ -107,7 +105,7 @@ class Layout:
         return sum(map(len, self.assignment.values()))
 
     def give_to(self, holder: Holder) -> int:
-        """Make ours, or a broker that is not the victim, the controller; return its id."""
+        """Make Steward, or a broker other than the victim, the controller; return its id."""
         if holder is Holder.OURS:
             if not self.controller.process.running:
                 self.controller.start()
@@ -125,40 +123,40 @@ class Layout:
         present = self.cluster.controller_id()
         return present if present in BROKERS else None
 
-    def look(self) -> dict[tuple[str, int], PartitionLook]:
+    def read_states(self) -> dict[tuple[str, int], ObservedPartition]:
         """Read the state of every partition that has one."""
         client = self.cluster.zookeeper.client
         names = [(topic, partition) for topic, lists in self.assignment.items() for partition in range(len(lists))]
         path = f"{CHROOT}/brokers/topics/{{}}/partitions/{{}}/state"
         answers = [client.get_async(path.format(topic, partition)) for topic, partition in names]
-        looks = {}
+        states = {}
         for name, answer in zip(names, answers, strict=True):
             if not answer.exception:
                 data, stat = answer.get()
                 state: dict[str, Any] = json.loads(data)
-                looks[name] = PartitionLook(state["leader"], tuple(state["isr"]), stat.mtime / 1000)
-        return looks
+                states[name] = ObservedPartition(state["leader"], tuple(state["isr"]), stat.mtime / 1000)
+        return states
 
     def wait_until_led_by_others(self) -> float:
         """Wait until the victim leads nothing and return the server's time of the last of those writes."""
-        seen: list[PartitionLook] = []
+        seen: list[ObservedPartition] = []
 
         def moved() -> bool:
-            time.sleep(LOOK_INTERVAL_S)
-            seen[:] = self.look().values()
-            return all(look.leader not in (VICTIM, -1) for look in seen)
+            time.sleep(POLL_S)
+            seen[:] = self.read_states().values()
+            return all(state.leader not in (VICTIM, -1) for state in seen)
 
         wait_until(moved, timeout_s=PATIENCE_S, what="leaders other than the victim")
-        return max(look.written_s for look in seen)
+        return max(state.written_s for state in seen)
 
     def wait_until_in_sync(self) -> None:
         """Wait until every replica is in its ISR."""
 
         def in_sync() -> bool:
-            time.sleep(LOOK_INTERVAL_S)
-            looks = self.look()
-            return len(looks) == self.partitions and all(
-                set(look.isr) == set(self.assignment[topic][partition]) for (topic, partition), look in looks.items()
+            time.sleep(POLL_S)
+            states = self.read_states()
+            return len(states) == self.partitions and all(
+                set(state.isr) == set(self.assignment[topic][partition]) for (topic, partition), state in states.items()
             )
 
         wait_until(in_sync, timeout_s=PATIENCE_S, what=f"{self.partitions} partitions in sync")
@@ -168,16 +166,16 @@ class Layout:
         names = [TopicPartition(topic, p) for topic, lists in self.assignment.items() for p in range(len(lists))]
 
         def led() -> bool:
-            # Brokers may still name a former controller: then it has to be asked again.
+            # Brokers may still name a former controller: then the request is repeated.
             with contextlib.suppress(KafkaException):
                 admin = self.admin()
                 admin.elect_leaders(ElectionType.PREFERRED, names).result(PATIENCE_S)
-            return all(look.leader == VICTIM for look in self.look().values())
+            return all(state.leader == VICTIM for state in self.read_states().values())
 
         wait_until(led, timeout_s=PATIENCE_S, what="the victim leading everything")
 
     def prepare(self, holder: Holder) -> int:
-        """Bring the cluster to where every round begins; return the controller's id."""
+        """Bring the cluster to the initial state of a round; return the controller's id."""
         victim = self.cluster.broker(VICTIM)
         if not victim.process.running:
             victim.start()
@@ -187,17 +185,17 @@ class Layout:
         return controller_id
 
     def wait_until_known(self) -> None:
-        """Wait until every broker has heard of every other one and of the controller, or clients wait for it in vain."""
-        everybody = {*BROKERS, self.controller.controller_id}
+        """Wait until every broker knows all brokers and the controller; before that, requests of clients time out."""
+        expected = {*BROKERS, self.controller.controller_id}
 
         def known() -> bool:
             clients = [AdminClient({"bootstrap.servers": self.cluster.broker(id_).address()}) for id_ in BROKERS]
-            return all(set(client.list_topics(timeout=PATIENCE_S).brokers) == everybody for client in clients)
+            return all(set(client.list_topics(timeout=PATIENCE_S).brokers) == expected for client in clients)
 
-        wait_until(known, timeout_s=PATIENCE_S, what="everybody known to every broker")
+        wait_until(known, timeout_s=PATIENCE_S, what="all brokers known to every broker")
 
     def create_topics(self) -> None:
-        """Create all topics, each partition where the layout wants it."""
+        """Create all topics with the replicas of the layout."""
         new = [NewTopic(topic, len(lists), replica_assignment=lists) for topic, lists in self.assignment.items()]
         admin = self.admin()
         for log in self.logs.values():
@@ -207,22 +205,22 @@ class Layout:
         self._wait_until_made()
 
     def hosted(self, broker: int) -> int:
-        """Return the number of partitions that a broker has a replica of."""
+        """Return the number of replicas on a broker."""
         return sum(broker in replicas for lists in self.assignment.values() for replicas in lists)
 
     def _wait_until_made(self) -> None:
-        """Wait until every broker has made its logs: a new partition's ISR is whole from the start and says nothing of that."""
+        """Wait until every broker has created its logs: a new partition's ISR is complete before that."""
 
         def made() -> bool:
-            time.sleep(LOOK_INTERVAL_S)
+            time.sleep(POLL_S)
             finished = {broker: MADE.format(partitions=self.hosted(broker)) for broker in BROKERS}
             return all(self.logs[broker].stamps(pattern) for broker, pattern in finished.items())
 
-        wait_until(made, timeout_s=PATIENCE_S, what="all logs made")
+        wait_until(made, timeout_s=PATIENCE_S, what="all logs created")
 
 
 class Gone:
-    """The moment at which a znode goes, as a client that watches it hears of it."""
+    """The moment of a znode's deletion, as a client with a watch sees it."""
 
     def __init__(self, layout: Layout, path: str) -> None:
         self._heard = threading.Event()
@@ -248,7 +246,7 @@ def assignment(partitions_of_topic: int) -> Assignment:
 
 @contextlib.contextmanager
 def layout(*, quick: bool = False) -> Iterator[Layout]:
-    """Yield the cluster with its topics, all partitions in sync and ours holding it."""
+    """Yield the cluster with its topics, with all partitions in sync and Steward as controller."""
     lists = assignment(QUICK_PARTITIONS_OF_TOPIC if quick else PARTITIONS_OF_TOPIC)
     with (
         lab_folder() as folder,

@@ -1,7 +1,7 @@
-"""LeaderAndIsr requests as a broker reads them, and its answer that it took every partition: for brokers that are sockets.
+"""LeaderAndIsr requests as a broker reads them, and its response without errors: for brokers that are sockets.
 
-A real broker names every partition in its answer, which the controller has to read. The codec would take a second for a request of
-60,000 partitions, so version 7 is read by its layout (LeaderAndIsrRequest.json of Kafka 3.9); others go through the codec.
+A real broker names every partition in its response, which the controller has to read. The codec would take a second for a request of
+60,000 partitions, so version 7 is read by its layout (LeaderAndIsrRequest.json of Kafka 3.9); others are read by the codec.
 """
 
 import struct
@@ -24,7 +24,7 @@ Told = list[tuple[bytes, list[int]]]
 
 
 def partitions_in(frame: bytes) -> int:
-    """Count the partitions that a request (without its size) tells of."""
+    """Return the number of partitions in a request (without its size)."""
     header = codec.peek_header(frame)
     if header.api_version == VERSION:
         return sum(len(partitions) for _, partitions in _told(frame))
@@ -32,7 +32,7 @@ def partitions_in(frame: bytes) -> int:
 
 
 def taken(frame: bytes) -> bytes:
-    """Answer (without a size) that everything was taken, partition by partition."""
+    """Return the response (without a size) that reports no error for each partition."""
     header = codec.peek_header(frame)
     if header.api_version != VERSION:
         return codec.encode_response(ApiKey.LEADER_AND_ISR, header.api_version, header.correlation_id, {})

@@ -1,4 +1,4 @@
-"""Stamps in a broker's log: when a line that says something was written, by the machine's clock. Leaves out our own logs."""
+"""Timestamps of lines in a broker's log, by the machine's clock."""
 
 import datetime as dt
 import re
@@ -9,14 +9,14 @@ STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3})\]")
 
 
 class BrokerLog:
-    """One broker's log from a mark on."""
+    """One broker's log after a mark."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._from = 0
 
     def mark(self) -> None:
-        """Leave out, from now on, what is written already."""
+        """Set the mark to the present end of the log."""
         self._from = self._path.stat().st_size
 
     def stamps(self, pattern: str) -> list[float]:

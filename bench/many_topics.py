@@ -1,7 +1,7 @@
-"""Many Topics as their user sees them: created all at once, and until each has the mark of being done with.
+"""Many Topics from a user's point of view: created all at once, until each is marked as done.
 
-It speaks to a real API server by plain requests, many at a time, since kubectl limits itself; the watch tells when the last is done.
-What it leaves out: who does the work.
+It sends plain requests to a real API server, many at a time, because kubectl limits its own rate; a watch reports when the last is
+done.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import aiohttp
 from lab.kubernetes import KubernetesApi
 
 PARALLEL = 16
-"""Creations under way at once: more do not make a busy API server faster."""
+"""Concurrent creations: more do not make a busy API server faster."""
 
 PATIENCE_S = 1800.0
 """For ten thousand of them on a slow machine."""
@@ -30,13 +30,13 @@ Done = Callable[[dict[str, Any]], bool]
 
 
 def is_ready(topic: dict[str, Any]) -> bool:
-    """Tell whether a Topic is Ready."""
+    """Return whether a Topic is Ready."""
     conditions = topic.get("status", {}).get("conditions", ())
     return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
 
 
 def create_and_wait(api: KubernetesApi, namespace: str, names: Iterable[str], done: Done) -> float:
-    """Create Topics of one partition and return the seconds from the first request to the last that is done with."""
+    """Create Topics of one partition and return the seconds from the first request to the last that is done."""
     return asyncio.run(_create_and_wait(api, namespace, list(names), done))
 
 
@@ -82,7 +82,7 @@ async def _create(session: aiohttp.ClientSession, path: str, name: str, places: 
 
 
 async def _wait(session: aiohttp.ClientSession, path: str, version: str, names: set[str], done: Done) -> None:
-    """Wait until all are done with. An API server may end a watch at any time, and does so to a slow reader: then all are listed."""
+    """Wait until all are done. An API server may end a watch at any time, and ends that of a slow reader; then all are listed."""
     while True:
         await _follow(session, f"{path}?watch=true&resourceVersion={version}", names, done)
         if not names:
@@ -95,7 +95,7 @@ async def _wait(session: aiohttp.ClientSession, path: str, version: str, names: 
 
 
 async def _follow(session: aiohttp.ClientSession, url: str, names: set[str], done: Done) -> None:
-    """Follow a watch until all are done with, or it ends."""
+    """Follow a watch until all are done, or it ends."""
     buffer = b""
     async with session.get(url) as stream:
         stream.raise_for_status()

@@ -1,8 +1,8 @@
-"""All clients refresh their metadata right after a broker's death: how long the event loop stalls, and what it costs the failover.
+"""All clients refresh their metadata right after a broker's failure: stalls of the event loop, and delay of the failover.
 
-200,000 partitions in a real ZooKeeper, ten brokers that are sockets, our controller as its own process. A broker's registration is
-deleted, and 100 clients ask for all topics' Metadata over sockets of their own, as clients do after a disconnection. The
-failover ends when the last broker has been told of the last partition. Rounds with and without the clients take turns.
+200,000 partitions in a real ZooKeeper, ten brokers that are sockets, and the Steward controller as a separate process. A broker's
+registration is deleted, and 100 clients request all topics' Metadata on their own sockets, as clients do after a disconnection. The
+failover ends when the last broker has received the last partition. Rounds with and without the clients take turns.
 """
 
 import contextlib
@@ -18,9 +18,9 @@ from bench.large_layout import (
     CHROOT,
     REPLICATION_FACTOR,
     LargeLayout,
-    everybody_leads,
     in_transactions,
     large_layout,
+    leaders_on_all_brokers,
     states,
     topics_of,
 )
@@ -31,7 +31,7 @@ from lab.kafka import INTERNAL
 from lab.steward import StewardController
 
 NAME = "metadata-herd"
-ABOUT = "100 clients ask for all topics' Metadata right after a broker's death at 200,000 partitions (minutes)"
+ABOUT = "100 clients request all topics' Metadata right after a broker's failure at 200,000 partitions (minutes)"
 
 PARTITIONS = 200_000
 QUICK_PARTITIONS = 10_000
@@ -43,7 +43,7 @@ RATIO_LIMIT = 1.1
 VICTIM_PLACE = 3
 VERSION = 12
 SETTLE_S = 2.0
-"""After a take-over, until its garbage is collected and its last requests are answered."""
+"""Time after a takeover until its garbage is collected and its last requests are answered."""
 STALL = "steward_controller_loop_longest_stall_seconds"
 CPU = "steward_controller_loop_longest_cpu_seconds"
 """Without the time in which other processes had the machine's cores."""
@@ -53,7 +53,7 @@ RECEIVE_BYTES = 1 << 18
 
 @dataclass
 class Herd:
-    """Clients that ask once each, at the same moment, in threads of their own."""
+    """Clients that send one request each, at the same moment, in separate threads."""
 
     port: int
     received: list[int] = field(default_factory=list)
@@ -61,12 +61,12 @@ class Herd:
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def connect(self) -> None:
-        """Connect all of them, so that what follows is the question only."""
+        """Connect all of them, so that only the request is measured."""
         sockets = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(CLIENTS)]
         self._threads = [threading.Thread(target=self._ask, args=(one,)) for one in sockets]
 
     def ask(self) -> None:
-        """Have all ask."""
+        """Send all requests."""
         for thread in self._threads:
             thread.start()
 
@@ -103,16 +103,16 @@ class Round:
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield all rows at the end of the rounds."""
+    """Yield all rows after the last round."""
     partitions = QUICK_PARTITIONS if effort.quick else PARTITIONS
     rounds = effort.runs(ROUNDS)
     with large_layout(partitions) as stage, stage.ours() as controller:
         load = [one * 1000 for one in stalls(controller)]
         before = controller.process.highest_resident_bytes
         one_failover(stage, controller, None)  # warm
-        alone, herded = [], []
+        without, herded = [], []
         for _ in range(rounds):
-            alone.append(one_failover(stage, controller, None))
+            without.append(one_failover(stage, controller, None))
             herded.append(one_failover(stage, controller, Herd(controller.ports[INTERNAL])))
         growth_mib = (controller.process.highest_resident_bytes - before) / 2**20
     about = f"{CLIENTS} clients ask for all Metadata right after the death of one of 10 brokers, {partitions:,} partitions, RF 3"
@@ -121,7 +121,7 @@ def measure(effort: Effort) -> Iterator[Row]:
         (
             "failover",
             "the same failover without the clients",
-            ([one.stall_ms for one in alone], [one.cpu_ms for one in alone]),
+            ([one.stall_ms for one in without], [one.cpu_ms for one in without]),
         ),
         ("load", f"start of a controller, {partitions:,} partitions", ([load[0]], [load[1]])),
     ):
@@ -130,10 +130,10 @@ def measure(effort: Effort) -> Iterator[Row]:
         ):
             name = f"stall.{figure}{kind}"
             yield limited(name, f"{words}; {part}", "ms", side_of(side), STALL_LIMIT_MS, PROMISE)
-    ratios = side_of([mine.failover_s / other.failover_s for mine, other in zip(herded, alone, strict=True)])
+    ratios = side_of([mine.failover_s / other.failover_s for mine, other in zip(herded, without, strict=True)])
     words = f"{about}; failover, registration gone to the last broker told, with the clients over without"
     yield limited("stall.failover_ratio", words, "x", ratios, RATIO_LIMIT, PROMISE)
-    seconds = [side_of([one.failover_s * 1000 for one in side]) for side in (herded, alone)]
+    seconds = [side_of([one.failover_s * 1000 for one in side]) for side in (herded, without)]
     row = Row("stall.failover_with_herd", f"{about}; failover", "without clients", "ms", Better.LOWER, *seconds, rounds)
     yield promised(row, PROMISE)
     answered = side_of([one.herd_s * 1000 for one in herded])
@@ -145,7 +145,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 
 
 def one_failover(stage: LargeLayout, controller: StewardController, herd: Herd | None) -> Round:
-    """Let a broker die that is in sync everywhere, with or without a herd, and register it again."""
+    """End a broker that is in sync everywhere, with or without the clients, and register it again."""
     write_back(stage)
     stage.takeover()
     time.sleep(SETTLE_S)
@@ -156,7 +156,7 @@ def one_failover(stage: LargeLayout, controller: StewardController, herd: Herd |
     if herd is not None:
         herd.connect()
     stage.brokers.mark()
-    stalls(controller)  # the gauges begin anew
+    stalls(controller)  # resets the gauges
     began_s = time.time()
     stage.client.delete(path)
     if herd is not None:
@@ -165,25 +165,25 @@ def one_failover(stage: LargeLayout, controller: StewardController, herd: Herd |
     if herd is not None:
         herd.wait()
         herd_s = time.time() - began_s
-    stage.wait_until_told_of(expected)
-    ended_s = stage.brokers.last_told_s()
+    stage.wait_until_received(expected)
+    ended_s = stage.brokers.last_request_s()
     stall_s, cpu_s = stalls(controller)
     stage.client.create(path, document, ephemeral=True)
     return Round(ended_s - began_s, stall_s * 1000, cpu_s * 1000, herd_s)
 
 
 def stalls(controller: StewardController) -> tuple[float, float]:
-    """Take the longest stall and the longest use of the CPU since the last scrape, in seconds."""
+    """Return the longest stall and the longest use of the CPU since the last scrape, in seconds."""
     samples = dict(line.rsplit(" ", 1) for line in controller.metrics().splitlines() if not line.startswith("#"))
     return float(samples[STALL]), float(samples[CPU])
 
 
 def write_back(stage: LargeLayout) -> None:
-    """Have every replica in sync again: these brokers never fetch, so that none would come back into an ISR."""
+    """Put every replica back into its ISR: these brokers never fetch, so none would return by itself."""
     for number in topics_of(stage.partitions):
-        in_transactions(stage.client, list(states(number, everybody_leads)), anew=False)
+        in_transactions(stage.client, list(states(number, leaders_on_all_brokers)), create=False)
 
 
 def hosted_partitions(stage: LargeLayout) -> int:
-    """Count what brokers are told when one of ten dies: each partition that it led, to both other replicas."""
+    """Return the number of partitions sent when one of ten brokers fails: each that it led, to both other replicas."""
     return stage.partitions // len(stage.brokers.brokers) * (REPLICATION_FACTOR - 1)

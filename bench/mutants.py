@@ -1,8 +1,8 @@
 """`make mutants`: seed bugs into a copy of the controller, one at a time; its tests must catch each of them.
 
-This checks the checkers: an invariant that no seeded bug can break is one that nobody looks at. The copy is a temporary folder, so
-that the checkout stays as it is, whatever ends this. Tests of single rules go first; what they let through has to fall to the
-state machine (`--machine`: that alone, for all). Leaves out the bugs themselves (`soaking.seeded_bugs`).
+This checks the tests: an invariant that no seeded bug breaks is not checked. The copy is a temporary folder, so the checkout stays
+unchanged however the run ends. Tests of single rules run first; bugs that they miss must be caught by the state machine (`--machine`:
+only the state machine, for all bugs). `soaking.seeded_bugs` lists the bugs.
 """
 
 import argparse
@@ -32,12 +32,12 @@ COPIED = (
     "tests",
     "pyproject.toml",
 )
-"""What the core's tests need, tests and their helpers with it."""
+"""Files that the core's tests need, with tests and their helpers."""
 MACHINE = "tests/controller_core_cluster/test_cluster_machine.py"
 JUDGED = "tests/controller_core/judged"
-"""Tests that need Java: they say nothing that a bug here could hide from the others, and take long."""
+"""Tests that need Java: they take long, and the other tests find the same bugs."""
 TIMEOUT_S = 1_800
-"""A bug that makes a test go round for ever is caught too."""
+"""A bug that makes a test loop forever is caught too."""
 TAIL = 2_000
 """Characters of pytest's output that are shown where it could not run."""
 SHRINK_NOTHING = """
@@ -45,7 +45,7 @@ from hypothesis import Phase
 settings.register_profile("mutants", deadline=None, phases=[Phase.explicit, Phase.generate])
 settings.load_profile("mutants")
 """
-"""Added to the copy's tests: that an example fails is enough, to make it short takes minutes."""
+"""Added to the copy's tests: one failing example is enough, and shrinking takes minutes."""
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -53,9 +53,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.mutants", description="Seed bugs; the tests must catch them."
     )
-    parser.add_argument("--only", default="", metavar="REGEX", help='bugs that are so called, such as "C9 " or "epoch"')
-    parser.add_argument("--no-baseline", action="store_true", help="trust the tests to pass where there is no bug")
-    parser.add_argument("--machine", action="store_true", help="let the state machine alone catch the core's bugs")
+    parser.add_argument(
+        "--only", default="", metavar="REGEX", help='only bugs whose names match, such as "C9 " or "epoch"'
+    )
+    parser.add_argument(
+        "--no-baseline", action="store_true", help="do not check first that the tests pass without a bug"
+    )
+    parser.add_argument("--machine", action="store_true", help="run only the state machine on the core's bugs")
     return parser.parse_args(arguments)
 
 
@@ -81,14 +85,14 @@ def first_failure(tree: Path, tests: Sequence[str]) -> str | None:
     if done.returncode == pytest.ExitCode.OK:
         return None
     if done.returncode != pytest.ExitCode.TESTS_FAILED:
-        # Tests that did not run have caught nothing.
+        # Tests that did not run caught no bug.
         raise SystemExit(f"pytest ended with {done.returncode}:\n{done.stdout[-TAIL:]}{done.stderr[-TAIL:]}")
     failure = next(line for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR ")))
     return failure.split(" - ")[0].split(maxsplit=1)[1]
 
 
 def catch(tree: Path, tests: Sequence[str], *, machine_alone: bool) -> str | None:
-    """Name the first test that fails, the state machine's last."""
+    """Return the name of the first test that fails; the state machine runs last."""
     is_core = tests == CORE
     if not (is_core and machine_alone):
         single = [*tests, f"--ignore={MACHINE}", f"--ignore={JUDGED}"]
@@ -98,11 +102,11 @@ def catch(tree: Path, tests: Sequence[str], *, machine_alone: bool) -> str | Non
 
 
 def seed(tree: Path, bug: SeededBug, *, machine_alone: bool) -> str | None:
-    """Seed one bug, name who catches it, and take it out again."""
+    """Seed one bug, return the test that catches it, and remove the bug."""
     module = tree / bug.path
     sound, written = module.read_text(), module.stat().st_mtime
     module.write_text(sound.replace(bug.before, bug.after))
-    # Bytecode is taken for that of a text of the same second and size.
+    # Python takes old bytecode as valid for a source of the same second and size.
     os.utime(module, (written + 2, written + 2))
     try:
         return catch(tree, bug.tests, machine_alone=machine_alone)
@@ -112,18 +116,18 @@ def seed(tree: Path, bug: SeededBug, *, machine_alone: bool) -> str | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Seed all bugs that are asked for; returns 1 where one was not caught."""
+    """Seed the chosen bugs; return 1 when one was not caught."""
     asked = parse(sys.argv[1:] if arguments is None else arguments)
     bugs = [bug for bug in SEEDED_BUGS if re.search(asked.only, f"{bug.invariant} {bug.name}")]
     missed = 0
-    # An end from outside is an end like any other: the copy goes, and the tests that run in it.
+    # SIGTERM ends the run in order: the copy is deleted, and tests that run in it are ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="steward-mutants-") as folder:
         tree = Path(folder)
         copy_tree(tree)
         for tests in [] if asked.no_baseline else dict.fromkeys(bug.tests for bug in bugs):
             if (failure := catch(tree, tests, machine_alone=asked.machine)) is not None:
-                print(f"without any bug, {failure} fails: mend that first")
+                print(f"{failure} fails without any bug: fix it first")
                 return 1
         print("| | seeded bug | caught by | s |\n| --- | --- | --- | --- |", flush=True)
         for bug in bugs:

@@ -1,7 +1,6 @@
-"""A real API server with our kinds, and real Kafka 3.9 under our controller: the stage of every benchmark of the operator.
+"""A real API server with Steward's kinds, and real Kafka 3.9 under a Steward controller: the set-up of every benchmark of the operator.
 
-Each side of a round has a namespace of its own, and our operator serves one namespace alone, so that rounds do not meet. Leaves
-out what is measured.
+Each side of a round has its own namespace, and the operator serves only one namespace, so that rounds do not affect each other.
 """
 
 import contextlib
@@ -20,7 +19,7 @@ BROKERS = (1, 2, 3)
 BROKER_HEAP = "512m"
 
 ZOOKEEPER_HEAP = "512m"
-"""A hundred thousand partitions are as many nodes twice over; in the lab's 64 MB a third of them are too many."""
+"""A hundred thousand partitions have two hundred thousand znodes; the lab's 64 MB do not even hold a third of them."""
 
 STARTED_AT_ONCE = 3
 """Brokers: more JVMs that start side by side on two cores lose their sessions."""
@@ -37,7 +36,7 @@ class Stage:
     rounds: int = 0
 
     def namespace(self, side: str) -> str:
-        """Make a namespace of one round."""
+        """Create the namespace of one round."""
         self.rounds += 1
         name = f"{side}-{self.rounds}"
         self.api.kubectl("create", "namespace", name, check=True)
@@ -45,7 +44,7 @@ class Stage:
 
     @contextlib.contextmanager
     def operator(self, namespace: str) -> Iterator[StewardOperator]:
-        """Yield our operator, which runs and serves a namespace."""
+        """Yield a running operator that serves a namespace."""
         process = StewardOperator(self.api.kubeconfig, self.folder / namespace, arguments=[f"--namespace={namespace}"])
         try:
             process.start()
@@ -54,7 +53,7 @@ class Stage:
             process.close()
 
     def connect(self, namespace: str) -> None:
-        """Have a Cluster in a namespace, and wait until it is Ready."""
+        """Create a Cluster in a namespace and wait until it is Ready."""
         servers = ", ".join(self.kafka.bootstrap().split(","))
         cluster = (
             "{apiVersion: steward.dev/v1alpha1, kind: Cluster, metadata: {name: main}, spec: {bootstrapServers: [%s]}}"

@@ -1,8 +1,8 @@
-"""Placing a million partitions: ours against AdminUtils.assignReplicasToBrokers, Kafka's own (P1).
+"""Placement of a million partitions: Steward and AdminUtils.assignReplicasToBrokers of Kafka (P1).
 
-Three figures each: hot, as columns, which is what the controller works with; hot, as lists of lists, which is what Java
-returns; and a new process for one call, everything included. Both sides place with the same numbers drawn and are checked to
-give the same answer. Then come the rows of `plan`: moves of replicas.
+Three figures each: hot, as columns, which the controller works with; hot, as lists of lists, which Java returns; and a new process for
+one call, completely measured. Both sides place with the same random numbers and are checked to give the same answer. Then come the rows
+of `plan`: moves of placed partitions.
 """
 
 import functools
@@ -19,7 +19,7 @@ from controller_core.cluster.placement import place_replicas
 from controller_core.model.columns import IntArray
 
 NAME = "placement"
-ABOUT = "a million partitions on 100 brokers, against Kafka's AdminUtils; a plan of moves (P9)"
+ABOUT = "a million partitions on 100 brokers, compared with Kafka's AdminUtils; a plan of moves (P9)"
 
 BROKERS = 100
 REPLICATION_FACTOR = 3
@@ -33,19 +33,19 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def place(racks: int, partitions: int = PARTITIONS) -> IntArray:
-    """Place as columns; `racks` 0 stands for brokers without one."""
+    """Place as columns; `racks` 0 means brokers without racks."""
     brokers = {broker: f"rack-{broker % racks}" if racks else None for broker in range(BROKERS)}
     return place_replicas(brokers, partitions, REPLICATION_FACTOR, START, START)
 
 
 def checksum(placed: IntArray) -> int:
-    """Sum an answer up as the peer does."""
+    """Compute the checksum of an answer as the peer does."""
     weights = np.arange(1, REPLICATION_FACTOR + 1) * (np.arange(len(placed)) % 1009 + 1)[:, None]
     return int((placed * weights).sum())
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield a row as soon as it is known."""
+    """Yield each row when it is measured."""
     with compiled_peer() as jvm:
         for racks in (0, RACKS):
             yield from _hot(jvm, racks, effort)
@@ -69,7 +69,7 @@ def _hot(jvm: Jvm, racks: int, effort: Effort) -> Iterator[Row]:
 
 
 def _new_process(jvm: Jvm, effort: Effort) -> Iterator[Row]:
-    """One call in a process of its own: the whole command, and the call alone, which is the first and finds nothing warm."""
+    """One call in a separate process: the time of the whole command, and that of the call, which is the process's first."""
     ours = [sys.executable, "-m", "bench.placement"]
     peer = jvm.command("once", "place", str(PARTITIONS), "0", str(START))
     pairs = [(whole_command(ours), whole_command(peer)) for _ in range(effort.runs())]
@@ -80,5 +80,5 @@ def _new_process(jvm: Jvm, effort: Effort) -> Iterator[Row]:
     yield duration(f"{NAME}.first_call", f"{words}; the first call of a process", f"{PEER}, cold", first)
 
 
-if __name__ == "__main__":  # what the whole command runs: one call, and its nanoseconds
+if __name__ == "__main__":  # run by the whole command: one call, and its nanoseconds
     sys.stdout.write(f"{round(timed(functools.partial(place, 0))() * 1e9)}\n")

@@ -1,7 +1,4 @@
-"""kafka-reassign-partitions in a JVM: `java/PlacementPeer.java`, compiled and kept hot.
-
-Leaves out what `jvm` has for every peer: warming and timing.
-"""
+"""kafka-reassign-partitions in a JVM: `java/PlacementPeer.java`, compiled and kept hot by `jvm`."""
 
 import contextlib
 from collections.abc import Iterator
@@ -26,7 +23,7 @@ class PlacementJvm(Jvm):
 
 @contextlib.contextmanager
 def compiled_placement_peer() -> Iterator[PlacementJvm]:
-    """Compile the peer and yield it; the classes go with the block."""
+    """Compile the peer and yield it; the classes are deleted with the block."""
     with lab_folder() as folder:
         compile_java([SOURCE], folder, class_path_of(kafka_jars()))
         yield PlacementJvm(folder)

@@ -1,10 +1,10 @@
 """The results file: the machine, and one row for each figure, the latest of each.
 
-A row has `name` (the number of a promise, where there is one, and what was measured), `ours` and `peer` (medians in `unit`),
-`ratio` (greater is better, whatever the unit), `at_least` (what was promised, null where nothing was), and how it came about.
+A row has `name` (the number of its promise, if any, and the figure's name), `ours` and `peer` (medians of Steward and the peer in `unit`),
+`ratio` (greater is better, in any unit), `at_least` (the promised ratio, or null), and the circumstances of the measurement.
 
-A run takes the place of the rows that have the same name and leaves the others, so that benchmarks can be run one by one. No
-host name and no path goes into it. What it leaves out: history, which the repository keeps.
+A run replaces the rows of the same names and keeps the others, so that benchmarks can be run one by one. The file contains no host name
+and no path. The repository has its history.
 """
 
 import datetime as dt
@@ -18,23 +18,23 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench.harness import Row, Side
+from bench.harness import Better, Row, Side
 from lab.jars import KAFKA_VERSION, java
 
 LATEST = Path(__file__).parent / "results" / "latest.json"
 
 DIGITS = 4
-"""Significant digits kept: more than any of these figures has."""
+"""Significant digits: more than the precision of any of these figures."""
 
-LOOK_TIMEOUT_S = 60
+VERSION_TIMEOUT_S = 60
 """A tenth of a second on an idle machine."""
 
 Document = dict[str, Any]
 
 
 def machine() -> Document:
-    """Say what the figures were measured on."""
-    asked = subprocess.run([java(), "-version"], check=True, capture_output=True, text=True, timeout=LOOK_TIMEOUT_S)
+    """Describe the machine."""
+    asked = subprocess.run([java(), "-version"], check=True, capture_output=True, text=True, timeout=VERSION_TIMEOUT_S)
     found = re.search(r'version "([^"]+)"', asked.stderr)
     return {
         "cores": os.cpu_count(),
@@ -49,12 +49,12 @@ def machine() -> Document:
 
 
 def load_average() -> float:
-    """Say how busy the machine is."""
+    """Return the load average of the last minute."""
     return round(os.getloadavg()[0], 1)
 
 
 def document(row: Row, load: float, now: dt.datetime) -> Document:
-    """Turn a row into its object in the file; `load` is the load average when it was measured."""
+    """Return a row's object in the file; `load` is the load average of its measurement."""
     return {
         "name": f"{row.promise} {row.name}".strip(),
         "what": row.what,
@@ -73,14 +73,31 @@ def document(row: Row, load: float, now: dt.datetime) -> Document:
     }
 
 
+def row_of(document: Mapping[str, Any]) -> Row:
+    """Return the row of an object of the file, with the digits that the file has."""
+    promise, _, name = document["name"].rpartition(" ")
+    return Row(
+        name,
+        document["what"],
+        document["peer_is"],
+        document["unit"],
+        Better(document["better"]),
+        Side(document["ours"], *document["ours_range"]),
+        Side(document["peer"], *document["peer_range"]),
+        document["runs"],
+        promise,
+        document["at_least"],
+    )
+
+
 def merged(present: Sequence[Document], new: Sequence[Document]) -> list[Document]:
-    """Put new rows in the place of those with the same name, by name."""
+    """Replace rows by new ones of the same name; sorted by name."""
     by_name = {row["name"]: row for row in (*present, *new)}
     return [by_name[name] for name in sorted(by_name)]
 
 
 def read(path: Path = LATEST) -> list[Document]:
-    """Return the rows of the file; none when there is no file yet."""
+    """Return the rows of the file; none without a file."""
     return list(json.loads(path.read_text(encoding="utf-8"))["rows"]) if path.is_file() else []
 
 

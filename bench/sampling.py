@@ -1,8 +1,8 @@
-"""A sampler of 200,000 partitions on brokers that answer: the time of one look, decoded into columns, and the sampler's memory.
+"""A sampler of 200,000 partitions on simulated brokers: the time of one sample, decoded into columns, and the sampler's memory.
 
-The sampler is the product's own process, `steward sampler`; its looks are timed by itself (its metrics), its memory by the system.
-The first looks, in which connections are opened and the brokers make their answers, are left aside. Leaves out what real brokers take
-to answer: on brokers of one's own that comes to it, and is spread over all of them.
+The sampler is the product's process, `steward sampler`; its own metrics report the time of samples, the system reports memory. The first
+samples, which open connections and fill the brokers' caches, are not counted. With real brokers, their answer times are added, spread over
+all of them.
 """
 
 import contextlib
@@ -20,28 +20,26 @@ from lab.steward import ROOT
 from lab.waiting import wait_until
 
 NAME = "sampling"
-ABOUT = "a look at 200,000 partitions on brokers that answer, into columns and into the samples topic (a minute)"
+ABOUT = "a sample of 200,000 partitions on simulated brokers, into columns and into the samples topic (a minute)"
 
 BROKERS, TOPICS, PARTITIONS = 20, 2_000, 100
 QUICK_TOPICS = 100
 ROUNDS = 5
 INTERVAL_S = 10
-"""The shortest that the sampler takes."""
+"""The shortest interval that the sampler accepts."""
 LOOK_LIMIT_S, MEMORY_LIMIT_MB = 5.0, 150.0
-"""What was promised."""
+"""The promised limits."""
 PATIENCE_S = 120.0
 KEPT = 'steward_sampler_looks_total{result="kept"}'
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield the look's time, that of keeping it, and the memory at its highest."""
+    """Yield the time of a sample, the time with its storage, and the peak of memory."""
     topics = QUICK_TOPICS if effort.quick else TOPICS
     rounds = effort.runs(ROUNDS)
     brokers = AnsweringBrokers(BROKERS, topics, PARTITIONS)
     with lab_folder(None) as folder, sampler(brokers, folder) as (process, port):
-        wait_until(
-            lambda: _is_whole(port), timeout_s=PATIENCE_S, what="a look has everything", context=process.log_tail
-        )
+        wait_until(lambda: _is_whole(port), timeout_s=PATIENCE_S, what="a complete sample", context=process.log_tail)
         looks: dict[str, list[float]] = {"look": [], "write": []}
         before = _after_next(port)
         for _ in range(rounds):
@@ -65,7 +63,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 
 @contextlib.contextmanager
 def sampler(brokers: AnsweringBrokers, folder: Path) -> Iterator[tuple[Process, int]]:
-    """Yield a sampler's process that runs, and its metrics' port."""
+    """Yield a running sampler and the port of its metrics."""
     port = free_port()
     brokers.start()
     command = [sys.executable, "-m", "steward", "sampler", f"--bootstrap-server={brokers.bootstrap}"]
@@ -83,7 +81,7 @@ def sampler(brokers: AnsweringBrokers, folder: Path) -> Iterator[tuple[Process, 
 
 
 def limited(name: str, what: str, unit: str, figure: Side, limit: float, *, promise: bool = True) -> Row:
-    """Make a row beside a limit."""
+    """Return a row that compares a figure with its limit."""
     row = Row(f"{NAME}.{name}", what, "the limit", unit, Better.LOWER, figure, side_of([limit]), 1)
     return promised(row, "", 1.0) if promise else row
 
@@ -96,9 +94,9 @@ def _samples(port: int) -> dict[str, float]:
 
 
 def _after_next(port: int) -> dict[str, float]:
-    """Return all metrics just after the next look was kept."""
+    """Return all metrics right after the next sample was stored."""
     kept = _kept(port)
-    wait_until(lambda: _kept(port) > kept, timeout_s=PATIENCE_S, what="another look is kept")
+    wait_until(lambda: _kept(port) > kept, timeout_s=PATIENCE_S, what="another sample is stored")
     return _samples(port)
 
 

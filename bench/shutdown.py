@@ -1,7 +1,7 @@
-"""SIGTERM of a broker that leads a thousand partitions: ours against a native controller on the same cluster (P4, small).
+"""SIGTERM of a broker that leads a thousand partitions: Steward and a native controller on the same cluster (P4, small).
 
-Two figures: from the signal to the last partition with another leader in ZooKeeper, and to the broker's exit. Most of the second is
-the broker's own (it closes a thousand logs) and the same for both.
+Two figures: from the signal to the last partition with another leader in ZooKeeper, and to the broker's exit. Most of the second is the
+broker's own work (it closes a thousand logs) and equal for both.
 """
 
 import time
@@ -11,7 +11,7 @@ from bench.harness import Effort, Row, duration
 from bench.layout import VICTIM, Holder, Layout, layout
 
 NAME = "shutdown"
-ABOUT = "SIGTERM of the leader of 1,000 partitions, against a native controller (minutes)"
+ABOUT = "SIGTERM of the leader of 1,000 partitions, compared with a native controller (minutes)"
 
 ROUNDS = 3
 PEER = "Kafka 3.9's controller, in a broker of the same cluster"
@@ -19,7 +19,7 @@ GRACEFUL = "Controlled shutdown request returned successfully"
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield both rows at the end of the rounds."""
+    """Yield both rows after the last round."""
     with layout(quick=effort.quick) as stage:
         rounds = effort.runs(ROUNDS)
         pairs = [(one_shutdown(stage, Holder.OURS), one_shutdown(stage, Holder.NATIVE)) for _ in range(rounds)]
@@ -40,5 +40,5 @@ def one_shutdown(stage: Layout, holder: Holder) -> tuple[float, float]:
     ended_s = time.time()
     assert stage.logs[VICTIM].stamps(GRACEFUL), "the broker went without the controller's leave"
     written_s = stage.wait_until_led_by_others()
-    # A follower's fetch may still be counted out of an ISR afterwards; leaders had moved when the controller answered.
+    # An ISR may still shrink afterwards because of a follower's fetch; leaders had moved when the controller answered.
     return min(written_s, stage.logs[VICTIM].stamps(GRACEFUL)[-1]) - asked_s, ended_s - asked_s

@@ -1,7 +1,7 @@
-"""A broker that leads 10,000 partitions asks to be shut down: when has it leave, and all others been told? Ours against native (P4).
+"""Controlled shutdown of a broker that leads 10,000 partitions, until the last broker is notified: Steward and a native controller (P4).
 
-The broker is a socket that sends ControlledShutdown as a broker does and asks again while leaders are left. Between rounds the
-states are written back and the controller takes over anew, so every round begins alike in a process that is warm.
+The broker is a socket that sends ControlledShutdown as a broker does, and repeats it while it leads partitions. Between rounds the states
+are written back and the controller takes over again, so that every round starts from the same state in a process after warm-up.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from kafka_zookeeper import paths
 from lab.kafka import INTERNAL
 
 NAME = "shutdown_at_scale"
-ABOUT = "controlled shutdown of the leader of 10,000 partitions, against a native controller (minutes)"
+ABOUT = "controlled shutdown of the leader of 10,000 partitions, compared with a native controller (minutes)"
 
 PARTITIONS = 10_000
 QUICK_PARTITIONS = 1_000
@@ -34,12 +34,12 @@ LEAVING = BROKERS[0]
 PEER = "Kafka 3.9's controller, alone, the same znodes and sockets"
 ANSWER_TIMEOUT_MS = 120_000
 ATTEMPTS = 20
-"""A broker itself asks three times, with pauses of five seconds."""
+"""A real broker sends the request three times, with pauses of five seconds."""
 AT_LEAST = 3.0
 
 
 def leaving_leads(_topic: int, _partition: int) -> int:
-    """Put the first replica of everything on the broker that leaves."""
+    """Put the first replica of every partition on the broker that shuts down."""
     return 0
 
 
@@ -69,11 +69,11 @@ def _shutdowns(stage: LargeLayout, port: int, rounds: int) -> list[float]:
 
 def _write_back(stage: LargeLayout) -> None:
     for number in topics_of(stage.partitions):
-        in_transactions(stage.client, list(states(number, leaving_leads)), anew=False)
+        in_transactions(stage.client, list(states(number, leaving_leads)), create=False)
 
 
 async def _one_shutdown(stage: LargeLayout, port: int) -> float:
-    """Ask as a broker does; seconds until nothing is left to it and every new leader was told."""
+    """Send the request as a broker does; return the seconds until it leads no partition and every new leader was notified."""
     epoch = stage.client.get(f"{CHROOT}{paths.broker(LEAVING)}")[1].czxid
     request = {"broker_id": LEAVING, "broker_epoch": epoch}
     connection = await Connection.open("127.0.0.1", port, client_id="leaving", request_timeout_ms=ANSWER_TIMEOUT_MS)
@@ -88,5 +88,5 @@ async def _one_shutdown(stage: LargeLayout, port: int) -> float:
         assert not answer["remaining_partitions"], "leaders are left on the broker"
     finally:
         await connection.close()
-    stage.wait_until_told_of(stage.partitions * (REPLICATION_FACTOR - 1))
-    return max(answered_s, stage.brokers.last_told_s()) - asked_s
+    stage.wait_until_received(stage.partitions * (REPLICATION_FACTOR - 1))
+    return max(answered_s, stage.brokers.last_request_s()) - asked_s

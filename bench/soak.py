@@ -1,11 +1,11 @@
-"""`make soak`: faults at random on a cluster that ours holds, under load, for as long as one likes.
+"""`make soak`: random faults on a cluster under a Steward controller and under load, for any time.
 
     make soak                                    ten minutes of hostile requests to the front, then five minutes of faults
-    make soak ARGS="--minutes 60 --seed 7"       an hour of what seed 7 draws
+    make soak ARGS="--minutes 60 --seed 7"       an hour of the faults of seed 7
     make soak ARGS="--minutes 0 --front-minutes 0 --properties"    only the property tests, with many more examples
 
-A round is a line: what happened, what was asked for meanwhile, how long it took until all was quiet, what the load came to. It ends
-with exit status 1 at the first broken invariant, with the seed, the round and the place of all logs.
+Each round prints a line: its faults, the requests during them, the time until the cluster was quiet, and the result of the load. The
+first broken invariant ends the run with exit status 1, the seed, the round and the folder of all logs.
 """
 
 import argparse
@@ -41,10 +41,10 @@ MINUTES = 5.0
 FRONT_MINUTES = 10.0
 
 QUIET_TIMEOUT_S = 120.0
-"""For what takes seconds: brokers come back, replicas catch up, moves and deletions end."""
-LOOK_INTERVAL_S = 0.25
+"""For steps of seconds: brokers restart, replicas catch up, moves and deletions end."""
+POLL_S = 0.25
 ROUNDS_PER_TOPIC = 10
-"""The load's topic is read back whole after each round, so it is left for a new one after some."""
+"""Rounds until a new topic of the load: the whole topic is read back after each round."""
 EFFORT = 20
 """Times the usual number of examples in the property tests."""
 PROPERTY_TESTS = ("tests/kafka_wire", "tests/controller_core", "tests/controller_core_cluster", "tests/kafka_operator")
@@ -52,22 +52,22 @@ PROPERTY_TIMEOUT_S = "3600"
 
 
 class BrokenError(Exception):
-    """An invariant does not hold; the text says which."""
+    """A violated invariant; the text describes it."""
 
 
 @dataclass(slots=True)
 class Soak:
-    """The running cluster and the last look at it."""
+    """The running cluster and its last snapshot."""
 
     cluster: KafkaCluster
     controller: StewardController
     seed: int
     last: Snapshot
     story: list[str] = field(default_factory=list)
-    """What was done in this round, with the time of day in UTC, as in the logs."""
+    """Actions of this round, with the time of day in UTC, as in the logs."""
 
     def round(self, number: int) -> str:
-        """Live through one round and return its line. Raises BrokenError."""
+        """Run one round and return its line. Raises BrokenError."""
         source = random.Random(f"{self.seed}/{number}")
         load = f"load-{number // ROUNDS_PER_TOPIC}"
         self.story.clear()
@@ -77,16 +77,16 @@ class Soak:
         drawn = faults.draw(source, self.cluster, self.controller)
         before_epoch = self.last.controller_epoch
         with Traffic(self.cluster.bootstrap(), load) as traffic:
-            self._tell(administrator.ask(self.look(), load))
+            self._note(administrator.ask(self.snapshot(), load))
             for fault in drawn:
-                self._tell(fault.words)
+                self._note(fault.words)
                 fault.begin()
             for _ in range(source.randint(0, 2)):
-                self._tell(administrator.ask(self.look(), load))
+                self._note(administrator.ask(self.snapshot(), load))
             for fault in drawn:
                 time.sleep(fault.lasts_s)
                 fault.end()
-                self._tell(f"the end of: {fault.words}")
+                self._note(f"the end of: {fault.words}")
             seconds = self.wait_until_quiet(wanted)
             traffic.wait_for_acks(50)
             report = traffic.stop()
@@ -99,8 +99,8 @@ class Soak:
         epochs = f"controller epoch {before_epoch} to {self.last.controller_epoch}"
         return f"{words} | {asked} | quiet after {seconds:.1f} s, {epochs} | {report.summary()}"
 
-    def look(self) -> Snapshot:
-        """Look at everything and check what must always hold. Raises BrokenError."""
+    def snapshot(self) -> Snapshot:
+        """Take a snapshot and check the invariants that must always hold. Raises BrokenError."""
         now = snapshot.take(self.cluster)
         if wrong := list(invariants.always(now, self.last, self.controller.controller_id)):
             raise BrokenError("; ".join(wrong))
@@ -108,15 +108,15 @@ class Soak:
         return now
 
     def wait_until_quiet(self, wanted: invariants.Wanted) -> float:
-        """Return the seconds until everything had come to its end. Raises BrokenError with what had not."""
+        """Return the seconds until all changes had ended. Raises BrokenError with those that had not."""
         started = time.monotonic()
-        while left := list(invariants.once_quiet(self.look(), wanted, self.controller.controller_id)):
+        while left := list(invariants.once_quiet(self.snapshot(), wanted, self.controller.controller_id)):
             if time.monotonic() - started > QUIET_TIMEOUT_S:
                 raise BrokenError(f"after {QUIET_TIMEOUT_S:g} s: {'; '.join(left)}")
-            time.sleep(LOOK_INTERVAL_S)
+            time.sleep(POLL_S)
         return time.monotonic() - started
 
-    def _tell(self, what: str) -> None:
+    def _note(self, what: str) -> None:
         self.story.append(f"{dt.datetime.now(dt.UTC):%H:%M:%S.%f} {what}")
 
     def _make(self, load: str) -> None:
@@ -128,16 +128,20 @@ class Soak:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line; without --seed one is drawn."""
-    parser = argparse.ArgumentParser(prog="python -m bench.soak", description="Faults at random under load.")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help=f"begin rounds for so long ({MINUTES:g})")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="repeats what is drawn")
-    words = f"send mutated requests to the front for so long, first ({FRONT_MINUTES:g}; 0: none)"
+    """Parse the command line; without --seed, the seed is random."""
+    parser = argparse.ArgumentParser(prog="python -m bench.soak", description="Random faults under load.")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help=f"start rounds for this time ({MINUTES:g})")
+    parser.add_argument(
+        "--seed", type=int, default=secrets.randbelow(1_000_000), help="seed of the random choices, to repeat a run"
+    )
+    words = f"first send mutated requests to the listener for this time ({FRONT_MINUTES:g}; 0: none)"
     parser.add_argument("--front-minutes", type=float, default=FRONT_MINUTES, help=words)
-    parser.add_argument("--first-round", type=int, default=0, metavar="N", help="begin with this round of the seed")
-    parser.add_argument("--keep-logs", action="store_true", help="keep all logs when nothing broke too")
-    parser.add_argument("--properties", action="store_true", help="run the property tests too, first")
-    parser.add_argument("--effort", type=int, default=EFFORT, help=f"times their usual examples ({EFFORT})")
+    parser.add_argument("--first-round", type=int, default=0, metavar="N", help="start with this round of the seed")
+    parser.add_argument("--keep-logs", action="store_true", help="keep all logs of a successful run too")
+    parser.add_argument("--properties", action="store_true", help="run the property tests first")
+    parser.add_argument(
+        "--effort", type=int, default=EFFORT, help=f"factor on the examples of property tests ({EFFORT})"
+    )
     return parser.parse_args(arguments)
 
 
@@ -171,12 +175,12 @@ def soak(seed: int, minutes: float, first_round: int, *, keep: bool = False) -> 
             return 1
         if keep:
             print(f"logs: {keep_logs(folder)}")
-    print(f"{number - first_round} rounds of seed {seed}, nothing broken")
+    print(f"{number - first_round} rounds of seed {seed} without a violation")
     return 0
 
 
 def keep_logs(folder: Path) -> Path:
-    """Copy what all processes wrote to a folder that nobody sweeps away: it says more than any message could."""
+    """Copy the logs of all processes to a folder that is not cleaned up."""
     kept = Path(tempfile.mkdtemp(prefix="kafka-steward-soak-"))
     for log in folder.glob("*.log"):
         shutil.copy(log, kept)
@@ -184,7 +188,7 @@ def keep_logs(folder: Path) -> Path:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what is asked for and return the exit status."""
+    """Run the chosen parts and return the exit status."""
     options = parse(arguments)
     if options.properties and (status := properties(options.effort)):
         return status

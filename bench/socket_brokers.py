@@ -1,7 +1,7 @@
-"""Brokers that are sockets: they register, take a controller's requests and answer that all is done, and write down when.
+"""Brokers that are sockets: they register, receive a controller's requests, answer without errors and record the times.
 
-A real broker makes logs, which takes far longer than a controller does: with these, what is measured is the controller. They
-answer at once, both controllers alike. Leaves out everything that a broker does with a request.
+A real broker creates logs, which takes far longer than a controller's work: with these brokers, the controller is measured. They answer
+both controllers at once and do nothing else with a request.
 """
 
 import time
@@ -25,7 +25,7 @@ SETTINGS = {
     "default.replication.factor": "3",
     "delete.topic.enable": "true",
 }
-"""What our controller asks a broker for (DescribeConfigs)."""
+"""A request of the Steward controller to a broker (DescribeConfigs)."""
 API_VERSIONS = {
     ApiKey.API_VERSIONS: (0, 4),
     ApiKey.LEADER_AND_ISR: (0, 7),
@@ -37,19 +37,19 @@ API_VERSIONS = {
 
 @dataclass
 class SocketBroker:
-    """One of them: what it was told to lead and follow, with the times."""
+    """One broker: the LeaderAndIsr requests that it received, with the times."""
 
     broker_id: int
     server: Server | None = None
-    told: list[tuple[float, bytes]] = field(default_factory=list)
+    received: list[tuple[float, bytes]] = field(default_factory=list)
     _counted: list[int] = field(default_factory=list)
 
     async def handle(self, _: Peer, frame: bytes) -> bytes:
-        """Take a request and answer."""
+        """Receive a request and answer it."""
         header = codec.peek_header(frame)
         key = ApiKey(header.api_key)
         if key is ApiKey.LEADER_AND_ISR:
-            self.told.append((time.time(), frame))
+            self.received.append((time.time(), frame))
             return taken(frame)
         return codec.encode_response(key, header.api_version, header.correlation_id, self._answer(key))
 
@@ -64,20 +64,20 @@ class SocketBroker:
             return {"results": [{"resource_type": 4, "resource_name": str(self.broker_id), "configs": configs}]}
         return {}
 
-    def partitions_told(self) -> int:
-        """Count the partitions of all that it was told since the mark; each request is read once."""
-        for _, frame in self.told[len(self._counted) :]:
+    def partitions_received(self) -> int:
+        """Return the number of partitions that it received since the mark; each request is read once."""
+        for _, frame in self.received[len(self._counted) :]:
             self._counted.append(partitions_in(frame))
         return sum(self._counted)
 
     def mark(self) -> None:
-        """Forget what it was told."""
-        self.told.clear()
+        """Forget the received requests."""
+        self.received.clear()
         self._counted.clear()
 
 
 class SocketBrokers:
-    """All of them, in a thread of their own; they are registered for as long as the client's session lasts."""
+    """All brokers, in a separate thread; they are registered while the client's session lasts."""
 
     def __init__(self, broker_ids: Sequence[int], client: KazooClient, chroot: str) -> None:
         self.brokers = [SocketBroker(broker_id) for broker_id in broker_ids]
@@ -95,17 +95,17 @@ class SocketBrokers:
             self._client.create(f"{self._chroot}{paths.broker(broker.broker_id)}", document, ephemeral=True)
 
     def mark(self) -> None:
-        """Forget what they were told."""
+        """Forget the received requests."""
         for broker in self.brokers:
             broker.mark()
 
-    def last_told_s(self) -> float:
-        """When the last of them was told to lead or follow; 0 when none was."""
-        return max((at_s for broker in self.brokers for at_s, _ in list(broker.told)), default=0.0)
+    def last_request_s(self) -> float:
+        """Time of the last LeaderAndIsr request to any of them; 0 without one."""
+        return max((at_s for broker in self.brokers for at_s, _ in list(broker.received)), default=0.0)
 
-    def partitions_told(self) -> int:
-        """Count the partitions of all that they were told since the mark."""
-        return sum(broker.partitions_told() for broker in self.brokers)
+    def partitions_received(self) -> int:
+        """Return the number of partitions that they received since the mark."""
+        return sum(broker.partitions_received() for broker in self.brokers)
 
     def close(self) -> None:
         """Stop listening."""

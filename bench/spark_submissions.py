@@ -1,7 +1,7 @@
-"""SparkApplications from `create` to their drivers' pods on a real API server, beside spark-submit in cluster mode against the same one (P10).
+"""SparkApplications from `create` to their drivers' pods on a real API server, compared with spark-submit in cluster mode (P10).
 
-Both end where the pod is created: there is no node, and what runs in a pod costs the same whoever made it. spark-submit is run as
-its users run it, a Java process for each application, as many side by side as there are cores; our operator is told of all at once.
+Both end when the pod is created: there is no node, and the work in a pod costs the same on both sides. spark-submit runs as its users run
+it, one Java process for each application, as many at a time as there are cores; the operator gets all applications at once.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ from lab.missing import LabError
 from lab.steward import ROOT, StewardOperator
 
 NAME = "spark-submissions"
-ABOUT = "SparkApplications to their drivers' pods beside spark-submit, on a real API server (a few minutes)"
+ABOUT = "SparkApplications to their drivers' pods, compared with spark-submit, on a real API server (a few minutes)"
 
 COUNT, QUICK_COUNT = 60, 12
-"""Applications at once: a minute's worth of what was promised."""
+"""Applications at once: as many as promised for a minute."""
 
 SINGLES, QUICK_SINGLES = 10, 3
 """Applications one by one, for the latency."""
@@ -40,7 +40,7 @@ PEER_COUNT, QUICK_PEER_COUNT = 6, 2
 
 ROUNDS = 3
 LATENCY_LIMIT_MS, RATE_LIMIT, AT_LEAST = 1_000.0, 60.0, 5.0
-"""What was promised."""
+"""The promised limits."""
 
 PATIENCE_S = 300.0
 SPARK_SUBMIT = "spark-submit in cluster mode, the same API server, as many at once as there are cores"
@@ -48,7 +48,7 @@ SPARK_SUBMIT = "spark-submit in cluster mode, the same API server, as many at on
 
 @dataclass
 class Stage:
-    """An API server with our kinds and our operator, and a namespace for each side."""
+    """An API server with Steward's kinds and operator, and a namespace for each side."""
 
     api: KubernetesApi
     folder: Path
@@ -61,13 +61,13 @@ class Stage:
         return found
 
     def names(self, side: str, count: int) -> list[str]:
-        """Return names that nobody has used."""
+        """Return unused names."""
         self.made += count
         return [f"{side}-{number}" for number in range(self.made - count, self.made)]
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield latency and rate of both, and beside what was promised."""
+    """Yield latency and rate compared with the peer, and with the promised limits."""
     count, peers = (QUICK_COUNT, QUICK_PEER_COUNT) if effort.quick else (COUNT, PEER_COUNT)
     singles = QUICK_SINGLES if effort.quick else SINGLES
     rounds = 1 if effort.quick else effort.runs(ROUNDS)
@@ -107,7 +107,7 @@ def stage() -> Iterator[Stage]:
         try:
             operator.start()
             at = Stage(api, folder)
-            asyncio.run(ours(at, 1))  # the watch is there, and everything has been imported once
+            asyncio.run(ours(at, 1))  # the watch is established, and all modules are imported
             yield at
         finally:
             operator.close()
@@ -148,7 +148,7 @@ def submitted(at: Stage, count: int) -> float:
 
 
 def limited(name: str, what: str, unit: str, better: Better, figure: Side, limit: float) -> Row:
-    """Make a row beside a limit that was promised."""
+    """Return a row that compares a figure with its promised limit."""
     row = Row(f"{NAME}.{name}", what, "the limit", unit, better, figure, side_of([limit]), 1)
     return promised(row, "P10", 1.0)
 
@@ -165,7 +165,7 @@ def _submit(at: Stage, name: str) -> subprocess.CompletedProcess[str]:
     }
     found = find_spec("pyspark")
     if found is None or found.origin is None:
-        raise LabError("Spark is not there: pip install pyspark")
+        raise LabError("Spark is missing: pip install pyspark")
     home = Path(found.origin).parent
     command = [
         str(home / "bin" / "spark-submit"),
@@ -209,7 +209,7 @@ async def _create(session: aiohttp.ClientSession, name: str) -> None:
 
 
 async def _wait(session: aiohttp.ClientSession, path: str, count: int) -> None:
-    """Wait until so many pods were added."""
+    """Wait until this number of pods was added."""
     async with session.get(path) as answer:
         async for line in answer.content:
             event: dict[str, Any] = json.loads(line)

@@ -1,8 +1,8 @@
-"""The front's event loop under hostile requests: how long one request holds it, and how much memory it takes.
+"""The listener's event loop under hostile requests: how long one request blocks it, and how much memory it takes.
 
-Every API, at frames of 2, 8 and 100 MiB and at the largest size that the front accepts, each array filled with the smallest elements.
-The server is a process of its own with the real handlers; a task in its loop measures how late it is called. Stalls are CPU time
-of the loop's thread, so that other processes of a busy machine do not count; the wall clock is in rows of its own.
+Every API, with frames of 2, 8 and 100 MiB and of the largest size that the listener accepts, each array filled with the smallest
+elements. The server is a separate process with the real handlers; a task in its loop measures the delay of its own calls. Stalls are CPU
+time of the loop's thread, so that other processes of a busy machine do not count; the wall clock has its own rows.
 """
 
 import uuid
@@ -27,7 +27,7 @@ SIZES = {"2MiB": 2 * MIB, "8MiB": 8 * MIB, "100MiB": 100 * MIB - 1024}
 LIMIT = "limit"
 """The largest frame that is still decoded."""
 MEMORY_FLOOR_BYTES = 2 * MIB
-"""Smaller frames are judged as if they had this size: a process takes memory from the system in pieces."""
+"""Smaller frames are rated as if they had this size: a process gets memory from the system in blocks."""
 HEADER_BYTES = 64
 HONEST_PARTITIONS, HONEST_TOPICS = 200_000, 2_000
 MODES = {OPEN: "unauthenticated", ADMITTED: "authenticated", REFUSED: "refused"}
@@ -35,7 +35,7 @@ MODES = {OPEN: "unauthenticated", ADMITTED: "authenticated", REFUSED: "refused"}
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One request and what it cost."""
+    """One request and its costs."""
 
     key: ApiKey
     version: int
@@ -55,7 +55,7 @@ class Case:
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield a row as soon as it is known."""
+    """Yield each row when it is measured."""
     for scenario in SCENARIOS:
         yield from scenario(effort)
 
@@ -115,7 +115,7 @@ def _frames(key: ApiKey, size: str) -> Iterator[tuple[ApiKey, int, str, bytes]]:
     if size not in {LIMIT, "2MiB"}:
         versions = [
             version for version in versions if version == versions[-1]
-        ]  # refused or passed on by size, as at 2 MiB
+        ]  # rejected or forwarded by size, as at 2 MiB
     for version in versions:
         served = key in SERVED and version in SERVED[key]
         arrays = frames.arrays(key, version)

@@ -1,8 +1,8 @@
-"""The controller's znode is deleted: who comes next, and when has the last broker heard of it? Ours against native (P3, small).
+"""Deletion of the controller's znode, until the last broker has the new controller's states: Steward and native controllers (P3, small).
 
-The brokers of the cluster race for the place whenever it is free; where one of them was faster, ours relieves it, and that time
-counts for ours. Times: the deletion by the clock of whoever deletes; the place taken, by ZooKeeper's stamp on the new znode;
-told, when the last broker logs that it handles the LeaderAndIsr of the new controller with all of its partitions.
+The brokers of the cluster compete for the znode whenever it is free; when a broker is faster, Steward takes it over, and that time counts
+for Steward. Times: the deletion, by the clock of the client that deletes; the new controller, by ZooKeeper's timestamp of the new znode;
+the end, when the last broker logs that it handles the new controller's LeaderAndIsr with all of its partitions.
 """
 
 import time
@@ -13,14 +13,14 @@ from bench.layout import BROKERS, CHROOT, PATIENCE_S, Holder, Layout, layout
 from lab.waiting import wait_until
 
 NAME = "takeover"
-ABOUT = "/controller deleted: active again over 1,000 partitions, against a native controller"
+ABOUT = "/controller deleted: active again over 1,000 partitions, compared with a native controller"
 
 PEER = "Kafka 3.9's controllers, in the brokers of the same cluster"
 HANDLING = r"Handling LeaderAndIsr request correlationId \d+ from controller {controller} for {partitions} partitions"
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield both rows at the end of the rounds."""
+    """Yield both rows after the last round."""
     with layout(quick=effort.quick) as stage:
         rounds = effort.runs()
         pairs = [(one_takeover(stage, Holder.OURS), one_takeover(stage, Holder.NATIVE)) for _ in range(rounds)]
@@ -36,7 +36,7 @@ def measure(effort: Effort) -> Iterator[Row]:
 
 
 def one_takeover(stage: Layout, holder: Holder) -> tuple[float, float]:
-    """Delete the controller's znode under this controller; seconds from the deletion, and from the place taken."""
+    """Delete the controller's znode under this controller; return the seconds from the deletion, and from the new znode."""
     stage.give_to(holder)
     stage.wait_until_in_sync()
     client = stage.cluster.zookeeper.client
@@ -45,9 +45,9 @@ def one_takeover(stage: Layout, holder: Holder) -> tuple[float, float]:
     before = client.get(f"{CHROOT}/controller")[1].czxid
     deleted_s = time.time()
     client.delete(f"{CHROOT}/controller")
-    told: list[float] = []
+    notified_s: list[float] = []
 
-    def all_told() -> bool:
+    def all_notified() -> bool:
         successor = stage.cluster.controller_id()
         if successor is None or (holder is Holder.OURS) != (successor == stage.controller.controller_id):
             return False
@@ -55,10 +55,10 @@ def one_takeover(stage: Layout, holder: Holder) -> tuple[float, float]:
             stage.logs[broker].stamps(HANDLING.format(controller=successor, partitions=stage.hosted(broker)))
             for broker in BROKERS
         ]
-        told[:] = [stamps[-1] for stamps in heard if stamps]
-        return len(told) == len(BROKERS)
+        notified_s[:] = [stamps[-1] for stamps in heard if stamps]
+        return len(notified_s) == len(BROKERS)
 
-    wait_until(all_told, timeout_s=PATIENCE_S, what="every broker told by the new controller")
+    wait_until(all_notified, timeout_s=PATIENCE_S, what="every broker notified by the new controller")
     taken = client.get(f"{CHROOT}/controller")[1]
-    assert taken.czxid > before, "somebody took the place anew"
-    return max(told) - deleted_s, max(told) - taken.ctime / 1000
+    assert taken.czxid > before, "a new controller znode"
+    return max(notified_s) - deleted_s, max(notified_s) - taken.ctime / 1000

@@ -1,7 +1,7 @@
-"""`/controller` is deleted over 1,000 to 200,000 partitions: when has the last broker been told? Ours against native (P3).
+"""Deletion of `/controller` with 1,000 to 200,000 partitions, until the last broker is notified: Steward and a native controller (P3).
 
-What is timed is to notice, to take the place, to read everything, to decide and to tell. Each side takes over twice before it
-counts. At the largest size the resident memory of our process is read beside the limit that it is to keep.
+The time covers the notification, the new znode, reading all state, decisions and requests. Each side takes over twice before the
+measurement. At the largest size the resident memory of the Steward controller is compared with its limit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from bench.harness import Better, Effort, Row, duration, promised, side_of
 from bench.large_layout import LargeLayout, large_layout
 
 NAME = "takeover_at_scale"
-ABOUT = "/controller deleted over up to 200,000 partitions, against a native controller (many minutes)"
+ABOUT = "/controller deleted over up to 200,000 partitions, compared with a native controller (many minutes)"
 
 SIZES = (1_000, 10_000, 50_000, 200_000)
 QUICK_SIZES = (1_000,)
@@ -18,11 +18,11 @@ ROUNDS = 3
 PEER = "Kafka 3.9's controller, alone, the same znodes and sockets"
 AT_LEAST = {50_000: 5.0, 200_000: 5.0}
 MEMORY_LIMIT_MB = 300.0
-"""What our process may hold with 200,000 partitions of RF 3."""
+"""Limit of Steward's memory with 200,000 partitions of RF 3."""
 
 
 def measure(effort: Effort) -> Iterator[Row]:
-    """Yield a row for each size, and the memory at the last."""
+    """Yield a row for each size, and memory at the largest."""
     sizes = QUICK_SIZES if effort.quick else SIZES
     for partitions in sizes:
         rounds = effort.runs(ROUNDS)

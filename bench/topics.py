@@ -1,8 +1,8 @@
-"""A thousand Topics from `create` to Ready on a real API server and real Kafka 3.9 under our controller, beside kopf's floor (P8).
+"""A thousand Topics from `create` to Ready on a real API server and Kafka 3.9 under a Steward controller, compared with kopf (P8).
 
-The floor is kopf with handlers that do nothing (`kopf_floor`), in the same run, on the same API server, without any Kafka: what is
-above it is what creating topics costs. Then ten thousand Topics are resident: the memory of the process, and how long one that is
-started anew takes to look at all of them, in which it must write nothing. Writes are those that the API server counts.
+The baseline is kopf with handlers that do nothing (`kopf_floor`), in the same run, on the same API server, without Kafka: the difference
+is the cost of creating topics. Then ten thousand Topics exist: the memory of the process, and the time until a new process has checked
+all of them, in which it must write nothing. Writes are those that the API server counts.
 """
 
 import sys
@@ -18,13 +18,13 @@ from lab.steward import ROOT, StewardOperator
 from lab.waiting import wait_until
 
 NAME = "topics"
-ABOUT = "1,000 Topics to Ready beside kopf's floor, 10,000 resident, on a real API server and brokers (many minutes)"
+ABOUT = "1,000 Topics to Ready, compared with empty kopf handlers; 10,000 Topics; real API server and brokers (many minutes)"
 
 COUNT, QUICK_COUNT = 1_000, 100
 RESIDENT, QUICK_RESIDENT = 10_000, 300
 ROUNDS = 3
 READY_LIMIT_S, WRITES_LIMIT, MEMORY_LIMIT_MB, RESYNC_LIMIT_S = 15.0, 3.0, 300.0, 60.0
-"""What was promised."""
+"""The promised limits."""
 
 PATIENCE_S = 120.0
 FLOOR = "kopf with empty handlers, the same API server, no Kafka"
@@ -58,7 +58,7 @@ def ours(at: Stage, count: int) -> tuple[float, float]:
 
 
 def floor(at: Stage, count: int) -> tuple[float, float]:
-    """Return the seconds until kopf is done with all, and its writes."""
+    """Return the seconds until kopf has handled all, and its writes."""
     namespace = at.namespace("floor")
     command = [sys.executable, "-m", "bench.kopf_floor", str(at.api.kubeconfig), namespace]
     path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'operator'}"}
@@ -80,7 +80,7 @@ def floor(at: Stage, count: int) -> tuple[float, float]:
 
 
 def resident_rows(at: Stage, count: int) -> Iterator[Row]:
-    """Yield what a process holds with so many Topics, and how long a new one takes to look at all of them."""
+    """Yield the memory of a process with this number of Topics, and the time that a new one takes to check all of them."""
     namespace = at.namespace("resident")
     with at.operator(namespace) as process:
         at.connect(namespace)
@@ -92,13 +92,13 @@ def resident_rows(at: Stage, count: int) -> Iterator[Row]:
         wait_until(
             lambda: _looked_at(process) >= count and process.metric("steward_reconciliations_queue_size") == 0,
             timeout_s=PATIENCE_S + count / 10,
-            what="the new process has looked at all Topics",
+            what="the new process has checked all Topics",
         )
         seconds = time.perf_counter() - began_s
         rest = process.process.resident_bytes
     after = writes(at.api), writes(at.api, "events")
     if after != before:
-        raise AssertionError(f"{after[0] - before[0]:.0f} writes though nothing changed")
+        raise AssertionError(f"{after[0] - before[0]:.0f} writes without a change")
     words = f"with {count:,} Topics"
     yield _limited("memory", f"resident memory {words}, at rest", "MB", side_of([rest / 1e6]), MEMORY_LIMIT_MB)
     most = side_of([highest / 1e6])

@@ -1,6 +1,6 @@
-"""`python -m e2e [--keep] [pytest's arguments]`: everything up, the tests, everything down again; also when it is interrupted.
+"""`python -m e2e [--keep] [pytest's arguments]`: create the cluster, run the tests, delete the cluster; also after an interruption.
 
-With `--keep` the cluster stays, and the next run begins with it: for work on the tests themselves.
+With `--keep` the cluster stays, and the next run uses it: for work on the tests.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ KEEP = "--keep"
 TESTS = Path(__file__).parent
 
 LONGER = TESTS / "longer"
-"""Taken where they are named: minutes each."""
+"""Run only when they are named: minutes each."""
 
 SHOWN = ("-rP", "--durations=12", "--durations-min=10")
-"""What passed tests printed, which are the figures that they saw; and where the time went."""
+"""Print the output of passed tests, which are their figures, and the slowest tests."""
 
 SUITE_TIMEOUT_S = 2700
-"""Several times what the suite takes: it ends a run that hangs."""
+"""Several times the time of the suite: ends a run that hangs."""
 
 END_TIMEOUT_S = 60
 
 TIMED_OUT = 124
-"""As of the program timeout."""
+"""Exit status of the program `timeout`."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run it all and return pytest's exit status, or 1 when it did not come to the tests."""
+    """Run everything and return pytest's exit status, or 1 when the tests did not start."""
     keep = KEEP in arguments
     try:
         with kubernetes(keep=keep) as kubeconfig:
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted; everything was taken down", file=sys.stderr)
+        print("interrupted; the cluster was cleaned up", file=sys.stderr)
         return 128 + signal.SIGINT
 
 

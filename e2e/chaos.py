@@ -1,8 +1,8 @@
 """Rounds of random faults under load: `python -m e2e.chaos [--seed N] [--rounds N] [--keep]`.
 
-A round draws its faults from the seed, lets them happen under a witness, ends them, and gives the cluster 30 s until every replica is
-in sync again. The witness says what must never be: a lost or doubled record, one out of order, one at another offset than was
-acknowledged, one that a reader passed over.
+A round draws its faults from the seed, causes them under the load of a witness, ends them, and allows 30 s until every replica is in sync
+again. The witness reports violations: a lost or duplicate record, one out of order, one at another offset than the acknowledged one, one
+that a reader skipped.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ CONVERGED_WITHIN_S = 30.0
 """After the last fault of a round has ended."""
 
 RESTART_S = 40.0
-"""What a process that ended may take besides, once its container runs: the session of its former life, and the start itself."""
+"""Additional time for a process that ended, once its container runs: the expiry of its former session, and its start."""
 
 BACK_OFF_S = 330.0
-"""The kubelet waits up to five minutes before it starts a container again that ends again and again; such a fault ends with that."""
+"""The kubelet delays the restart of a container that ends repeatedly by up to five minutes; such a fault ends with the restart."""
 
 
 class Chaos:
-    """One installation and what is done to it."""
+    """One installation and its faults."""
 
     def __init__(self, release: Release, clients: KafkaClients, faults: Faults, *, seed: int) -> None:
         self.seed = seed
@@ -50,16 +50,16 @@ class Chaos:
         self._faults = faults
 
     def prepare(self) -> None:
-        """Declare the topic that the load is on."""
+        """Declare the topic of the load."""
         self._release.kube.apply(topic(TOPIC))
         self._release.kube.wait_condition(TOPICS, TOPIC, timeout_s=60)
         self._clients.wait_in_sync(TOPIC, timeout_s=60)
 
     def round(self, number: int) -> None:
-        """Run one round; raise `LabError` with the seed, the faults and what was seen when something is not as it must be."""
+        """Run one round; raise `LabError` with the seed, the faults and the violation, if any."""
         faults = draw_round(self.seed, number)
-        told = f"seed {self.seed}, round {number}: {', '.join(map(str, faults))}"
-        print(told, flush=True)
+        title = f"seed {self.seed}, round {number}: {', '.join(map(str, faults))}"
+        print(title, flush=True)
         witness = self._clients.witness(TOPIC, min_isr=2)
         try:
             for fault in faults:
@@ -70,11 +70,11 @@ class Chaos:
             took = self._clients.wait_in_sync(TOPIC, timeout_s=CONVERGED_WITHIN_S + RESTART_S * restarting)
             print(f"every replica in sync {took:.1f} s after the faults", flush=True)
         except LabError as error:
-            raise LabError(f"{told}\n{error}") from error
+            raise LabError(f"{title}\n{error}") from error
         finally:
             report = witness.stop()
         if report.wrong():
-            raise LabError(f"{told}\n{report.wrong()}")
+            raise LabError(f"{title}\n{report.wrong()}")
         self._release.wait_ready()
 
     def _strike(self, fault: Fault) -> None:
@@ -99,7 +99,7 @@ class Chaos:
             end(pod)
 
     def _wait_running(self) -> None:
-        """Wait until the kubelet has started again what it had to."""
+        """Wait until the kubelet has restarted all ended containers."""
         for workload in chart.WORKLOADS:
             for pod in self._release.pods(workload):
                 self._wait_process(pod)
@@ -115,7 +115,7 @@ class Chaos:
     def _restart_api_server(self) -> None:
         kube = self._release.kube
         pod = kube.within("kube-system").items("pods", "component=kube-apiserver")[0]
-        with contextlib.suppress(LabError):  # the way to the pod leads through what it kills
+        with contextlib.suppress(LabError):  # the fault ends the process through which it reaches the pod
             self._faults.kill(pod)
         wait_until(
             lambda: kube.attempt("get", "--raw=/readyz").returncode == 0,
@@ -144,8 +144,8 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m e2e.chaos", description="Rounds of random faults under load.")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--first", type=int, default=1, help="the round to begin with")
-    parser.add_argument("--keep", action="store_true", help="leave the cluster, for the next run")
+    parser.add_argument("--first", type=int, default=1, help="first round")
+    parser.add_argument("--keep", action="store_true", help="keep the cluster for the next run")
     options = parser.parse_args(arguments)
     print(f"seed {options.seed}", flush=True)
     try:
@@ -156,7 +156,7 @@ def main(arguments: list[str]) -> int:
     except LabError as error:
         print(f"{error}\nto repeat it: make chaos ARGS='--seed {options.seed}'", file=sys.stderr)
         return 1
-    print(f"{options.rounds} rounds, nothing lost, doubled, displaced or passed over")
+    print(f"{options.rounds} rounds without a lost, duplicate, displaced or skipped record")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Clients of the Kafka cluster in pods of their own namespace: one to ask the cluster by, and a witness for each load."""
+"""Clients of the Kafka cluster in pods of their own namespace: one for queries of the cluster, and a witness for each load."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASKER = "asker"
 APP = "e2e-client"
 
 NOT_CLIENTS = f"app!={APP}"
-"""Selects every pod but these."""
+"""Selects all other pods."""
 
 PODS_FOLDER = Path(__file__).parent / "pods"
 
@@ -36,7 +36,7 @@ POLL_S = 0.5
 
 
 class Partition(NamedTuple):
-    """A partition as the cluster describes it."""
+    """A partition in the cluster's metadata."""
 
     leader: int
     replicas: list[int]
@@ -44,7 +44,7 @@ class Partition(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a witness saw; the first line says it for a person."""
+    """Report of a witness; `summary` is for a person."""
 
     summary: str
     acked: int
@@ -61,7 +61,7 @@ class Report(NamedTuple):
     longest_partition_gap_ms: dict[str, float]
 
     def wrong(self) -> dict[str, Any]:
-        """Return what must not be and was seen: nothing when all is well."""
+        """Return the violations: an empty text without one."""
         counts = {
             "lost": self.lost,
             "twice": self.twice,
@@ -82,7 +82,7 @@ class KafkaClients:
         self.kube = kube.within(NAMESPACE)
 
     def install(self) -> None:
-        """Make the namespace, the scripts and the pod that asks."""
+        """Create the namespace, the scripts and the pod for queries."""
         restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
         self.kube.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": restricted}}
@@ -93,11 +93,11 @@ class KafkaClients:
         self.kube.run("wait", "--for=condition=Ready", f"pod/{ASKER}", f"--timeout={START_TIMEOUT_S:g}s")
 
     def uninstall(self) -> None:
-        """Have it all go; a cluster that was there before is left as it was."""
+        """Delete all of it; a cluster that existed before is left unchanged."""
         self.kube.delete("namespace", NAMESPACE, "--wait=false")
 
     def describe(self, *topics: str) -> dict[str, Any]:
-        """Return what the cluster says of itself and of topics; asked again when the broker that it asked is going."""
+        """Return the metadata of the cluster and of topics; the request is repeated when its broker is shutting down."""
         answers: list[dict[str, Any]] = []
         words = ""
 
@@ -112,28 +112,28 @@ class KafkaClients:
         wait_until(
             answered,
             timeout_s=ANSWER_TIMEOUT_S,
-            what="an answer of some broker",
+            what="an answer of any broker",
             context=lambda: words,
             interval_s=POLL_S,
         )
         return answers[0]
 
     def partitions(self, topic: str) -> dict[int, Partition]:
-        """Return a topic's partitions, empty where there is no such topic."""
+        """Return a topic's partitions, empty for an unknown topic."""
         found = self.describe(topic)["topics"].get(topic, {})
         return {int(number): Partition(**partition) for number, partition in found.items()}
 
     def wait_partitions(self, topic: str, holds: Any, *, timeout_s: float, what: str) -> float:
-        """Return the seconds until `holds(partitions)`; one look takes about a second."""
+        """Return the seconds until `holds(partitions)`; one poll takes about a second."""
         seen: dict[int, Partition] = {}
 
-        def look() -> bool:
+        def is_true() -> bool:
             seen.clear()
             seen.update(self.partitions(topic))
             return bool(seen) and bool(holds(seen))
 
         return wait_until(
-            look, timeout_s=timeout_s, what=f"{topic}: {what}", context=lambda: str(seen), interval_s=POLL_S
+            is_true, timeout_s=timeout_s, what=f"{topic}: {what}", context=lambda: str(seen), interval_s=POLL_S
         )
 
     def wait_in_sync(self, topic: str, *, timeout_s: float) -> float:
@@ -150,13 +150,13 @@ class KafkaClients:
     def witness(self, topic: str, *, min_isr: int, padding_bytes: int = 0) -> Witness:
         """Start a load on a topic, and return when each partition has acknowledged a record and a reader has seen one.
 
-        A record has `padding_bytes` beside what the witness knows it by.
+        A record has `padding_bytes` in addition to its unique value.
         """
         return Witness(self.kube, f"witness-{secrets.token_hex(3)}", topic, min_isr, padding_bytes)
 
 
 class Witness:
-    """A load on a topic, from its making to `stop`."""
+    """A load on a topic, from its creation to `stop`."""
 
     def __init__(self, kube: Kube, name: str, topic: str, min_isr: int, padding_bytes: int = 0) -> None:
         self._kube = kube
@@ -171,11 +171,11 @@ class Witness:
         )
 
     def run_for(self, seconds: float) -> None:
-        """Let the load go on for a while."""
+        """Continue the load for a while."""
         time.sleep(seconds)
 
     def stop(self) -> Report:
-        """End the load and return what was seen."""
+        """End the load and return the report."""
         self._kube.execute(self.name, "touch", "/tmp/stop")
         phase = "{.status.phase}"
         wait_until(

@@ -1,4 +1,4 @@
-"""Run a program to its end, with a bound: what every other module here does its work by."""
+"""Run of a program to its end, with a time limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.missing import LabError
 TIMEOUT_S = 120.0
 
 TAIL_CHARACTERS = 4000
-"""Of a failed program's words: its last screens say why."""
+"""Characters of a failed program's output that are reported: the end contains the reason."""
 
 
 def run(
@@ -21,7 +21,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> str:
-    """Return what the program wrote to its standard output; raise `LabError` with all of its words if it fails."""
+    """Return the program's standard output; raise `LabError` with all of its output if it fails."""
     done = attempt(*command, stdin=stdin, environment=environment, timeout_s=timeout_s)
     if done.returncode:
         words = f"{done.stdout}{done.stderr}"[-TAIL_CHARACTERS:].strip()
@@ -35,7 +35,7 @@ def attempt(
     environment: Mapping[str, str] | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the program and return its exit code and outputs, whatever they are; raise `LabError` if it does not end in time."""
+    """Run the program and return its exit code and outputs; raise `LabError` if it does not end in time."""
     try:
         return subprocess.run(
             [str(word) for word in command],

@@ -1,6 +1,6 @@
-"""The cluster under test, the release in it, clients and faults; and what a failed test leaves behind to read.
+"""The cluster under test, the release in it, clients and faults; and the reports of failed tests.
 
-The tests run in the order of their files, each on what the ones before have left: an installation that lives through a day.
+The tests run in the order of their files, each on the state that the earlier ones have left: one installation through all of them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from e2e.release import Release
 from e2e.spark_image import put_onto_a_node
 
 TEST_TIMEOUT_S = 600
-"""Of one test; each has bounds of its own, this one ends what hangs."""
+"""For one test; each has its own limits, this one ends a test that hangs."""
 
 INSTALL_SECONDS = pytest.StashKey[float]()
 
 SPARK_NODE = pytest.StashKey[Future[str | None]]()
 
 SPARK_IMAGE_TIMEOUT_S = 900
-"""Half a gigabyte from package registries, and as much onto a node; most of it has happened by the time that it is asked for."""
+"""Half a gigabyte from package registries, and as much onto a node; most of that is done before it is needed."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @contextmanager
 def unharmed(topic: str, clients: KafkaClients) -> Iterator[Witness]:
-    """Load a topic for the block, which must have seen nothing wrong in the end, and no partition under its min ISR of two."""
+    """Put load on a topic for the block, which must end without a violation, and without a partition under its min ISR of two."""
     running = clients.witness(topic, min_isr=2)
     yield running
     report = running.stop()
@@ -98,7 +98,7 @@ def clients(release: Release) -> Iterator[KafkaClients]:
 
 @pytest.fixture(scope="session")
 def faults(release: Release) -> Iterator[Faults]:
-    """What can go wrong."""
+    """Faults for the pods of the cluster."""
     pods = Faults(release.kube)
     pods.install()
     yield pods
@@ -109,7 +109,7 @@ def faults(release: Release) -> Iterator[Faults]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put the pods' logs, their descriptions and the events of the test's time under a failed test."""
+    """Add the pods' logs, their descriptions and the events during the test to the report of a failed test."""
     report = yield
     if report.failed and isinstance(item, pytest.Function) and "kube" in item.fixturenames:
         cluster = item.funcargs.get("kube") or item.funcargs.get("release")

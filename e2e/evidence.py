@@ -1,4 +1,4 @@
-"""What a person wants to see of a namespace after a failed test: its pods, what became of them, and what they said."""
+"""Details of a namespace after a failed test: its pods, their descriptions, events and logs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ LOG_LINES = 60
 LINE_CHARACTERS = 300
 
 DESCRIBED_LINES = 60
-"""The end of a description is where its events are."""
+"""The events are at the end of a description."""
 
 EVENTS = 40
 
 
 def evidence(kube: Kube, since_s: float) -> Iterator[tuple[str, str]]:
-    """Yield titles and texts; nothing here fails, as the failure that matters is another."""
+    """Yield titles and texts; errors here are ignored, because the test has failed already."""
     yield f"pods of {kube.namespace}", kube.attempt("get", "pods", "--output=wide").stdout
     resources = kube.attempt(
         "get",

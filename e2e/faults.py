@@ -1,6 +1,6 @@
-"""What goes wrong: signals to a pod's processes, from a privileged pod on each node that sees all of its processes.
+"""Faults: signals to a pod's processes, from a privileged pod on each node that sees all of its processes.
 
-Any cluster will do, as nothing here reaches for the machine below the nodes.
+They work in any cluster, because they need no access to the machine below the nodes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Faults:
         self._kube.wait_rolled_out(f"daemonset/{NAME}", timeout_s=READY_TIMEOUT_S)
 
     def uninstall(self) -> None:
-        """Have it all go; a cluster that was there before is left as it was."""
+        """Delete all of it; a cluster that existed before is left unchanged."""
         self._kube.delete("namespace", NAMESPACE, "--wait=false")
 
     def kill(self, pod: Resource) -> None:
@@ -62,7 +62,7 @@ class Faults:
         self.signal(pod, "SIGSTOP")
 
     def resume(self, pod: Resource) -> None:
-        """Thaw a pod's main processes."""
+        """Continue a pod's main processes."""
         self.signal(pod, "SIGCONT")
 
     def signal(self, pod: Resource, name: str) -> None:
@@ -80,19 +80,19 @@ class Faults:
         return int(self._on_node(pod["spec"]["nodeName"], "python3", "/scripts/signals.py", uid, name))
 
     def cut_off(self, pod: Resource) -> None:
-        """Drop all that a pod sends to other pods or gets from them."""
+        """Drop all traffic between a pod and other pods."""
         self._firewall(pod, "--insert")
 
     def reconnect(self, pod: Resource) -> None:
-        """Let it pass again."""
+        """Allow the traffic again."""
         self._firewall(pod, "--delete")
 
     def fill_disk(self, pod: Resource) -> None:
-        """Leave no byte free on a pod's volume; only done where it lies in memory and is small, else a `LabError`."""
+        """Fill a pod's volume; only a small volume in memory, otherwise a `LabError`."""
         self._disk(pod, FILL)
 
     def free_disk(self, pod: Resource) -> None:
-        """Take away what fills it."""
+        """Delete the file that fills the volume."""
         self._disk(pod, FREE)
 
     def _disk(self, pod: Resource, script: str) -> None:

@@ -1,6 +1,6 @@
-"""What goes wrong in a round of chaos, drawn from a seed alone: the same seed draws the same faults, whatever the cluster is.
+"""Faults of a round of chaos, drawn only from a seed: the same seed draws the same faults, for any cluster.
 
-Targets are drawn as numbers; which pod a number means is decided when the fault comes, as it depends on who is there.
+Targets are drawn as numbers; the pod of a number is chosen when the fault starts, because it depends on the pods at that moment.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What may go wrong."""
+    """Kinds of faults."""
 
     KILL = "kill -9"
     PAUSE = "freeze"
@@ -21,7 +21,7 @@ class Kind(StrEnum):
 
 
 class Target(StrEnum):
-    """Whom it may happen to."""
+    """Kinds of targets."""
 
     BROKER = "broker"
     CONTROLLER = "controller"
@@ -49,17 +49,17 @@ RESTARTING = {Kind.KILL, Kind.FILL}
 """Faults after which the kubelet starts a container again, in its own time."""
 
 LENGTHS_S = (1.0, 4.0, 9.0, 14.0)
-"""Shorter than a session of 6 s, about one, and longer than two: who comes back finds its place kept, contested or taken."""
+"""Shorter than a session of 6 s, about one, and longer than two: the session is then valid, about to expire, or expired."""
 
 MOST_AT_ONCE = 2
 
 REPLICATED = {Target.BROKER, Target.ZOOKEEPER}
-"""Of each of these one may be hurt at a time: with two of three away no promise holds."""
+"""Kinds of which only one may have a fault at a time: no promise holds with two of three down."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that goes wrong."""
+    """One fault."""
 
     kind: Kind
     target: Target
@@ -68,7 +68,7 @@ class Fault:
     after_s: float
     """Seconds after the one before."""
     length_s: float
-    """How long it holds; of a kill the kubelet decides."""
+    """Duration; a kill lasts until the kubelet restarts the container."""
 
     def __str__(self) -> str:
         lasting = "" if self.kind is Kind.KILL else f" for {self.length_s:g} s"

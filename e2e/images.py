@@ -1,4 +1,4 @@
-"""The product's two images, and the last release's: build them from the checkout, and hand them to a cluster's nodes."""
+"""The product's two images, and those of the last release: built from the checkout, and loaded into a cluster's nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEWARD = "steward:dev"
 KAFKA = "steward-kafka:dev"
 
 PREVIOUS = "steward:previous"
-"""The last release's programs: an upgrade begins with its chart and this image."""
+"""The last release's programs: a test of upgrades begins with its chart and this image."""
 
 DOCKERFILES: Mapping[str, Path] = {
     STEWARD: ROOT / "images" / "steward" / "Dockerfile",

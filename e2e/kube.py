@@ -1,7 +1,4 @@
-"""A cluster by its kubectl: read, apply, wait.
-
-Leaves out where the cluster comes from.
-"""
+"""A cluster through kubectl: read, apply, wait."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ from lab.waiting import wait_until
 Resource = dict[str, Any]
 
 KIND_CONTEXT = "kind-"
-"""How the names of kind's contexts begin."""
+"""Prefix of the names of kind's contexts."""
 
 POLL_S = 0.5
-"""A look costs a tenth of a second of a core; what is waited for takes seconds."""
+"""One poll costs a tenth of a second of a core; the awaited changes take seconds."""
 
 
 class Kube:
@@ -36,7 +33,7 @@ class Kube:
         return Kube(self.kubectl, self.kubeconfig, namespace)
 
     def run(self, *arguments: str, stdin: str | None = None, timeout_s: float = TIMEOUT_S) -> str:
-        """Run kubectl; a failure is a `LabError` with its words."""
+        """Run kubectl; a failure is a `LabError` with its output."""
         return run(*self._command(arguments), stdin=stdin, timeout_s=timeout_s)
 
     def attempt(
@@ -50,12 +47,12 @@ class Kube:
         self.run("apply", "--filename=-", stdin=_list(resources))
 
     def refusal(self, *resources: Mapping[str, Any]) -> str:
-        """Apply resources and return the words of the refusal, empty when they are taken."""
+        """Apply resources and return the error of a rejection, empty when they are accepted."""
         done = self.attempt("apply", "--filename=-", stdin=_list(resources))
         return done.stderr.strip() if done.returncode else ""
 
     def get(self, kind: str, name: str) -> Resource | None:
-        """Read one resource; None where there is none."""
+        """Read one resource; None when it does not exist."""
         text = self.run("get", kind, name, "--ignore-not-found", "--output=json")
         return json.loads(text) if text.strip() else None
 

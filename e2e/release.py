@@ -1,6 +1,6 @@
-"""The chart as it is installed, upgraded and uninstalled: helm, and waiting until all that it made is ready.
+"""The chart, installed, upgraded and uninstalled by helm, with waits until its objects are ready.
 
-The names of its objects are written down here and nowhere else in these tests.
+Only this module of the tests has the names of its objects.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Release:
     def upgrade(self, *, chart: Path = CHART, **values: Any) -> None:
         """Install or upgrade it with these values and wait for nothing.
 
-        helm makes CRDs that are not there and never changes any: before an upgrade they are applied, as the manual says.
+        helm creates missing CRDs and never changes existing ones: they are applied before an upgrade, as documented.
         """
         if chart == CHART and self.kube.get("customresourcedefinition", CLUSTERS) is not None:
             self.kube.run("apply", "--server-side", "--force-conflicts", f"--filename={CHART / 'crds'}")
@@ -85,7 +85,7 @@ class Release:
         self.run("upgrade", NAME, str(chart), *options, stdin=json.dumps(_values(values)))
 
     def refusal(self, **values: Any) -> str:
-        """Ask for an install with values that cannot work, and return helm's words; empty when it would be done."""
+        """Run an install with invalid values and return helm's error; empty when it would succeed."""
         done = attempt(
             *self._command("install", f"{NAME}-refused", str(CHART), "--dry-run=client", "--values=-"),
             stdin=json.dumps(_values(values)),
@@ -93,19 +93,19 @@ class Release:
         return done.stderr.strip() if done.returncode else ""
 
     def test(self) -> str:
-        """Run the chart's own tests and return helm's words."""
+        """Run the chart's own tests and return helm's output."""
         return self.run("test", NAME, "--logs", f"--timeout={HELM_TIMEOUT_S}s")
 
     def uninstall(self) -> None:
         """Uninstall it and wait until its objects are gone, and its pods, for which helm does not wait.
 
-        A namespace that is deleted while a pod ends is looked at again after half of that pod's grace period, and not before.
+        When a namespace is deleted while a pod ends, its controller checks it again only after half of that pod's grace period.
         """
         self.run("uninstall", NAME, "--wait", f"--timeout={HELM_TIMEOUT_S}s")
         wait_until(
             lambda: not self.kube.items("pods", f"app.kubernetes.io/instance={NAME}"),
             timeout_s=HELM_TIMEOUT_S,
-            what="every pod of the release gone",
+            what="all pods of the release deleted",
             interval_s=1.0,
         )
 
@@ -123,7 +123,7 @@ class Release:
         """Return a workload's pods, by name."""
         found = self.kube.get(*workload.split("/")) or {}
         if not found:
-            raise LabError(f"the chart has made no {workload}")
+            raise LabError(f"the chart has not created {workload}")
         labels = found["spec"]["selector"]["matchLabels"]
         pods = self.kube.items("pods", ",".join(f"{key}={value}" for key, value in labels.items()))
         return sorted(pods, key=lambda pod: str(pod["metadata"]["name"]))

@@ -1,4 +1,4 @@
-"""From nothing to a cluster with the images in it, and back: what happens around the tests.
+"""Set-up and deletion of a cluster with the images, around the tests.
 
 `KUBECONFIG` names a cluster to use instead; a kind cluster gets the images too, any other must be able to pull them by the names in
 `e2e.images`.
@@ -24,9 +24,9 @@ from lab.interruption import end_as_by_ctrl_c
 
 @contextlib.contextmanager
 def kubernetes(*, keep: bool) -> Iterator[Path]:
-    """Yield the kubeconfig of a cluster with the images in it; it ends with the block, unless it is to be kept or was there before.
+    """Yield the kubeconfig of a cluster with the images in it; it is deleted with the block, unless it is to be kept or existed before.
 
-    To be told to end (SIGTERM) ends the block as Ctrl-C does.
+    SIGTERM ends the block as Ctrl-C does.
     """
     end_as_by_ctrl_c()
     given = os.environ.get("KUBECONFIG")
@@ -74,7 +74,7 @@ def _load(name: str) -> None:
 
 @contextlib.contextmanager
 def timed(what: str) -> Iterator[None]:
-    """Tell how long a step took."""
+    """Print the time of a step."""
     started = time.monotonic()
     yield
     print(f"{what}: {time.monotonic() - started:.0f} s", flush=True)

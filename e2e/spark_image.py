@@ -1,4 +1,4 @@
-"""The image of Spark's drivers and executors. It is the largest by far: built beside the first tests, and put onto one node."""
+"""The image of Spark's drivers and executors, by far the largest: built during the first tests, and loaded into one node."""
 
 from __future__ import annotations
 

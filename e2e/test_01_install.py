@@ -13,7 +13,7 @@ READY_WITHIN_S = 120
 """On two cores and 8 GiB."""
 
 OPERATOR_MB, CONTROLLER_MB = 120, 100
-"""What a process may hold in memory at rest."""
+"""Limit of a process's memory at rest."""
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -26,7 +26,7 @@ def test_everything_is_ready_within_two_minutes_of_helm_install(install_seconds:
 
 
 def test_the_cluster_resource_says_that_the_brokers_are_reached(release: Release) -> None:
-    """What a person looks at first: `kubectl get clusters.steward.dev`."""
+    """The first command of a user: `kubectl get clusters.steward.dev`."""
     release.kube.wait_condition(CLUSTERS, chart.CLUSTER, timeout_s=30)
     status = (release.kube.get(CLUSTERS, chart.CLUSTER) or {})["status"]
 
@@ -35,7 +35,7 @@ def test_the_cluster_resource_says_that_the_brokers_are_reached(release: Release
 
 
 def test_every_broker_is_in_the_rack_of_its_node(release: Release, clients: KafkaClients) -> None:
-    """`broker.rack` is the node's zone label, and the brokers stand in three of them."""
+    """`broker.rack` is the node's zone label, and the brokers are in three of them."""
     nodes = {node["metadata"]["name"]: node["metadata"]["labels"][ZONE] for node in release.kube.items("nodes")}
     racks = {
         pod["metadata"]["name"].rpartition("-")[2]: nodes[pod["spec"]["nodeName"]]

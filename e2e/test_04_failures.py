@@ -47,7 +47,7 @@ def test_a_leaders_partitions_are_led_by_others_after_its_kill(
         timeout_s=HEALED_WITHIN_S,
         what=f"leaders other than broker {victim}",
     )
-    print(f"other leaders than broker {victim} after {took:.1f} s, as seen by looks of a second each")
+    print(f"other leaders than broker {victim} after {took:.1f} s, measured by polls of about a second")
     clients.wait_in_sync(payments, timeout_s=HEALED_WITHIN_S)
 
 
@@ -73,7 +73,7 @@ def test_another_controller_takes_over_after_the_active_ones_kill(
 def test_what_was_declared_while_the_operator_was_dead_is_done_when_it_is_back(
     release: Release, clients: KafkaClients, faults: Faults
 ) -> None:
-    """It keeps nothing in mind: all is read again."""
+    """It stores no state: all is read again."""
     faults.kill(release.pods(chart.OPERATOR)[0])
     release.kube.apply(topic("declared-meanwhile", partitions=2))
     release.kube.wait_condition(TOPICS, "declared-meanwhile", timeout_s=HEALED_WITHIN_S)
@@ -101,11 +101,11 @@ def test_the_cluster_is_whole_afterwards(release: Release) -> None:
 
 
 def _controller_epoch(release: Release) -> int:
-    """Ask Steward's controllers; the active one tells. -1 where none is at the moment, or it is a broker."""
+    """Return the active Steward controller, -1 when none is active at the moment or a broker is."""
     epochs = [-1]
     for pod in release.pods(chart.CONTROLLER):
-        told = release.kube.attempt("exec", pod["metadata"]["name"], "--", "steward", "controller", "state", "--json")
-        state = {} if told.returncode else json.loads(told.stdout)
+        answer = release.kube.attempt("exec", pod["metadata"]["name"], "--", "steward", "controller", "state", "--json")
+        state = {} if answer.returncode else json.loads(answer.stdout)
         if state.get("active"):
             epochs.append(state["controller_epoch"])
     return max(epochs)

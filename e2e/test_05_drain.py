@@ -49,13 +49,13 @@ def test_a_node_drain_moves_leaders_first(
     assert witness
     pod = release.broker(1)
     options = ["--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={DRAINED_WITHIN_S:.0f}s"]
-    options.append(f"--pod-selector={NOT_CLIENTS}")  # a drain evicts pods of nobody's for good
+    options.append(f"--pod-selector={NOT_CLIENTS}")  # a drain does not recreate pods without a controller
     release.kube.run("drain", drained, *options, timeout_s=DRAINED_WITHIN_S + 30)
     events = release.kube.items("events")
 
     assert pod["metadata"]["uid"] not in _uids(release)
     assert all(one.leader != 1 for one in clients.partitions(parcels).values())
-    assert any("Draining" in event.get("reason", "") for event in events), "the operator tells what it did"
+    assert any("Draining" in event.get("reason", "") for event in events), "the operator reports it in an event"
 
 
 def test_the_broker_comes_back_when_its_node_does(parcels: str, release: Release, clients: KafkaClients) -> None:

@@ -40,7 +40,7 @@ def test_a_topic_moves_to_a_new_broker_under_load(shipments: str, release: Relea
 
 
 def test_scaling_in_is_refused_while_the_broker_holds_replicas(shipments: str, release: Release) -> None:
-    """The condition says which."""
+    """The condition names them."""
     release.upgrade(brokers={"replicas": 3})
     release.kube.wait_condition(
         CLUSTERS, chart.CLUSTER, "Scaled", timeout_s=DONE_WITHIN_S, status="False", reason="ScaleInRefused"

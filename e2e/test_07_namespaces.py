@@ -1,4 +1,4 @@
-"""A tenant's namespace goes, with its Topics in it: nothing is left that nobody lets go."""
+"""Deletion of a tenant's namespace with Topics in it: no finalizer is left."""
 
 import time
 
@@ -20,14 +20,14 @@ def test_a_namespace_with_topics_in_it_is_gone_within_a_minute(release: Release,
     """Its topics go from Kafka too, as they were declared to."""
     tenant = _tenant(release)
     took = _deleted(release, TENANT)
-    print(f"namespace with {TOPICS_OF_TENANT} Topics gone after {took:.1f} s")
+    print(f"namespace with {TOPICS_OF_TENANT} Topics deleted after {took:.1f} s")
 
     assert took < GONE_WITHIN_S
     assert tenant
     wait_until(
         lambda: not [name for name in clients.describe()["topics"] if name.startswith(TENANT)],
         timeout_s=GONE_WITHIN_S,
-        what="the tenant's topics gone from Kafka",
+        what="the tenant's topics deleted from Kafka",
         interval_s=0.5,
     )
 

@@ -22,7 +22,7 @@ NAME = "lopsided"
 PARTITIONS = 6
 
 LEVELLED = "client_bytes_in"
-"""What clients send to leaders."""
+"""Bytes that clients send to leaders."""
 
 SCHEDULE = CLAIM = f"{chart.NAME}-balance"
 
@@ -44,16 +44,16 @@ SETTINGS: dict[str, str] = {
 """A small study on a small machine."""
 
 PADDING_BYTES = 2_000
-"""Of a record: with it, what consumers commit and other topics have is nothing beside, however slowly the machine goes."""
+"""Size of a record: large, so that the traffic of commits and other topics is negligible even on a slow machine."""
 
 SAMPLED_S = 40.0
-"""With the time that Spark needs to begin, more than a minute of looks: half a minute of an hour is one that counts, on either side."""
+"""With Spark's start, more than a minute of samples: half a minute on either side of a full hour is enough."""
 
 BEGUN_WITHIN_S = 90.0
-"""A minute, and a look."""
+"""A minute, and a sample."""
 
 RUN_WITHIN_S = 300.0
-"""Many short jobs of Spark, on two cores that serve Kafka under load besides."""
+"""Many short jobs of Spark, on two cores that also serve Kafka under load."""
 
 DONE_WITHIN_S = 120.0
 
@@ -61,7 +61,7 @@ DRIVER, EXECUTOR = "balance-driver", "balance-executor"
 
 
 def values(node: str | None) -> dict[str, Any]:
-    """The chart's values: a look every five seconds, a run every minute once it may, and as little as possible is enough to study."""
+    """The chart's values: a sample every five seconds, a run every minute once allowed, and the least data for a study."""
     repository, tag = SPARK.split(":")
     small = {"coreRequest": "100m", "memory": "640m"}
     return {
@@ -86,7 +86,7 @@ def values(node: str | None) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def looked_at(release: Release, clients: KafkaClients, spark_node: str | None) -> Iterator[Release]:
+def sampled(release: Release, clients: KafkaClients, spark_node: str | None) -> Iterator[Release]:
     """The release with the sampler, and a topic under load of which one broker has everything; runs may begin."""
     release.install(analytics=values(spark_node))
     release.kube.apply(topic(NAME, partitions=PARTITIONS, replication_factor=1, min_isr=1))
@@ -108,25 +108,25 @@ def looked_at(release: Release, clients: KafkaClients, spark_node: str | None) -
 
 @pytest.mark.timeout(1200)
 def test_the_schedule_ends_in_a_proposal_that_levels_the_load_when_it_is_approved(
-    looked_at: Release, clients: KafkaClients
+    sampled: Release, clients: KafkaClients
 ) -> None:
     """Nothing moves before the approval; after it the next study finds the skew that was promised, within five percent."""
     pods: set[str] = set()
-    found = _next_run(looked_at, [], pods)["status"]["summary"]
+    found = _next_run(sampled, [], pods)["status"]["summary"]
     print(f"first study: {json.dumps(found)}")
-    proposal = looked_at.kube.get(REASSIGNMENTS, found["reassignment"]) or {}
+    proposal = sampled.kube.get(REASSIGNMENTS, found["reassignment"]) or {}
 
     assert {DRIVER, EXECUTOR} <= pods
     assert proposal["status"]["state"] == "Proposed"
     assert {0} == _leaders(clients)
-    assert "<html" in _report(looked_at, found["report"])
+    assert "<html" in _report(sampled, found["report"])
 
     approval = {"spec": {"approvedDigest": proposal["status"]["digest"]}}
-    looked_at.kube.run("patch", REASSIGNMENTS, found["reassignment"], "--type=merge", f"--patch={json.dumps(approval)}")
-    looked_at.kube.wait_condition(REASSIGNMENTS, found["reassignment"], timeout_s=DONE_WITHIN_S)
-    known = _names(looked_at)
-    _suspend(looked_at, suspend=False)
-    second = _next_run(looked_at, known, pods)["status"]["summary"]
+    sampled.kube.run("patch", REASSIGNMENTS, found["reassignment"], "--type=merge", f"--patch={json.dumps(approval)}")
+    sampled.kube.wait_condition(REASSIGNMENTS, found["reassignment"], timeout_s=DONE_WITHIN_S)
+    known = _names(sampled)
+    _suspend(sampled, suspend=False)
+    second = _next_run(sampled, known, pods)["status"]["summary"]
     print(f"second study: {json.dumps(second)}")
 
     assert {0, 1, 2} == _leaders(clients)
@@ -153,14 +153,14 @@ def _suspend(release: Release, *, suspend: bool) -> None:
 
 
 def _next_run(release: Release, known: list[str], pods: set[str]) -> Resource:
-    """Wait for a run that began after those known and completed; what components had pods meanwhile is added to `pods`.
+    """Wait for a run that began after those known and completed; components that had pods during the wait are added to `pods`.
 
-    No other follows it: what the next one finds shall be the doing of the test.
+    No other run follows, so that the next one finds the results of the test.
     """
     done: list[Resource] = []
     states: dict[str, Any] = {}
 
-    def look() -> bool:
+    def is_completed() -> bool:
         pods.update(
             str(one["metadata"].get("labels", {}).get("app.kubernetes.io/component"))
             for one in _jobs(release).items("pods")
@@ -174,7 +174,9 @@ def _next_run(release: Release, known: list[str], pods: set[str]) -> Resource:
 
     wait_until(lambda: len(_names(release)) > len(known), timeout_s=BEGUN_WITHIN_S, what="a run begun", interval_s=1.0)
     _suspend(release, suspend=True)
-    wait_until(look, timeout_s=RUN_WITHIN_S, what="a run completed", context=lambda: json.dumps(states), interval_s=1.0)
+    wait_until(
+        is_completed, timeout_s=RUN_WITHIN_S, what="a run completed", context=lambda: json.dumps(states), interval_s=1.0
+    )
     return done[0]
 
 

@@ -11,7 +11,7 @@ from lab.waiting import wait_until
 NAME = "ledger"
 
 ROLLED_WITHIN_S = 480.0
-"""Three brokers, each some twenty seconds from its end to the moment when all of its replicas are in sync; controllers beside."""
+"""Three brokers, each some twenty seconds from its end until all of its replicas are in sync; controllers at the same time."""
 
 GONE_WITHIN_S = 120.0
 
@@ -60,13 +60,13 @@ def test_an_upgrade_restarts_all_brokers_under_load_and_loses_nothing(release: R
 
 @pytest.mark.smoke
 def test_helm_test_produces_and_consumes(release: Release) -> None:
-    """The chart's own test says whether an installation works."""
+    """The chart's own test checks whether an installation works."""
     assert "Succeeded" in release.test()
 
 
 @pytest.mark.smoke
 def test_uninstall_leaves_nothing_wedged(release: Release) -> None:
-    """Topics that were declared can be deleted afterwards, though nobody is there to let them go."""
+    """Topics that were declared can be deleted afterwards, although no operator is there to remove finalizers."""
     release.uninstall()
     release.kube.run(
         "delete", "namespace", chart.NAMESPACE, f"--timeout={GONE_WITHIN_S:.0f}s", timeout_s=GONE_WITHIN_S + 30

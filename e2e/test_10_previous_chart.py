@@ -18,7 +18,7 @@ NAME = "archive"
 SETTLED_WITHIN_S = 300
 
 SMALL: dict[str, Any] = {"brokers": {"replicas": 1}, "zookeeper": {"replicas": 1}, "controllers": {"replicas": 1}}
-"""One pod of each: what is looked at is the change of charts, not what a cluster bears."""
+"""One pod of each: the test is about the change of charts, not about faults."""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def previous(kube: Kube, release: Release) -> Iterator[Release]:
 
 
 def test_an_upgrade_from_the_previous_chart_keeps_topics_and_records(previous: Release, clients: KafkaClients) -> None:
-    """CRDs first, as the manual says; then `helm upgrade`. The only broker may be away for a while, its records may not."""
+    """CRDs first, as documented; then `helm upgrade`. The only broker may be away for a while, its records may not."""
     previous.kube.apply(topic(NAME, partitions=3, replication_factor=1, min_isr=1))
     previous.kube.wait_condition(TOPICS, NAME, timeout_s=60)
     witness = clients.witness(NAME, min_isr=1)

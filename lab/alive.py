@@ -1,4 +1,4 @@
-"""Who is alive to a broker's knowledge: what tells that the controller has spoken to it, in either mode of Kafka."""
+"""Live brokers as one broker knows them, in either mode of Kafka: the broker knows them from the controller."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import logging
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-LOOK_TIMEOUT_S = 2.0
-"""Of one look, which is repeated."""
+REQUEST_TIMEOUT_S = 2.0
+"""For one request; callers repeat it."""
 
-_UNHEARD = logging.getLogger("lab.alive.unheard")
-"""What librdkafka says of a broker that is not up yet."""
-_UNHEARD.setLevel(logging.CRITICAL)
+_SILENT = logging.getLogger("lab.alive.silent")
+"""Takes librdkafka's errors about a broker that is not ready yet."""
+_SILENT.setLevel(logging.CRITICAL)
 
 
 def alive(address: str) -> set[int]:
-    """Return the brokers that the one at this address (host:port, without security) knows of, with a controller that is none.
+    """Return the ids of the brokers that the broker at this address (host:port, without security) knows as live.
 
-    None at all while it does not answer, or while no controller has told it of anybody.
+    A Steward controller is among them. The set is empty while the broker does not answer, or has no metadata from a controller yet.
     """
-    admin = AdminClient({"bootstrap.servers": address}, logger=_UNHEARD)
+    admin = AdminClient({"bootstrap.servers": address}, logger=_SILENT)
     with contextlib.suppress(KafkaException):
-        return set(admin.list_topics(timeout=LOOK_TIMEOUT_S).brokers)
+        return set(admin.list_topics(timeout=REQUEST_TIMEOUT_S).brokers)
     return set()

@@ -1,6 +1,6 @@
-"""Making the archives of Kafka's classes: one broker of each version runs for a moment, and Java writes down at its end what it loaded.
+"""Creation of class archives (JEP 350): one broker of each version runs for a moment, and Java writes its loaded classes when it exits.
 
-Takes some 30 s for both, once; each start of a broker costs a third less from then on.
+Takes about 30 s for both versions, once. Each later start of a broker takes a third less time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lab.zookeeper import ZooKeeperServer
 
 
 def make_archives() -> None:
-    """Make those that are not there; raises `LabError` when a broker does not run here."""
+    """Create the missing archives; raises `LabError` when a broker does not run on this machine."""
     for version, run in {KAFKA_VERSION: _in_zookeeper_mode, NEWEST_KAFKA_VERSION: _with_a_quorum}.items():
         cached(archive_name(version), partial(_make, run))
 

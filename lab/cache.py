@@ -1,7 +1,7 @@
-"""The user's cache: what is fetched or built once and used by every run after.
+"""The cache in the user's folder: what is downloaded or built once and used by all later runs.
 
-An entry appears whole or not at all (built in a folder of another name, then renamed), and one process builds while the others
-wait for it. An entry is never changed: its name carries the versions it was made of.
+An entry appears complete or not at all (it is built in a folder of another name, then renamed). One process builds it while others
+wait. An entry never changes: its name contains the versions that it was built from.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Return the project's folder under `XDG_CACHE_HOME`, or under `~/.cache`; it is made when it is not there."""
+    """Return the project's folder under `XDG_CACHE_HOME`, or under `~/.cache`; the folder is created when it is missing."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     folder = Path(base) / "kafka-steward"
     folder.mkdir(parents=True, exist_ok=True)
@@ -23,7 +23,7 @@ def cache_folder() -> Path:
 
 
 def cached(name: str, build: Callable[[Path], None]) -> Path:
-    """Return the folder `name` of the cache, after `build(new_folder)` filled it if it was not there."""
+    """Return the folder `name` of the cache, after `build(new_folder)` filled it if it was missing."""
     entry = cache_folder() / name
     if entry.is_dir():
         return entry

@@ -1,6 +1,6 @@
-"""Where Java finds Kafka's classes as they are once they are loaded and checked, so that a broker starts with a third less work (JEP 350).
+"""Class archives (JEP 350): Kafka's classes as Java has them in memory, so that a broker starts with a third less work.
 
-Leaves out how an archive is made (`lab/archiving.py`): without one, or with one that this Java does not take, all runs as well.
+`lab/archiving.py` creates them. Without an archive, or with one that does not fit this Java, everything runs as well.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ ARCHIVE = "kafka.jsa"
 
 @functools.cache
 def archive_name(version: str) -> str:
-    """Return the name of the archive's folder in the cache: it holds for one Kafka's jars and one build of Java.
+    """Return the name of the archive's folder in the cache: an archive fits the jars of one Kafka version and one build of Java.
 
     Raises `Missing` without Java.
     """
     home = Path(java()).resolve().parents[1]
     release = home / "release"
-    told = release.read_text(encoding="utf-8") if release.is_file() else ""
-    build = hashlib.sha256(f"{home}\n{told}".encode()).hexdigest()[:12]
+    description = release.read_text(encoding="utf-8") if release.is_file() else ""
+    build = hashlib.sha256(f"{home}\n{description}".encode()).hexdigest()[:12]
     return f"classes-{version}-{LAYOUT}-{build}"
 
 
 def archive_options(version: str) -> list[str]:
-    """Return the options that have Java use the archive for Kafka `version`; none where there is no archive."""
+    """Return the Java options that use the archive of Kafka `version`; none without an archive."""
     found = cache_folder() / archive_name(version) / ARCHIVE
-    # An archive that does not fit is passed over without a word: a judge's answer is what it writes.
+    # Java ignores an archive that does not fit, without a message: tests compare the output of a program.
     return [f"-XX:SharedArchiveFile={found}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"] if found.is_file() else []

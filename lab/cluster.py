@@ -1,6 +1,6 @@
 """A Kafka cluster: one ZooKeeper server and N brokers, started together.
 
-Without a controller of ours, the brokers elect one among themselves as Kafka does; start ours first and they follow it.
+Without a Steward controller, the brokers elect one of them as Kafka does. With one that was started first, they follow it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ IN_SYNC_TIMEOUT_S = 60.0
 
 
 class KafkaCluster:
-    """Brokers by id over one ZooKeeper server, which it ends when it started it itself (`owns_zookeeper`)."""
+    """Brokers by id and one ZooKeeper server, which ends with the cluster when the cluster started it (`owns_zookeeper`)."""
 
     def __init__(
         self, zookeeper: ZooKeeperServer, folder: Path, *, chroot: str = "", owns_zookeeper: bool = False
@@ -107,16 +107,16 @@ class KafkaCluster:
         return wait_until(elected, timeout_s=timeout_s, what=what)
 
     def wait_until_known(self, *others: int) -> None:
-        """Wait until the controller has told every broker of all of them and of `others`.
+        """Wait until every broker knows all brokers and `others` from the controller.
 
-        A client that asks for something before stays with its question: librdkafka looks for the controller once, and then waits
-        for news of brokers until the request is too old.
+        An earlier request of a client would wait until it times out: librdkafka looks up the controller once, and then waits for a
+        change of the brokers.
         """
-        everybody = {*self.brokers, *others}
+        expected = {*self.brokers, *others}
         wait_until(
-            lambda: all(everybody <= alive(broker.address()) for broker in self.brokers.values()),
+            lambda: all(expected <= alive(broker.address()) for broker in self.brokers.values()),
             timeout_s=CONTROLLER_TIMEOUT_S,
-            what=f"every broker knows {sorted(everybody)}",
+            what=f"every broker knows {sorted(expected)}",
         )
 
     def assignment(self, topic: str) -> dict[int, list[int]]:
@@ -144,7 +144,7 @@ class KafkaCluster:
         return wait_until(in_sync, timeout_s=timeout_s, what=f"all replicas of {topic} in sync")
 
     def close(self) -> None:
-        """End all brokers at once, then ZooKeeper if it is ours."""
+        """End all brokers at once, then ZooKeeper if the cluster started it."""
         for broker in self.brokers.values():
             broker.close()
         if self._owns_zookeeper:
@@ -170,9 +170,9 @@ def kafka_cluster(
 ) -> Iterator[KafkaCluster]:
     """Yield a cluster with these brokers; everything ends with the block.
 
-    Started, they know each other and their controller. `start=False` leaves them to `start_brokers`, for a controller that must be
-    there first. A given `zookeeper` is used and left running. `settings_of` are further settings of single brokers, and `doors` those
-    by which single brokers are reached.
+    Started brokers know each other and their controller. `start=False` leaves the start to `start_brokers`, for a controller that
+    must run first. A given `zookeeper` is used and keeps running. `settings_of` are further settings of single brokers, and `doors`
+    are proxies in front of single brokers.
     """
     replication = str(min(INTERNAL_TOPIC_REPLICATION, len(broker_ids)))
     common = {

@@ -1,9 +1,9 @@
-"""What controllers wrote, judged write by write: C1 to C6 of one history, and where moves ended (C9). Pure.
+"""Checks of the writes of controllers, one by one: C1 to C6 of one history, and the results of moves (C9). Pure.
 
-Who may write is decided by who raised `/controller_epoch` last: from then on every write to a topic, to a partition's state or
-out of the queue of deletions is that session's alone. Two exceptions are Kafka's own: below inter.broker.protocol.version 2.7 a
-partition's leader writes its ISR by itself, and a broker that takes itself for the controller makes a topic's znode without a
-look at the epoch (AdminZkClient). Leaves out what people write by hand into the queues under `/admin`.
+The session that raised `/controller_epoch` last is the only one that may write to a topic, to a partition's state or to the queue of
+deletions. Kafka itself has two exceptions: below inter.broker.protocol.version 2.7 a partition's leader writes its ISR, and a broker that
+takes itself for the controller creates a topic's znode without a check of the epoch (AdminZkClient). Writes of administrators to the
+queues under `/admin` are not checked.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ State = dict[str, Any]
 
 @dataclass(slots=True)
 class Judge:
-    """Goes through one history; `troubles` is what was wrong, in words."""
+    """Checks one history; `violations` describes the violations."""
 
     chroot: str = ""
     epoch: int = 0
     epochs: list[int] = field(default_factory=list)
     """Controller epochs in the order in which they were written."""
-    troubles: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
     topics: dict[str, dict[str, Any]] = field(default_factory=dict)
     states: dict[Partition, State] = field(default_factory=dict)
     _holder: int | None = None
-    """The session that raised the epoch last."""
+    """Session that raised the epoch last."""
     _brokers: dict[int, int] = field(default_factory=dict)
-    """Sessions by the broker that they registered."""
+    """Broker id -> session that registered it."""
 
     def judge(self, writes: Iterable[Write]) -> None:
-        """Take these writes into account."""
+        """Check these writes."""
         for write in writes:
             if write.path.startswith(f"{self.chroot}/"):
                 found = self._of(write._replace(path=write.path.removeprefix(self.chroot)))
-                self.troubles += (f"{trouble} (zxid {write.zxid:#x}, {write.path})" for trouble in found)
+                self.violations += (f"{violation} (zxid {write.zxid:#x}, {write.path})" for violation in found)
 
     def _of(self, write: Write) -> Iterator[str]:
         path = write.path
@@ -84,7 +84,7 @@ class Judge:
         self.topics[name] = now
         for partition, replicas in now["partitions"].items():
             if len(set(replicas)) != len(replicas):
-                yield f"C3: a replica stands twice in {replicas}"
+                yield f"C3: a replica is twice in {replicas}"
             state = self.states.get((name, int(partition)))
             if state is not None and not set(state["isr"]) <= set(replicas):
                 yield f"C2: the ISR {state['isr']} is not of the assignment {replicas} of partition {partition}"
@@ -106,7 +106,7 @@ class Judge:
         if not set(isr) <= set(replicas):
             yield f"C2: the ISR {isr} is not of the assignment {replicas}"
         if len(set(isr)) != len(isr):
-            yield f"C3: a replica stands twice in the ISR {isr}"
+            yield f"C3: a replica is twice in the ISR {isr}"
         if before is not None:
             yield from _grown(before, now)
         if before is not None and self._is_leaders_own(write, before, now):
@@ -116,7 +116,7 @@ class Judge:
             yield f"C5: written under controller epoch {now['controller_epoch']}, while it is {self.epoch}"
 
     def _is_leaders_own(self, write: Write, before: State, now: State) -> bool:
-        """Whether a leader wrote its ISR by itself."""
+        """Whether the leader wrote the ISR itself."""
         same = all(before[name] == now[name] for name in ("leader", "leader_epoch", "controller_epoch"))
         return same and write.session_id == self._brokers.get(now["leader"])
 
@@ -137,7 +137,7 @@ def _of(topic: dict[str, Any], partition: str) -> dict[str, list[int]]:
 
 
 def _may_follow(before: dict[str, Any], now: dict[str, Any], partition: str) -> bool:
-    """Whether a partition that moves no more is exactly where it was to end, or where it came from."""
+    """Whether a partition whose move has ended has exactly its target replicas or its original ones."""
     old, new = _of(before, partition), _of(now, partition)
     if not (old["adding"] or old["removing"]) or new["adding"] or new["removing"]:
         return True

@@ -1,8 +1,8 @@
-"""A broker's door: a port in front of its own that notes what a controller asks of it, and can keep that waiting.
+"""A proxy in front of a broker that records the requests of controllers and can hold them back: the broker's door.
 
-The broker advertises the door instead of its own port. Whatever comes goes through unchanged, in both directions; of requests
-that only controllers send, the broker epoch and the answer's error code are noted, in the order in which they went in. It so sees
-what no log of either side tells: what was sent, to which life of the broker, and what became of it.
+The broker advertises the door's port instead of its own. Everything passes unchanged, in both directions. Of requests that only
+controllers send, the door records the broker epoch and the error code of the response, in the order of the requests. It shows what no log
+contains: which request was sent to which incarnation of the broker, and with which result.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from lab.waiting import CONNECT_TIMEOUT_S, wait_until
 
 FROM_CONTROLLERS = frozenset({ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA})
 OUR_CLIENT_ID = "steward-controller"
-"""How the client ids of our controller begin, that of its channels and that of its questions."""
+"""Prefixes of the client ids of a Steward controller: of its request channels and of its other requests."""
 HELD_TIMEOUT_S = 60.0
-"""A broker's start on a busy machine, and then some."""
+"""More than a broker takes to start on a busy machine."""
 
 
 @dataclass(slots=True)
@@ -36,13 +36,13 @@ class Seen:
 
 
 class Door:
-    """Listens on `port` from the start, and leads to the port it is told by `leads_to`."""
+    """Listens on `port` from its creation, and forwards to the port `leads_to`."""
 
     def __init__(self) -> None:
         self.port = free_port()
         self.leads_to = 0
         self.seen: list[Seen] = []
-        """What went in, oldest first."""
+        """Requests that were forwarded, oldest first."""
         self._open = threading.Event()
         self._open.set()
         self._held = 0
@@ -50,27 +50,27 @@ class Door:
         threading.Thread(target=self._accept, name=f"door {self.port}", daemon=True).start()
 
     def hold(self) -> None:
-        """Keep whatever our controller sends from now on."""
+        """Hold back the requests of Steward controllers from now on."""
         self._held = 0
         self._open.clear()
 
     def wait_until_held(self) -> float:
-        """Return the seconds until something of our controller waits before the door."""
+        """Return the seconds until a request of a Steward controller is held back."""
         return wait_until(
             lambda: self._held > 0, timeout_s=HELD_TIMEOUT_S, what=f"a request of the controller at door {self.port}"
         )
 
     def open(self) -> None:
-        """Let in what waits, where its connection is still there, and what comes."""
+        """Forward the held requests whose connections are still open, and all later ones."""
         self._open.set()
 
     def close(self) -> None:
-        """Take no more connections; the port is given back."""
+        """Accept no further connections and release the port."""
         self.open()
         with contextlib.suppress(OSError):  # closed before
             self._listener.shutdown(
                 socket.SHUT_RDWR
-            )  # a close alone would leave it listening for as long as it accepts
+            )  # close() without shutdown() leaves it listening until accept() returns
         self._listener.close()
         release_port(self.port)
 

@@ -1,7 +1,7 @@
-"""A folder for one lab: data, settings and logs of what it starts, gone when the lab ends.
+"""A folder for one lab: data, settings and logs of its processes, deleted when the lab ends.
 
-A killed process cannot tidy up, so each new folder first sweeps away those whose owner is dead: the owner holds a lock on a file
-beside the folder for as long as it lives.
+A killed process cannot clean up. So each new folder first deletes those of dead owners: an owner holds a lock on a file next to its
+folder while it lives.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ LOCK_SUFFIX = ".lock"
 class LabFolder:
     """A new folder under the system's temporary one; `path` is its address until `remove()`.
 
-    `KAFKA_STEWARD_KEEP=1` in the environment keeps it for a look at the logs.
+    `KAFKA_STEWARD_KEEP=1` in the environment keeps it, with the logs.
     """
 
     def __init__(self) -> None:
         _sweep()
-        # The lock comes first: a folder that can be seen without a locked file is one that may be swept.
+        # The lock comes first: a folder without a locked file may be deleted by another process.
         self._descriptor, lock_path = tempfile.mkstemp(prefix=PREFIX, suffix=LOCK_SUFFIX)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         self._lock_path = Path(lock_path)
@@ -62,7 +62,7 @@ def _sweep() -> None:
     if os.environ.get("KAFKA_STEWARD_KEEP"):
         return
     for lock_path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*{LOCK_SUFFIX}"):
-        with contextlib.suppress(OSError), lock_path.open("rb") as lock:  # another user's, or gone meanwhile
+        with contextlib.suppress(OSError), lock_path.open("rb") as lock:  # another user's, or already deleted
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(lock_path.with_suffix(""), ignore_errors=True)
             lock_path.unlink(missing_ok=True)

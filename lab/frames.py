@@ -1,4 +1,4 @@
-"""Frames of four bytes of size and as many bytes as these say, over a blocking socket: ZooKeeper's and Kafka's alike."""
+"""Length-prefixed frames over a blocking socket: four bytes of size, then the content, as in ZooKeeper and Kafka."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Build the Kubernetes API server, kubectl and etcd from their Go modules.
+"""Builds of the Kubernetes API server, kubectl and etcd from their Go modules.
 
-`lab/kube/go.mod` names the three programs as tools, with every module's version; `go.sum` says what each must be. What it leaves
-out: everything of Kubernetes that runs pods.
+`lab/kube/go.mod` names the three programs as tools, with the version of every module; `go.sum` has their checksums. Nothing that runs
+pods is built.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ PROGRAMS = {
 }
 
 SELF_UPDATING_GO = (1, 21)
-"""From here on the go command fetches the toolchain that a module asks for."""
+"""Since this version the go command downloads the toolchain that a module requires."""
 
 TOOLCHAIN_VERSION = "1.24.9"
-"""What an older go command is made to fetch: go.mod's own line needs 1.24."""
+"""Toolchain that is downloaded for an older go command; go.mod requires 1.24."""
 
 BUILD_TIMEOUT_S = 3600
-"""Ten minutes on two cores; a busy or smaller machine gets there too."""
+"""Ten minutes on two cores; long enough for a busy or smaller machine."""
 
 
 def build_kubernetes(folder: Path) -> None:
@@ -47,7 +47,7 @@ def build_kubernetes(folder: Path) -> None:
 def build_programs(
     module_folder: Path, programs: Mapping[str, str], folder: Path, *, linker_flags: Sequence[str] = ()
 ) -> None:
-    """Build `programs` (file name -> package) of the module in `module_folder` into `folder`, each version as its go.sum says.
+    """Build `programs` (file name -> package) of the module in `module_folder` into `folder`, in the versions of its go.sum.
 
     Raises `Missing` without Go, `LabError` when the build fails.
     """
@@ -71,7 +71,7 @@ def module_sources(module: str) -> Path:
     """Return the folder with the files of a module, given as `path@version`; it is downloaded when it is not there."""
     environment = {**os.environ, "GOTOOLCHAIN": "auto", "GOWORK": "off"}
     go = find_tool("go", purpose=f"downloads {module}", install="apt-get install --yes golang-go")
-    # From a folder outside of our modules, whose files an older command cannot read.
+    # Outside of this project's modules, whose files an older go command cannot read.
     answer = _run([go, "mod", "download", "-json", module], environment, folder=Path(tempfile.gettempdir()))
     return Path(json.loads(answer)["Dir"])
 
@@ -85,11 +85,11 @@ def _recent_go(environment: dict[str, str]) -> str:
 
 
 def _fetched_go(environment: dict[str, str]) -> str:
-    """Return the go command of a newer toolchain, which is published as a module like any other."""
+    """Return the go command of a newer toolchain, which is published as a module."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     module = f"golang.org/toolchain@v0.0.1-go{TOOLCHAIN_VERSION}.linux-{machine}"
     root = module_sources(module)
-    # Files of a module are stored without the right to run them.
+    # Files of a module are stored without execute permission.
     for path in [*(root / "bin").iterdir(), *(root / "pkg" / "tool").rglob("*")]:
         if path.is_file():
             path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)

@@ -1,6 +1,6 @@
-"""helm: from PATH, from the packed copy beside the checkout, or built from its Go module.
+"""helm: from PATH, from the packed copy next to the checkout, or built from its Go module.
 
-The module's file is the one that the end-to-end tests keep for their clients. Leaves out installing anything: that is theirs.
+The go.mod file is that of the clients of the end-to-end tests.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""One HTTP GET to a peer on this machine, for questions such as "are you ready?".
+"""One HTTP GET to a process on this machine, for readiness probes and metrics.
 
-Proxies of the environment are not asked: the peers are on 127.0.0.1.
+Proxies of the environment are ignored: the processes listen on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 TIMEOUT_S = 2.0
-"""A busy peer answers in tenths of a second; the loops that ask come again."""
+"""A busy process answers in tenths of a second; callers retry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Answer:
 def http_get(
     port: int, path: str, *, context: ssl.SSLContext | None = None, headers: Mapping[str, str] | None = None
 ) -> Answer | None:
-    """Return the answer of 127.0.0.1:`port`, over TLS with a `context`; None when nobody answers."""
+    """Return the answer of 127.0.0.1:`port`, over TLS with a `context`; None without an answer."""
     if context is None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
     else:

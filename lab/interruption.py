@@ -1,4 +1,4 @@
-"""To be told to end (SIGTERM) ends a program as Ctrl-C does: blocks are left, and what they started is ended."""
+"""SIGTERM ends a program as Ctrl-C does: context managers exit, and the processes that they started are ended."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Kafka's jars, fetched once by Maven into the user's cache.
+"""Kafka's jars, downloaded once by Maven into the user's cache.
 
-The project's own list of them is `lab/java/pom.xml`: the broker, ZooKeeper, which comes with it up to Kafka 3.9, and Kafka's
-command line tools.
+`lab/java/pom.xml` lists them: the broker, ZooKeeper, which comes with it up to Kafka 3.9, and Kafka's command line tools.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ from lab.maven import fetch_jars
 from lab.missing import Missing, find_tool
 
 KAFKA_VERSION = "3.9.2"
-"""The last line of Kafka with ZooKeeper mode."""
+"""The last Kafka release line with ZooKeeper mode."""
 
 JAVA_FOLDER = Path(__file__).parent / "java"
 
 NEWEST_KAFKA_VERSION = "4.3.1"
-"""Whose messages and error codes are known as well; clusters with a quorum of their own run it (`lab/kraft.py`)."""
+"""Newest supported version of messages and error codes; KRaft clusters run it (`lab/kraft.py`)."""
 
 INSTALL_JAVA = "apt-get install --yes default-jdk-headless"
 
 OLDEST_JAVA = 17
-"""What Kafka's newest jars are compiled for."""
+"""Java version that Kafka's newest jars are compiled for."""
 
-LOOK_TIMEOUT_S = 60
+VERSION_TIMEOUT_S = 60
 """A tenth of a second on an idle machine."""
 
 LAYOUT = 1
-"""Raised when lab/java/pom.xml changes what is fetched for one version of Kafka."""
+"""Incremented when lab/java/pom.xml changes the jars of one version of Kafka."""
 
 
 def java() -> str:
@@ -45,24 +44,24 @@ def java() -> str:
 
 
 def java_with_compiler() -> str:
-    """Return the path of `java` after a look at it: recent enough, and able to run a program from its source.
+    """Return the path of `java`, checked: it is recent enough and has a compiler.
 
     Raises `Missing` otherwise.
     """
     command = java()
     listed = subprocess.run(
-        [command, "--list-modules"], check=False, capture_output=True, text=True, timeout=LOOK_TIMEOUT_S
+        [command, "--list-modules"], check=False, capture_output=True, text=True, timeout=VERSION_TIMEOUT_S
     )
     compiler = re.search(r"^jdk\.compiler@(\d+)", listed.stdout, re.MULTILINE)
     if compiler is None:
-        raise Missing(f"a Java compiler ({command} belongs to a Java without one)", INSTALL_JAVA)
+        raise Missing(f"a Java compiler ({command} has none)", INSTALL_JAVA)
     if int(compiler[1]) < OLDEST_JAVA:
         raise Missing(f"Java {OLDEST_JAVA} or later ({command} is Java {compiler[1]})", INSTALL_JAVA)
     return command
 
 
 def kafka_jars(version: str = KAFKA_VERSION) -> Path:
-    """Return the folder with the jars of Kafka `version`; the first call fetches them.
+    """Return the folder with the jars of Kafka `version`; the first call downloads them.
 
     Raises `Missing` without Maven, `LabError` when Maven fails.
     """
@@ -79,6 +78,6 @@ def _fetch(version: str, folder: Path) -> None:
     )
 
 
-if __name__ == "__main__":  # python -m lab.jars VERSION...: the folders, as `make schemas` asks for them
+if __name__ == "__main__":  # python -m lab.jars VERSION...: print the folders, for `make schemas`
     for wanted in sys.argv[1:]:
         sys.stdout.write(f"{kafka_jars(wanted)}\n")

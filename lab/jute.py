@@ -1,6 +1,6 @@
-"""Jute, ZooKeeper's encoding, as far as the lab reads it: integers, byte strings, texts and access lists, all big-endian.
+"""Reading of Jute, ZooKeeper's encoding: integers, byte strings, texts and access lists, all big-endian.
 
-Leaves out writing. Whoever cuts a record short gets a `struct.error` or an `IndexError`; the lab reads what ZooKeeper wrote.
+An incomplete record raises `struct.error` or `IndexError`; the lab reads only what ZooKeeper wrote.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A real Kafka broker in ZooKeeper mode, sized for a small machine.
+"""A real Kafka broker in ZooKeeper mode, without security, sized for a small machine.
 
-Two listeners: brokers talk on INTERNAL, clients may use either, so that a controller can be advertised on one or on both. What it
-leaves out: security, KRaft.
+Two listeners: brokers use INTERNAL, clients may use either, so that a controller can be advertised on one or on both.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from lab.waiting import port_accepts, wait_until
 from lab.zookeeper import ZooKeeperServer
 
 HEAP = "96m"
-"""130-175 MB resident with some dozens of partitions; benchmarks with thousands ask for more."""
+"""130-175 MB resident with some dozens of partitions; benchmarks with thousands set more."""
 
 SESSION_TIMEOUT_MS = 3000
 """Six ticks: short enough for tests of failover, long enough for a machine with two busy cores."""
@@ -41,18 +40,18 @@ SMALL = {
     "replica.lag.time.max.ms": "3000",
     "auto.leader.rebalance.enable": "false",
 }
-"""What a broker needs less of when it serves one test: threads, buffers, internal partitions, patience.
+"""Lower settings for a broker that serves one test: threads, buffers, internal partitions, timeouts.
 
-Leaders go back every five minutes by Kafka's own default, which is in the middle of whichever test runs then.
+Kafka's default moves leaders back to preferred replicas every five minutes, which would disturb the test that runs then.
 """
 
 
 class KafkaBroker(Node):
     """One broker with an id of its own; it keeps its ports and data over restarts.
 
-    `chroot` is Kafka's place in ZooKeeper; `inter_broker_protocol_version` such as "2.6" makes it talk as that version does;
-    `log_dirs` is how many it spreads its partitions over; `door` stands before its INTERNAL listener and ends with it; `settings`
-    are further broker settings and win over ours.
+    `chroot` is Kafka's chroot in ZooKeeper; `inter_broker_protocol_version` is a version such as "2.6"; `log_dirs` is the number of log
+    directories; `door` is a proxy in front of its INTERNAL listener and ends with the broker; `settings` are further broker settings and
+    override the lab's.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""A stock Kafka 4.x cluster, which has a quorum of its own: brokers, and a controller that is one of them or a node of its own.
+"""A stock Kafka 4.x cluster in KRaft mode: brokers, and one controller that is one of them or a node of its own.
 
-Sized for a small machine, without security. What it leaves out: a quorum of more than one.
+Sized for a small machine, without security.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class KraftNode(Node):
         return f"127.0.0.1:{self.port}"
 
     def format(self) -> None:
-        """Make its folder, as kafka-storage does; once in its life. A broker's has no more than a name in it, a controller's a first log."""
+        """Format the storage once, as kafka-storage does. A broker's holds only meta.properties, a controller's also a first log."""
         if CONTROLLER not in self.ports:
             names = {"cluster.id": self._cluster_id, "node.id": str(self.node_id), "directory.id": new_id()}
             write_properties(self._data_folder / "meta.properties", {"version": "1", **names})
@@ -92,21 +92,21 @@ class KraftNode(Node):
         command = _java("kafka.tools.StorageTool", *arguments, log4j="log4j-tools.properties")
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FORMAT_TIMEOUT_S)
         if done.returncode:
-            raise LabError(f"node {self.node_id} could not be formatted:\n{done.stdout}{done.stderr}")
+            raise LabError(f"failed to format the storage of node {self.node_id}:\n{done.stdout}{done.stderr}")
 
     def launch(self) -> None:
-        """Start it without waiting; after a kill -9 it registers itself as soon as the session of its last life is over."""
+        """Start it without waiting; after a kill -9 it registers itself as soon as the session of its last run has expired."""
         self.process.launch()
 
     def wait_until_ready(self, *, timeout_s: float = READY_TIMEOUT_S) -> float:
-        """Return the seconds until it accepts connections, and counts itself among the brokers if it is one."""
+        """Return the seconds until it accepts connections, and is a live broker in its own metadata if it is a broker."""
         return self.process.wait_until_ready(
             lambda: all(map(port_accepts, self.ports.values())) and (self.port is None or self.node_id in self.alive()),
             timeout_s=timeout_s,
         )
 
     def alive(self) -> set[int]:
-        """Return the brokers that are alive to its knowledge; none while it does not answer."""
+        """Return the live brokers that it knows; none while it does not answer."""
         return alive(self.address)
 
 
@@ -130,7 +130,7 @@ class KraftCluster(dict[int, KraftNode]):
         return self._controller_id
 
     def know_each_other(self) -> bool:
-        """Tell whether each broker knows that all of them are alive."""
+        """Return whether each broker knows all brokers as live."""
         return all(node.alive() == set(self) for node in self.values())
 
 
@@ -171,7 +171,7 @@ def kraft_cluster(node_ids: Sequence[int] = (1, 2), *, controller_id: int | None
 
 
 def new_id() -> str:
-    """Return a random id as Kafka writes it."""
+    """Return a random id in Kafka's format."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
 
 

@@ -1,8 +1,7 @@
-"""Where etcd, kube-apiserver and kubectl come from.
+"""Sources of etcd, kube-apiserver and kubectl.
 
-The first source that has all three: the folder in `KUBEBUILDER_ASSETS`, then PATH (both the usual places of people who test
-controllers), then a packed copy in `shared/kube` beside the checkout, then a build from the Go modules. The last two fill the
-user's cache once.
+The first source that has all three: the folder in `KUBEBUILDER_ASSETS`, then PATH (the usual places for tests of controllers),
+then a packed copy in `shared/kube` next to the checkout, then a build from the Go modules. The last two fill the user's cache once.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.cache import cached
+from lab.cache import cache_folder, cached
 from lab.go_build import MODULE_FOLDER, PROGRAMS, build_kubernetes
 from lab.missing import LabError, find_tool
 
@@ -39,25 +38,48 @@ def kube_binaries() -> KubeBinaries:
 
     Raises `Missing` when they would have to be built and there is no Go.
     """
-    assets = os.environ.get("KUBEBUILDER_ASSETS")
-    if assets and (found := _in_path(assets, "KUBEBUILDER_ASSETS")):
-        return found
-    if found := _in_path(os.environ.get("PATH", os.defpath), "PATH"):
+    if found := _installed():
         return found
     packed = packed_folder()
     return built_kube_binaries() if packed is None else _in_folder(packed)
 
 
+def kube_source() -> str:
+    """Describe where `kube_binaries` gets the programs from."""
+    if found := _installed():
+        return f"found in {found.source}"
+    if _has_packed_copy():
+        return "unpacked into the cache"
+    if (cache_folder() / _built_name()).is_dir():
+        return "built earlier, in the cache"
+    return "built from Go modules, 10 minutes on two cores; with KUBEBUILDER_ASSETS=FOLDER, used as they are"
+
+
 def packed_folder() -> Path | None:
-    """Return the folder with everything of the packed copy beside the checkout, None where there is no such copy."""
-    if not ((PACKED_FOLDER / "kube-bin.tar.xz").is_file() and (PACKED_FOLDER / "binaries").is_file()):
+    """Return the folder with the programs of the packed copy next to the checkout, None without such a copy."""
+    if not _has_packed_copy():
         return None
     return cached(f"kube-packed-{_fingerprint(PACKED_FOLDER / 'versions.env')}", _unpack) / "bin"
 
 
 def built_kube_binaries() -> KubeBinaries:
-    """Return the programs built from their Go modules, whatever else there is."""
-    return _in_folder(cached(f"kube-built-{_fingerprint(MODULE_FOLDER / 'go.mod')}", build_kubernetes))
+    """Return the programs built from their Go modules, whatever other sources there are."""
+    return _in_folder(cached(_built_name(), build_kubernetes))
+
+
+def _installed() -> KubeBinaries | None:
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    if assets and (found := _in_path(assets, "KUBEBUILDER_ASSETS")):
+        return found
+    return _in_path(os.environ.get("PATH", os.defpath), "PATH")
+
+
+def _has_packed_copy() -> bool:
+    return (PACKED_FOLDER / "kube-bin.tar.xz").is_file() and (PACKED_FOLDER / "binaries").is_file()
+
+
+def _built_name() -> str:
+    return f"kube-built-{_fingerprint(MODULE_FOLDER / 'go.mod')}"
 
 
 def _in_path(path: str, source: str) -> KubeBinaries | None:

@@ -69,7 +69,7 @@ class KubernetesApi:
         return path
 
     def start(self) -> float:
-        """Start what does not run of the two and return the seconds until the API served, its namespace `default` included."""
+        """Start those of the two that do not run, and return the seconds until the API served, its namespace `default` included."""
         if not self.etcd.running:
             self.etcd.launch()
         self.server.launch()
@@ -94,7 +94,7 @@ class KubernetesApi:
     def kubectl(
         self, *arguments: str, stdin: str | None = None, user: str = ADMIN, check: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Run kubectl as a user; a failure is a returncode, or with `check` a `LabError` with its words."""
+        """Run kubectl as a user; a failure is a returncode, or with `check` a `LabError` with its output."""
         command = [
             self._binaries.kubectl,
             f"--kubeconfig={self.kubeconfig_for(user)}",
@@ -119,7 +119,7 @@ class KubernetesApi:
         return self.get("/readyz") == b"ok" and self.get("/api/v1/namespaces/default") is not None
 
     def get(self, path: str) -> bytes | None:
-        """Return the body of a GET as the admin, None when it is refused or nobody answers."""
+        """Return the body of a GET as the admin, None when it is refused or not answered."""
         if not self.certificate_authority.is_file():  # the server writes it when it starts first
             return None
         context = ssl.create_default_context(cafile=str(self.certificate_authority))

@@ -1,7 +1,7 @@
-"""A proxy between a client and a real Kubernetes API server that spoils what passes: by order, and repeatably.
+"""A proxy between a client and a real Kubernetes API server that injects faults, by rules and repeatably.
 
-    what a request may meet         refused with a status (Retry-After with 429), cut off before or after its effect, sent twice, delayed
-    what a watch may meet           cut, an event hidden, an event doubled, ended by 410
+    faults of a request             refused with a status (Retry-After with 429), cut off before or after its effect, sent twice, delayed
+    faults of a watch               cut, an event hidden, an event doubled, ended by 410
 
 It speaks plain HTTP to its client on 127.0.0.1 and TLS to the server, and adds nothing of its own to what it lets through. It runs on a
 thread and a loop of its own, so that it serves blocking tests.
@@ -34,26 +34,26 @@ MAX_BODY_BYTES = 64 * 2**20
 """Larger than anything that an API server takes."""
 
 HOP_BY_HOP = {"connection", "content-encoding", "content-length", "host", "keep-alive", "transfer-encoding"}
-"""Headers of one connection, and those that the libraries set anew."""
+"""Headers of one connection, and those that the libraries set themselves."""
 
 GONE_EVENT = {
     "type": "ERROR",
     "object": {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410},
 }
-"""What a watch is told whose version is too old."""
+"""Error event of a watch whose resource version is too old."""
 
 
 class Spoil(StrEnum):
-    """What becomes of one request."""
+    """The fault of one request."""
 
     CUT = "cut"
     """The connection closes before the request reaches the server."""
     LOST = "lost"
-    """It has its effect, and the connection closes instead of the answer."""
+    """The request takes effect, and the connection closes instead of the answer."""
     DOUBLED = "doubled"
-    """It reaches the server twice; the second answer comes back."""
+    """The request reaches the server twice; the client gets the second answer."""
     DELAYED = "delayed"
-    """It waits for a second."""
+    """The request is delayed by a second."""
     TOO_MANY = "429"
     """With Retry-After: 1."""
     CONFLICT = "409"
@@ -62,7 +62,7 @@ class Spoil(StrEnum):
 
 
 class OnWatch(StrEnum):
-    """What becomes of one event of a watch."""
+    """The fault of one event of a watch."""
 
     HIDE = "hide"
     DOUBLE = "double"
@@ -83,7 +83,7 @@ class Call:
 
 Rule = Callable[[Call], Spoil | None]
 WatchRule = Callable[[int, Mapping[str, Any]], OnWatch | None]
-"""Asked with the event's number, from 1, and the event."""
+"""Called with the number of the event, from 1, and the event."""
 
 STATUSES = {Spoil.TOO_MANY: 429, Spoil.CONFLICT: 409, Spoil.ERROR: 500, Spoil.UNAVAILABLE: 503}
 REASONS = {429: "TooManyRequests", 409: "Conflict", 500: "InternalError", 503: "ServiceUnavailable"}
@@ -97,7 +97,7 @@ class KubernetesProxy:
         self.rule: Rule | None = None
         self.watch_rule: WatchRule | None = None
         self.spoilt: Counter[str] = Counter()
-        """How often what was done."""
+        """Number of faults by kind."""
         self.calls: list[Call] = []
         self._api = api
         self._events = 0
@@ -119,7 +119,7 @@ class KubernetesProxy:
         return path
 
     def close(self) -> None:
-        """End it; whoever waits for an answer sees the connection close."""
+        """End the proxy; connections with pending answers are closed."""
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(START_TIMEOUT_S)
         release_port(self.port)
@@ -203,7 +203,7 @@ def _passed(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _refusal(status: int) -> web.Response:
-    """Return an answer as the API server words it."""
+    """Return an answer in the API server's format."""
     body = {
         "kind": "Status",
         "apiVersion": "v1",

@@ -1,7 +1,7 @@
-"""An event loop in a thread of its own, for what a synchronous test or benchmark has answering beside it.
+"""An event loop in a thread of its own, for servers that a synchronous test or benchmark needs.
 
-Its end leaves nothing behind: a task that were left pending would be finished by the garbage collector, at any moment in any thread,
-and Python 3.11 does not survive the traceback of that in the middle of another one's (CPython issue 106905).
+Its end leaves no pending task: the garbage collector would finish such a task at any moment in any thread, and Python 3.11 crashes when
+that traceback is printed in the middle of another one (CPython issue 106905).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self.ended = False
-        """Whether it has come to its end in order."""
+        """Whether it has ended in order."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin to run what is handed over."""
+        """Start the thread."""
         self._thread.start()
 
     def wait(self, work: Coroutine[Any, Any, _T]) -> _T:
@@ -39,7 +39,7 @@ class LoopThread:
         self._loop.call_soon_threadsafe(function, *arguments)
 
     def close(self) -> None:
-        """Cancel what still runs in it, let that end, and end."""
+        """Cancel the tasks, wait until they have ended, and end the thread."""
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(WAIT_TIMEOUT_S)
 

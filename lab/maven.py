@@ -1,4 +1,4 @@
-"""Jars of a list of dependencies (`pom.xml`), fetched by Maven into a folder. Leaves out where they are kept and which they are."""
+"""Download of jars by Maven: the dependencies of a `pom.xml` into a folder."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from lab.missing import LabError, find_tool
 
 FETCH_TIMEOUT_S = 600
-"""50 MB in 10 s on a usual line; a very slow line still gets there."""
+"""50 MB take 10 s on a usual line; long enough for a very slow one."""
 
 
 def fetch_jars(pom: Path, folder: Path, *, what: str, among: str, **properties: str) -> None:
-    """Copy all that `pom` needs to run into `folder`; `what` they are for errors, `among` them one by that pattern.
+    """Copy the runtime dependencies of `pom` into `folder`. `what` names them in errors; a file must match `among`.
 
     Raises `Missing` without Maven, `LabError` when Maven fails.
     """
@@ -24,6 +24,6 @@ def fetch_jars(pom: Path, folder: Path, *, what: str, among: str, **properties: 
     ]  # fmt: skip
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S)
     if done.returncode:
-        raise LabError(f"Maven could not fetch {what}:\n{(done.stdout + done.stderr)[-4000:]}")
+        raise LabError(f"Maven failed to download {what}:\n{(done.stdout + done.stderr)[-4000:]}")
     if not any(folder.glob(among)):
-        raise LabError(f"Maven fetched no {among} into {folder}, of {what}")
+        raise LabError(f"Maven downloaded no {among} to {folder} for {what}")

@@ -1,8 +1,7 @@
-"""What this machine lacks: the two errors of the lab.
+"""The two errors of the lab.
 
-`Missing` is for a tool that somebody can install (Java, Maven, Go); tests that need it are left out and listed, and the demo says
-the command and ends. `LabError` is for a peer that is there and misbehaves. Nothing here looks for tools: `find_tool` of the
-module that needs one does.
+`Missing` is for a tool that can be installed (Java, Maven, Go): tests that need it are left out and listed, and the demo prints the
+command that installs it and ends. `LabError` is for a process that fails or misbehaves. `find_tool` looks up a tool on PATH.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ import shutil
 
 
 class LabError(Exception):
-    """A peer did not start, answer or end as it should; the text carries the tail of its log."""
+    """A process did not start, answer or end as it should; the text includes the end of its log."""
 
 
-class Missing(LabError):  # noqa: N818 - not an error of the program: it says what to install
+class Missing(LabError):  # noqa: N818 - not an error of the program: it names what to install
     """A tool that the lab needs is not on this machine.
 
     `what` names the tool and what it is for, `install` is the command that installs it.

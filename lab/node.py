@@ -1,7 +1,4 @@
-"""What every process of a cluster is to a test, Kafka's nodes and our own two: started, frozen, ended, started again, and closed.
-
-Leaves out when one is ready, and what has to be waited for before it may start.
-"""
+"""A node of a cluster, Kafka's or Steward's: started, frozen, ended, started again, and closed by tests."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from lab.process import READY_TIMEOUT_S, Process
 
 
 class Node(ABC):
-    """One node; it keeps its ports, by what they are for, and its data over restarts."""
+    """One node; it keeps its ports (by purpose) and its data over restarts."""
 
     process: Process
     ports: Mapping[str, int]
@@ -32,11 +29,11 @@ class Node(ABC):
         return self.wait_until_ready()
 
     def stop(self) -> int | None:
-        """SIGTERM, wait, and return the exit code: 143 when a broker's leaders have gone to others."""
+        """SIGTERM, wait, and return the exit code: 143 when a broker's leaders have moved to other brokers."""
         return self.process.terminate()
 
     def kill(self) -> None:
-        """Kill -9: what was its own stays so until somebody sees its session expire."""
+        """Kill -9: its ephemeral znodes and leaderships stay until its session expires."""
         self.process.kill()
 
     def pause(self) -> None:

@@ -1,9 +1,8 @@
-"""Free TCP ports that stay free until the peer that they are for has bound them, over any number of parallel runs.
+"""Free TCP ports that stay free until the process that they are for has bound them, across any number of parallel runs.
 
-Asking the kernel for port 0 and closing the socket gives the port away again at once. Here a port is taken from below the range
-that the kernel hands out by itself, and reserved by a lock on a file of its number; the lock ends with this process however it
-ends. A restarted peer so finds its port again. What it leaves out: other programs that pick fixed ports from the same range;
-those are seen when they listen already.
+A port that the kernel gives out for port 0 is free again when the socket closes. Here a port is taken from below the range that the
+kernel gives out, and reserved by a lock on a file with its number; the lock ends with this process. So a restarted process finds its
+port again. Other programs with fixed ports in the same range are noticed only if they listen already.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ LOWEST_PORT = 15000
 """Above the well-known services' ports (ZooKeeper 2181, etcd 2379, Kafka 9092, metrics 9xxx)."""
 
 HIGHEST_PORT = 32767
-"""Linux hands out 32768 and above for outgoing connections unless told otherwise."""
+"""Linux uses 32768 and above for outgoing connections by default."""
 
 ATTEMPTS = 1000
 """Many times the ports that a lab uses at once, few enough to fail at once when something is wrong."""

@@ -1,28 +1,34 @@
-"""Fetch, unpack or build everything that the lab runs, ahead of its first use: `python -m lab.prepare [--strict]`.
+"""Set-up of the lab before its first use: download, unpack or build what it runs, and report the time of each step.
 
-Tests and the demo would do the same by themselves; done first, the minutes that it may take stand apart from what follows, and a
-person sees why. What this machine cannot do is told with the command that changes it; with `--strict` that is a failure.
+    python -m lab.prepare             everything for the tests; what this machine lacks is reported with the command that installs it
+    python -m lab.prepare --strict    everything for the benchmarks; what this machine lacks is a failure
+    python3 -m lab.prepare --demo     what the demo needs, with its Python packages; what this machine lacks is a failure
+
+The lab would do the same at first use, without a report. The system's Python runs `--demo` before any package is installed, so this
+module imports at its top only what needs none.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.archiving import make_archives
 from lab.helm import helm
 from lab.jars import KAFKA_VERSION, NEWEST_KAFKA_VERSION, java_with_compiler, kafka_jars
-from lab.kube_binaries import kube_binaries
+from lab.kube_binaries import kube_binaries, kube_source
 from lab.missing import LabError, Missing
+from lab.progress import FailedStep, Step, run_steps
+from lab.python_packages import DEMO, install_steps
 
 LAST_LINES = 3
-"""Of a fetch that failed: where Maven and Go say why."""
+"""Lines of a failed download that are reported; Maven and Go name the cause there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that tests and the demo need of this machine: `ready()` makes it so, or raises `LabError`."""
+    """A requirement of tests and the demo: `ready()` fulfils it or raises `LabError`."""
 
     title: str
     ready: Callable[[], object]
@@ -34,17 +40,17 @@ def _kafka() -> None:
 
 
 def _judges() -> None:
+    from lab.archiving import make_archives  # noqa: PLC0415 - needs packages, which --demo installs first
+
     _kafka()
     kafka_jars(NEWEST_KAFKA_VERSION)
     make_archives()
 
 
-KAFKA = Need(f"Java and the jars of Kafka {KAFKA_VERSION}", _kafka)
-JUDGES = Need(f"the jars of Kafka {NEWEST_KAFKA_VERSION}, and archives of both", _judges)
-KUBERNETES = Need(
-    "the Kubernetes API server, kubectl and etcd (a build, where it is needed, takes minutes)", kube_binaries
-)
-HELM = Need("helm (a build, where it is needed, takes minutes)", helm)
+KAFKA = Need(f"Kafka {KAFKA_VERSION} with ZooKeeper: jars, downloaded by Maven", _kafka)
+JUDGES = Need(f"Kafka {NEWEST_KAFKA_VERSION}: jars; class archives of both versions, for faster starts", _judges)
+KUBERNETES = Need("Kubernetes API server, etcd and kubectl", kube_binaries)
+HELM = Need("helm (built from its Go module where it is not found: minutes)", helm)
 
 NEEDS: Mapping[str, Need] = {
     "zookeeper": KAFKA,
@@ -53,12 +59,12 @@ NEEDS: Mapping[str, Need] = {
     "kubernetes": KUBERNETES,
     "helm": HELM,
 }
-"""The mark of a test -> what it needs; brokers of both versions run."""
+"""Marker of a test -> what it needs. Tests with brokers run both versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Why something cannot run here, and the command or step that changes it."""
+    """The reason why something cannot run on this machine, and the command or step that changes it."""
 
     reason: str
     remedy: str
@@ -68,27 +74,42 @@ def lacking(need: Need) -> LeftOut | None:
     """Make `need` ready and return None, or return what this machine lacks for it."""
     try:
         need.ready()
-    except Missing as missing:
-        return LeftOut(f"{missing.what} is missing", missing.install)
     except LabError as error:
-        return LeftOut(
-            "; ".join(str(error).splitlines()[:LAST_LINES]), "run again where the package registries can be reached"
-        )
+        return _left_out(error)
     return None
 
 
-def main(arguments: list[str]) -> int:
-    """Prepare all and return the exit status. What asks strictly (demo, benchmarks) installs no chart, so that it waits for no helm."""
-    status = 0
-    needs = (KAFKA, JUDGES, KUBERNETES)
-    for need in needs if "--strict" in arguments else (*needs, HELM):
-        sys.stdout.write(f"preparing {need.title}\n")
-        sys.stdout.flush()
-        left_out = lacking(need)
-        if left_out is not None:
-            sys.stdout.write(f"  not here: {left_out.reason}; to change that: {left_out.remedy}\n")
-            status = 1 if "--strict" in arguments else 0
-    return status
+def _left_out(error: LabError) -> LeftOut:
+    if isinstance(error, Missing):
+        return LeftOut(f"{error.what} is missing", error.install)
+    return LeftOut(
+        "; ".join(str(error).splitlines()[:LAST_LINES]), "run again where the package registries can be reached"
+    )
+
+
+def _step(need: Need) -> Step:
+    title = f"{need.title}: {kube_source()}" if need is KUBERNETES else need.title
+    return Step(title, need.ready)
+
+
+def _prepare(arguments: Sequence[str]) -> list[FailedStep]:
+    kafka, judges, kubernetes = map(_step, (KAFKA, JUDGES, KUBERNETES))
+    if "--demo" in arguments:
+        return run_steps(install_steps(DEMO), (kafka,), (kubernetes,))
+    if "--strict" in arguments:  # Benchmarks install no chart.
+        return run_steps((kafka, judges), (kubernetes,))
+    return run_steps((kafka, judges), (kubernetes,), (_step(HELM),))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prepare everything and return the exit status."""
+    began = time.monotonic()
+    failures = _prepare(arguments)
+    for failed in failures:
+        left_out = _left_out(failed.error)
+        sys.stdout.write(f"not available: {failed.step.title}: {left_out.reason}; to change that: {left_out.remedy}\n")
+    sys.stdout.write(f"set-up took {time.monotonic() - began:.1f} s\n")
+    return 1 if failures and arguments else 0
 
 
 if __name__ == "__main__":

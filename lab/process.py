@@ -1,7 +1,7 @@
 """One process of the lab: its start, its faults and its end.
 
-Faults are those that the invariants name: SIGTERM, kill -9, a freeze (SIGSTOP) and the thaw after it. What it leaves out: when a
-peer is ready; each kind of peer knows that itself and hands in a predicate.
+Faults are those of the invariants: SIGTERM, kill -9, a freeze (SIGSTOP) and its end (SIGCONT). Each kind of process passes its own
+predicate for readiness.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Process:
     def launch(self) -> None:
         """Start it without waiting for anything; it must not be running."""
         if self.running:
-            raise LabError(f"{self.name} runs already (pid {self.pid})")
+            raise LabError(f"{self.name} is already running (pid {self.pid})")
         self.folder.mkdir(parents=True, exist_ok=True)
         self._popen = spawn(
             self.command, log=self.log_path, folder=self.folder, environment={**os.environ, **self._environment}
@@ -58,14 +58,14 @@ class Process:
     def wait_until_ready(self, ready: Callable[[], bool], *, timeout_s: float = READY_TIMEOUT_S) -> float:
         """Return the seconds until `ready()`; raise `LabError` with the log's tail if it ends before that or takes too long."""
 
-        def look() -> bool:
+        def is_ready() -> bool:
             if not self.running:
                 raise LabError(
                     f"{self.name} ended with exit code {self.exit_code} before it was ready\n{self.log_tail()}"
                 )
             return ready()
 
-        return wait_until(look, timeout_s=timeout_s, what=f"{self.name} ready", context=self.log_tail)
+        return wait_until(is_ready, timeout_s=timeout_s, what=f"{self.name} ready", context=self.log_tail)
 
     @property
     def pid(self) -> int:
@@ -106,7 +106,7 @@ class Process:
             os.killpg(self.pid, number)
 
     def terminate(self, *, timeout_s: float = END_TIMEOUT_S) -> int | None:
-        """Ask it to end (SIGTERM), wait, and return its exit code; kill -9 if it does not end in time, and say so by `LabError`."""
+        """Ask it to end (SIGTERM), wait, and return its exit code; kill -9 and `LabError` if it does not end in time."""
         self.signal(signal.SIGTERM)
         try:
             return self.wait(timeout_s=timeout_s)
@@ -124,7 +124,7 @@ class Process:
         self.signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Thaw it (SIGCONT)."""
+        """Continue it (SIGCONT)."""
         self.signal(signal.SIGCONT)
 
     def wait(self, *, timeout_s: float = END_TIMEOUT_S) -> int | None:
@@ -154,6 +154,6 @@ def processes() -> list[Process]:
 
 @atexit.register
 def _end_all() -> None:
-    # The kernel would do it a moment later; done here, the folders can be removed in peace.
+    # The kernel would kill them a moment later; their folders can be deleted only afterwards.
     for process in processes():
         process.kill()

@@ -1,8 +1,8 @@
-"""What was left out is said, and with CI=true it is a failure; and a failed test shows the logs of the lab's processes.
+"""pytest plugin: lists what a run left out, which is a failure with CI=true, and shows the logs of processes after a failed test.
 
-A test that needs a real peer carries a mark of `lab.prepare.NEEDS`. Where the machine lacks what the mark stands for, the test is
-not run, and the run ends with the list of what was left out, why, and the command that installs it. A test that skips itself is
-listed as well: nothing is left out in silence.
+A test that needs a real peer has a marker of `lab.prepare.NEEDS`. Where the machine lacks what the marker requires, the test is not
+run, and the run ends with the list of what was left out, why, and the command that installs it. A test that skips itself is listed as
+well.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEFT_OUT = pytest.StashKey[Counter[LeftOut]]()
 
 
 def in_ci() -> bool:
-    """Whether the environment says `CI=true`: then nothing may be left out."""
+    """Whether the environment has `CI=true`: then nothing may be left out."""
     return os.environ.get("CI", "").lower() == "true"
 
 
@@ -33,9 +33,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = Counter()
 
 
-@pytest.hookimpl(trylast=True)  # after -k and -m: what nobody asked for needs no preparation
+@pytest.hookimpl(trylast=True)  # after -k and -m: deselected tests need no preparation
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Prepare what the chosen tests need, and take out those that this machine cannot run."""
+    """Prepare what the selected tests need, and deselect those that this machine cannot run."""
     if config.option.collectonly:
         return
     found: dict[Need, LeftOut | None] = {}
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Put the ends of the logs that grew meanwhile under a failed test: the folder with them is gone when it is read."""
+    """Add the ends of the logs that grew during a failed test to its report: their folder is deleted after the test."""
     report = yield
     if report.failed:
         for process in processes():

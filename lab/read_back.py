@@ -1,7 +1,7 @@
-"""Read a whole topic from its start, without a group.
+"""Reading of a whole topic from its start, without a group.
 
-After a change of leaders the new leader's high watermark may lag behind what the old one acknowledged until the followers have
-fetched once more. So the end of a partition is believed only when everything expected was seen, or when nothing came for a while.
+After a change of leaders the new leader's high watermark may lag behind what the old leader acknowledged, until the followers have
+fetched once more. So the end of a partition counts only when all expected records were read, or when no record came for a while.
 """
 
 from __future__ import annotations

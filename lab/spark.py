@@ -1,6 +1,6 @@
-"""Spark's connector to Kafka, fetched once by Maven into the user's cache: the Python package of Spark comes without it.
+"""Spark's connector to Kafka, downloaded once by Maven into the user's cache: the Python package of Spark does not contain it.
 
-Leaves out Spark itself, which is a dependency of the project, and the connectors to object stores, which belong into an image.
+Connectors to object stores belong into an image.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from lab.jars import JAVA_FOLDER
 from lab.maven import fetch_jars
 
 LAYOUT = 1
-"""Raised when lab/java/spark-pom.xml, which names the versions, changes what is fetched."""
+"""Incremented when lab/java/spark-pom.xml, which names the versions, changes the jars."""
 
 
 def spark_kafka_jars() -> list[Path]:
-    """Return the jars, to be named in `spark.jars`; the first call fetches them.
+    """Return the jars, to be named in `spark.jars`; the first call downloads them.
 
     Raises `Missing` without Maven, `LabError` when Maven fails.
     """

@@ -1,10 +1,10 @@
-"""Start a process that cannot outlive this one.
+"""Start of processes that cannot outlive this one.
 
-Linux kills a child for us when its parent dies (PR_SET_PDEATHSIG). Two traps are met here. "Parent" means the *thread* that
-started the child, so every child is started by one thread that lives as long as this process. And the parent may die before the
-child has asked for the signal, so the child looks whether it still has the parent it was started by. The child asks through a few
-lines of Python that then become the wanted command (exec keeps the request): nothing of ours runs between fork and exec, which is
-not safe in a process with threads.
+Linux kills a child when its parent dies (PR_SET_PDEATHSIG). Two details matter. "Parent" means the *thread* that started the child, so
+one thread starts every child and lives as long as this process. And the parent may die before the child has requested the signal, so
+the child checks whether its parent is still the one that started it. The child makes the request in a few lines of Python that then
+become the wanted command (exec keeps the request): no code of this process runs between fork and exec, which is not safe in a process
+with threads.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ except OSError as error:
     os.write(int(report), str(error).encode())
     sys.exit(127)
 """
-"""What the child runs first. Its end of a pipe closes by itself when it has become the command; before, it takes the reason."""
+"""First program of the child. Its end of a pipe closes when it becomes the command; a failure before that is written to the pipe."""
 
 REASON_BYTES = 4096
 
@@ -71,7 +71,7 @@ def spawn(
             _requests.put(request)
             process = request.started.result()
         finally:
-            os.close(report)  # the child has its own; the end of file is the child's doing then
+            os.close(report)  # the child has its own, so the end of file comes from the child
         reason = reasons.read(REASON_BYTES).decode("utf-8", errors="replace")
     if reason:
         process.wait()

@@ -1,6 +1,6 @@
-"""Our own two processes as a user starts them: the controller and the operator.
+"""Steward's processes as a user starts them: the controller and the operator.
 
-Their command lines are written down here and nowhere else in the lab. Both are ready when their own probe says so over HTTP.
+The lab has their command lines only here. Each is ready when its own probe over HTTP succeeds.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ class StewardProcess(Node):
 
 
 LEADERS_STAY = "--leader-imbalance-check-interval-seconds=86400"
-"""Leaders go back every five minutes by default, which is in the middle of whichever test runs then."""
+"""By default the controller moves leaders back to preferred replicas every five minutes, which would disturb the test that runs then."""
 
 
 class StewardController(StewardProcess):
-    """`steward controller`: our controller for the cluster at a ZooKeeper connect string (chroot included).
+    """`steward controller`, for the cluster at a ZooKeeper connect string (chroot included).
 
     `arguments` are further options of the command line; it keeps its ports over restarts.
     """
@@ -114,7 +114,7 @@ class StewardController(StewardProcess):
 
 
 class StewardOperator(StewardProcess):
-    """`steward operator`: our operator against the API server of a kubeconfig."""
+    """`steward operator`, for the API server of a kubeconfig."""
 
     def __init__(self, kubeconfig: Path, folder: Path, *, arguments: Sequence[str] = ()) -> None:
         metrics_port, health_port = free_port(), free_port()
@@ -134,5 +134,5 @@ def _steward(command: str) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Return what makes the checkout's own packages win over installed ones, and logs come at once."""
+    """Return variables that prefer the checkout's packages over installed ones, and write logs without buffering."""
     return {"PYTHONPATH": f"{ROOT}:{ROOT / 'operator'}", "PYTHONUNBUFFERED": "1"}

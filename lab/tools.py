@@ -1,4 +1,4 @@
-"""Kafka's own command line tools, run from the jars: the judge of whether our controller answers as Kafka's does."""
+"""Kafka's own command line tools, run from the jars: they check whether the Steward controller answers as Kafka does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lab.java_process import java_command
 HEAP = "64m"
 
 TIMEOUT_S = 120.0
-"""Twice the tools' own default time-out of a minute, so that their message is seen and not ours."""
+"""Twice the tools' own default time-out of a minute, so that their error is reported and not this one."""
 
 
 def kafka_topics(*arguments: str, timeout_s: float = TIMEOUT_S) -> subprocess.CompletedProcess[str]:

@@ -1,9 +1,8 @@
 """Load on one topic with a witness: what was acknowledged, what could be read back, how long nothing was acknowledged.
 
 Every value is sent once and is unique, so a lost record, a duplicate and a record out of order are plain counts. A producer
-thread sends at a steady rate to every partition in turn; a consumer thread of a group reads along; `stop()` waits for the last
-acknowledgements and then reads the whole topic again from the start. What it leaves out: throughput; benchmarks have their own
-drivers.
+thread sends at a steady rate to every partition in turn; a consumer thread of a group reads at the same time; `stop()` waits for the
+last acknowledgements and then reads the whole topic from the start. It does not measure throughput.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from lab.traffic_report import Ledger, TrafficReport
 from lab.waiting import wait_until
 
 RATE_PER_S = 200
-"""Enough that a gap of some milliseconds in a partition's acknowledgements is seen, little beside what brokers carry."""
+"""Enough that a gap of some milliseconds in a partition's acknowledgements is seen; little compared with what brokers can carry."""
 
 DELIVERY_TIMEOUT_MS = 60_000
-"""How long the producer retries one record; what outlasts it counts as an error that the client saw."""
+"""How long the producer retries one record; a longer failure counts as an error of the client."""
 
 IN_FLIGHT = 1
 """With more in flight, librdkafka writes records twice when leaders change, by itself (its issue 4953): a request behind one that
@@ -46,7 +45,7 @@ TOPIC_TIMEOUT_S = 30.0
 FULL_QUEUE_WAIT_S = 0.1
 
 LOGGER = logging.getLogger(__name__)
-LOGGER.addHandler(logging.NullHandler())  # librdkafka tells of every broken connection, which is what the lab is for
+LOGGER.addHandler(logging.NullHandler())  # librdkafka logs every broken connection, which the lab causes on purpose
 
 STOP_TIMEOUT_S = DELIVERY_TIMEOUT_MS / 1000 + 30
 
@@ -105,7 +104,7 @@ class Traffic:
         return self
 
     def stop(self) -> TrafficReport:
-        """End the load, wait for what is on its way, read everything back and return what was found."""
+        """End the load, wait for pending records, read everything back and return the report."""
         self._end_threads()
         read = read_all(
             self._common,
@@ -149,12 +148,12 @@ class Traffic:
     def _known_partitions(self) -> list[int]:
         found: list[int] = []
 
-        def look() -> bool:
+        def is_known() -> bool:
             metadata = self._producer.list_topics(self.topic, timeout=TOPIC_TIMEOUT_S).topics[self.topic]
             found[:] = sorted(metadata.partitions)
             return metadata.error is None and bool(found)
 
-        wait_until(look, timeout_s=TOPIC_TIMEOUT_S, what=f"topic {self.topic} known to its clients")
+        wait_until(is_known, timeout_s=TOPIC_TIMEOUT_S, what=f"topic {self.topic} known to its clients")
         return found
 
     def _produce(self) -> None:
@@ -167,7 +166,7 @@ class Traffic:
         self._producer.flush(STOP_TIMEOUT_S)
 
     def _send(self, sequence: int) -> bool:
-        """Hand a record to the producer; False when it has no room, as it happens while nothing is acknowledged for long."""
+        """Pass a record to the producer; False when its queue is full, as after a long time without acknowledgements."""
         partition = self._partitions[sequence % len(self._partitions)]
         try:
             self._producer.produce(

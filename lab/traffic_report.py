@@ -1,6 +1,6 @@
-"""The witness's book: what was sent, acknowledged, refused and seen again, and what follows from it. No I/O and no clock.
+"""Report of a load: what was sent, acknowledged, refused and read back, and the conclusions. No I/O and no clock.
 
-A record is known by its sequence number; its value is `RUN-SEQUENCE`, so records of other runs on the same topic are told apart.
+A record is identified by its sequence number; its value is `RUN-SEQUENCE`, so records of other runs on the same topic are distinct.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ReadRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrafficReport:
-    """What a load came to; `ok` when clients saw nothing wrong and nothing acknowledged was lost."""
+    """Result of a load; `ok` when clients saw no error and no acknowledged record was lost."""
 
     sent: int
     acked: int
@@ -29,22 +29,22 @@ class TrafficReport:
     lost: tuple[int, ...]
     """Sequence numbers acknowledged and not read back."""
     twice: tuple[str, ...]
-    """Records that stand in the log more than once, with their places; none with an idempotent producer."""
+    """Records that are in the log more than once, with their places; none with an idempotent producer."""
     out_of_order: int
     """Records read back after one of a higher number from the same partition; none with an idempotent producer."""
     errors: tuple[str, ...]
-    """What outlasted the producer's retries, one text for each record."""
+    """Errors after all retries of the producer, one text for each record."""
     consumed: int
     """Different records that the consumer of a group saw while the load ran."""
     consumer_errors: tuple[str, ...]
     longest_gap_ms: float
     """Longest time without any acknowledgement."""
     longest_partition_gap_ms: dict[int, float]
-    """The same for each partition: a leader's failover is seen here, as records of other partitions are acknowledged meanwhile."""
+    """The same for each partition. It shows a leader's failover, during which records of other partitions are acknowledged."""
 
     @property
     def duplicates(self) -> int:
-        """Number of records that stand in the log more than once."""
+        """Number of records that are in the log more than once."""
         return len(self.twice)
 
     @property
@@ -104,7 +104,7 @@ class Ledger:
         return f"{self.run}-{sequence}".encode("ascii")
 
     def sent(self) -> None:
-        """Note that a record was handed to the producer."""
+        """Note that a record was passed to the producer."""
         self._sent += 1
 
     def acknowledged(self, value: bytes | None, partition: int, now_s: float) -> None:
@@ -128,7 +128,7 @@ class Ledger:
     def report(self, read_back: Iterable[ReadRecord]) -> TrafficReport:
         """Return what follows from the records read, in the order in which each partition was read.
 
-        A record that was read twice from one place is one record: its reader had to begin anew.
+        A record that was read twice from one place is one record: its reader had to start again.
         """
         seen: dict[int, set[tuple[int, int]]] = {}
         highest: dict[int, int] = {}

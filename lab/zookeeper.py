@@ -1,7 +1,7 @@
 """A real ZooKeeper server (from Kafka's jars) on a free port of 127.0.0.1.
 
-One server, not an ensemble: what the controller needs of ZooKeeper is sessions, transactions and watches, and one server has all
-of it. It can be stopped, killed, frozen and started again on the same port with the same data.
+One server, not an ensemble: the controller needs sessions, transactions and watches, and one server has all of them. It can be
+stopped, killed, frozen and started again on the same port with the same data.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ZooKeeperServer:
         self.process.pause()
 
     def resume(self) -> None:
-        """Thaw the server."""
+        """Continue the server."""
         self.process.resume()
 
     def restart(self) -> float:
@@ -91,7 +91,7 @@ class ZooKeeperServer:
         return self.start()
 
     def four_letters(self, word: str) -> str:
-        """Return the answer to one of ZooKeeper's four-letter commands, empty when nobody answers."""
+        """Return the answer to one of ZooKeeper's four-letter commands, empty without an answer."""
         answer = b""
         with (
             contextlib.suppress(OSError),
@@ -104,7 +104,7 @@ class ZooKeeperServer:
 
     @property
     def client(self) -> KazooClient:
-        """A client at the root of the tree, for looks and for set-up; opened at first use, closed with the server."""
+        """A client at the root of the tree, for reads and set-up; opened at first use, closed with the server."""
         if self._client is None:
             patient = KazooRetry(max_tries=-1, max_delay=1.0, deadline=CLIENT_TIMEOUT_S)
             self._client = KazooClient(
@@ -126,7 +126,9 @@ class ZooKeeperServer:
 
     def wait_until_gone(self, path: str, *, timeout_s: float = LONGEST_SESSION_MS / 1000) -> float:
         """Return the seconds until no znode is at `path`, such as an ephemeral one of a killed process."""
-        return wait_until(lambda: self.read(path) is None, timeout_s=timeout_s, what=f"{path} gone from ZooKeeper")
+        return wait_until(
+            lambda: self.read(path) is None, timeout_s=timeout_s, what=f"{path} to be deleted from ZooKeeper"
+        )
 
     def make_chroot(self, chroot: str) -> str:
         """Create the znode that a chroot names and return the connect string for it."""

@@ -1,8 +1,8 @@
-"""Every write that a ZooKeeper server carried out, in its order, with the session that asked for it: its transaction log.
+"""All writes of a ZooKeeper server in their order, with the session that requested each: its transaction log.
 
-A look at the tree shows one moment; the log shows all of them, so that nothing that was wrong for a millisecond goes unseen, and
-it tells who did what. The log is written before a client is answered, and can be read while the server runs; what it is just
-writing is left for the next reading. Leaves out what the writes mean (`controller_history`).
+A read of the tree shows one moment; the log shows all of them, so that a state that was wrong for a millisecond is found, and the log
+shows who wrote it. The log is written before a client is answered, and can be read while the server runs; a record that is just being
+written is left for the next read. `controller_history` checks the writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FILE_HEADER_BYTES = 16
 END_OF_RECORD = b"B"
 
 DELETED = None
-"""What a znode's data is after it was deleted; an empty znode has b""."""
+"""Data of a deleted znode; an empty znode has b""."""
 
 
 class Write(NamedTuple):
@@ -29,9 +29,9 @@ class Write(NamedTuple):
     session_id: int
     path: str
     data: bytes | None
-    """What is in the znode now; `DELETED` when it is no more."""
+    """Data of the znode after the write; `DELETED` after its deletion."""
     is_new: bool = False
-    """Whether this made the znode."""
+    """Whether the write created the znode."""
 
 
 def read_history(data_folder: Path) -> list[Write]:

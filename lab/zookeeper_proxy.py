@@ -1,10 +1,10 @@
-"""A TCP proxy between a client and ZooKeeper that breaks a connection at the one request where it hurts.
+"""A TCP proxy between a client and ZooKeeper that breaks a connection at a chosen transaction.
 
 It passes ZooKeeper's frames and reads the transactions among them. When one comes that a fault waits for, the connection is cut
 with the transaction done (it is passed on and its answer is not) or not done (it is not passed on), or everything is held from
 that request on, until it is released: packets that are late, or, past the session's time-out, a black hole. A fault happens once.
 
-Leaves out TLS, several servers, and requests other than transactions, which pass unread.
+Requests other than transactions pass unread. It has neither TLS nor more than one server.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HAPPENS_TIMEOUT_S = 30.0
 
 
 class Operation(NamedTuple):
-    """One operation of a transaction as it is asked for."""
+    """One operation of a requested transaction."""
 
     kind: int
     """CREATE, SET_DATA, DELETE or CHECK, as `lab.jute` has them."""
@@ -40,7 +40,7 @@ Matches = Callable[[Operation], bool]
 
 
 class End(enum.Enum):
-    """What becomes of the request that a fault waited for, and of its connection."""
+    """What happens to the request that a fault waited for, and to its connection."""
 
     DONE = "done"
     """It is carried out, its answer is lost, and so is the connection."""
@@ -61,11 +61,11 @@ class Fault:
     def wait(self, timeout_s: float = HAPPENS_TIMEOUT_S) -> None:
         """Return once it has happened."""
         if not self.happened.wait(timeout_s):
-            raise LabError(f"no transaction came within {timeout_s:g} s that was to be {self.end.value}")
+            raise LabError(f"no transaction for the fault '{self.end.value}' within {timeout_s:g} s")
 
 
 class ZooKeeperProxy:
-    """Stands before the server at `server_port` of 127.0.0.1, on a port of its own, which it keeps."""
+    """A proxy of the server at `server_port` of 127.0.0.1, on a port of its own, which it keeps."""
 
     def __init__(self, server_port: int) -> None:
         self.port = free_port()
@@ -98,7 +98,7 @@ class ZooKeeperProxy:
         return fault
 
     def hold(self) -> None:
-        """Hold everything in both directions from now on; whoever connects anew hears nothing either."""
+        """Hold everything in both directions from now on, on new connections too."""
         self._thread.call(self._passing.clear)
 
     def release(self) -> None:
@@ -133,7 +133,7 @@ class ZooKeeperProxy:
             self._links.discard(link)
 
     def _due(self, frame: bytes) -> Fault | None:
-        """Return the fault that waited for this request, which it does no more."""
+        """Return the fault that waited for this request, and remove it from those that wait."""
         operations = operations_of(frame) if self._faults else []
         for fault in self._faults:
             if any(map(fault.matches, operations)):

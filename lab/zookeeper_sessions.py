@@ -1,6 +1,7 @@
-"""End somebody else's ZooKeeper session, at once and by its number: what an expiry is to its owner, without the wait.
+"""Immediate end of another client's ZooKeeper session, by its number: the same as an expiry for its owner, without the wait.
 
-A server keeps no passwords: it computes a session's from its number (ZooKeeperServer.generatePasswd), and so can we.
+A server stores no passwords: it computes a session's password from its number (ZooKeeperServer.generatePasswd), and so does this
+module.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MULTIPLIER, INCREMENT, MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
 PASSWORD_BYTES = 16
 ASKED_TIMEOUT_MS = 10_000
 TRIES = 5
-"""The session's owner connects again at once, which cuts us off; it comes later than we do."""
+"""The session's owner reconnects at once, which closes this connection; it comes later than this client."""
 
 
 def password_of(session_id: int) -> bytes:
@@ -38,7 +39,7 @@ def end_session(port: int, session_id: int) -> None:
     for _ in range(TRIES):
         if _end(port, session_id):
             return
-    raise LabError(f"session {session_id:#x} of the ZooKeeper at port {port} could not be ended")
+    raise LabError(f"failed to end session {session_id:#x} of the ZooKeeper at port {port}")
 
 
 def _end(port: int, session_id: int) -> bool:

@@ -1,1 +1,1 @@
-"""Load on the controller's front: hostile requests, the server they are sent to, and its measurements."""
+"""Load on the controller's listener: hostile requests, the server that receives them, and its measurements."""

@@ -1,4 +1,4 @@
-"""Hostile request frames of any API, built from the schema tables: one array filled with the smallest elements there are."""
+"""Hostile request frames of any API, built from the schema tables: one array filled with its smallest possible elements."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ def versions(key: ApiKey) -> Sequence[int]:
 
 
 def arrays(key: ApiKey, version: int) -> list[Path]:
-    """List the arrays of a request, nested ones by the way to them."""
+    """List the arrays of a request, nested ones by their path."""
     return list(_arrays(schema.definition(key.message + "Request", version).fields, version))
 
 

@@ -1,7 +1,7 @@
-"""A fuzzer of the controller's front: valid requests of any API, mutated, and hostile ones of any size, one after another.
+"""A fuzzer of the controller's listener: valid requests of any API, mutated, and hostile ones of any size, one after another.
 
-It watches the longest stall of the server's event loop (CPU time of its thread), memory, errors in the server's log (each is a defect of a
-handler), and that the process goes on answering. The same seed sends the same requests.
+It checks the longest stall of the server's event loop (CPU time of its thread), memory, errors in the server's log (each is a defect of a
+handler), and that the process keeps answering. The same seed sends the same requests.
 """
 
 import itertools
@@ -26,9 +26,9 @@ LEAST_BYTES = 2 * 1024 * 1024
 """The bounds, and the size that smaller frames are judged as."""
 MIN_REQUEST_BYTES = 8
 BATCH = 20
-"""Requests of a measurement."""
+"""Requests in one measurement."""
 BATCHES_A_PROCESS = 50
-"""A process is replaced after so many, so that every mode has its share of the time and topics do not pile up."""
+"""Requests until the process is replaced, so that every mode gets its share of the time and topics do not accumulate."""
 MAX_HOSTILE_BYTES = 4 * 1024 * 1024
 MODES = (OPEN, ADMITTED, REFUSED)
 
@@ -46,7 +46,7 @@ BOMBS = (
 
 
 def fuzz(seed: int, seconds: float, modes: Sequence[str] = MODES, *, stall_ms: float = STALL_MS) -> str | None:
-    """Send requests for so long; return what broke, None when nothing did."""
+    """Send requests for this time; return the violation, or None."""
     source = random.Random(seed)
     until = time.monotonic() + seconds
     sent, worst_ms, worst_ratio = 0, 0.0, 0.0
@@ -67,7 +67,7 @@ def fuzz(seed: int, seconds: float, modes: Sequence[str] = MODES, *, stall_ms: f
                 if not front.is_alive or not front.send(codec.encode_request(ApiKey.API_VERSIONS, 0, 1, "fuzz", {})):
                     broken.append("the server does not answer any more")
                 if figures.cpu_ms > stall_ms:
-                    broken.append(f"the event loop stood still for {figures.cpu_ms:.0f} ms of CPU time")
+                    broken.append(f"the event loop was blocked for {figures.cpu_ms:.0f} ms of CPU time")
                 if figures.memory_bytes > MEMORY_RATIO * largest:
                     broken.append(f"memory rose by {figures.memory_bytes:,} bytes; the largest frame has {largest:,}")
                 if broken:

@@ -1,4 +1,4 @@
-"""Clients of the measured front: the server's process, a broker that takes all that is relayed, and single requests."""
+"""Clients of the measured listener: the server's process, a broker that receives all forwarded requests, and single requests."""
 
 import contextlib
 import json
@@ -22,18 +22,18 @@ TIMEOUT_S = 120.0
 """For one request; the largest takes seconds on a busy machine."""
 READ_BYTES = 1 << 20
 RESPONSE_BODY = bytes(64)
-"""What the broker answers after the correlation id."""
+"""The broker's answer after the correlation id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one measurement found."""
+    """Result of one measurement."""
 
     wall_ms: float
     cpu_ms: float
     memory_bytes: int
     errors: tuple[str, ...] = ()
-    """What the server logged as errors: defects."""
+    """Errors in the server's log: defects."""
 
 
 class Sink:
@@ -45,7 +45,7 @@ class Sink:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Take no more connections."""
+        """Accept no further connections."""
         self._listener.close()
 
     def _accept(self) -> None:
@@ -93,11 +93,11 @@ class FrontProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether the process runs."""
+        """Return whether the process runs."""
         return self._process.poll() is None
 
     def figures(self) -> Figures:
-        """End a measurement, and begin the next one."""
+        """End a measurement and start the next one."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write("\n")
@@ -107,7 +107,7 @@ class FrontProcess:
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[socket.socket]:
-        """Connect, and authenticate where the listener wants that."""
+        """Connect, and authenticate where the listener requires it."""
         with socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S) as connection:
             if self.mode != OPEN:
                 token = f"\0{USER}\0{PASSWORD}".encode()
@@ -116,13 +116,13 @@ class FrontProcess:
             yield connection
 
     def send(self, frame: bytes) -> bool:
-        """Send one request by a connection of its own; tell whether it was answered: else the connection was closed."""
+        """Send one request on its own connection; return whether it was answered. Otherwise the connection was closed."""
         with self.connection() as connection:
             return exchange(connection, frame) is not None
 
 
 def send_only(connection: socket.socket, frame: bytes) -> bool:
-    """Send a request and nothing after it, and read to the end; tell whether anything came back."""
+    """Send a request and nothing after it, and read to the end; return whether the server sent anything."""
     answered = False
     with contextlib.suppress(OSError):
         connection.sendall(struct.pack(">i", len(frame)))
@@ -134,7 +134,7 @@ def send_only(connection: socket.socket, frame: bytes) -> bool:
 
 
 def exchange(connection: socket.socket, frame: bytes) -> bytes | None:
-    """Send a request and read its response; None where the connection is closed instead."""
+    """Send a request and read its response; None when the connection is closed instead."""
     try:
         connection.sendall(struct.pack(">i", len(frame)))
         connection.sendall(frame)
@@ -144,7 +144,7 @@ def exchange(connection: socket.socket, frame: bytes) -> bytes | None:
 
 
 def read(connection: socket.socket, size: int) -> bytes:
-    """Read so many bytes. Raises EOFError."""
+    """Read this number of bytes. Raises EOFError."""
     parts = []
     while size:
         part = connection.recv(min(size, READ_BYTES))

@@ -1,9 +1,9 @@
-"""The controller's front in a process of its own, with the real handlers over a fixed cluster, and a heartbeat in its event loop.
+"""The controller's listener in a separate process, with the real handlers, a fixed cluster, and a heartbeat in its event loop.
 
     python -m bench.front.server MODE SINK_PORT
 
 It prints its port. A line on its standard input ends a measurement and begins the next one: it prints the longest time that the heartbeat was
-late (wall clock and CPU time of the loop's thread, ms) and how far memory rose (KiB). What is not here: the requests.
+late (wall clock and CPU time of the loop's thread, ms) and the rise of memory (KiB).
 """
 
 import asyncio
@@ -52,7 +52,7 @@ RESET_PEAK = "5"
 
 
 class Active:
-    """An active controller that decides by the real core and writes nowhere."""
+    """An active controller that decides with the real core and writes nothing."""
 
     cluster_id = "bench"
 
@@ -60,7 +60,7 @@ class Active:
         self.cluster = cluster
 
     async def submit(self, event: Event) -> Any:
-        """Decide and carry out; as in a turn of the controller, nothing else runs meanwhile."""
+        """Decide and apply; as in an event of the controller, nothing else runs at the same time."""
         await asyncio.sleep(0)
         decision = decide(self.cluster, event)
         for change in decision.changes:
@@ -76,11 +76,11 @@ class Active:
         return True
 
     async def until(self, holds: Callable[[], bool], _timeout_ms: int) -> bool:
-        """Report whether it holds: nothing else changes the cluster."""
+        """Return whether it is active: nothing else changes the cluster."""
         return holds()
 
     async def topic_gone(self, name: str, _timeout_ms: int) -> bool:
-        """Tell whether it is gone."""
+        """Return whether it is inactive."""
         return name not in self.cluster.topics
 
     def advertised(self) -> Sequence[Endpoint]:
@@ -120,7 +120,7 @@ def fixed_cluster() -> Cluster:
 
 
 class Heart(logging.Handler):
-    """Beats in the loop, and keeps how late it was at most; collects the errors that are logged."""
+    """Runs in the loop at a fixed interval, keeps its longest delay, and collects logged errors."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -134,7 +134,7 @@ class Heart(logging.Handler):
         self.errors.append(f"{record.getMessage()}: {cause!r}")
 
     async def beat(self) -> None:
-        """Beat for ever."""
+        """Run until cancelled."""
         wall, cpu = time.perf_counter(), time.thread_time()
         while True:
             await asyncio.sleep(BEAT_S)
@@ -143,7 +143,7 @@ class Heart(logging.Handler):
             wall, cpu = now, used
 
     def begin(self) -> None:
-        """Begin a measurement."""
+        """Start a measurement."""
         gc.collect()
         CLEAR_REFS.write_text(RESET_PEAK, encoding="ascii")
         self.base_kib = _memory_kib("VmRSS")

@@ -29,7 +29,7 @@ import java.util.stream.Collectors;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * Cruise Control's goals over the cluster that our planner is asked about, once.
+ * Cruise Control's goals on the cluster of the planner's benchmark, once.
  *
  * Arguments: a file with the cluster, brokers, racks, replicas of a partition, partitions of a topic, the tolerance (0.05). The file has
  * for each partition, as Java writes them: its brokers (int, the leader first), and as doubles its MB, and KB/s in and out. One line out
@@ -39,7 +39,7 @@ import org.apache.kafka.common.TopicPartition;
 public final class CruiseControlPeer {
     private static final String GOALS = "com.linkedin.kafka.cruisecontrol.analyzer.goals.";
 
-    /** The order of Cruise Control's own defaults, of which these are the ones that our planner is asked for. */
+    /** In the order of Cruise Control's defaults: those that Steward's planner optimizes. */
     private static final List<String> ASKED = List.of(
         "RackAwareGoal", "DiskUsageDistributionGoal", "NetworkInboundUsageDistributionGoal",
         "NetworkOutboundUsageDistributionGoal", "LeaderReplicaDistributionGoal");

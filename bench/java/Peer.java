@@ -131,7 +131,7 @@ public final class Peer {
         return CollectionConverters.asScala(ids).toSet();
     }
 
-    /** PartitionLeaderElectionAlgorithms: the leader alone, partition by partition. */
+    /** PartitionLeaderElectionAlgorithms: only the leader, partition by partition. */
     private static Work choice(String selector, List<Seq<Object>> rows, int gone) {
         Set<Object> live = idsWithout(gone), all = idsWithout(-1);
         Set<Object> leaving = CollectionConverters.asScala(new ArrayList<Object>(List.of(gone))).toSet();

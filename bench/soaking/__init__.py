@@ -1,1 +1,1 @@
-"""What the soak is made of: what is done to a cluster, what is asked of it meanwhile, and what must hold afterwards."""
+"""Parts of the soak test: faults of a cluster, requests to it during the faults, and invariants."""

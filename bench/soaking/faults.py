@@ -1,7 +1,7 @@
-"""What befalls a broker or the controller: it dies, leaves, freezes or loses its place, and is back after a while.
+"""Faults of a broker or the controller: it dies, shuts down, freezes or loses its session, and returns after a while.
 
-Each fault is drawn whole before it is begun, so that a seed tells what happens in which order; how it falls into what the
-cluster is just doing, no seed can tell.
+Each fault is drawn completely before it starts, so that a seed determines the faults and their order; a seed does not determine what the
+cluster does at that moment.
 """
 
 import random
@@ -12,7 +12,7 @@ from lab.cluster import KafkaCluster
 from lab.steward import StewardController
 
 LONGEST_S = 9.0
-"""Past every session time-out here: three seconds for brokers, six for the controller."""
+"""Longer than every session timeout here: three seconds for brokers, six for the controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Fault:
 
 
 def draw(source: random.Random, cluster: KafkaCluster, controller: StewardController) -> Sequence[Fault]:
-    """Draw what befalls the cluster in one round: mostly one fault, at times one of a broker and one of the controller."""
+    """Draw the faults of one round: mostly one fault, sometimes one of a broker and one of the controller."""
     of_broker = _of_broker(source, cluster)
     of_controller = _of_controller(source, cluster, controller)
     return source.choices([[of_broker], [of_controller], [of_broker, of_controller], []], weights=[50, 30, 15, 5], k=1)[

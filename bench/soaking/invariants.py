@@ -1,8 +1,8 @@
-"""What must hold of snapshots, in words where it does not: pure.
+"""Invariants of snapshots: each violation is a text. Pure.
 
-At every look: no assignment, ISR or leader names the controller, and nothing goes back (epochs, versions). Once all is quiet:
-everything in sync, moves where they were to end, deletions done, topics that were acknowledged there. That no acknowledged
-record is lost is for the load to say.
+In every snapshot: no assignment, ISR or leader contains the controller, and no epoch or version decreases. When the cluster is quiet:
+all replicas are in sync, moves have ended at their targets, deletions are done, acknowledged topics exist. The load checks that no
+acknowledged record is lost.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -13,7 +13,7 @@ from bench.soaking.snapshot import Partition, Replicas, Snapshot
 
 @dataclass(slots=True)
 class Wanted:
-    """What the answers to requests promised. What was never answered is free to be either way."""
+    """Promises in the answers to requests. A request without an answer may have been carried out or not."""
 
     present: set[str] = field(default_factory=set)
     absent: set[str] = field(default_factory=set)
@@ -22,7 +22,7 @@ class Wanted:
 
 
 def always(now: Snapshot, before: Snapshot, controller_id: int) -> Iterator[str]:
-    """Yield what is wrong whenever it is looked."""
+    """Yield violations of the invariants of every snapshot."""
     for name, topic in now.topics.items():
         for partition, replicas in topic.replicas.items():
             if controller_id in replicas:
@@ -50,7 +50,7 @@ def _went_back(now: Snapshot, before: Snapshot) -> Iterator[str]:
 
 
 def once_quiet(now: Snapshot, wanted: Wanted, controller_id: int) -> Iterator[str]:
-    """Yield what is not yet, or not, as it must end."""
+    """Yield differences from the required final state."""
     if now.controller != controller_id:
         yield f"the controller is {now.controller}, not ours"
     if now.deletions:

@@ -1,8 +1,7 @@
-"""What administrators ask for meanwhile: topics made, grown and deleted, replicas moved, moves cancelled, leaders elected.
+"""Requests of administrators during the faults: topics are created, grown and deleted, replicas moved, moves cancelled, leaders elected.
 
-Every request goes through the brokers' own listener, and its answer is written into what is `Wanted`: done, refused, or unknown
-(it was cut off), after which both outcomes are right. A refusal "not the controller" means that the client asked one that has
-just gone: it asks again.
+Every request uses the brokers' own listener, and its answer is recorded in `Wanted`: done, rejected, or unknown (the connection was
+lost), after which both outcomes are right. NOT_CONTROLLER means that the client's controller has just ended: the request is repeated.
 """
 
 import logging
@@ -24,24 +23,24 @@ from bench.soaking.snapshot import Replicas, Snapshot
 from lab.cluster import KafkaCluster
 
 TIMEOUT_S = 20.0
-"""Two sessions of the controller: whoever asks gets an answer, or it was cut off."""
+"""Two sessions of the controller: by then a request is answered, or its connection is lost."""
 
 ATTEMPT_MS = 8_000
-"""For one try at a controller that may have just gone."""
+"""For one attempt at a controller that may have just ended."""
 
 PAUSE_S = 0.1
 MAX_PARTITIONS = 6
 REPLICATION_FACTOR = 3
 MAX_TOPICS = 12
-"""Beside the load's own; more would make rounds long and show nothing new."""
+"""In addition to the load's topic; more would make rounds longer without new cases."""
 
 QUIET = logging.getLogger("bench.soak.clients")
-QUIET.addHandler(logging.NullHandler())  # clients tell of every broken connection, which is what the soak is for
+QUIET.addHandler(logging.NullHandler())  # clients log every broken connection, which the soak test causes on purpose
 QUIET.propagate = False
 
 
 class Answer(Enum):
-    """What came of a request."""
+    """Result of a request."""
 
     DONE = "done"
     REFUSED = "refused"
@@ -49,7 +48,7 @@ class Answer(Enum):
 
 
 class Administrator:
-    """Asks one cluster for things and keeps the book of what was promised."""
+    """Sends requests to one cluster and records the promises of the answers."""
 
     def __init__(self, cluster: KafkaCluster, source: random.Random, wanted: Wanted, round_number: int) -> None:
         self.wanted = wanted
@@ -61,7 +60,7 @@ class Administrator:
         self._touched: set[str] = set()
 
     def _admin(self) -> AdminClient:
-        """Return a new client: one that has seen a controller goes on asking for it long after it is gone."""
+        """Return a new client: a client keeps sending requests to a controller that ended long ago."""
         settings: dict[str, str | int | float | bool] = {
             "bootstrap.servers": self._cluster.bootstrap(),
             "socket.timeout.ms": ATTEMPT_MS,
@@ -69,7 +68,7 @@ class Administrator:
         return AdminClient(settings, logger=QUIET)
 
     def ask(self, now: Snapshot, load: str) -> str:
-        """Ask for one thing, drawn, and return it with its details; `load` is the topic that is written to, which may move and is never deleted."""
+        """Send one random request and return it with its details; `load` is the topic of the load, which may move and is never deleted."""
         free = sorted(name for name in now.topics if name.startswith("soak-") and name not in self._touched)
         kinds: list[Callable[[], tuple[str, str]]] = []
         if len(now.topics) < MAX_TOPICS:
@@ -130,7 +129,7 @@ class Administrator:
         words, details = f"move {name}: {answer.value}", f"from {origin} to {target}"
         if not cancelled or answer is not Answer.DONE:
             return words, details
-        # What had ended already cannot be cancelled: that is an answer for each partition, and either end is right.
+        # A move that has ended cannot be cancelled: that is an answer for each partition, and both ends are right.
         answer = self._reassign(dict.fromkeys(TopicPartition(name, p) for p in target))
         back = {p: cancelled_to(replicas, target[p]) for p, replicas in origin.items()}
         self._promise(name, back, target, Answer.UNKNOWN)
@@ -142,7 +141,7 @@ class Administrator:
             self.wanted.replicas[name, partition] = ends.get(answer, {replicas, origin[partition]})
 
     def _reassign(self, moves: dict[TopicPartition, list[int] | None]) -> Answer:
-        """Start or cancel moves. A request is taken whole or is unknown: brokers that die meanwhile may split it."""
+        """Start or cancel moves. A request is accepted completely or is unknown: brokers that fail during it may split it."""
         deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
             try:
@@ -154,7 +153,7 @@ class Administrator:
                 finally:
                     admin.close()
             except (NotControllerError, RuntimeError):
-                # The second: this client's own word for a controller that says twice that it is none.
+                # The second: this client's error for a controller that twice returns NOT_CONTROLLER.
                 time.sleep(PAUSE_S)
                 continue
             except ClientError:
@@ -166,7 +165,7 @@ class Administrator:
         return Answer.UNKNOWN
 
     def _insist(self, request: Callable[[AdminClient], Future[object]], done_before: int | None = None) -> Answer:
-        """Ask until there is an answer; `done_before` is what a second try is told when the first was carried out, unheard."""
+        """Repeat a request until it is answered; `done_before` is the error of a second attempt when the first was carried out without an answer."""
         deadline, unheard = time.monotonic() + TIMEOUT_S, False
         while time.monotonic() < deadline:
             admin = self._admin()

@@ -1,4 +1,4 @@
-"""The whole cluster as ZooKeeper has it at about one moment, as plain values. Leaves out what should be there (invariants)."""
+"""Snapshot of the whole cluster in ZooKeeper at about one moment, as plain values."""
 
 import json
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Replicas = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic's znode; `born` is the transaction that made it, which tells it from an earlier one of the same name."""
+    """One topic's znode; `born` is the transaction that created it, which distinguishes it from an earlier topic of the same name."""
 
     born: int
     replicas: dict[int, Replicas]
@@ -32,7 +32,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was read; a topic that went meanwhile is left out, a partition without a state has none."""
+    """The values that were read; without topics that were deleted during the reads. A partition without a state has none."""
 
     controller: int | None
     controller_epoch: int
@@ -42,7 +42,7 @@ class Snapshot:
 
 
 def take(cluster: KafkaCluster) -> Snapshot:
-    """Read everything, one request for each znode and all of a kind in flight together."""
+    """Read all znodes, one request for each, with all requests of a kind in flight together."""
     root = cluster.chroot
     client = cluster.zookeeper.client
     names = client.retry(client.get_children, f"{root}/brokers/topics")

@@ -1,4 +1,4 @@
-"""`python -m e2e.kind up|down`: the cluster alone, to work in by hand. `up` prints the kubeconfig's path."""
+"""`python -m e2e.kind up|down`: only the cluster, for manual work. `up` prints the kubeconfig's path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ USAGE = "usage: python -m e2e.kind up|down"
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the word says and return the exit status."""
+    """Create or delete the cluster and return the exit status."""
     kubeconfig = cache_folder() / "e2e-kubeconfig"
     try:
         match arguments:

@@ -1,4 +1,4 @@
-"""Make and delete a cluster of three nodes, each a rack of its own, pods allowed on all of them."""
+"""Creation and deletion of a cluster of three nodes in three racks, with pods on all of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ READY_TIMEOUT_S = 180
 
 
 def can_pull() -> bool:
-    """Whether plain kind will do: an engine that answers, kind on PATH, and images can be pulled."""
+    """Whether plain kind is possible: an engine answers, kind is on PATH, and images can be pulled."""
     if not engine_answers() or clients_on_path() is None:
         return False
     return attempt("docker", "pull", "--quiet", PULLED_BASE, timeout_s=PULL_TIMEOUT_S).returncode == 0
@@ -47,7 +47,7 @@ def prepare() -> str:
 def create(kubeconfig: Path, *, own_image: bool, name: str = NAME) -> Kube:
     """Make the cluster, write its kubeconfig and return it with all nodes ready.
 
-    `own_image` is for machines without a registry: nodes of an image that is made here, and their network by us.
+    `own_image` is for machines without a registry: nodes of an image that is built here, with a network that is configured here.
     """
     if own_image:
         ensure_node_image()

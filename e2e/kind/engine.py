@@ -1,4 +1,4 @@
-"""A Docker engine: the one that answers, or as root on Debian one that is installed and started here.
+"""A Docker engine: one that runs already, or as root on Debian one that is installed and started here.
 
 An engine that was started here goes on when this process ends: it costs nothing while it holds no container.
 """
@@ -50,7 +50,7 @@ def ensure_engine() -> None:
     _install()
     log = cache_folder() / "dockerd.log"
     with log.open("wb") as output:
-        # In a session of its own and with no file of ours: it outlives this process.
+        # In a session of its own and without open files of this process: it outlives this process.
         subprocess.Popen(
             ["dockerd", *_runtime()],
             stdin=subprocess.DEVNULL,
@@ -77,7 +77,7 @@ def _install() -> None:
         return
     command = f"apt-get install --yes --no-install-recommends {' '.join(packages)}"
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise Missing(f"a cluster's tooling ({', '.join(packages)}; or KUBECONFIG of a cluster that is there)", command)
+        raise Missing(f"a cluster's tooling ({', '.join(packages)}; or KUBECONFIG of an existing cluster)", command)
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
     run("apt-get", "update", "--quiet", environment=quiet, timeout_s=INSTALL_TIMEOUT_S)
     run(*command.split(), environment=quiet, timeout_s=INSTALL_TIMEOUT_S)

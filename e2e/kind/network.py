@@ -1,4 +1,4 @@
-"""Pods' network and storage on nodes of our own image: a bridge on each node, a route to every other, volumes bound to nodes.
+"""Pods' network and storage on nodes of a self-built image: a bridge on each node, a route to every other, volumes bound to nodes.
 
 kind's own network and storage come as images; here they are plain files and kernel routes. A NetworkPolicy is accepted and not
 enforced.
@@ -27,7 +27,7 @@ VOLUME_SIZE = "16Gi"
 VOLUME_FOLDER = "/var/local/volumes"
 
 VOLUME_BYTES = "512m"
-"""What a volume really holds: it lies in memory, so that a disk can be full without filling this machine's."""
+"""Real size of a volume: it is in memory, so that a full disk does not fill this machine's disk."""
 
 MOUNT_ALL = (
     f"for number in $(seq 0 {VOLUMES_PER_NODE - 1}); do folder={VOLUME_FOLDER}/$number; mkdir --parents $folder; "

@@ -1,4 +1,4 @@
-"""Make the image of a kind node from Debian's packages and our own programs: nothing is pulled from an image registry.
+"""Build of the image of a kind node from Debian's packages and Go modules: no image registry is needed.
 
 About two minutes, once; the engine keeps the image. It holds no network configuration: `network` writes one for each node.
 """
@@ -28,10 +28,10 @@ UNREAD = (
     "./var/cache/apt/*.bin",
     "./var/lib/apt/lists/*",
 )
-"""What no container reads: a quarter of Debian's smallest system, which every node would hold a copy of."""
+"""Files that no container reads: a quarter of Debian's smallest system, which every node would have a copy of."""
 
 TRUSTED = Path("/etc/ssl/certs/ca-certificates.crt")
-"""Where Debian keeps the authorities that are trusted."""
+"""Debian's file of trusted certificate authorities."""
 
 BUILD_TIMEOUT_S = 900
 
@@ -71,9 +71,9 @@ def ensure_debian_image() -> None:
 
 
 def ensure_base_image() -> None:
-    """Make the image that the product's images are built on, if it is not there: Debian, trusting whom this machine trusts.
+    """Make the image that the product's images are built on, if it is not there: Debian, with the certificate authorities of this machine.
 
-    Registries may stand behind a proxy with an authority of its own, which an administrator added to this machine.
+    Registries may be behind a proxy with its own certificate authority, which an administrator added to this machine.
     """
     if image_exists(BASE_IMAGE):
         return

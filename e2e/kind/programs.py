@@ -1,6 +1,6 @@
-"""Where kind, helm and kubectl come from, and what goes into a node's image.
+"""Sources of kind, helm and kubectl, and of the programs in a node's image.
 
-The three are taken from PATH when all are there; otherwise everything comes from the packed copy beside the checkout, or is built
+The three are taken from PATH when all are there; otherwise everything comes from the packed copy next to the checkout, or is built
 from the Go modules in `modules/` (about ten minutes on two cores, once: the user's cache keeps it).
 """
 
@@ -26,7 +26,7 @@ NAMES_OF_KUBE = (
     "kubeadm",
     "kubectl",
 )
-"""What the one file `kube` is called by."""
+"""Names of the links to the one file `kube`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _build(folder: Path) -> None:
 
 
 def _fingerprint() -> str:
-    """Return a short name for what is built: other versions make another entry of the cache."""
+    """Return a short name for the versions that are built: other versions are another entry of the cache."""
     digest = hashlib.sha256()
     for path in sorted(MODULES_FOLDER.rglob("*")):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""What a cluster without an image registry is made of."""
+"""Versions and images of a cluster without an image registry."""
 
 from lab.go_build import KUBERNETES_VERSION
 

@@ -1,1 +1,1 @@
-"""What takes minutes more than the rest, and is run by its name: `make e2e ARGS=e2e/longer`."""
+"""Tests that take minutes more than the others and run only when named: `make e2e ARGS=e2e/longer`."""

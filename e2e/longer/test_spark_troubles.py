@@ -1,4 +1,4 @@
-"""What befalls Spark's pods on real nodes: the kubelet's own words reach the user, with what to do.
+"""Failures of Spark's pods on real nodes: the kubelet's messages reach the user, with a remedy.
 
 `make e2e ARGS=e2e/longer`: minutes of Spark, which are not in every run.
 """
@@ -24,7 +24,7 @@ PROGRAM = Path(__file__).parents[1] / "pods" / "spark_troubles.py"
 SCRIPTS = "spark-troubles"
 
 ENDED_WITHIN_S = 400.0
-"""Two lives of an executor, on two cores."""
+"""Time for two runs of an executor, on two cores."""
 
 HELD_WITHIN_S = 120.0
 
@@ -46,7 +46,7 @@ def analytics(release: Release) -> Iterator[Kube]:
 
 
 def application(name: str, node: str | None, *, image: str = SPARK) -> dict[str, Any]:
-    """Return an application that is run once; its trouble is its name."""
+    """Return an application that is run once; its name is its failure."""
     where = {} if node is None else {"nodeSelector": {"kubernetes.io/hostname": node}}
     mounts = [{"name": one, "mountPath": f"/{one}"} for one in ("scripts", "scratch", "memory")]
     small = {"coreRequest": "100m", "memory": "512m", "volumeMounts": mounts, **where}
@@ -100,7 +100,7 @@ def condition(jobs: Kube, name: str, kind: str = "Ready") -> tuple[str, str]:
 
 
 def test_an_image_that_no_node_has_is_named(analytics: Kube) -> None:
-    """It waits, and says for what; deleting it ends the wait."""
+    """It waits, and its condition names the reason; deletion ends the wait."""
     analytics.apply(application("no-image", None, image="registry.invalid/spark:none"))
 
     analytics.wait_condition(
@@ -133,7 +133,7 @@ def test_a_driver_that_takes_too_much_memory_is_told_as_such(analytics: Kube, sp
 def test_an_executor_is_lost_and_the_application_completed(
     analytics: Kube, spark_node: str | None, name: str, reason: str
 ) -> None:
-    """Spark replaces it; the condition and an event say what it cost."""
+    """Spark replaces it; the condition and an event describe the loss."""
     found = run(analytics, spark_node, name)
 
     assert found["status"]["state"] == "Completed", found["status"]

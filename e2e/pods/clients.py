@@ -1,4 +1,4 @@
-"""How these programs meet the cluster: short back-offs, so that a gap that is measured is the cluster's and not the client's."""
+"""Settings of these programs' clients: short back-offs, so that a measured gap is the cluster's and not the client's."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ PATIENT: dict[str, Any] = {
     "retry_backoff_ms": 50,
     "request_timeout_ms": 5_000,
 }
-"""For every client; an answer takes milliseconds, and a request whose broker was frozen shall not hold others up for long."""
+"""For every client; an answer takes milliseconds, and a request to a frozen broker must not delay others for long."""

@@ -1,4 +1,4 @@
-"""Print what the cluster says of its brokers and topics, as one line of JSON."""
+"""Print the cluster's metadata of brokers and topics as one line of JSON."""
 
 from __future__ import annotations
 

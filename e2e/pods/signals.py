@@ -1,6 +1,6 @@
 """Send a signal to the main processes of a pod's containers: `signals.py POD_UID SIGNAL`. Runs on the pod's node, seeing its processes.
 
-A container's main process is number 1 of its own process namespace; the pod's own holder of namespaces is left alone.
+A container's main process is number 1 of its own process namespace; the pod's pause process gets no signal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def main_processes(uid: str) -> list[int]:
         try:
             groups = (folder / "cgroup").read_text("utf-8")
             status = (folder / "status").read_text("utf-8")
-        except OSError:  # it ended meanwhile
+        except OSError:  # it has ended
             continue
         if uid not in groups and uid.replace("-", "_") not in groups:
             continue

@@ -1,6 +1,6 @@
-"""A small application for Spark that meets what is asked for: `spark_troubles.py driver-memory | executor-memory | executor-disk`.
+"""A small Spark application that fails as requested: `spark_troubles.py driver-memory | executor-memory | executor-disk`.
 
-One task does the harm, and does none when Spark tries it again: the application is completed all the same.
+One task causes the failure on its first attempt and succeeds when Spark repeats it, so the application completes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ ON_DISK_MEBIBYTES = 64
 SCRATCH, MEMORY = Path("/scratch/filling"), Path("/memory/filling")
 
 EVICTED_WITHIN_S = 300
-"""The kubelet looks at volumes every ten seconds, and lets a pod go in its own time."""
+"""The kubelet checks volumes every ten seconds, and evicts a pod some time later."""
 
 
 def take_memory() -> None:
-    """Take memory until somebody ends this process."""
+    """Allocate memory until this process is killed."""
     taken = [bytearray(b"x" * MEBIBYTE) for _ in range(TOO_MUCH_MEBIBYTES)]
     sys.exit(f"{len(taken)} MiB were to be had")
 
@@ -46,11 +46,11 @@ def fill_disk() -> None:
 
     SCRATCH.write_bytes(bytes(ON_DISK_MEBIBYTES * MEBIBYTE))
     time.sleep(EVICTED_WITHIN_S)
-    sys.exit("nobody was evicted")
+    sys.exit("no pod was evicted")
 
 
 def once(harm: Callable[[], None]) -> Callable[[Iterable[int]], Iterable[int]]:
-    """Return a task that does harm the first time that it is tried."""
+    """Return a task that causes the failure on its first attempt."""
 
     def task(numbers: Iterable[int]) -> Iterable[int]:
         context = TaskContext.get()

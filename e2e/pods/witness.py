@@ -1,8 +1,8 @@
-"""A client under which everything else happens: it writes, reads along, watches every partition's ISR, and says what it saw.
+"""A client with load on a topic: it writes, reads, polls every partition's ISR, and reports what it saw.
 
 `witness.py TOPIC MIN_ISR [BYTES]` runs until the file /tmp/stop appears; then it waits for the last acknowledgements, reads the whole topic
-again and prints a report as one line of JSON. Every value is sent once and is unique, so what was lost, doubled, moved or passed over
-are plain counts. Each record has so many BYTES beside its value, none by default.
+again and prints a report as one line of JSON. Every value is sent once and is unique, so lost, duplicate, moved or skipped records are
+plain counts. Each record has BYTES in addition to its value, none by default.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ STOP = Path("/tmp/stop")
 STARTED = Path("/tmp/started")
 
 RATE_PER_S = 30
-"""Little beside what brokers carry on two cores, much beside the gaps that are looked for: five a second for each of six partitions."""
+"""Little for brokers on two cores, and enough for the gaps to be found: five a second for each of six partitions."""
 
 WATCH_INTERVAL_S = 0.2
 
 POLL_MS = 200
 
 FETCH_BYTES = 4096
-"""Read along in a few fetches a second: one for each record is as much work for brokers as the load itself."""
+"""Read in a few fetches a second: one for each record is as much work for brokers as the load itself."""
 
 DELIVERY_TIMEOUT_MS = 60_000
 
@@ -44,7 +44,7 @@ QUIET_S = 15.0
 
 @dataclasses.dataclass
 class Watch:
-    """What was seen of the topic's ISRs: the smallest one, and each look that found a partition under min ISR."""
+    """Observations of the topic's ISRs: the smallest one, and each poll that found a partition under min ISR."""
 
     min_isr: int
     looks: int = 0
@@ -52,7 +52,7 @@ class Watch:
     under: list[str] = dataclasses.field(default_factory=list)
 
     def note(self, topic: dict[str, Any]) -> None:
-        """Take one look into account."""
+        """Record one poll."""
         self.looks += 1
         for partition in topic["partitions"]:
             isr = partition["isr_nodes"]
@@ -62,7 +62,7 @@ class Watch:
 
 
 def polled(consumer: Any) -> dict[TopicPartition, list[Any]]:
-    """Return the records of a poll, none where a broker that was asked for metadata is gone: the client raises, and goes on when asked again."""
+    """Return the records of a poll, none when a broker with a metadata request is gone: the client raises, and works at the next call."""
     try:
         records: dict[TopicPartition, list[Any]] = consumer.poll(timeout_ms=POLL_MS)
     except KafkaError:
@@ -72,7 +72,7 @@ def polled(consumer: Any) -> dict[TopicPartition, list[Any]]:
 
 
 class Reader:
-    """A consumer of a group that reads along; a record passed over would be a gap in a partition's offsets."""
+    """A consumer of a group; a skipped record would be a gap in a partition's offsets."""
 
     def __init__(self, topic: str, ledger: Ledger) -> None:
         self.skipped: list[str] = []
@@ -90,7 +90,7 @@ class Reader:
         )
 
     def read(self, until: threading.Event) -> None:
-        """Read until told to stop."""
+        """Read until the end of the load."""
         while not until.is_set():
             for partition, records in polled(self._consumer).items():
                 for record in records:
@@ -107,7 +107,7 @@ class Reader:
 
 
 class Witness:
-    """Producer, reader and watch on one topic."""
+    """Producer, consumer and ISR polls of one topic."""
 
     def __init__(self, topic: str, min_isr: int, padding_bytes: int = 0) -> None:
         self.topic = topic
@@ -128,7 +128,7 @@ class Witness:
         )
 
     def run(self) -> dict[str, Any]:
-        """Do it all and return the report."""
+        """Run the load and return the report."""
         threads = [
             threading.Thread(target=self.reader.read, args=[self._stopping], daemon=True),
             threading.Thread(target=self._watch, daemon=True),
@@ -175,7 +175,7 @@ class Witness:
                 admin = admin or KafkaAdminClient(**PATIENT | {"bootstrap_timeout_ms": 5_000})
                 for topic in admin.describe_topics([self.topic]):
                     self.watch.note(topic)
-            except KafkaError:  # whom it asked is gone, as it is meant to be here
+            except KafkaError:  # the broker of the request is down, which the tests cause on purpose
                 _close(admin)
                 admin = None
 
@@ -201,7 +201,7 @@ class Witness:
         found = self.ledger.report(read)
         places = {record.value: (record.partition, record.offset) for record in read}
         displaced = [
-            f"{value.decode()}: acknowledged at {at}, stands at {places[value]}"
+            f"{value.decode()}: acknowledged at {at}, found at {places[value]}"
             for value, at in self.acked_at.items()
             if value in places and at != places[value] and at[1] >= 0
         ]

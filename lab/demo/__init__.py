@@ -1,1 +1,1 @@
-"""The main job once, on real parts, as a timeline that a person can read: `make demo-kafka`."""
+"""The demo: the main functions once, on real components, as a timeline: `make demo`."""

@@ -1,4 +1,4 @@
-"""`python -m lab.demo`: play all scenes, say what it came to, leave no process behind."""
+"""`python -m lab.demo`: play all scenes, print the results and end all processes."""
 
 import sys
 
@@ -13,12 +13,12 @@ from lab.traffic import Traffic
 def main() -> int:
     """Return the exit code."""
     timeline = Timeline()
-    timeline.scene("Steward: Kafka's controller as a Kubernetes operator, on real parts")
+    timeline.scene("Steward: Kafka's controller as a Kubernetes operator, on real components")
     try:
         with stage(timeline) as running:
             scenes.declare(running, timeline)
             with Traffic(running.cluster.bootstrap(), scenes.TOPIC) as traffic:
-                timeline.say(f"load on {scenes.TOPIC}: acks=all, min.insync.replicas=2, a consumer group reads along")
+                timeline.note(f"load on {scenes.TOPIC}: acks=all, min.insync.replicas=2, read by a consumer group")
                 scenes.move(running, timeline, traffic)
                 scenes.kill_a_leader(running, timeline, traffic)
                 scenes.leave(running, timeline)
@@ -30,11 +30,11 @@ def main() -> int:
             timeline.fact(report.summary())
             scenes.clean_up(running, timeline)
         left = [process.name for process in processes() if process.running]
-        scenes.check(not left, f"no process left behind, but {left}")
+        scenes.check(not left, f"no process still running, found {left}")
     except LabError as error:
         sys.stderr.write(f"demo failed: {error}\n")
         return 1
-    timeline.fact(f"done in {timeline.elapsed_s:.0f} s; no process left behind")
+    timeline.fact(f"done in {timeline.elapsed_s:.0f} s; all processes have ended")
     return 0
 
 

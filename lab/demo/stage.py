@@ -1,7 +1,4 @@
-"""What the demo plays on: a Kubernetes API, ZooKeeper, Kafka brokers, our controller and our operator.
-
-Leaves out the story.
-"""
+"""The processes of the demo: a Kubernetes API, ZooKeeper, Kafka brokers, Steward's controller and its operator."""
 
 from __future__ import annotations
 
@@ -28,13 +25,13 @@ FIRST_BROKERS = (1, 2, 3)
 LAST_BROKER = 4
 BROKERS = (*FIRST_BROKERS, LAST_BROKER)
 PATIENCE_S = 60.0
-"""A generous bound for what takes seconds; the demo ends with an error rather than hang."""
+"""A generous limit for steps that take seconds, so that the demo fails instead of hanging."""
 RESOURCES = "/apis/steward.dev/v1alpha1/namespaces/default"
 
 
 @dataclass
 class Stage:
-    """Everything that runs."""
+    """The running processes."""
 
     api: KubernetesApi
     cluster: KafkaCluster
@@ -42,12 +39,12 @@ class Stage:
     operator: StewardOperator
 
     def apply(self, document: Mapping[str, Any]) -> str:
-        """Apply one resource with kubectl; returns kubectl's words, whether it took the resource or not."""
+        """Apply one resource with kubectl and return its output, whether the resource was accepted or not."""
         done = self.api.kubectl("apply", "-f", "-", stdin=json.dumps(document))
         return (done.stdout + done.stderr).strip()
 
     def resource(self, plural: str, name: str) -> dict[str, Any] | None:
-        """Read one resource; None where there is none."""
+        """Read one resource; None when it does not exist."""
         body = self.api.get(f"{RESOURCES}/{plural}/{name}")
         return None if body is None else json.loads(body)
 
@@ -78,8 +75,8 @@ class Stage:
         }
         return {partition: -1 if state is None else state["leader"] for partition, state in states.items()}
 
-    def own_seconds(self) -> float:
-        """Seconds that the controller itself has spent on brokers that came or went, from the read to the requests sent."""
+    def controller_seconds(self) -> float:
+        """Seconds that the controller has spent on joined and lost brokers, from reading them to sending the requests."""
         return self.controller.metric('steward_controller_event_seconds_sum{event="BrokersRead"}') or 0.0
 
 
@@ -91,7 +88,7 @@ def example(name: str) -> dict[str, Any]:
 
 @contextmanager
 def stage(timeline: Timeline) -> Iterator[Stage]:
-    """Start everything, and end all of it."""
+    """Start all processes, and end them with the block."""
     with (
         lab_folder() as folder,
         kubernetes_api(folder / "kubernetes") as api,
@@ -99,15 +96,13 @@ def stage(timeline: Timeline) -> Iterator[Stage]:
             BROKERS, start=False, folder=folder, chroot=CHROOT, session_timeout_ms=SESSION_TIMEOUT_MS
         ) as cluster,
     ):
-        timeline.say("a Kubernetes API server (etcd, RBAC) and ZooKeeper are up")
+        timeline.note("a Kubernetes API server (etcd, RBAC) and ZooKeeper are ready")
         controller = StewardController(cluster.zookeeper_connect, folder)
         operator = StewardOperator(api.kubeconfig, folder)
         try:
             with timeline.timed("steward controller started and took /controller, before any broker"):
                 controller.start()
-            with timeline.timed(
-                f"three Kafka 3.9.2 brokers registered and follow controller {controller.controller_id}"
-            ):
+            with timeline.timed(f"three Kafka 3.9.2 brokers registered, with controller {controller.controller_id}"):
                 cluster.start_brokers(FIRST_BROKERS)
             api.kubectl("apply", "-f", str(ROOT / "crds"), check=True)
             with timeline.timed("CRDs applied, steward operator started"):

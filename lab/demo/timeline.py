@@ -1,4 +1,4 @@
-"""What the demo prints: when, what, how long. Leaves out what happens."""
+"""The output of the demo: one line for each event, with the seconds since the start."""
 
 import time
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 
 MILLISECONDS_BELOW_S = 10.0
-"""Shorter times are told in milliseconds."""
+"""Shorter times are printed in milliseconds."""
 
 
 def duration(seconds: float) -> str:
-    """Tell a time as a person would.
+    """Format a time.
 
     >>> duration(0.0421), duration(12.34)
     ('42 ms', '12.3 s')
@@ -21,7 +21,7 @@ def duration(seconds: float) -> str:
 
 
 class Timeline:
-    """Lines with the seconds since the demo began in front."""
+    """Prints lines that begin with the seconds since the start of the demo."""
 
     def __init__(self) -> None:
         self._console = Console(highlight=False, soft_wrap=True)
@@ -29,24 +29,24 @@ class Timeline:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start."""
         return time.monotonic() - self._began
 
     def scene(self, title: str) -> None:
-        """Begin a part of the story."""
+        """Print the title of a scene."""
         self._console.print(f"\n[bold]{escape(title)}[/bold]")
 
-    def say(self, words: str) -> None:
-        """Tell one thing."""
-        self._console.print(f"[dim]{self.elapsed_s:7.1f} s[/dim]  {escape(words)}")
+    def note(self, text: str) -> None:
+        """Print an event."""
+        self._console.print(f"[dim]{self.elapsed_s:7.1f} s[/dim]  {escape(text)}")
 
-    def fact(self, words: str) -> None:
-        """Tell one thing that was measured or checked."""
-        self._console.print(f"[dim]{self.elapsed_s:7.1f} s[/dim]  [green]✓[/green] {escape(words)}")
+    def fact(self, text: str) -> None:
+        """Print a result that was measured or checked."""
+        self._console.print(f"[dim]{self.elapsed_s:7.1f} s[/dim]  [green]✓[/green] {escape(text)}")
 
     @contextmanager
-    def timed(self, words: str) -> Iterator[None]:
-        """Tell how long something took, when it is done."""
+    def timed(self, text: str) -> Iterator[None]:
+        """Print the time that the block took, at its end."""
         began = time.monotonic()
         yield
-        self.fact(f"{words}: {duration(time.monotonic() - began)}")
+        self.fact(f"{text}: {duration(time.monotonic() - began)}")

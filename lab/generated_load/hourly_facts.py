@@ -1,6 +1,6 @@
-"""A load as hourly facts, written straight: for sizes at which minutes would be terabytes.
+"""A load as hourly facts, written directly: for sizes at which samples per minute would be terabytes.
 
-Every look was there: no gaps. Leaves out samples (`minute_samples`), from which the pipeline makes the same facts.
+No sample is missing. The pipeline computes the same facts from samples (`minute_samples`).
 """
 
 from __future__ import annotations

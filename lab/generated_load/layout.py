@@ -1,7 +1,7 @@
 """The cluster of a load: topics by Zipf's law, partitions, replicas, and which partitions are hot.
 
-Natural partitions stay below 3 times their topic's median and a tenth of a broker; planted ones are 8 times their topic's usual load
-and a twentieth of a broker or more: between the two no rule can be wrong by a hair. Leaves out time (`pace`).
+Natural partitions have less than 3 times their topic's median and a tenth of a broker; planted ones have 8 times their topic's usual
+load and a twentieth of a broker or more. The gap between the two is so wide that no reasonable rule takes one for the other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SMALLEST_HOT_TOPIC = 6
 HOT_TIMES, HOT_OF_BROKER, NATURAL_OF_BROKER = 8.0, 0.06, 0.1
 
 Array = Any
-"""numpy's, of the type that its name says."""
+"""A numpy array; each use documents its type."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,7 @@ class Layout:
     """Part of what comes in that stays, what retention takes is the rest."""
     outages: list[Outage]
     gaps: list[tuple[int, int]]
-    """First and last minute without a look, counted from the start."""
+    """First and last minute without a sample, counted from the start."""
     resets: dict[int, int]
     """Row of the partition -> hour."""
     deleted: dict[int, int]
@@ -163,7 +163,7 @@ def _gaps(spec: LoadSpec, draw: np.random.Generator) -> list[tuple[int, int]]:
 def _happenings(
     spec: LoadSpec, topic: Array, rate: Array, hot: Array, draw: np.random.Generator
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Choose topics that end, and partitions of others that begin anew: small and natural ones."""
+    """Choose topics that are deleted, and partitions of other topics that are created again: small and natural ones."""
     half = spec.hours // 2
     last = range(spec.topics - spec.deleted_topics, spec.topics)
     deleted = {number: half + int(draw.integers(half // 2)) for number in last}

@@ -1,7 +1,6 @@
-"""A load as samples a minute, as the sampler would write them to Parquet: a file an hour.
+"""A load as samples per minute, as the sampler would write them to Parquet: one file for each hour.
 
-Looks are missing in the spec's gaps; a partition whose leader went down is without one for two looks, and nothing is known of it
-then. Leaves out facts (`hourly_facts`).
+Samples are missing in the gaps of the spec. A partition whose leader failed has no leader and no figures in two samples.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from lab.generated_load.layout import Array, Layout
 from lab.generated_load.parquet import day_folder, lists, named, write
 from lab.generated_load.state import Hour, hours
 
-LEADERLESS_LOOKS = 2
+LEADERLESS_SAMPLES = 2
 LAG = 50
-"""Messages that groups are behind."""
+"""Lag of consumer groups, in messages."""
 
 
 def write_samples(layout: Layout, folder: Path) -> None:
-    """Write all hours; the look at an hour's end is the first of the next file, and the last one has it, too."""
+    """Write all hours. The sample at an hour's end is the first of the next file; the last file contains it too."""
     for seconds, columns in samples(layout):
         write(day_folder(folder, seconds) / f"looks-{seconds}.parquet", SAMPLE_ROWS, columns)
 
 
 def samples(layout: Layout) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the columns of each hour's looks, with the hour's start."""
+    """Yield the columns of each hour's samples, with the hour's start."""
     spec = layout.spec
     before = layout.leaders(0)
     for hour in hours(layout):
@@ -46,10 +45,10 @@ def samples(layout: Layout) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _columns(layout: Layout, hour: Hour, minutes: Array, before: Array) -> dict[str, Any]:
-    """Return an hour's looks, look by look."""
+    """Return an hour's samples in the order of time."""
     spec = layout.spec
     alive = np.flatnonzero(layout.there(hour.hour))
-    looks, width = len(minutes), len(alive)
+    samples, width = len(minutes), len(alive)
     part = _part_done(spec.seed, hour.hour)[minutes][:, None]
     end = np.floor(hour.end[alive] + hour.messages[alive] * part)
     size = np.floor(hour.size[alive] + hour.kept[alive] * part)
@@ -58,33 +57,33 @@ def _columns(layout: Layout, hour: Hour, minutes: Array, before: Array) -> dict[
     replicas = layout.replicas[alive]
     in_sync = ~np.isin(replicas, down)
     fallen = np.isin(before[alive], down) & (hour.leader[alive] != before[alive])
-    unknown = fallen[None, :] & (np.arange(looks)[:, None] < LEADERLESS_LOOKS)
+    unknown = fallen[None, :] & (np.arange(samples)[:, None] < LEADERLESS_SAMPLES)
     groups = layout.t_groups[layout.topic[alive]]
     round_ms = np.repeat((spec.start_s + 3600 * hour.hour + 60 * minutes) * 1000, width)
-    late = np.random.default_rng([spec.seed, 2, hour.hour]).integers(200, 1500, looks)
+    late = np.random.default_rng([spec.seed, 2, hour.hour]).integers(200, 1500, samples)
 
     def known(values: Array) -> Any:
         return pa.array(values.reshape(-1).astype(np.int64), mask=unknown.reshape(-1))
 
-    def looked(values: Array) -> Array:
-        return np.tile(values, (looks, *([1] * (values.ndim - 1))))
+    def repeated(values: Array) -> Array:
+        return np.tile(values, (samples, *([1] * (values.ndim - 1))))
 
-    sizes = pa.array(np.repeat(size.reshape(-1).astype(np.int64), 3), mask=~looked(in_sync).reshape(-1))
+    sizes = pa.array(np.repeat(size.reshape(-1).astype(np.int64), 3), mask=~repeated(in_sync).reshape(-1))
     return {
-        "cluster_id": named([spec.cluster_id], np.zeros(looks * width, np.int32)),
-        "topic": named(layout.names, looked(layout.topic[alive])),
-        "partition": looked(layout.partition[alive]).astype(np.int32),
+        "cluster_id": named([spec.cluster_id], np.zeros(samples * width, np.int32)),
+        "topic": named(layout.names, repeated(layout.topic[alive])),
+        "partition": repeated(layout.partition[alive]).astype(np.int32),
         "sampled_at_ms": round_ms + np.repeat(late, width),
         "round_ms": round_ms,
         "leader": np.where(unknown, -1, hour.leader[alive][None, :]).reshape(-1).astype(np.int32),
-        "leader_epoch": np.full(looks * width, hour.hour, np.int32),
-        "replicas": lists(looked(replicas)),
-        "isr": lists(looked(replicas), looked(in_sync)),
+        "leader_epoch": np.full(samples * width, hour.hour, np.int32),
+        "replicas": lists(repeated(replicas)),
+        "isr": lists(repeated(replicas), repeated(in_sync)),
         "start_offset": known(start),
         "end_offset": known(end),
-        "size_bytes": pa.ListArray.from_arrays(np.arange(looks * width + 1, dtype=np.int32) * 3, sizes),
+        "size_bytes": pa.ListArray.from_arrays(np.arange(samples * width + 1, dtype=np.int32) * 3, sizes),
         "committed_offset_sum": known(np.maximum(0, end - LAG) * groups[None, :]),
-        "committed_groups": looked(groups).astype(np.int32),
+        "committed_groups": repeated(groups).astype(np.int32),
     }
 
 

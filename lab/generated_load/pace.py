@@ -1,7 +1,4 @@
-"""How much each partition takes in, hour by hour: rhythm, growth, bursts, noise. Also beyond the end, for what comes next.
-
-Leaves out who leads and who looks.
-"""
+"""Bytes in of each partition, hour by hour: rhythm, growth, bursts and noise. Continues after the end of the load, for forecasts."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ BURST_PART, BURST_TIMES = 0.002, 3.0
 """Topics in a burst in any hour, and how many times their usual load that is."""
 
 FIRST_HELD_HOURS = 48
-"""What logs hold at the start: so many hours of their rate."""
+"""Size of logs at the start, in hours of their rate."""
 
 
 def bytes_in(layout: Layout, hour: int) -> Array:

@@ -1,4 +1,4 @@
-"""Columns to Parquet files in the analytics' schemas. Leaves out what is in them."""
+"""Columns to Parquet files in the schemas of the analytics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What load is wanted. The same spec makes the same load, byte for byte. Leaves out how."""
+"""Specification of a load. The same spec creates the same load, byte for byte."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class LoadSpec:
     outages: int = 1
     """Brokers that are down for some hours, each once."""
     gaps: int = 3
-    """Times without any look, of 5 to 90 minutes (samples a minute alone)."""
+    """Periods without samples, of 5 to 90 minutes (only in samples per minute)."""
     resets: int = 2
-    """Partitions, of the small ones, whose offsets begin anew."""
+    """Small partitions whose offsets start again at 0."""
     deleted_topics: int = 0
     """Small topics that end in the middle."""
     not_preferred: float = 0.05

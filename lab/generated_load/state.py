@@ -1,4 +1,4 @@
-"""Logs over time: offsets and sizes, hour after hour. Leaves out minutes (`minute_samples`)."""
+"""Logs over time: offsets and sizes, hour by hour."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Hour:
     messages: Array
     kept: Array
     reset: Array
-    """bool: begins anew with the hour."""
+    """bool: starts again at offset 0 in this hour."""
 
 
 def hours(layout: Layout, count: int | None = None) -> Iterator[Hour]:

@@ -1,6 +1,6 @@
-"""The truth about a load, worked out plainly and from what really came in, whoever looked: the judge of every study of it.
+"""True results of a load, computed in a simple way from the generated traffic: the reference for every study of it.
 
-Leaves out the study's own code, on purpose.
+Uses none of the study's code, on purpose.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the command lines of bench and soak take."""
+"""Command lines of bench and soak."""
 
 import pytest
 
@@ -33,31 +33,31 @@ def test_all_benchmarks_run_when_none_is_named() -> None:
 
 
 def test_an_unknown_benchmark_is_refused_with_the_names_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    """Errors tell what happened and what to do."""
+    """The error lists the known names."""
     with pytest.raises(SystemExit):
         bench_main.parse(["placment"])
 
-    told = capsys.readouterr().err
-    assert "no benchmark is called placment" in told
-    assert "placement" in told
+    output = capsys.readouterr().err
+    assert "no benchmark is called placment" in output
+    assert "placement" in output
 
 
 def test_every_benchmark_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
     """--list measures nothing."""
     assert 0 == bench_main.main(["--list"])
 
-    told = capsys.readouterr().out
-    assert all(name in told for name in bench_main.BENCHMARKS)
+    output = capsys.readouterr().out
+    assert all(name in output for name in bench_main.BENCHMARKS)
 
 
 @pytest.mark.parametrize("arguments", [["--rounds", "0"], ["--rounds", "many"]])
 def test_rounds_are_a_number_from_one(arguments: list[str]) -> None:
-    """No run would leave no median."""
+    """Without a run there is no median."""
     with pytest.raises(SystemExit):
         bench_main.parse(arguments)
 
 
 def test_a_soak_draws_a_seed_of_its_own_unless_it_is_given_one() -> None:
-    """A failure is repeated by its seed."""
+    """The seed repeats a failure."""
     assert 7 == soak.parse(["--seed", "7"]).seed
     assert soak.parse([]).seed >= 0

@@ -1,4 +1,4 @@
-"""The peer of measured plans that no registry has: named by its source, told the cluster in its own units, and heard out."""
+"""Cruise Control as a peer: its source is named by a variable, it gets the cluster in its own units, and its output is parsed."""
 
 import struct
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_there_is_no_such_peer_where_no_source_is_named(monkeypatch: pytest.Monk
 
 
 def test_a_folder_that_is_no_checkout_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The error says which variable names what."""
+    """The error names the variable and its meaning."""
     monkeypatch.setenv(SOURCE_VARIABLE, str(tmp_path))
     with pytest.raises(LabError, match=f"{SOURCE_VARIABLE}={tmp_path} is no checkout"), compiled_cruise_control():
         pass
@@ -28,7 +28,7 @@ def test_a_partition_is_its_brokers_and_its_loads_as_java_reads_them() -> None:
     """Big-endian; MB, and KB/s in and out (Cruise Control, Resource)."""
     question = uneven(brokers=5, partitions=10)
     disk, into, out, _ = question.resources
-    # A leader's disk is as a follower's, and only leaders send to clients: the peer is told no more than that.
+    # A leader uses as much disk as a follower, and only leaders send to clients: the peer gets only these figures.
     assert not disk.led.any()
     assert not out.each.any()
     first = struct.unpack(">3i3d", encoded(question)[: 3 * 4 + 3 * 8])
@@ -37,6 +37,6 @@ def test_a_partition_is_its_brokers_and_its_loads_as_java_reads_them() -> None:
 
 
 def test_its_answer_has_what_it_did_not_reach() -> None:
-    """A goal that is not reached is no failure: the row says so."""
-    told = "nanoseconds 1500000000\nmegabytes 2.5\ndisk 0.04\nleaders 0.1\nunreached LeaderReplicaDistributionGoal\n"
-    assert Answer(1.5, 2.5e6, {"disk": 0.04, "leaders": 0.1}, ("LeaderReplicaDistributionGoal",)) == answer_of(told)
+    """An unreached goal is no failure; the row names it."""
+    output = "nanoseconds 1500000000\nmegabytes 2.5\ndisk 0.04\nleaders 0.1\nunreached LeaderReplicaDistributionGoal\n"
+    assert Answer(1.5, 2.5e6, {"disk": 0.04, "leaders": 0.1}, ("LeaderReplicaDistributionGoal",)) == answer_of(output)

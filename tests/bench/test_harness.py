@@ -1,4 +1,4 @@
-"""Medians, ratios and turns."""
+"""Medians, ratios and alternate runs."""
 
 from bench.harness import Better, Effort, Row, Side, alternate, duration, promised, side_of, throughput
 
@@ -18,7 +18,7 @@ def test_a_ratio_over_one_speaks_for_ours_whichever_way_is_better() -> None:
 
 
 def test_a_promise_is_kept_by_the_ratio_that_was_promised_or_a_greater_one() -> None:
-    """And where nothing was promised there is nothing to break."""
+    """Without a promise, every ratio is enough."""
     row = throughput("a.b", "", "", "things/s", 100, ([1.0], [4.0]))
 
     assert [True, True, False] == [promised(row, "P1", least).kept for least in (None, 4.0, 4.1)]
@@ -60,7 +60,7 @@ def test_a_quick_run_is_short_and_given_rounds_win() -> None:
 
 
 def test_no_peer_time_at_all_is_no_division_by_zero() -> None:
-    """A clock of milliseconds may see nothing."""
+    """A clock of milliseconds may measure zero."""
     nothing = Side(0.0, 0.0, 0.0)
 
     assert float("inf") == Row("a.b", "", "", "ms", Better.LOWER, nothing, nothing, 1).ratio

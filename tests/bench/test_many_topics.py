@@ -1,4 +1,4 @@
-"""What the bench of Topics counts, and what it takes for done."""
+"""Counts of writes, and the condition for a finished Topic, in the benchmark of Topics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ apiserver_request_total{code="200",group="steward.dev",resource="clusters",subre
 
 
 def test_every_change_but_the_creations_counts() -> None:
-    """Refused ones too: they cost as much."""
+    """Rejected ones too: they cost the same."""
     api = cast("KubernetesApi", SimpleNamespace(get=lambda _: TEXT))
 
     assert 13 == writes(api)

@@ -37,7 +37,7 @@ def test_a_new_run_takes_the_place_of_its_own_rows_alone() -> None:
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    """And no file is no rows."""
+    """A missing file has no rows."""
     path = tmp_path / "results" / "latest.json"
 
     assert [] == results.read(path)

@@ -1,4 +1,4 @@
-"""Bugs that are seeded to check the tests: each can still be seeded, and every invariant of the core has one."""
+"""Seeded bugs, which check the tests: each can still be seeded, and every invariant of the core has one."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from bench.soaking.seeded_bugs import SEEDED_BUGS, SeededBug
 
 @pytest.mark.parametrize("bug", SEEDED_BUGS, ids=[bug.name for bug in SEEDED_BUGS])
 def test_a_bug_can_be_seeded(bug: SeededBug) -> None:
-    """What it replaces stands in its module once; a bug that changes nothing would be caught by nobody."""
+    """The text that it replaces is in its module once; no test would catch a bug that changes nothing."""
     assert 1 == (ROOT / bug.path).read_text().count(bug.before)
     assert bug.before != bug.after
     assert all((ROOT / path).exists() for path in bug.tests)

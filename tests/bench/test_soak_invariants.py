@@ -1,4 +1,4 @@
-"""What the soak takes for broken: the checks themselves, over plain snapshots."""
+"""Invariants of the soak test, checked on plain snapshots."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def test_a_new_leader_has_a_new_epoch() -> None:
 
 
 def test_a_topic_made_anew_begins_anew() -> None:
-    """Epochs of an earlier topic of the same name say nothing."""
+    """Epochs of an earlier topic of the same name do not count."""
     anew = replace(with_topic(replace(TOPIC, born=50)), states={("a", 0): State(1, 0, (1, 2, 3), 0)})
 
     assert [] == list(always(anew, QUIET, OURS))

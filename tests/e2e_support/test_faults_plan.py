@@ -1,4 +1,4 @@
-"""What a round of chaos draws: repeatable, and never so much that no promise could hold."""
+"""Faults of a round of chaos: repeatable, and never more than the promises allow."""
 
 from e2e.faults_plan import MOST_AT_ONCE, POSSIBLE, REPLICATED, Fault, Target, draw_round
 
@@ -17,7 +17,7 @@ def test_a_seed_draws_the_same_round_each_time() -> None:
 
 
 def test_of_brokers_and_of_zookeeper_servers_one_at_most_is_hurt_at_a_time() -> None:
-    """With two of three away neither min.insync.replicas 2 nor a quorum is left."""
+    """With two of three down neither min.insync.replicas 2 nor a quorum is left."""
     hurt = [[fault.target for fault in faults] for faults in _rounds()]
 
     assert all(1 <= len(targets) <= MOST_AT_ONCE for targets in hurt)
@@ -25,6 +25,6 @@ def test_of_brokers_and_of_zookeeper_servers_one_at_most_is_hurt_at_a_time() -> 
 
 
 def test_every_fault_comes_up_within_a_thousand_rounds() -> None:
-    """Nothing in the table is there for show."""
+    """Every entry of the table is used."""
     assert set(POSSIBLE) == {(fault.kind, fault.target) for faults in _rounds() for fault in faults}
     assert {fault.target for faults in _rounds() for fault in faults} == set(Target)

@@ -1,4 +1,4 @@
-"""The user's cache: whole entries, built once."""
+"""The user's cache: complete entries, built once."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def test_an_entry_is_built_at_its_first_use_alone() -> None:
 
 
 def test_a_failed_build_leaves_nothing_behind() -> None:
-    """Half an entry would be taken for a whole one."""
+    """A partial entry would be used as a complete one."""
 
     def build(folder: Path) -> None:
         (folder / "content").write_text("half")

@@ -1,4 +1,4 @@
-"""The judge of a history finds what is wrong in it, and nothing in what is right."""
+"""The checks of a history find its violations, and none in a valid history."""
 
 import json
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def state(session: int, leader: int, isr: Sequence[int], leader_epoch: int = 0, 
 
 
 def gone(session: int, path: str) -> Write:
-    """A znode that is no more."""
+    """A deleted znode."""
     return Write(1, session, path, None)
 
 
@@ -41,11 +41,11 @@ MADE = [epoch(FIRST, 1), topic(FIRST, [1, 2, 3]), state(FIRST, 1, [1, 2, 3])]
 MOVING = [*MADE, topic(FIRST, [4, 1, 2, 3], [4], [3]), state(FIRST, 1, [1, 2, 3], 1), state(FIRST, 1, [4, 1, 2, 3], 1)]
 
 
-def troubles(writes: Sequence[Write]) -> list[str]:
-    """What the judge says, without the places."""
+def violations(writes: Sequence[Write]) -> list[str]:
+    """The violations, without their places."""
     judge = Judge()
     judge.judge(writes)
-    return [trouble.split(" (zxid")[0] for trouble in judge.troubles]
+    return [violation.split(" (zxid")[0] for violation in judge.violations]
 
 
 def test_what_two_controllers_do_one_after_the_other_is_right() -> None:
@@ -58,8 +58,8 @@ def test_what_two_controllers_do_one_after_the_other_is_right() -> None:
 
     created = [topic(BROKER, [3])._replace(is_new=True)]
 
-    assert [] == troubles([*MOVING, *ended, *second, *own, *deleted, *created])
-    assert [] == troubles([*MOVING, state(FIRST, 1, [1, 2, 3], 2), topic(FIRST, [1, 2, 3])])
+    assert [] == violations([*MOVING, *ended, *second, *own, *deleted, *created])
+    assert [] == violations([*MOVING, state(FIRST, 1, [1, 2, 3], 2), topic(FIRST, [1, 2, 3])])
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_two_controllers_do_one_after_the_other_is_right() -> None:
     [
         ([state(FIRST, 1, [2, 3], 1)], "C1: the leader 1 is not in the ISR [2, 3]"),
         ([state(FIRST, 1, [1, 5], 1)], "C2: the ISR [1, 5] is not of the assignment [1, 2, 3]"),
-        ([state(FIRST, 1, [1, 2, 2], 1)], "C3: a replica stands twice in the ISR [1, 2, 2]"),
+        ([state(FIRST, 1, [1, 2, 2], 1)], "C3: a replica is twice in the ISR [1, 2, 2]"),
         ([state(FIRST, 1, [1], 1), state(FIRST, 1, [1], 0)], "C4: the leader epoch went from 1 to 0"),
         ([state(FIRST, 2, [2])], "C4: the leader went from 1 to 2 under epoch 0"),
         ([epoch(SECOND, 1)], "C5: the controller epoch went from 1 to 1"),
@@ -83,12 +83,12 @@ def test_what_two_controllers_do_one_after_the_other_is_right() -> None:
 )
 def test_what_is_wrong_is_told_with_its_invariant(writes: Sequence[Write], expected: str) -> None:
     """C1 to C6, each broken once."""
-    assert {expected} == set(troubles([*MADE, *writes]))
+    assert {expected} == set(violations([*MADE, *writes]))
 
 
 def test_a_move_that_ends_elsewhere_is_told() -> None:
     """C9: exactly at its target, or back."""
-    (found,) = troubles([*MOVING, topic(FIRST, [4, 1, 2, 3])])
+    (found,) = violations([*MOVING, topic(FIRST, [4, 1, 2, 3])])
 
     assert found.startswith("C9: the move of partition 0 ended at [4, 1, 2, 3], having been ")
 
@@ -98,4 +98,4 @@ def test_another_chroot_is_none_of_its_business() -> None:
     judge = Judge("/here")
     judge.judge([state(FIRST, 1, [2, 3], 1)])
 
-    assert [] == judge.troubles
+    assert [] == judge.violations

@@ -1,4 +1,4 @@
-"""What goes in at a broker's door: all of it, unchanged, with what a controller asks noted, and kept waiting if that is wanted."""
+"""The proxy in front of a broker: everything passes unchanged; requests of controllers are recorded, and held back when required."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ METADATA = {"controller_id": 1000, "controller_epoch": 1, "broker_epoch": 7, "li
 
 @pytest.fixture
 async def broker() -> AsyncIterator[FakeBroker]:
-    """A broker that takes what a controller sends."""
+    """A broker that answers a controller's requests."""
     broker = await FakeBroker().start()
     yield broker
     await broker.close()
@@ -37,7 +37,7 @@ async def come_to(door: Door, who: str = f"{OUR_CLIENT_ID}-1000") -> Connection:
 
 
 async def test_requests_of_a_controller_are_noted_with_their_answers(broker: FakeBroker, door: Door) -> None:
-    """In the order in which they went in; what anybody may ask is not noted."""
+    """In their order; requests that all clients send are not recorded."""
     broker.react = refuse_once(ErrorCode.STALE_BROKER_EPOCH)
     connection = await come_to(door)
     for broker_epoch in (7, 8):
@@ -51,7 +51,7 @@ async def test_requests_of_a_controller_are_noted_with_their_answers(broker: Fak
 
 
 async def test_what_our_controller_sends_waits_while_the_door_is_held(broker: FakeBroker, door: Door) -> None:
-    """And nothing of it is lost, while others go in."""
+    """None is lost, and requests of other clients pass."""
     door.hold()
     connection, other = await come_to(door), await come_to(door, "somebody else")
     ours = asyncio.create_task(connection.call(ApiKey.UPDATE_METADATA, METADATA))
@@ -68,7 +68,7 @@ async def test_what_our_controller_sends_waits_while_the_door_is_held(broker: Fa
 
 
 async def test_nobody_is_in(broker: FakeBroker, door: Door) -> None:
-    """A broker that is not there cannot be reached by its door either."""
+    """A broker that does not run cannot be reached through its door."""
     await broker.close()
     with pytest.raises(ConnectionFailed):
         await (await come_to(door)).call(ApiKey.UPDATE_METADATA, METADATA)
@@ -77,7 +77,7 @@ async def test_nobody_is_in(broker: FakeBroker, door: Door) -> None:
 
 
 async def test_a_closed_door_is_shut(broker: FakeBroker, door: Door) -> None:
-    """Its port is given back, so nobody may listen there; closed twice is closed."""
+    """Its port is released, so no process may listen there; a second close does nothing."""
     connection = await come_to(door)
     await connection.call(ApiKey.UPDATE_METADATA, METADATA)
     await connection.close()

@@ -19,7 +19,7 @@ HEAR_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_ha
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended; one that nobody has waited for yet has."""
+    """Whether a process has ended; a zombie counts as ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:

@@ -31,7 +31,7 @@ def test_a_folder_ends_with_its_block_also_after_an_exception(tmp_path: Path) ->
 
 
 def test_a_given_folder_stays(tmp_path: Path) -> None:
-    """A test that looks at logs afterwards hands in its own folder."""
+    """A test that reads logs afterwards passes its own folder."""
     with lab_folder(tmp_path / "given") as folder:
         (folder / "log").write_text("x")
 
@@ -39,7 +39,7 @@ def test_a_given_folder_stays(tmp_path: Path) -> None:
 
 
 def test_the_folder_of_a_killed_process_is_swept_and_that_of_a_living_one_stays(tmp_path: Path) -> None:
-    """Kill -9 leaves no chance to tidy up; the next lab does it."""
+    """A killed process cannot clean up; the next lab does."""
     program = "import os, lab.folder; print(lab.folder.LabFolder().path, flush=True); os.kill(os.getpid(), 9)"
     dead = Path(
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False).stdout.strip()

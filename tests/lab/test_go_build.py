@@ -18,7 +18,7 @@ esac
 
 
 def fake_go(folder: Path, version: str, *, toolchain: Path | None = None, build: str = "true") -> Path:
-    """A go command in a folder of its own that notes what it is asked."""
+    """A go command in a folder of its own that records its arguments."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "asked"
     (folder / "go").write_text(FAKE.format(log=log, version=version, toolchain=toolchain, build=build))
@@ -40,7 +40,7 @@ def test_three_programs_are_built_with_their_version_stamped(tmp_path: Path, mon
 
 
 def test_the_versions_are_those_of_the_module_file() -> None:
-    """One place decides; what is said elsewhere agrees with it."""
+    """go.mod decides; versions elsewhere are equal to it."""
     module = (MODULE_FOLDER / "go.mod").read_text()
 
     assert f"k8s.io/kubernetes {KUBERNETES_VERSION}" in module
@@ -65,7 +65,7 @@ def test_a_go_that_cannot_update_itself_fetches_a_newer_one_as_a_module(
 
 
 def test_a_failed_build_shows_what_go_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No network, a full disk: the reason is Go's to tell."""
+    """No network, a full disk: Go's output has the reason."""
     fake_go(tmp_path / "bin", "1.24.1", build="echo no space left on device >&2; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
 
@@ -74,5 +74,5 @@ def test_a_failed_build_shows_what_go_said(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_checksums_are_there_for_the_build_to_compare() -> None:
-    """Every module is the one that was chosen, wherever it comes from."""
+    """Every module is the chosen one, from any proxy."""
     assert "k8s.io/kubernetes " + KUBERNETES_VERSION + " h1:" in (MODULE_FOLDER / "go.sum").read_text()

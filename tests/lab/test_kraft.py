@@ -1,4 +1,4 @@
-"""A cluster of Kafka 4.x with a quorum of its own: it starts, breaks and comes back as tests need it to."""
+"""A cluster of Kafka 4.x in KRaft mode: its start, faults and recovery, as tests need them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def breakable() -> Iterator[KraftCluster]:
 
 
 def test_the_controller_is_a_node_beside_the_brokers(breakable: KraftCluster) -> None:
-    """Who clients see are the brokers alone."""
+    """Clients see only the brokers."""
     assert {1, 2, 3} == breakable.broker(1).alive()
     assert CONTROLLER_ID == breakable.controller_id()
 
 
 def test_load_over_a_stopped_and_a_killed_broker_loses_nothing(breakable: KraftCluster) -> None:
-    """They come back on their ports with their data; a killed one is let in when the session of its last life is over."""
+    """They restart on their ports with their data; a killed one registers when its former session has expired."""
     with Traffic(breakable.bootstrap(), "load") as traffic:
         traffic.wait_for_acks(100)
         breakable.broker(2).restart()

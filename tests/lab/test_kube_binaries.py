@@ -1,4 +1,4 @@
-"""Where etcd, kube-apiserver and kubectl come from."""
+"""Sources of etcd, kube-apiserver and kubectl."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def nothing_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_assets_folder_comes_before_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The usual place of people who test controllers, named by themselves."""
+    """The usual variable of tests of controllers."""
     assets, path = programs_in(tmp_path / "assets"), programs_in(tmp_path / "path")
     monkeypatch.setenv("PATH", str(path))
     assert "PATH" == kube_binaries.kube_binaries().source
@@ -40,7 +40,7 @@ def test_the_assets_folder_comes_before_path(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_source_that_lacks_one_program_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kubectl alone on PATH is common; programs of different versions are not mixed."""
+    """Often only kubectl is on PATH; programs of different versions are not mixed."""
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(programs_in(tmp_path / "assets", ("kubectl",))))
     monkeypatch.setenv("PATH", str(programs_in(tmp_path / "path")))
 

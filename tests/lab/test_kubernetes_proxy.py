@@ -1,4 +1,4 @@
-"""The proxy before an API server, and what the operator's client makes of what it does; the server here is a few lines."""
+"""The proxy of an API server, and the operator's client under its faults; the server here is a few lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVENTS = [{"type": "ADDED", "object": {"metadata": {"name": name}}} for name in 
 
 
 class Server:
-    """What reached it."""
+    """Requests that reached it."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -83,7 +83,7 @@ async def passing(certificate: Path) -> AsyncIterator[tuple[Server, KubernetesPr
 
 
 async def test_nothing_is_spoilt_without_a_rule(passing: tuple[Server, KubernetesProxy, KubeClient]) -> None:
-    """It adds and takes nothing."""
+    """It adds and removes nothing."""
     server, proxy, kube = passing
 
     assert {"kind": "Topic"} == await kube.patch_status(ORDERS, {"status": {}})
@@ -107,7 +107,7 @@ async def test_nothing_is_spoilt_without_a_rule(passing: tuple[Server, Kubernete
 async def test_each_fault_is_what_it_says(
     passing: tuple[Server, KubernetesProxy, KubeClient], spoil: Spoil, error: type[KubeError] | None, effects: int
 ) -> None:
-    """Before or after the effect, once or twice; and in the words of the operator's port."""
+    """Before or after the effect, once or twice; and with the errors of the operator's port."""
     server, proxy, kube = passing
     proxy.rule = lambda _: spoil
 

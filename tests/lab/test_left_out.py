@@ -1,4 +1,4 @@
-"""What a run leaves out is said at its end, and is a failure with CI=true."""
+"""The list of tests that a run left out, which is a failure with CI=true."""
 
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def test_with_ci_anything_left_out_is_a_failure(bare_machine: pytest.Pytester, m
 
 
 def test_what_nobody_asked_for_is_not_left_out(bare_machine: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run of the pure tests alone needs no tool, and prepares none."""
+    """A run of only pure tests needs no tool, and prepares none."""
     monkeypatch.setenv("CI", "true")
     result = bare_machine.runpytest_inprocess("-k", "pure")
 
@@ -82,7 +82,7 @@ def test_a_test_that_skips_itself_is_listed_too(bare_machine: pytest.Pytester, m
 
 
 def test_a_failed_test_shows_the_logs_of_the_labs_processes(bare_machine: pytest.Pytester) -> None:
-    """The folder with the logs is gone when somebody reads the failure."""
+    """The folder with the logs is deleted before the failure is read."""
     bare_machine.makepyfile("""
 import sys
 from lab.process import Process

@@ -1,4 +1,4 @@
-"""A loop beside a test: what it is handed runs, and its end leaves no task for the garbage collector."""
+"""An event loop in a thread: it runs what it gets, and its end leaves no task for the garbage collector."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The real peers: they start, break and come back as tests and the demo need them to."""
+"""The real peers: their start, faults and recovery, as tests and the demo need them."""
 
 import json
 import time
@@ -69,7 +69,7 @@ def test_brokers_register_their_listeners_and_racks_under_the_chroot(breakable: 
 
 @pytest.mark.kafka
 def test_load_over_a_killed_and_restarted_broker_loses_nothing(breakable: KafkaCluster) -> None:
-    """The witness with Kafka's own controller: what ours is measured against. A killed broker's start waits for its session's end."""
+    """The load with Kafka's own controller, the reference for Steward's. A killed broker's start waits for its session's end."""
     with Traffic(breakable.bootstrap(), "load") as traffic:
         breakable.broker(1).kill()
         assert breakable.broker(1).registered
@@ -138,7 +138,7 @@ def test_a_failed_tool_answers_with_its_exit_code_and_words(breakable: KafkaClus
 
 @pytest.mark.kafka
 def test_brokers_speak_as_an_older_version_when_told_to() -> None:
-    """Below 2.7 brokers write the ISR to ZooKeeper by themselves; the controller must know both ways."""
+    """Below 2.7 brokers write the ISR to ZooKeeper themselves; the controller must support both."""
     with new_kafka_cluster((1,), inter_broker_protocol_version="2.6") as cluster:
         data = cluster.zookeeper.read("/brokers/ids/1")
 
@@ -148,7 +148,7 @@ def test_brokers_speak_as_an_older_version_when_told_to() -> None:
 
 @pytest.mark.kafka
 def test_a_cluster_that_started_is_one_that_its_controller_has_spoken_to() -> None:
-    """A broker that is up and registered knows nobody yet; a client that asks it then for a topic waits for a minute, and in vain."""
+    """A registered broker may not know the others yet; a client's request for a topic would then time out after a minute."""
     with zookeeper_server() as server:
         server.client.create("/controller", b'{"version": 2, "brokerid": 99, "timestamp": "1"}')
 
@@ -175,7 +175,7 @@ def test_jars_hold_the_broker_zookeeper_and_the_tools() -> None:
 
 @pytest.mark.kubernetes
 def test_the_api_serves_over_tls_and_obeys_rbac(kubernetes_api: KubernetesApi) -> None:
-    """The admin may do all, a user without a role nothing."""
+    """The admin has all rights, a user without a role none."""
     assert "namespace/default" in kubernetes_api.kubectl("get", "namespaces", "-o", "name", check=True).stdout
 
     refused = kubernetes_api.kubectl("get", "namespaces", user=OPERATOR)

@@ -1,4 +1,4 @@
-"""Ports that the lab hands out."""
+"""Reserved ports of the lab."""
 
 import socket
 import subprocess
@@ -8,7 +8,7 @@ from lab.ports import HIGHEST_PORT, LOWEST_PORT, free_port, release_port
 
 
 def test_ports_are_different_and_below_the_range_that_the_kernel_hands_out() -> None:
-    """A port that the kernel may hand to an outgoing connection would not stay free until its peer binds it."""
+    """The kernel could use such a port for an outgoing connection before its process binds it."""
     ports = [free_port() for _ in range(50)]
 
     assert 50 == len(set(ports))
@@ -35,7 +35,7 @@ except lab.ports.LabError as error:
 
 
 def test_a_port_on_which_somebody_listens_is_not_handed_out(monkeypatch) -> None:
-    """Other programs do not know of our reservations."""
+    """Other programs do not know these reservations."""
     port = free_port()
     release_port(port)
     with socket.create_server(("127.0.0.1", port)):

@@ -37,7 +37,7 @@ def test_a_process_is_ready_when_its_predicate_holds_and_its_output_is_in_its_lo
 
 
 def test_a_process_that_ends_before_it_is_ready_is_an_error_with_the_end_of_its_log(tmp_path: Path) -> None:
-    """The reason is in the log; nobody should have to look for it."""
+    """The log has the reason, so the error includes it."""
     process = python("broken", tmp_path, "import sys; print('no such setting'); sys.exit(3)")
     process.launch()
 
@@ -51,7 +51,7 @@ def test_a_process_that_is_not_ready_in_time_is_an_error_with_the_end_of_its_log
     process.launch()
     wait_until(lambda: "up" in process.log_text(), timeout_s=30, what="output")
 
-    with pytest.raises(LabError, match=r"slow ready: not so within 0.1 s(?s:.*)up"):
+    with pytest.raises(LabError, match=r"timed out after 0.1 s: slow ready(?s:.*)up"):
         process.wait_until_ready(lambda: False, timeout_s=0.1)
     process.kill()
 
@@ -115,7 +115,7 @@ def test_a_process_outlives_the_thread_that_asked_for_it(tmp_path: Path) -> None
 
 
 def test_a_command_that_cannot_be_run_is_an_error_that_names_it(tmp_path: Path) -> None:
-    """A wrong path is told at once, not after the wait for readiness."""
+    """A wrong path is reported at once, not after the wait for readiness."""
     with pytest.raises(LabError, match=r"none cannot be run: .*No such file"):
         Process("none", [str(tmp_path / "none")], tmp_path).launch()
 
@@ -125,7 +125,7 @@ def test_a_running_process_is_not_started_twice(tmp_path: Path) -> None:
     process = python("one", tmp_path, SLEEP)
     process.launch()
 
-    with pytest.raises(LabError, match="one runs already"):
+    with pytest.raises(LabError, match="one is already running"):
         process.launch()
     process.kill()
 

@@ -1,4 +1,4 @@
-"""Our controller and operator as processes of the lab."""
+"""Steward's controller and operator as processes of the lab."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Stub).serve_forever()
 
 @pytest.fixture
 def stub(tmp_path: Path) -> StewardProcess:
-    """A process whose probe says 503 until the file `ready` is there."""
+    """A process whose probe returns 503 until the file `ready` exists."""
     port = free_port()
     process = Process("stub", [sys.executable, "-c", STUB, str(port)], tmp_path)
     return StewardProcess(process, probe_port=port, probe_path="/readyz", metrics_port=port)

@@ -1,4 +1,4 @@
-"""The witness's book: what follows from what was acknowledged and what was read back."""
+"""The report of a load: conclusions from the acknowledged records and those that were read back."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from lab.traffic_report import Ledger, ReadRecord
 
 
 def ledger_with(*acknowledged: tuple[int, int, float]) -> Ledger:
-    """A book with (sequence, partition, seconds) acknowledged."""
+    """A report with (sequence, partition, seconds) acknowledged."""
     ledger = Ledger(run="r")
     for sequence, partition, now_s in acknowledged:
         ledger.sent()
@@ -28,7 +28,7 @@ def test_an_acknowledged_record_that_is_not_read_back_is_lost() -> None:
 
 
 def test_records_that_were_not_acknowledged_may_be_read_or_not() -> None:
-    """A producer that got no answer does not know, and neither does the witness."""
+    """A producer without an answer does not know, so both are right."""
     report = ledger_with((0, 0, 0.0)).report(read((0, b"r-0"), (0, b"r-1")))
 
     assert (1, 1, ()) == (report.acked, report.read_back, report.lost)
@@ -44,7 +44,7 @@ def test_a_record_read_twice_is_a_duplicate_and_not_out_of_order() -> None:
 
 
 def test_a_record_that_is_read_twice_from_one_place_is_one() -> None:
-    """A reader whose leader went may begin anew from where it was: nothing was written twice."""
+    """A reader whose leader failed may read from its position again: no record was written twice."""
     again = [ReadRecord(0, 7, b"r-0"), ReadRecord(0, 8, b"r-1"), ReadRecord(0, 7, b"r-0")]
     report = ledger_with((0, 0, 0.0), (1, 0, 0.1)).report(again)
 
@@ -60,7 +60,7 @@ def test_order_is_kept_within_a_partition_alone() -> None:
 
 
 def test_the_longest_gap_is_found_overall_and_in_each_partition() -> None:
-    """One partition's failover is hidden by the acknowledgements of the others, so both are told."""
+    """Acknowledgements of other partitions hide one partition's failover, so both are reported."""
     report = ledger_with((0, 0, 10.0), (1, 1, 10.5), (2, 0, 12.0), (3, 1, 13.0)).report(read())
 
     assert pytest.approx(1500) == report.longest_gap_ms

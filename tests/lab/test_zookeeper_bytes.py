@@ -1,4 +1,4 @@
-"""What the lab reads of ZooKeeper's bytes, without a server: a request's operations, and a log that ends anywhere."""
+"""Reading of ZooKeeper's bytes without a server: a request's operations, and a log that ends anywhere."""
 
 import struct
 from pathlib import Path
@@ -38,7 +38,7 @@ def log(folder: Path, first: int, data: bytes) -> None:
 
 
 def test_a_transactions_operations_are_read_in_their_order() -> None:
-    """As our own session writes them, chroot in front; whatever is not a transaction has none."""
+    """As Steward's session writes them, with the chroot; other requests have none."""
     body = MultiWrite(
         [Check("/e", 3), Create("/a", b"1"), Create("/n", None), SetData("/b", b"2", 0), Delete("/c", -1)], "/kafka"
     ).serialize()
@@ -54,7 +54,7 @@ def test_a_transactions_operations_are_read_in_their_order() -> None:
 
 
 def test_an_operation_that_the_proxy_does_not_know_is_an_error() -> None:
-    """A fault that was passed over unseen would be a test that shows nothing."""
+    """A test whose fault does not happen proves nothing."""
     with pytest.raises(LabError, match="unknown kind 99"):
         operations_of(request(MULTI, struct.pack(">ibi", 99, 0, -1) + text(b"/a")))
 

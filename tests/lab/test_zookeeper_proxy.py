@@ -1,4 +1,4 @@
-"""The proxy before ZooKeeper, sessions that end by their number, and the server's own history."""
+"""The proxy of ZooKeeper, the end of sessions by their number, and the server's history."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.zookeeper
 
 @pytest.fixture
 def proxy(zookeeper: ZooKeeperServer) -> Iterator[ZooKeeperProxy]:
-    """A proxy before the shared server."""
+    """A proxy of the shared server."""
     with zookeeper_proxy(zookeeper.port) as passing:
         yield passing
 
@@ -53,7 +53,7 @@ async def test_a_cut_leaves_a_transaction_done_or_not_done_and_its_sender_in_the
 async def test_what_is_held_arrives_when_it_is_released(
     proxy: ZooKeeperProxy, session: ZooKeeperSession, zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
-    """A late packet: the world has gone on before it comes."""
+    """A late packet: the state has changed before it arrives."""
     await session.multi([Create("/late", b"first")])
     fault = proxy.arm(lambda operation: operation == Operation(SET_DATA, f"{chroot}/late", b"second"), End.HELD)
     late = asyncio.create_task(session.multi([SetData("/late", b"second", -1)]))
@@ -68,7 +68,7 @@ async def test_what_is_held_arrives_when_it_is_released(
 async def test_a_black_hole_past_the_session_costs_it(
     proxy: ZooKeeperProxy, zookeeper: ZooKeeperServer, chroot: str
 ) -> None:
-    """Nothing is heard meanwhile; afterwards the server says that it is over."""
+    """No packet arrives during it; afterwards the server reports the expired session."""
     session = await ZooKeeperSession.connect(ZooKeeperSettings(proxy.connect(chroot), 1_000))
     over = asyncio.Event()
     session.on_state(lambda state: over.set() if state is SessionState.LOST else None)
@@ -81,7 +81,7 @@ async def test_a_black_hole_past_the_session_costs_it(
 
 
 async def test_a_session_ends_by_its_number(session: ZooKeeperSession, zookeeper: ZooKeeperServer) -> None:
-    """Its ephemeral znodes go, and its owner is told that it is over."""
+    """Its ephemeral znodes are deleted, and its owner is notified."""
     over = asyncio.Event()
     session.on_state(lambda state: over.set() if state is SessionState.LOST else None)
     await session.multi([Create("/held", b"", ephemeral=True)])
@@ -94,10 +94,10 @@ async def test_a_session_ends_by_its_number(session: ZooKeeperSession, zookeeper
 
 
 def test_a_fault_that_nothing_brings_about_is_an_error(proxy: ZooKeeperProxy) -> None:
-    """A test that breaks nothing shows nothing."""
+    """A test without its fault proves nothing."""
     fault = proxy.arm(lambda _: True, End.DONE)
 
-    with pytest.raises(LabError, match=r"no transaction came within 0.05 s that was to be done"):
+    with pytest.raises(LabError, match=r"no transaction for the fault 'done' within 0.05 s"):
         fault.wait(0.05)
 
 

@@ -1,0 +1,98 @@
+"""The virtual environment `.venv`, with the packages of the demo or of all targets: `python3 -m lab.python_packages`.
+
+The demo does without the packages of the analytics, the tests and the checks: PySpark is larger than all that the demo needs. The
+system's Python runs this before any package is installed, so it uses only the standard library.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.missing import LabError
+from lab.progress import Step, run_steps
+
+ROOT = Path(__file__).resolve().parents[1]
+VENV = ROOT / ".venv"
+INPUTS = (ROOT / "pyproject.toml", ROOT / "constraints.txt")
+"""A change of one of these installs the packages again."""
+
+PIP_VERSION = "26.3"
+
+INSTALL_TIMEOUT_S = 3600
+"""Two minutes on two cores; a slow line gets there too."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSet:
+    """What pip installs for some targets; `stamp` is the file in `VENV` that is written when it has done so."""
+
+    title: str
+    stamp: str
+    requirements: tuple[str, ...]
+
+
+DEMO = PackageSet("Python packages of the demo", ".demo-ready", ("--editable", ".", "--group", "demo"))
+ALL = PackageSet(
+    "Python packages of all targets (with PySpark: 450 MB)",
+    ".ready",
+    ("--editable", ".[analytics]", "--group", "dev"),
+)
+
+
+def is_installed(packages: PackageSet) -> bool:
+    """Whether these packages, or all, were installed after the last change of `INPUTS`."""
+    changed = max(path.stat().st_mtime for path in INPUTS)
+    stamps = (VENV / one.stamp for one in (packages, ALL))
+    return any(stamp.is_file() and stamp.stat().st_mtime >= changed for stamp in stamps)
+
+
+def install_steps(packages: PackageSet) -> Sequence[Step]:
+    """Return the steps that install these packages; none when they are installed."""
+    if is_installed(packages):
+        return ()
+    return (
+        Step(f"virtual environment {VENV.name}, with pip {PIP_VERSION}", _create_venv),
+        Step(packages.title, lambda: _install(packages)),
+    )
+
+
+def _create_venv() -> None:
+    if not (VENV / "bin" / "python").exists():
+        _run(sys.executable, "-m", "venv", str(VENV))
+    _pip("install", f"pip=={PIP_VERSION}")
+
+
+def _install(packages: PackageSet) -> None:
+    # --build-constraint pins what builds the package itself.
+    _pip(
+        "install",
+        *("--constraint", "constraints.txt", "--build-constraint", "constraints.txt"),
+        *packages.requirements,
+    )
+    (VENV / packages.stamp).touch()
+
+
+def _pip(*arguments: str) -> None:
+    _run(str(VENV / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments)
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT, timeout=INSTALL_TIMEOUT_S)
+    if done.returncode:
+        raise LabError(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-4000:]}")
+
+
+def main() -> int:
+    """Install the packages of all targets and return the exit status."""
+    failures = run_steps(install_steps(ALL))
+    for failed in failures:
+        sys.stderr.write(f"{failed.error}\n")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
