@@ -20,7 +20,7 @@ HEAP = "3g"
 """A million partitions as Java's lists take 200 MB; room enough that collecting garbage is no part of the figure."""
 
 WARM_RUNS = 20
-"""Runs before the first one that counts (peers.md asks for 20 or more)."""
+"""Runs before the first one that counts (with fewer, the JIT compiler has not seen enough calls)."""
 
 WARM_S = 3.0
 """Short runs are warmed for this long as well: the compiler needs calls and time."""

@@ -7,9 +7,8 @@
     Offline       New, Online, Offline      the leader is gone; nothing is written
     NonExistent   Offline                   the topic is deleted
 
-Leaves out the elections and who is told. Source: Kafka 3.9's PartitionStateMachine; seeds 000 and 002. Seed 000 gives, in
-its first list, only New and Online before Offline; its account of the code, seed 002 and Kafka 3.9 have Offline too (a
-second broker failure moves a partition that is Offline already), and so have we.
+Leaves out the elections and who is told. Source: Kafka 3.9's PartitionStateMachine (protocol notes, Z60).
+Offline may follow Offline: a second broker failure moves a partition that is Offline already.
 """
 
 from collections.abc import Mapping

@@ -11,10 +11,9 @@
     DeletionIneligible   Offline, DeletionStarted                    it cannot be deleted now: its broker is away, or failed
     NonExistent          DeletionSuccessful                          it leaves the assignment
 
-Leaves out requests and ISRs. Source: Kafka 3.9's ReplicaStateMachine; seeds 000 and 002. Where seed 000's first list is
-narrower, Kafka 3.9's code counts: the seed has no DeletionIneligible before Online (a broker comes back during a deletion),
-neither Offline nor DeletionIneligible before Offline, and no Offline before DeletionIneligible (a topic is deleted while a
-broker is away); in its account of the code it has all but the last.
+Leaves out requests and ISRs. Source: Kafka 3.9's ReplicaStateMachine (protocol notes, Z61).
+DeletionIneligible may come before Online: a broker comes back during a deletion. Offline may come before
+DeletionIneligible: a topic is deleted while a broker is away.
 """
 
 from collections.abc import Mapping

@@ -19,7 +19,7 @@ PARTITIONS = st.integers(1, 300)
 
 @given(clusters(), PARTITIONS, st.integers(1, 12), NUMBERS)
 def test_columns_agree_with_the_plain_twin(brokers: Racks, partitions: int, factor: int, mixed_by: int) -> None:
-    """style.md, habit 14: the same partitions, whatever their order within a stripe."""
+    """Fast and plain placement agree: the same partitions, whatever their order within a stripe."""
     factor = min(factor, len(brokers))
 
     expected = place_striped_plain(brokers, partitions, factor, mixed_by)
@@ -79,6 +79,6 @@ def test_a_small_topic_is_spread_as_well() -> None:
 
 
 def test_the_impossible_is_refused_as_by_the_formula() -> None:
-    """Seed 003's words."""
+    """The words of AdminUtils.assignReplicasToBrokers."""
     with pytest.raises(PlacementError, match="larger than available brokers: 1"):
         place_striped({1: None}, 1, 2, 0)

@@ -1,4 +1,4 @@
-"""The planner over several measured resources, by its laws (features.md: leaders first, few bytes, a stated bound, a budget)."""
+"""The planner over several measured resources, by its laws: leaders first, few bytes, a stated bound, a budget."""
 
 import doctest
 import importlib
@@ -207,7 +207,7 @@ def test_the_same_request_gives_the_same_plan(request: MeasuredRequest) -> None:
 @given(requests(capacities=False, most=6, brokers_at_most=4))
 @settings(deadline=None, max_examples=30)
 def test_the_plan_is_as_good_as_the_plain_twins(request: MeasuredRequest) -> None:
-    """style.md, habit 14: at most one replica of each resource for each broker apart, where racks and drains do not differ."""
+    """Fast and plain planner agree: at most one replica of each resource for each broker apart, where racks and drains do not differ."""
     request = replace(request, drained=frozenset(), brokers=dict.fromkeys(request.brokers))
     plain, fast = plan_plain(request), after(request, plan_measured(request))
     targets = list(ends(request))
@@ -284,7 +284,7 @@ def test_the_laws_hold_where_replicas_move_by_the_thousand(budget: int | None) -
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_uneven_cluster_is_level_in_every_resource_for_little_more_than_the_bound(seed: int) -> None:
-    """P9 with measured load, far smaller, so less near to the bound: `bench/measured_plan.py` holds it to 1.1 at its size."""
+    """Benchmark P9 with measured load, far smaller, so less near to the bound: `bench/measured_plan.py` holds it to 1.1 at its size."""
     plan = plan_measured(uneven(brokers=20, partitions=20_000, seed=seed))
 
     assert () == plan.unreached

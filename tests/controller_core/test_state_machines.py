@@ -1,4 +1,4 @@
-"""States of partitions and replicas (seeds 000 and 002; Kafka 3.9's code where a seed is narrower)."""
+"""States of partitions and replicas (protocol notes, Z60 and Z61)."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def short(label: str, kind: str) -> str:
 @pytest.mark.parametrize("target", PartitionState)
 @pytest.mark.parametrize("current", PartitionState)
 def test_a_partition_moves_along_the_table_alone(current: PartitionState, target: PartitionState) -> None:
-    """Seeds 000 and 002; Kafka 3.9's PartitionState.validPreviousStates."""
+    """Kafka 3.9's PartitionState.validPreviousStates."""
     pair = (short(current.label, "Partition"), short(target.label, "Partition"))
 
     assert (pair in legal_pairs(PARTITION_TABLE)) == (partition_machine.check_transition(current, target) is ALLOWED)
@@ -51,7 +51,7 @@ def test_a_partition_moves_along_the_table_alone(current: PartitionState, target
 @pytest.mark.parametrize("target", ReplicaState)
 @pytest.mark.parametrize("current", ReplicaState)
 def test_a_replica_moves_along_the_table_alone(current: ReplicaState, target: ReplicaState) -> None:
-    """Seeds 000 and 002; Kafka 3.9's ReplicaState.validPreviousStates."""
+    """Kafka 3.9's ReplicaState.validPreviousStates."""
     pair = (short(current.label, "Replica"), short(target.label, "Replica"))
 
     assert (pair in legal_pairs(REPLICA_TABLE)) == (replica_machine.check_transition(current, target) is ALLOWED)
@@ -69,7 +69,7 @@ def test_an_illegal_move_says_what_would_be_legal() -> None:
 
 @given(st.lists(st.sampled_from(PartitionState)), st.sampled_from(PartitionState))
 def test_partitions_in_columns_are_checked_as_one_by_one(states: list[PartitionState], target: PartitionState) -> None:
-    """style.md, habit 14."""
+    """The check over columns agrees with the check of one state."""
     expected = [partition_machine.check_transition(state, target) is ALLOWED for state in states]
 
     assert expected == partition_machine.legal_rows(np.array(states, dtype=np.int8), target).tolist()
@@ -77,7 +77,7 @@ def test_partitions_in_columns_are_checked_as_one_by_one(states: list[PartitionS
 
 @given(st.lists(st.sampled_from(ReplicaState)), st.sampled_from(ReplicaState))
 def test_replicas_in_columns_are_checked_as_one_by_one(states: list[ReplicaState], target: ReplicaState) -> None:
-    """style.md, habit 14."""
+    """The check over columns agrees with the check of one state."""
     expected = [replica_machine.check_transition(state, target) is ALLOWED for state in states]
 
     assert expected == replica_machine.legal_rows(np.array(states, dtype=np.int8), target).tolist()
@@ -94,12 +94,12 @@ def test_replicas_in_columns_are_checked_as_one_by_one(states: list[ReplicaState
 def test_a_new_controller_reads_a_partitions_state_off_its_leader(
     has_state: bool, leader_is_live: bool, state: PartitionState
 ) -> None:
-    """Seed 000, initializePartitionState."""
+    """PartitionStateMachine.initializePartitionState."""
     assert state == partition_machine.initial_state(has_leader_and_isr=has_state, leader_is_live=leader_is_live)
 
 
 def test_a_new_controller_takes_replicas_on_dead_brokers_as_not_deletable_and_may_then_move_them_offline() -> None:
-    """Seed 000, initializeReplicaState, and the start-up that follows it."""
+    """ReplicaStateMachine.initializeReplicaState, and the start-up that follows it."""
     found = replica_machine.initial_state(is_live=False)
 
     assert ReplicaState.DELETION_INELIGIBLE == found

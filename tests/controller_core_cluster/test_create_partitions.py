@@ -100,7 +100,7 @@ def test_an_unknown_topic_is_refused(driver: Driver) -> None:
 
 
 def test_a_topic_that_is_being_deleted_does_not_grow(driver: Driver) -> None:
-    """C10; seed 000, AddPartitionsListener."""
+    """C10; KafkaController.processPartitionModifications (protocol notes, Z82)."""
     driver.kill(3)
     driver.delete("orders")
 

@@ -27,7 +27,7 @@ async def test_an_application_runs_to_its_end_and_its_executors_go_with_it() -> 
     async with spark_running() as world:
         world.kube.apply(raw_spark())
         took_s = await world.until(lambda: bool(world.fake.drivers()))
-        assert took_s < 1, "P10 is about this time"
+        assert took_s < 1, "benchmark P10 is about this time"
         await world.until(lambda: world.status().get("state") == "Running")
         await world.run(2.5)
         assert {"running": 2, "pending": 0, "succeeded": 0, "failed": 0} == world.status()["executors"]
