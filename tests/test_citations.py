@@ -94,6 +94,16 @@ def test_every_cited_decision_exists() -> None:
     assert sorted((path, number) for path, number in cited(_DECISION_CITED) if int(number) not in there) == []
 
 
+def test_the_index_of_decisions_is_complete() -> None:
+    """The index repeats numbers and titles."""
+    records = sorted((ROOT / "docs" / "adr").glob("0*.md"))
+    titles = [
+        re.sub(r"# (\d+)\. (.*)", rf"| \1 | [\2]({path.name}) |", path.read_text().splitlines()[0]) for path in records
+    ]
+
+    assert [line for line in (ROOT / "docs" / "adr" / "README.md").read_text().splitlines() if "](0" in line] == titles
+
+
 def test_every_cited_document_exists() -> None:
     """By its path from the root, from `docs/`, or from the folder of the file that cites it."""
     missing = sorted(
