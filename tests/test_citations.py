@@ -17,7 +17,8 @@ NOT_WRITTEN_HERE = {"LICENSE", "CHANGELOG.md"}
 
 FOREIGN_NAMES = re.compile(
     r"\b(?:wire[- ]facts|kraft[- ]facts|broker-facts|peers\.md|design\.md|style\.md|language\.md|house\.md|field\.md|findings\.md"
-    r"|gotchas? \d|habit \d|seeds? 00\d|\(design\b(?!\.)|\bdesign[:,] |the brief\b)",
+    r"|gotchas? \d|habit \d|seeds? 00\d|design[:,] |the brief\b)"
+    r"|\(design[:,) ]|\"{3}Required: |\(required: ",
     re.IGNORECASE,
 )
 """Notes that are not in the repository; a comment cites `docs/protocol-notes.md`, a KIP, or a class of Kafka instead."""

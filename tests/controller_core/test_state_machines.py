@@ -58,7 +58,7 @@ def test_a_replica_moves_along_the_table_alone(current: ReplicaState, target: Re
 
 
 def test_an_illegal_move_says_what_would_be_legal() -> None:
-    """Required: illegal moves are refused; errors tell what happened, to what, and what to do."""
+    """Illegal moves are refused; errors tell what happened, to what, and what to do."""
     refused = partition_machine.check_transition(PartitionState.NEW, PartitionState.NON_EXISTENT)
 
     assert Illegal("NewPartition", "NonExistentPartition", ("OfflinePartition",)) == refused

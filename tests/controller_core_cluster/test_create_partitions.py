@@ -126,7 +126,7 @@ def test_a_topic_whose_partitions_were_numbered_by_hand_does_not_grow(driver: Dr
 
 
 def test_too_few_brokers_are_named(driver: Driver) -> None:
-    """Required: the words that people know from Kafka."""
+    """The words that people know from Kafka."""
     driver.kill(2, 3)
 
     assert Failure(

@@ -144,7 +144,7 @@ REFUSALS: list[tuple[dict[str, Any], ErrorCode, str]] = [
 def test_a_topic_that_cannot_be_made_is_refused_in_kafkas_words(
     wish: dict[str, Any], code: ErrorCode, message: str
 ) -> None:
-    """Required: bad input gets a clear error, and nothing is lost."""
+    """Bad input gets a clear error, and nothing is lost."""
     driver = cluster_with(THREE)
     made = create(driver, new(driver, "orders", **wish))["orders"]
 

@@ -56,7 +56,7 @@ TROUBLES = [
 def test_a_plan_that_is_not_what_it_should_be_moves_nothing(
     names: tuple[str, ...], digest: str | None, more: dict[str, Any], reason: str, words: str
 ) -> None:
-    """Required: a ConfigMap gone, a digest that does not match, a plan of another cluster: what it is and what to do."""
+    """A ConfigMap gone, a digest that does not match, a plan of another cluster: what it is and what to do."""
 
     async def story() -> None:
         async with running() as world:

@@ -1,4 +1,4 @@
-"""SparkApplications in the world of fakes: the whole way, and every way that it goes wrong (required: bad input)."""
+"""SparkApplications in the world of fakes: the whole way, and every way that it goes wrong."""
 
 from __future__ import annotations
 
