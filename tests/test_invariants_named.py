@@ -44,12 +44,12 @@ LISTED = [(invariant, *named(cell)) for invariant, cell in rows("Tests that hold
 
 
 def test_every_invariant_is_on_the_page_once() -> None:
-    """Invariants.md: C1 to C14, O1 to O14."""
+    """docs/invariants.md: C1 to C14, O1 to O14."""
     assert INVARIANTS == [row[0] for row in rows("What must hold, and what decides it")]
 
 
 def test_every_invariant_has_tests() -> None:
-    """Invariants.md: each test names the invariant's number."""
+    """docs/invariants.md: each test names the invariant's number."""
     assert set(INVARIANTS) == {invariant for invariant, _, _ in LISTED}
 
 
@@ -68,7 +68,7 @@ def test_what_decides_is_there() -> None:
 
 
 def test_every_defect_that_was_found_is_kept_out_by_a_test() -> None:
-    """Invariants.md, numbers to promise: a row for each, with its reproduction."""
+    """docs/invariants.md, Found by: a row for each, with its reproduction."""
     found = [(row[0], *named(row[-1])) for row in rows("Found by")]
 
     assert [] == [name for _, path, name in found if name not in docstrings(path)]

@@ -1,6 +1,6 @@
-"""Topic deletion (kafka.controller.TopicDeletionManager; seed 000, DeleteTopicsListener).
+"""Topic deletion (kafka.controller.TopicDeletionManager; protocol notes, Z80 to Z83).
 
-Goals: a topic's znode goes only after every replica's broker answered that its log is gone (C10, wire-facts gotcha 8); a
+Goals: a topic's znode goes only after every replica's broker answered that its log is gone (C10; protocol notes, Z81); a
 deletion that cannot go on is kept and goes on later; a controller that takes over starts it again from the queue.
 
     queued    the name is under /admin/delete_topics: nothing is elected, moved or added for the topic any more.

@@ -15,7 +15,7 @@ When nobody can be elected the leader is NO_LEADER and the ISR stays as it is. I
 (leader in the ISR), C2 (ISR within the assignment, where it was before), C7 (unclean only where allowed and nobody in the
 ISR lives), C8 (a broker that shuts down leads nothing afterwards).
 
-Source: Kafka 3.9's Election and PartitionLeaderElectionAlgorithms; seeds 000 and 002. "Live" excludes brokers that are
+Source: Kafka 3.9's Election and PartitionLeaderElectionAlgorithms (protocol notes, Z62 to Z64). "Live" excludes brokers that are
 shutting down, except for elect_shutdown, and replicas in a failed log directory: the caller's set says who is live for this
 partition. An ISR keeps its order.
 """

@@ -16,7 +16,7 @@ preferred but not led elsewhere. Partitions that move count, and are left alone:
 (Kafka 3.9 elects for them as well; earlier versions elected nobody while any partition moved). Decided anew after a write
 that was refused in part, brokers that are within the percentage by then keep the rest of their imbalance.
 
-Source: KafkaController.checkAndTriggerAutoLeaderRebalance; seeds 000 and 002. Leaves out when to look (the shell's timer).
+Source: KafkaController.checkAndTriggerAutoLeaderRebalance (protocol notes, Z65). Leaves out when to look (the shell's timer).
 """
 
 import numpy as np

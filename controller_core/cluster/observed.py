@@ -2,7 +2,7 @@
 
 Brokers in ZooKeeper mode create topics by themselves (auto-creation, internal topics), over every broker they know of, and
 they know the controller as one. Such an assignment is repaired before the topic becomes online, so that no assignment ever
-names the controller's id (wire-facts, h): each occurrence is replaced by the live broker that has the fewest replicas in the
+names the controller's id (protocol notes, Z22): each occurrence is replaced by the live broker that has the fewest replicas in the
 topic and none of this partition. Where there is no such broker the partition loses that replica.
 
 Leaves out topics that grew by someone else's hand.

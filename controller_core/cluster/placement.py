@@ -15,7 +15,7 @@ So partitions come in blocks of n that differ in their shift alone, and shifts r
 made once, all of its rows together, and a million partitions are copies of at most n - 1 blocks. Its plain
 twin, one partition after another, is `tests/twins/placement.py`.
 
-Worked example: 20 brokers, replication factor 10, numbers drawn 19 and 0 (seed 003).
+Worked example: 20 brokers, replication factor 10, numbers drawn 19 and 0 (protocol notes, Z66).
 
 >>> placed = place_replicas(dict.fromkeys(range(20)), 20, 10, start_index=19, replica_shift=0)
 >>> for replicas in placed[[0, 1, 11, 19]].tolist():
@@ -26,7 +26,7 @@ Worked example: 20 brokers, replication factor 10, numbers drawn 19 and 0 (seed 
 [18, 19, 0, 1, 2, 3, 4, 5, 6, 7]
 
 It leaves out loads and moves. Source: Kafka's AdminUtils.assignReplicasToBrokers and, for added
-partitions, AdminZkClient.createNewPartitionsAssignment; seed 003. Invariants C3 and C11.
+partitions, AdminZkClient.createNewPartitionsAssignment. Invariants C3 and C11.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """What brokers are told about a committed change.
 
 The order within one change is Kafka's (ControllerBrokerRequestBatch): LeaderAndIsr to the replicas, then UpdateMetadata to
-everybody. A new broker first hears who is alive, since a follower looks its leader's address up there (wire-facts).
+everybody. A new broker first hears who is alive, since a follower looks its leader's address up there (protocol notes, Z32, Z40).
 
 A partition that leaves brokers behind (a move that has its target in sync) tells these to delete, after the others know:
 this follows from the committed change and never from the wish, so a refused write deletes nothing (C9).

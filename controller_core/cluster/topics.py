@@ -231,7 +231,7 @@ def _given_added(
 
 
 def _racks(cluster: Cluster) -> dict[int, str | None]:
-    """Live brokers and their racks: the controller's own id is none of them (wire-facts, h)."""
+    """Live brokers and their racks: the controller's own id is none of them (protocol notes, Z22)."""
     return {broker: cluster.brokers[broker].rack for broker in sorted(cluster.may_lead())}
 
 

@@ -1,6 +1,6 @@
 """Every partition's state in columns: one numpy array for each field, one row for each partition.
 
-Goals: an election over 200,000 partitions touches a few arrays and no Python object (peers.md: objects are 10 to 150
+Goals: an election over 200,000 partitions touches a few arrays and no Python object (objects are 10 to 150
 times slower). Constraints: replica lists have different lengths, topics come and go.
 
 Replicas and ISR are two-dimensional, in Kafka's order, padded on the right with -1; the width grows to the longest list

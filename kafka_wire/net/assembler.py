@@ -1,7 +1,7 @@
 """Frames out of a stream of bytes that arrives in pieces of any size.
 
 Sans-I/O: bytes go in by `feed`, whole frames come out by `pop`. What is held is only what has really arrived, never
-a buffer of the size that a peer claims (seed 000: network threads must not be taken down by a peer's bytes).
+a buffer of the size that a peer claims (unlike Kafka's NetworkReceive; protocol notes, Z102).
 
 frames.FrameSplitter gives all it has at once; here the reader takes frames one by one, as it has room for them.
 

@@ -113,7 +113,7 @@ def test_brokers_tell_who_they_are_and_how_large_their_disks_are(
 
 
 def test_brokers_that_are_away_are_named(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Required: an unreachable place is told with what to do."""
+    """An unreachable place is told with what to do."""
     monkeypatch.setattr("balance_analytics.jobs.brokers.TIMEOUT_S", 1)
 
     with pytest.raises(

@@ -75,7 +75,7 @@ def written(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_moves_are_a_reassignment_that_waits(files: dict[str, bytes]) -> None:
-    """Required: the result is a Reassignment in state Proposed, with before and after figures for every broker."""
+    """The result is a Reassignment in state Proposed, with before and after figures for every broker."""
     figures, reassignment = json.loads(files["reassignment.json"])["items"]
 
     assert ("Required", {"name": "main"}) == (reassignment["spec"]["approval"], reassignment["spec"]["clusterRef"])

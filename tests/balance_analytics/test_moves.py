@@ -44,7 +44,7 @@ def proposal(partitions: int = 60, terms: Terms = TERMS, **other: list[Any]) -> 
 
 
 def test_every_resource_is_levelled_and_every_broker_has_figures() -> None:
-    """Required: before and after figures for every broker; half the bytes must be copied, as two brokers of four are empty."""
+    """Before and after figures for every broker; half the bytes must be copied, as two brokers of four are empty."""
     found = proposal()
 
     assert RESOURCES == found.resources
@@ -56,7 +56,7 @@ def test_every_resource_is_levelled_and_every_broker_has_figures() -> None:
 
 
 def test_moves_of_leaders_alone_come_first() -> None:
-    """Required: leadership moves first since they are free; a cluster whose replicas are even copies nothing."""
+    """Leadership moves first since they are free; a cluster whose replicas are even copies nothing."""
     replicas = [[1 + (row + place) % 4 for place in range(4)] for row in range(60)]
     found = proposal(replicas=[[1, *sorted(set(row) - {1})] for row in replicas])
 
@@ -86,7 +86,7 @@ def test_brokers_that_are_away_keep_what_they_have() -> None:
 
 
 def test_a_proposal_waits_for_approval_unless_the_user_said_otherwise() -> None:
-    """Required: never executed without approval unless the user said so."""
+    """Never executed without approval unless the user said so."""
     waiting = manifests(proposal(), name="b", namespace="n", cluster="main")[-1]
     approved = manifests(proposal(), name="b", namespace="n", cluster="main", approved=True)[-1]
 

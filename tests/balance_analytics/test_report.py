@@ -101,7 +101,7 @@ def test_every_text_is_escaped(page: str) -> None:
 
 
 def test_nothing_is_fetched_from_anywhere(page: str) -> None:
-    """Required: one self-contained HTML page; the browser is told so as well."""
+    """One self-contained HTML page; the browser is told so as well."""
     tags = Tags(page)
     sources = [
         value or "" for _, attributes in tags.found for name, value in attributes.items() if name in {"src", "href"}
@@ -113,7 +113,7 @@ def test_nothing_is_fetched_from_anywhere(page: str) -> None:
 
 
 def test_every_picture_says_in_words_what_it_shows_and_where_it_comes_from(page: str) -> None:
-    """Alt texts; required: state each resource's source in the report."""
+    """Alt texts; the report states each resource's source in the report."""
     pictures = pictures_of(REPORT)
 
     assert {"heat-map", "before-after", "skew", "hot-partitions", "disk-forecast"} == {one.name for one in pictures}

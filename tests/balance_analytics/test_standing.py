@@ -129,7 +129,7 @@ class FakeApi:
     ],
 )
 async def test_what_fails_is_told_by_verb_and_resource(verb: str, error: KubeError, words: str) -> None:
-    """Required: bad input says what and what to do."""
+    """Bad input says what and what to do."""
     objects = manifests(proposal(), name=NEW, namespace="kafka", cluster="main")
     with pytest.raises(ProposingError, match=words):
         await proposing._propose(FakeApi(verb, error), objects, "main", "kafka")  # type: ignore[arg-type]

@@ -15,5 +15,5 @@ def test_a_bug_can_be_seeded(bug: SeededBug) -> None:
 
 
 def test_there_are_enough_of_them() -> None:
-    """Invariants.md: 20 seeded protocol bugs."""
+    """20 seeded protocol bugs at least."""
     assert len({bug.name for bug in SEEDED_BUGS}) == len(SEEDED_BUGS) >= 20

@@ -29,7 +29,7 @@ def test_a_quiet_cluster_breaks_nothing() -> None:
 
 
 def test_an_assignment_that_names_the_controller_is_broken_at_any_time() -> None:
-    """Wire-facts, h: no assignment ever names the controller's id."""
+    """Protocol notes, Z22: no assignment ever names the controller's id."""
     assert [True] == [
         "assignment" in wrong for wrong in always(with_topic(replace(TOPIC, replicas={0: (1, OURS)})), QUIET, OURS)
     ]

@@ -63,7 +63,7 @@ SMALL: dict[str, Any] = {
 
 @pytest.mark.parametrize("values", [{}, EVERYTHING, SMALL], ids=["defaults", "everything", "small"])
 def test_every_rendered_object_is_taken(chart: Chart, api: KubernetesApi, values: dict[str, Any]) -> None:
-    """Required: helm template | kubectl apply --dry-run=server; a field that the kind does not have is an error."""
+    """`helm template | kubectl apply --dry-run=server`: a field that the kind does not have is an error."""
     text = chart.text(values)
 
     done = api.kubectl("apply", "--dry-run=server", "--validate=strict", "--filename=-", stdin=text)
@@ -73,7 +73,7 @@ def test_every_rendered_object_is_taken(chart: Chart, api: KubernetesApi, values
 
 
 def test_every_pod_is_taken_where_the_restricted_standard_is_enforced(chart: Chart, api: KubernetesApi) -> None:
-    """Required: restricted Pod Security. The namespace enforces it, so that a pod that falls short is refused."""
+    """Restricted Pod Security. The namespace enforces it, so that a pod that falls short is refused."""
     values = copy.deepcopy(EVERYTHING)
     del values["brokers"]["priorityClassName"]  # there is none of that name, for which a pod is refused before
     items = [

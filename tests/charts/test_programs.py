@@ -47,7 +47,7 @@ def client_of(release: Any, api: KubernetesApi) -> Any:
 @pytest.mark.kubernetes
 @pytest.mark.parametrize("served", [[NAMESPACE, OTHER_NAMESPACE], ["*"]])
 def test_an_uninstall_lets_go_of_everything_and_keeps_it(api: KubernetesApi, served: list[str]) -> None:
-    """Required: helm uninstall leaves nothing wedged. Others' finalizers are others' business."""
+    """Helm uninstall leaves nothing wedged. Others' finalizers are others' business."""
     release = program("release_resources")
     assert FINALIZER == release.FINALIZER
     declare(api, NAMESPACE, "plain", [])
@@ -94,7 +94,7 @@ def test_operator_and_brokers_are_stopped_before_the_rest_goes(api: KubernetesAp
 
 @pytest.mark.kafka
 def test_records_come_back(kafka_cluster: KafkaCluster) -> None:
-    """Required: helm test that produces and consumes; it leaves no topic behind."""
+    """Helm test that produces and consumes; it leaves no topic behind."""
     check = program("produce_and_consume")
 
     assert check.RECORDS == check.produce_and_consume(kafka_cluster.bootstrap(), "steward-test-here")

@@ -61,5 +61,5 @@ pytestmark = pytest.mark.helm
     ],
 )
 def test_what_cannot_work_is_refused_by_name(chart: Chart, values: dict[str, Any], words: str) -> None:
-    """Required: refused by the schema or by a template message that names the value."""
+    """Refused by the schema or by a template message that names the value."""
     assert words in chart.refusal(values)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.helm
 
 
 def test_lint_finds_nothing(chart: Chart) -> None:
-    """Required: helm lint."""
+    """Helm lint."""
     done = chart.run("lint", str(CHART), "--strict", f"--kube-version={KUBE_VERSION}")
 
     assert not done.returncode, done.stdout + done.stderr
@@ -36,7 +36,7 @@ def test_the_names_that_people_and_tools_rely_on(rendered: list[Resource]) -> No
 
 @pytest.mark.parametrize("name", ["steward-brokers", "steward-controllers", "steward-zookeeper"])
 def test_names_of_pods_are_published_before_they_are_ready(rendered: list[Resource], name: str) -> None:
-    """Required: publishNotReadyAddresses on the headless ones."""
+    """The headless Services set publishNotReadyAddresses."""
     spec = one(rendered, "Service", name)["spec"]
 
     assert ("None", True) == (spec["clusterIP"], spec["publishNotReadyAddresses"])
@@ -44,7 +44,7 @@ def test_names_of_pods_are_published_before_they_are_ready(rendered: list[Resour
 
 @pytest.mark.parametrize("name", ["steward-broker", "steward-controller"])
 def test_the_operator_and_nobody_else_replaces_brokers_and_controllers(rendered: list[Resource], name: str) -> None:
-    """Required: OnDelete updates rolled by the operator; a drain's eviction is refused and the operator moves leaders first."""
+    """OnDelete updates rolled by the operator; a drain's eviction is refused and the operator moves leaders first."""
     assert {"type": "OnDelete"} == one(rendered, "StatefulSet", name)["spec"]["updateStrategy"]
     assert 0 == one(rendered, "PodDisruptionBudget", "steward-broker")["spec"]["maxUnavailable"]
     cluster = one(rendered, "Cluster", "steward")["spec"]
@@ -116,7 +116,7 @@ def test_topics_are_replicated_as_far_as_there_are_brokers(
 
 
 def test_every_container_is_as_the_restricted_standard_wants_it_and_has_limits(rendered: list[Resource]) -> None:
-    """Required: restricted Pod Security, resource limits; and a root file system that nothing can be written to."""
+    """Restricted Pod Security, resource limits; and a root file system that nothing can be written to."""
     for where, pod in pods(rendered).items():
         assert pod["spec"]["securityContext"]["runAsNonRoot"], where
         assert {"type": "RuntimeDefault"} == pod["spec"]["securityContext"]["seccompProfile"], where
@@ -131,7 +131,7 @@ def test_every_container_is_as_the_restricted_standard_wants_it_and_has_limits(r
 
 
 def test_every_server_has_probes_of_itself_alone(rendered: list[Resource]) -> None:
-    """Required: ready = registered and serving; never a health of the whole cluster. Kubernetes' own limit, a second, is short under load."""
+    """Ready = registered and serving; never a health of the whole cluster. Kubernetes' own limit, a second, is short under load."""
     for where, pod in pods(rendered).items():
         if where.startswith(("StatefulSet", "Deployment")):
             for container in pod["spec"]["containers"]:

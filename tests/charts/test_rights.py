@@ -35,7 +35,7 @@ def test_only_who_asks_kubernetes_is_given_a_token(rendered: list[Resource]) -> 
 def test_the_operator_may_do_what_it_needs_and_nothing_else(
     chart: Chart, values: dict[str, Any], namespaces: tuple[str, ...]
 ) -> None:
-    """Required: RBAC least privilege. What it needs is what it checks at its start."""
+    """RBAC least privilege. What it needs is what it checks at its start."""
     resources = chart.render({"operator": values})
     lease = f"{RELEASE}-operator"
     settings = OperatorSettings(namespaces=namespaces, pods=True, drain=True, own_namespace=NAMESPACE, lease=lease)
@@ -107,7 +107,7 @@ def test_nothing_is_granted_by_a_wildcard(rendered: list[Resource]) -> None:
 
 
 def test_a_tenant_without_rights_of_the_whole_cluster_can_install(chart: Chart) -> None:
-    """Required: a ClusterRole only for what must be one, and that can be done without."""
+    """A ClusterRole only for what must be one, and that can be done without."""
     resources = chart.render(
         {"brokers": {"rackLabel": ""}, "operator": {"drain": False}, "admission": {"protectTopics": False}}
     )

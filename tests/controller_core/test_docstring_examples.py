@@ -18,7 +18,7 @@ MODULES = [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_every_example_in_a_docstring_holds(name: str) -> None:
-    """style.md, habit 6: algorithms carry their worked example as a doctest."""
+    """Algorithms carry their worked example as a doctest."""
     failed, _ = doctest.testmod(importlib.import_module(name))
 
     assert 0 == failed

@@ -1,4 +1,4 @@
-"""The selectors of leaders (seeds 000 and 002, invariants C1, C2, C7, C8)."""
+"""The selectors of leaders (PartitionLeaderElectionAlgorithms; protocol notes, Z62 to Z64; invariants C1, C2, C7, C8)."""
 
 from hypothesis import given
 
@@ -16,28 +16,28 @@ from tests.twins.election import elect_new
 
 
 def test_offline_takes_the_first_live_isr_member_in_the_assignments_order() -> None:
-    """Seed 002: the first replica of the assignment that lives and is in the ISR; the ISR keeps its own order."""
+    """Protocol notes, Z62: the first replica of the assignment that lives and is in the ISR; the ISR keeps its own order."""
     elected = elect_offline([1, 2, 3], [3, 2, 1], {2, 3}, unclean_allowed=False)
 
     assert Election(2, (3, 2), False, Reason.LIVE_IN_ISR) == elected
 
 
 def test_offline_without_a_live_isr_member_elects_nobody_and_keeps_the_isr() -> None:
-    """Seed 000: NoReplicaOnlineException unless unclean election is allowed; the ISR's members may still come back."""
+    """Protocol notes, Z62: no leader unless unclean election is allowed; the ISR's members may still come back."""
     elected = elect_offline([1, 2, 3], [1], {2, 3}, unclean_allowed=False)
 
     assert Election(NO_LEADER, (1,), False, Reason.NO_REPLICA_ONLINE) == elected
 
 
 def test_unclean_election_makes_a_live_replica_the_only_isr_member() -> None:
-    """Seed 000: the new leader is the new ISR; invariant C1 demands the flag."""
+    """Election.leaderForOffline: the new leader is the new ISR; invariant C1 demands the flag."""
     elected = elect_offline([1, 2, 3], [1], {2, 3}, unclean_allowed=True)
 
     assert Election(2, (2,), True, Reason.UNCLEAN) == elected
 
 
 def test_unclean_election_needs_a_live_replica() -> None:
-    """Seed 000: no live replica in the assignment is NoReplicaOnlineException too."""
+    """Election.leaderForOffline: without a live replica there is no leader."""
     assert Reason.NO_REPLICA_ONLINE == elect_offline([1, 2], [1], {3}, unclean_allowed=True).reason
 
 
@@ -49,24 +49,24 @@ def test_unclean_election_is_not_tried_while_an_isr_member_lives() -> None:
 
 
 def test_reassignment_takes_the_first_target_replica_that_lives_and_is_in_sync() -> None:
-    """Seed 000, ReassignedPartitionLeaderSelector: ISR unchanged."""
+    """Election.leaderForReassign: ISR unchanged."""
     elected = elect_reassigned([4, 5, 6], [1, 5, 6], {1, 5, 6})
 
     assert Election(5, (1, 5, 6), False, Reason.REASSIGNED) == elected
 
 
 def test_reassignment_with_no_target_replica_in_sync_elects_nobody() -> None:
-    """Seed 000: NoReplicaOnlineException."""
+    """Election.leaderForReassign: without a replica in sync there is no leader."""
     assert Election(NO_LEADER, (1,), False, Reason.NO_REPLICA_ONLINE) == elect_reassigned([4], [1], {1, 4})
 
 
 def test_preferred_gives_the_lead_to_the_first_replica() -> None:
-    """Seed 000, PreferredReplicaPartitionLeaderSelector: ISR unchanged, dead members included."""
+    """Election.leaderForPreferredReplica: ISR unchanged, dead members included."""
     assert Election(1, (2, 1, 3), False, Reason.PREFERRED) == elect_preferred(2, [1, 2, 3], [2, 1, 3], {1, 2})
 
 
 def test_preferred_is_not_needed_when_the_first_replica_leads() -> None:
-    """Seed 000: LeaderElectionNotNeededException; the leader stays."""
+    """ElectLeaders answers ELECTION_NOT_NEEDED (KIP-460); the leader stays."""
     assert Election(1, (1, 2), False, Reason.ELECTION_NOT_NEEDED) == elect_preferred(1, [1, 2], [1, 2], {1, 2})
 
 
@@ -77,7 +77,7 @@ def test_preferred_goes_neither_to_a_dead_nor_to_a_lagging_replica() -> None:
 
 
 def test_shutdown_hands_over_to_an_isr_member_that_stays() -> None:
-    """Seed 000, ControlledShutdownLeaderSelector: the leaving replicas go out of the ISR."""
+    """Election.leaderForControlledShutdown: the leaving replicas go out of the ISR."""
     elected = elect_shutdown([1, 2, 3], [1, 2, 3], {1, 2, 3}, {1})
 
     assert Election(2, (2, 3), False, Reason.SHUTDOWN) == elected
@@ -89,14 +89,14 @@ def test_shutdown_keeps_dead_members_in_the_isr() -> None:
 
 
 def test_shutdown_of_the_last_isr_member_fails_and_changes_nothing() -> None:
-    """Seed 000: StateChangeFailedException; the broker has to ask again or leave anyhow."""
+    """Election.leaderForControlledShutdown: the broker has to ask again or leave anyhow."""
     elected = elect_shutdown([1, 2], [1], {1, 2}, {1})
 
     assert Election(NO_LEADER, (1,), False, Reason.STATE_CHANGE_FAILED) == elected
 
 
 def test_a_new_partition_is_led_by_its_first_live_replica_with_all_live_ones_in_sync() -> None:
-    """Seed 000, NewPartition to OnlinePartition."""
+    """Protocol notes, Z64."""
     assert Election(2, (2, 3), False, Reason.NEW) == elect_new([1, 2, 3], {2, 3})
     assert Election(NO_LEADER, (), False, Reason.NO_REPLICA_ONLINE) == elect_new([1], {2})
 

@@ -1,4 +1,4 @@
-"""Elections over columns: the same answers as one partition after another (style.md, habit 14)."""
+"""Elections over columns: the same answers as one partition after another."""
 
 from collections.abc import Iterable
 
@@ -115,7 +115,7 @@ def test_no_rows_are_no_elections() -> None:
 
 
 def test_the_columns_given_are_left_as_they_were() -> None:
-    """A decision changes nothing: only `apply` does (design.md)."""
+    """A decision changes nothing: only `apply` does (ARCHITECTURE.md)."""
     replicas = pad([[1, 2, 3], [2, 3, 1]])
     isr = pad([[1, 2], [2]])
     before = (replicas.copy(), isr.copy())

@@ -1,4 +1,4 @@
-"""Placement of replicas: Kafka's formula (seed 003, invariants C3 and C11)."""
+"""Placement of replicas: Kafka's formula (protocol notes, Z66; invariants C3 and C11)."""
 
 from collections import Counter
 
@@ -25,7 +25,7 @@ NUMBERS = st.integers(0, 1000)
 def test_columns_agree_with_the_plain_twin(
     brokers: Racks, partitions: int, factor: int, drawn: tuple[int, int], first: int
 ) -> None:
-    """Fast code carries its plain twin and a test that they agree (style.md, habit 14)."""
+    """Fast code carries its plain twin and a test that they agree."""
     factor, (start, shift) = min(factor, len(brokers)), drawn
 
     expected = place_replicas_plain(brokers, partitions, factor, start, shift, start_partition_id=first)
@@ -81,7 +81,7 @@ def test_racks_fill_before_any_has_a_second_replica(
 
 
 def test_the_result_is_a_contiguous_int32_column_pair() -> None:
-    """design.md: the state is columns; brokers ids are int32 in Kafka's protocol."""
+    """The state is columns; broker ids are int32 in Kafka's protocol."""
     placed = place_replicas({1: None, 2: None}, 3, 2, 0, 0)
 
     assert ((3, 2), np.int32, True) == (placed.shape, placed.dtype, placed.flags.c_contiguous)
@@ -100,7 +100,7 @@ def test_the_result_is_a_contiguous_int32_column_pair() -> None:
 def test_an_impossible_placement_is_refused_in_kafkas_words(
     brokers: int, partitions: int, factor: int, code: str, words: str
 ) -> None:
-    """Seed 003: "Replication factor: 4 larger than available brokers: 3."."""
+    """AdminUtils.assignReplicasToBrokers: "Replication factor: 4 larger than available brokers: 3."."""
     with pytest.raises(PlacementError) as refused:
         place_replicas(dict.fromkeys(range(brokers)), partitions, factor, 0, 0)
 
@@ -114,7 +114,7 @@ def test_racks_on_some_brokers_only_are_refused() -> None:
 
 
 def test_more_partitions_than_the_limit_are_refused_before_any_memory_is_taken() -> None:
-    """style.md, habit 10: a limit on everything."""
+    """The size of a request is limited."""
     with pytest.raises(PlacementError, match=f"ask for at most {MAX_PARTITIONS}"):
         place_replicas({1: None}, MAX_PARTITIONS + 1, 1, 0, 0)
 

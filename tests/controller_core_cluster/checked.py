@@ -198,7 +198,7 @@ class CheckedDriver(Driver):
         assert isr, f"C1: {name} has nobody in sync"
         assert isr <= replicas, f"C2: {name}'s ISR is not within its replicas"
         assert len(isr) == len(state.isr), f"C3: {name} has a replica twice in its ISR"
-        assert CONTROLLER not in isr, f"wire-facts, h: {name} has the controller in its ISR"
+        assert CONTROLLER not in isr, f"protocol notes, Z22: {name} has the controller in its ISR"
         before = self._seen.get(name)
         if before is not None and before != state:
             assert state.version > before.version, f"C4: {name}'s partition epoch does not grow"

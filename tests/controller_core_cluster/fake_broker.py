@@ -112,7 +112,9 @@ class FakeBroker:
         return tuple({*self.states[partition].isr, *self.pending.get(partition, ())})
 
     def _lead_or_follow(self, message: LeaderAndIsr) -> dict[TopicPartition, str]:
-        assert self.live, f"broker {self.id} is told to lead or follow and knows of no live broker (wire-facts)"
+        assert self.live, (
+            f"broker {self.id} is told to lead or follow and knows of no live broker (protocol notes, Z32)"
+        )
         errors: dict[TopicPartition, str] = {}
         for name, told in message.partitions.items():
             assert self.id in told.replicas, f"broker {self.id} is told of {name}, which it is no replica of"

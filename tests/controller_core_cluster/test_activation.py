@@ -21,7 +21,7 @@ def driver() -> Driver:
 
 
 def test_brokers_hear_who_lives_before_what_they_lead_and_follow(driver: Driver) -> None:
-    """wire-facts: UpdateMetadata with the live brokers comes before LeaderAndIsr, to every broker."""
+    """Protocol notes, Z32: UpdateMetadata with the live brokers comes before LeaderAndIsr, to every broker."""
     driver.take_over()
 
     for broker_id in THREE:
@@ -47,7 +47,7 @@ def test_nothing_is_written_where_nothing_is_wrong(driver: Driver) -> None:
 
 
 def test_what_happened_while_nobody_held_the_cluster_is_mended(driver: Driver) -> None:
-    """wire-facts: a leader death stays unrepaired until a controller is there; it then repairs it at once."""
+    """Protocol notes, Z14: a leader death stays unrepaired until a controller is there; it then repairs it at once."""
     driver.brokers[1].is_up = False
     driver.brokers[3].is_up = False
     driver.take_over()
@@ -126,7 +126,7 @@ def test_a_controller_that_dies_in_the_middle_of_a_failover_leaves_no_partition_
 
 
 def test_deciding_changes_nothing_and_the_same_event_gets_the_same_decision(driver: Driver) -> None:
-    """design: decide is a pure function of the cluster and the event."""
+    """`decide` is a pure function of the cluster and the event (ARCHITECTURE.md)."""
     from controller_core.cluster.controller import decide
 
     event = events.BrokersRead((driver.brokers[1].registration,))

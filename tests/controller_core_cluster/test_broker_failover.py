@@ -10,14 +10,14 @@ THREE = [1, 2, 3]
 
 
 def test_a_new_partition_is_led_by_its_first_replica_and_all_live_replicas_are_in_sync() -> None:
-    """Seed 000: New to Online takes the first live replica as leader and all live ones as the ISR."""
+    """Protocol notes, Z64: New to Online takes the first live replica as leader and all live ones as the ISR."""
     driver = cluster_with(THREE, {"orders": [[2, 3, 1]]})
 
     assert State(2, 0, (2, 3, 1)) == driver.state("orders-0")
 
 
 def test_a_new_partition_leaves_dead_replicas_out_of_its_first_isr() -> None:
-    """Seed 002: the AR's first live broker leads, the live ones are the ISR."""
+    """Protocol notes, Z64: the first live replica leads, the live ones are the ISR."""
     driver = cluster_with(THREE)
     driver.kill(2)
     driver.find("late", [[2, 3, 1]])
@@ -38,7 +38,7 @@ def test_replicas_of_a_new_partition_are_told_that_it_is_new_and_nobody_else_is_
 
 
 def test_a_dead_leader_is_followed_by_the_first_live_replica_of_the_isr() -> None:
-    """Seed 000, OfflinePartitionLeaderSelector: a live member of the ISR leads, the ISR loses the dead (C1, C4)."""
+    """Election.leaderForOffline: a live member of the ISR leads, the ISR loses the dead (C1, C4)."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.kill(1)
 
@@ -141,7 +141,7 @@ def test_a_bounced_broker_leads_its_only_replicas_again_under_a_higher_epoch() -
 
 
 def test_a_broker_that_comes_hears_who_lives_before_what_it_leads() -> None:
-    """wire-facts: a follower finds its leader's address in the metadata, so UpdateMetadata comes before LeaderAndIsr."""
+    """Protocol notes, Z32: a follower finds its leader's address in the metadata, so UpdateMetadata comes before LeaderAndIsr."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.kill(1)
     driver.forget()
@@ -195,7 +195,7 @@ def test_several_deaths_and_a_birth_in_one_read_are_all_seen() -> None:
 
 
 def test_a_refused_write_is_read_again_and_decided_anew() -> None:
-    """wire-facts, f: a broker below 2.7 writes its ISR itself, so our version is stale; the partition gets its leader."""
+    """Protocol notes, Z51: a broker below 2.7 writes its ISR itself, so our version is stale; the partition gets its leader."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3], [1, 2, 3]]})
     driver.intrude(lambda: driver.write_isr("orders-0", [1, 3]))  # Before the brokers are observed.
     driver.kill(1)

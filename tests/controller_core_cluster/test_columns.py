@@ -1,4 +1,4 @@
-"""The columns of partitions agree with a plain twin, whatever is added, removed, reused and widened (style.md, habit 14)."""
+"""The columns of partitions agree with a plain twin, whatever is added, removed, reused and widened."""
 
 from dataclasses import dataclass, replace
 

@@ -11,7 +11,7 @@ THREE = [1, 2, 3]
 
 
 def test_a_broker_that_shuts_down_hands_its_leaderships_to_live_members_of_the_isr() -> None:
-    """C8; seed 000, ControlledShutdownLeaderSelector: the ISR loses those that shut down, its first replica leads."""
+    """C8; Election.leaderForControlledShutdown: the ISR loses those that shut down, its first replica leads."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
 
     assert Remaining(()) == driver.shut_down(1)
@@ -153,7 +153,7 @@ def test_a_handover_that_was_refused_is_decided_anew() -> None:
 
 
 def test_the_broker_itself_hears_that_it_leads_no_more() -> None:
-    """Seed 000: receivers are the live replicas, and it is one of them still."""
+    """Election.leaderForControlledShutdown: receivers are the live replicas, and it is one of them still."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.shut_down(1)
 

@@ -100,7 +100,7 @@ def test_an_unknown_topic_is_refused(driver: Driver) -> None:
 
 
 def test_a_topic_that_is_being_deleted_does_not_grow(driver: Driver) -> None:
-    """C10; seed 000, AddPartitionsListener."""
+    """C10; KafkaController.processPartitionModifications (protocol notes, Z82)."""
     driver.kill(3)
     driver.delete("orders")
 
@@ -126,7 +126,7 @@ def test_a_topic_whose_partitions_were_numbered_by_hand_does_not_grow(driver: Dr
 
 
 def test_too_few_brokers_are_named(driver: Driver) -> None:
-    """Required: the words that people know from Kafka."""
+    """The words that people know from Kafka."""
     driver.kill(2, 3)
 
     assert Failure(

@@ -30,7 +30,7 @@ def new(driver: Driver, name: str, **wish: Any) -> events.NewTopic:
 
 
 def test_a_topic_is_placed_and_online_in_one_turn() -> None:
-    """design: one way from New to Online; the reply tells what was made."""
+    """KafkaController.onNewPartitionCreation: from New to Online; the reply contains what was made."""
     driver = cluster_with(THREE)
     made = driver.create("orders", partitions=3, replication_factor=2)
 
@@ -144,7 +144,7 @@ REFUSALS: list[tuple[dict[str, Any], ErrorCode, str]] = [
 def test_a_topic_that_cannot_be_made_is_refused_in_kafkas_words(
     wish: dict[str, Any], code: ErrorCode, message: str
 ) -> None:
-    """Required: bad input gets a clear error, and nothing is lost."""
+    """Bad input gets a clear error, and nothing is lost."""
     driver = cluster_with(THREE)
     made = create(driver, new(driver, "orders", **wish))["orders"]
 
@@ -221,7 +221,7 @@ def test_a_broker_on_its_way_out_gets_no_new_replica() -> None:
 
 
 def test_the_controller_itself_gets_no_replica() -> None:
-    """wire-facts, h: the controller's id is advertised like a broker's and is none."""
+    """Protocol notes, Z22: the controller's id is advertised like a broker's and is none."""
     driver = cluster_with(THREE)
 
     assert ErrorCode.INVALID_REPLICA_ASSIGNMENT == driver.create("orders", [[1000]]).failure.code

@@ -1,4 +1,4 @@
-"""Deletion of topics: told to stop and delete, answered by all, gone (TopicDeletionManager; seed 000; C10)."""
+"""Deletion of topics: told to stop and delete, answered by all, gone (TopicDeletionManager; protocol notes, Z80; C10)."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_a_topic_is_gone_when_all_of_its_replicas_are(driver: Driver) -> None:
 
 
 def test_a_topic_stays_until_the_last_broker_answered(driver: Driver) -> None:
-    """wire-facts, gotcha 8: else a broker that dies now keeps a stray log."""
+    """Protocol notes, Z81: else a broker that dies now keeps a stray log."""
     driver.delete("orders")
     driver.answer(1)
 
@@ -243,7 +243,7 @@ def test_a_queued_topic_is_not_moved(driver: Driver) -> None:
 
 
 def test_names_that_someone_else_queued_are_taken_and_unknown_ones_taken_out_of_the_queue(driver: Driver) -> None:
-    """Seed 000, DeleteTopicsListener: names that no topic has are removed from /admin/delete_topics."""
+    """KafkaController.processTopicDeletion: names that no topic has are removed from /admin/delete_topics."""
     driver.written.deletions += ["orders", "ghost"]
     driver.submit(events.DeletionsRead(("orders", "ghost")))
 

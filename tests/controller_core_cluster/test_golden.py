@@ -18,7 +18,7 @@ def test_there_are_scripts() -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_the_conversation_is_the_one_that_was_read_and_agreed(script: Path) -> None:
-    """style.md, habit 13: text in, text out; a reviewer reads the diff as the spec."""
+    """Golden script: text in, text out; a reviewer reads the diff as the spec."""
     expected = script.read_text()
     actual = play(expected)
     if os.environ.get(REWRITE):

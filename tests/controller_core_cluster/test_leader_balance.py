@@ -1,6 +1,6 @@
 """Auto leader rebalance (C14): over the percentage, and only to live preferred replicas in the ISR.
 
-Sources: KafkaController.checkAndTriggerAutoLeaderRebalance; seeds 000 and 002. Columns agree with a plain twin.
+Sources: KafkaController.checkAndTriggerAutoLeaderRebalance; protocol notes, Z65. Columns agree with a plain twin.
 """
 
 from collections import defaultdict
@@ -83,7 +83,7 @@ def test_the_ratio_is_of_the_partitions_that_prefer_the_broker() -> None:
 
 
 def test_a_leader_that_comes_back_keeps_the_isr_under_a_higher_epoch() -> None:
-    """C4, and seed 000: the preferred replica leads, the ISR stays."""
+    """C4; Election.leaderForPreferredReplica: the preferred replica leads, the ISR stays."""
     driver = ten(2)
     driver.submit(events.BalanceLeaders())
 
@@ -226,7 +226,7 @@ def cluster_of(partitions: list[Partition], brokers: Collection[int], leaving: C
 def test_columns_agree_with_the_plain_twin(
     partitions: list[Partition], brokers: frozenset[int], leaving: frozenset[int], percentage: int
 ) -> None:
-    """style.md, habit 14."""
+    """The columns agree with their plain twin."""
     cluster = cluster_of(partitions, brokers, leaving)
     decided = decide_balance_leaders(cluster, events.BalanceLeaders(percentage))
 

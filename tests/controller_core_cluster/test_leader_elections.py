@@ -28,7 +28,7 @@ def driver() -> Driver:
 
 
 def test_the_preferred_leader_takes_back_its_place_when_it_is_in_sync(driver: Driver) -> None:
-    """Seed 000, PreferredReplicaPartitionLeaderSelector: the first of the assignment leads, the ISR stays."""
+    """Election.leaderForPreferredReplica: the first of the assignment leads, the ISR stays."""
     driver.alter_isr("orders-0", [2, 3, 1])
 
     assert {"orders-0": None} == elect(driver, "orders-0")
@@ -169,7 +169,7 @@ def test_what_was_refused_again_and_again_is_remembered_from_each_attempt(both: 
 
 @pytest.mark.parametrize("asked", [("orders-0", "orders-1"), ()], ids=["by name", "all"])
 def test_an_election_whose_write_was_not_heard_of_is_answered_as_held(both: Driver, asked: tuple[str, ...]) -> None:
-    """Invariants.md: ConnectionLoss with the write done."""
+    """ConnectionLoss, and the write was done (protocol notes, Z103)."""
     both.lose_answer()
 
     assert {"orders-0": None, "orders-1": None} == elect(both, *asked)

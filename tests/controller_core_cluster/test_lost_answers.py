@@ -1,7 +1,7 @@
 """The connection goes when a write is under way: it is done, and the controller does not hear that it is.
 
 What was meant is read again and decided anew. Whatever was written, brokers have to hear of, and the caller has to be told
-the truth (invariants.md, the ZooKeeper model: ConnectionLoss with the write DONE).
+the truth (protocol notes, Z103).
 """
 
 import pytest

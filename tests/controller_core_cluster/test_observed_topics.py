@@ -9,7 +9,7 @@ THREE = [1, 2, 3]
 
 
 def test_an_auto_created_topic_becomes_online() -> None:
-    """wire-facts, h5: the broker writes config and assignment, the controller's watch does the rest."""
+    """Protocol notes, Z70: the broker writes config and assignment, the controller's watch does the rest."""
     driver = cluster_with(THREE)
     driver.find("orders", [[1, 2], [2, 3]])
 
@@ -18,7 +18,7 @@ def test_an_auto_created_topic_becomes_online() -> None:
 
 
 def test_an_auto_created_assignment_that_names_the_controller_is_written_again_before_it_is_online() -> None:
-    """wire-facts, h: no assignment ever names the controller's id; the least loaded live broker takes its place."""
+    """Protocol notes, Z22: no assignment ever names the controller's id; the least loaded live broker takes its place."""
     driver = cluster_with(THREE)
     driver.find("orders", [[1, CONTROLLER], [CONTROLLER, 2]])
 
@@ -27,7 +27,7 @@ def test_an_auto_created_assignment_that_names_the_controller_is_written_again_b
 
 
 def test_a_partition_that_finds_no_broker_in_the_controllers_place_has_one_replica_less() -> None:
-    """wire-facts, h: fewer replicas are better than one that does not exist."""
+    """Protocol notes, Z22: fewer replicas are better than one that does not exist."""
     driver = cluster_with([1])
     driver.find("orders", [[1, CONTROLLER]])
 
@@ -72,7 +72,7 @@ def test_a_partition_in_service_is_moved_away_from_the_controllers_id() -> None:
 
 
 def test_nobody_can_move_a_partition_to_the_controllers_id_nor_keep_it_there() -> None:
-    """wire-facts, h: a tool that plans from an assignment that named it, or cancels its repair."""
+    """Protocol notes, Z22: a tool that plans from an assignment that named it, or cancels its repair."""
     driver = cluster_with(THREE, {"orders": [[1]]})
     driver.write_topic("orders", [[1, CONTROLLER]])
     driver.take_over()

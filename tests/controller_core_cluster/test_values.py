@@ -33,7 +33,7 @@ OTHERS = scope.topics(["returns"])
     ],
 )
 def test_events_that_touch_a_common_partition_wait_for_each_other(one: Scope, other: Scope, meet: bool) -> None:
-    """design, pipelining: the others go on; whoever asks, the answer is the same."""
+    """Scopes that overlap share a partition; the relation is symmetric (`shell.turns`)."""
     assert (overlap(one, other), overlap(other, one)) == (meet, meet)
 
 

@@ -137,7 +137,7 @@ class Tenure:
         return results[name]
 
     def isr_by(self, broker: str, isr: Sequence[int]) -> None:
-        """A broker below 2.7 writes the ISR by itself (wire-facts, f)."""
+        """A broker below 2.7 writes the ISR by itself (protocol notes, Z51)."""
         path = paths.partition_state(*tp(broker))
         data = self.server.at(path).data
         assert data is not None

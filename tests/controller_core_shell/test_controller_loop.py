@@ -1,6 +1,6 @@
 """The loop of one tenure: decide, write, apply, tell; other events go on meanwhile, looks have turns of their own.
 
-Sources: design.md (the one idea), ARCHITECTURE.md (how a tenure lives).
+Source: ARCHITECTURE.md (the one idea, how a tenure lives).
 """
 
 import asyncio
@@ -36,7 +36,7 @@ async def test_the_reply_comes_after_the_write_and_after_brokers_are_told(tenure
 
 
 async def test_events_of_other_partitions_go_on_while_one_is_written(tenure: Tenure) -> None:
-    """Design, pipelining: the loop never waits for ZooKeeper with everything."""
+    """The loop never waits for ZooKeeper with everything (`shell.turns`)."""
     await tenure.create("a", (1, 2))
     await tenure.create("b", (2, 1))
     order: list[str] = []

@@ -1,6 +1,6 @@
 """What a process learns of its brokers and has to know before it acts: its id, their settings.
 
-Sources: wire-facts, h4; active.Defaults.
+Sources: protocol notes, Z6; active.Defaults.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ MANY_POLLS = 20
 
 
 async def test_an_id_that_a_broker_has_is_refused(life: Life) -> None:
-    """Wire-facts, h4; the message says whose it is and what to do."""
+    """Two processes with one id would be taken for one broker (protocol notes, Z20); the message says whose it is and what to do."""
     life.broker(OWN_ID)
     life.start()
     assert life.run is not None

@@ -1,6 +1,6 @@
 """Writes whose answer was lost, done and not done: what they were for happens once.
 
-Source: invariants.md, ZooKeeper model of faults; C4.
+Sources: protocol notes, Z103; C4.
 """
 
 import pytest
@@ -17,7 +17,7 @@ from tests.controller_core_shell.zookeeper.vocabulary import tp
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
 async def test_an_isr_whose_write_was_not_heard_of_is_written_once(tenure: Tenure, fault: Fault) -> None:
-    """Invariants.md: ConnectionLoss with the write done and with it not done. C4: the partition epoch grows by one."""
+    """ConnectionLoss, with the write done and with it not done (protocol notes, Z103). C4: the partition epoch grows by one."""
     await tenure.create("orders", (1, 2))
     tenure.server.faults.append(fault)
 

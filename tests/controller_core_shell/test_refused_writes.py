@@ -1,6 +1,6 @@
 """What is refused is read again and decided anew, and what was written of it followed up.
 
-Sources: design.md (the one idea), ARCHITECTURE.md (how a tenure lives); wire-facts, f.
+Sources: ARCHITECTURE.md (the one idea, how a tenure lives); protocol notes, Z51.
 """
 
 import pytest
@@ -27,7 +27,7 @@ from tests.controller_core_shell.zookeeper.vocabulary import tp
 
 
 async def test_what_was_refused_is_read_again_and_decided_anew(tenure: Tenure) -> None:
-    """Wire-facts, f: a stale version must not leave a partition without a leader."""
+    """Protocol notes, Z51: a stale version must not leave a partition without a leader."""
     await tenure.create("orders", (1, 2, 3), (1, 2, 3))
     tenure.isr_by("orders-0", (1, 3))
 

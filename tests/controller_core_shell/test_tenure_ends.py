@@ -94,7 +94,7 @@ async def test_callers_of_a_tenure_that_is_closed_are_told_so(tenure: Tenure) ->
 async def test_a_defect_in_a_decision_ends_the_tenure_and_nothing_else(
     tenure: Tenure, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Style.md, habit 11: invariants are kept in production; whoever holds the cluster next reads everything anew."""
+    """Invariants are checked in production; the next controller reads everything again (ADR 5)."""
     monkeypatch.setattr(controller_module, "decide", failing_decisions(DeleteTopics))
 
     with pytest.raises(AssertionError, match="C2"):
@@ -115,7 +115,7 @@ async def test_the_first_event_of_a_tenure_may_fail_without_taking_the_process_w
 
 
 async def test_a_broker_that_knows_a_newer_controller_ends_the_tenure(tenure: Tenure) -> None:
-    """Wire-facts, gotcha 6: a top-level STALE_CONTROLLER_EPOCH means that we are deposed."""
+    """Protocol notes, Z3: a top-level STALE_CONTROLLER_EPOCH means that we are deposed."""
     tenure.channels.deposed()
 
     assert "a broker knows a newer controller" == await tenure.controller.ended()

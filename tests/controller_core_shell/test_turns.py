@@ -131,7 +131,7 @@ async def crowd() -> AsyncIterator[Crowd]:
 
 
 async def test_events_of_different_partitions_run_at_the_same_time(crowd: Crowd) -> None:
-    """Design, pipelining: events on partitions with a write in flight wait, all others go on."""
+    """`shell.turns`: events on partitions with a write in flight wait, all others go on."""
     await crowd.arrive(A0, A1, B)
 
     assert [0, 1, 2] == crowd.running()

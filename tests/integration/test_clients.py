@@ -25,7 +25,7 @@ def assigned_brokers(held: Held, topic: str) -> set[int]:
 
 
 def test_the_controller_is_listed_on_the_clients_listener(held: Held) -> None:
-    """wire-facts h2: an AdminClient of the client listener finds the controller there."""
+    """Protocol notes, Z24: an AdminClient of the client listener finds the controller there."""
     held.wait_until_held()
 
     metadata = held.admin.list_topics(timeout=PATIENCE_S)
@@ -64,7 +64,7 @@ def test_a_transaction_and_a_group_work(held: Held, through: str) -> None:
 
 
 def test_aiokafka_works_through_the_controller(held: Held) -> None:
-    """wire-facts, gotcha 1: aiokafka sends InitProducerId to whichever node it likes, the controller among them."""
+    """Protocol notes, Z25: aiokafka sends InitProducerId to whichever node it likes, the controller among them."""
     held.create("aio", partitions=1)
 
     async def round_trip() -> bytes:
@@ -79,7 +79,7 @@ def test_aiokafka_works_through_the_controller(held: Held) -> None:
 
 
 def test_no_assignment_ever_names_the_controller(held: Held) -> None:
-    """wire-facts h: brokers place auto-created topics over every broker they know, the controller too; we put that right."""
+    """Protocol notes, Z22: brokers place auto-created topics over every broker they know, the controller too; we put that right."""
     producer = Producer({"bootstrap.servers": held.cluster.bootstrap(), "acks": "all"})
     names = [f"auto-{number}" for number in range(12)]
     for name in names:

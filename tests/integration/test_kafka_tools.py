@@ -35,7 +35,7 @@ def test_kafka_topics_creates_describes_grows_and_deletes(held: Held) -> None:
 
 
 def test_kafka_topics_shows_the_brokers_own_words_for_too_many_replicas(held: Held) -> None:
-    """Kafka's message for a replication factor over the brokers alive (seed 003)."""
+    """Kafka's message for a replication factor over the brokers alive (AdminUtils.assignReplicasToBrokers)."""
     refused = tools.kafka_topics(
         "--bootstrap-server", held.cluster.bootstrap(), "--create", "--topic", "wide", "--replication-factor", "5"
     )

@@ -29,7 +29,7 @@ def test_a_move_under_load_ends_exactly_at_its_target(held: Held) -> None:
 
 
 def test_a_deletion_waits_for_a_dead_replica_and_goes_on_when_it_is_back(held: Held) -> None:
-    """C10, gotcha 8: the znode stays until every replica's broker answered; the logs are gone then."""
+    """C10; protocol notes, Z80: the znode stays until every replica's broker answered; the logs are gone then."""
     held.create("doomed", partitions=2, replication_factor=4)
     broker = held.cluster.broker(4)
     broker.kill()

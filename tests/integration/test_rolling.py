@@ -149,7 +149,7 @@ def wait_for(user: User, condition_type: str, status: str, reason: str) -> str:
 
 
 def test_pods_are_drained_and_rolled_one_at_a_time_and_nothing_is_lost(place: Held, site: Site) -> None:
-    """Required: a rolling restart of all brokers under load loses nothing acked and never drops a partition under min ISR."""
+    """A rolling restart of all brokers under load loses nothing acked and never drops a partition under min ISR."""
     user, pods = site.user, site.pods
     place.create("rolled", partitions=6, min_insync_replicas=str(MIN_ISR))
     began_s = time.monotonic()
@@ -195,7 +195,7 @@ def test_a_topic_that_cannot_spare_a_copy_holds_up_its_broker(place: Held, site:
 
 
 def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site: Site) -> None:
-    """Required: scaling in is refused while it holds replicas, and says which; then it goes by itself."""
+    """Scaling in is refused while it holds replicas, and says which; then it goes by itself."""
     user, pods = site.user, site.pods
     pods.replaces = False
     for topic in place.topics() - {"held"}:
@@ -218,7 +218,7 @@ def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site:
 
 
 def test_a_missing_right_is_named_and_ends_the_operator(api: KubernetesApi, site: Site) -> None:
-    """Required: which verb on which resource."""
+    """Which verb on which resource."""
     api.kubectl("delete", "clusterrole", "steward-operator-pods", check=True)
     with lab_folder() as folder:
         options = ["--pods", "--drain", f"--namespace={site.user.namespace}"]
@@ -241,7 +241,7 @@ def test_a_missing_right_is_named_and_ends_the_operator(api: KubernetesApi, site
 
 
 def test_an_operator_that_goes_with_its_namespace_lets_everything_go(api: KubernetesApi, site: Site) -> None:
-    """Required: a deleted namespace is not wedged. Its pods go first, the operator's own among them; nobody empties it here."""
+    """A deleted namespace is not wedged. Its pods go first, the operator's own among them; nobody empties it here."""
     user = site.user
     user.apply(topic_text("kept", replication_factor=2))
     user.wait_until_ready("kept")

@@ -92,7 +92,7 @@ def test_a_thawed_controller_does_nothing_more_under_its_old_epoch(held: Held) -
     ids=["garbage", "nobody", "an older version"],
 )
 def test_a_strange_controller_znode_stops_nobody_once_it_is_gone(held: Held, strange: bytes) -> None:
-    """Seed 002, KafkaController.elect: such a znode is waited for, not trusted and not trampled; the process lives on."""
+    """KafkaController.elect: such a znode is waited for, not trusted and not trampled; the process lives on."""
     held.wait_until_held()
     client = held.cluster.zookeeper.client
     transaction = client.transaction()

@@ -52,7 +52,7 @@ NEW_TOPICS = [
 
 @pytest.mark.parametrize(("spec", "words"), NEW_TOPICS, ids=lambda value: str(value)[:40])
 def test_a_bad_topic_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
-    """Required: an illegal name, RF 0: refused at apply by CEL, in words."""
+    """An illegal name, RF 0: refused at apply by CEL, in words."""
     raw = raw_topic("bad")
     raw["spec"] |= spec
 
@@ -76,7 +76,7 @@ CHANGED_TOPICS = [
 
 @pytest.mark.parametrize(("name", "spec", "words"), CHANGED_TOPICS, ids=lambda value: str(value)[:40])
 def test_a_bad_change_of_a_topic_is_refused(namespace: Namespace, name: str, spec: dict[str, Any], words: str) -> None:
-    """Required: fewer partitions, a changed topic name: refused at apply by CEL, in words (O8)."""
+    """Fewer partitions, a changed topic name: refused at apply by CEL, in words (O8)."""
     raw = raw_topic("orders", topicName="Orders") if name == "orders" else raw_topic(name)
     raw["spec"] |= spec
     raw["spec"] = {key: value for key, value in raw["spec"].items() if value is not None}
@@ -154,7 +154,7 @@ BAD_GOALS = [
 def test_a_goal_that_contradicts_itself_is_refused_at_apply(
     namespace: Namespace, goal: dict[str, Any], words: str
 ) -> None:
-    """Required: contradictory goals."""
+    """Contradictory goals."""
     assert words in namespace.apply(raw_reassignment("bad-goal", goal=goal))
 
 
@@ -228,7 +228,7 @@ BAD_ELECTIONS = [
 
 @pytest.mark.parametrize(("spec", "words"), BAD_ELECTIONS, ids=lambda value: str(value)[:40])
 def test_a_bad_election_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
-    """Required: unclean with acceptDataLoss: true; one selection."""
+    """Unclean with acceptDataLoss: true; one selection."""
     assert words in namespace.apply(raw_election("bad", **spec))
 
 
@@ -303,7 +303,7 @@ BAD_BROKERS = [
 
 @pytest.mark.parametrize(("brokers", "words"), BAD_BROKERS, ids=lambda value: str(value)[:40])
 def test_pods_that_cannot_be_are_refused_at_apply(namespace: Namespace, brokers: dict[str, Any], words: str) -> None:
-    """Required: values that cannot work are refused; a name that leads elsewhere as well."""
+    """Values that cannot work are refused; a name that leads elsewhere as well."""
     assert words in namespace.apply(raw_cluster("bad-brokers", brokers=brokers))
 
 

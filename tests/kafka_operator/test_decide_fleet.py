@@ -80,7 +80,7 @@ def test_each_pod_that_is_replaced_is_an_event_and_so_is_the_end() -> None:
 
 
 def test_a_stuck_pod_is_a_warning() -> None:
-    """Required: it stops and says so by a condition and an event."""
+    """It stops and says so by a condition and an event."""
     pods = pod_set(pod(0, OLD), pod(1, ready=False, since=LONG_AGO))
 
     cluster, step, events = settle(fleet(2), pods)
@@ -91,7 +91,7 @@ def test_a_stuck_pod_is_a_warning() -> None:
 
 
 def test_a_refused_scale_in_is_a_warning_and_the_pods_stay() -> None:
-    """Required: refused while it holds replicas, and says which."""
+    """Refused while it holds replicas, and says which."""
     before, _, _ = settle(fleet(), THREE)
     declared = replace(before, brokers=fleet(2).brokers)
     assert AskKafka() == decide_fleet(declared, FleetView(NOW, THREE))

@@ -89,7 +89,7 @@ def test_nobody_acts_when_another_may_begin(renewed_s: float, later_s: float) ->
 
 
 def test_the_periods_fit_each_other() -> None:
-    """Required: a standby takes over within 15 s; a renewal is tried twice before the deadline."""
+    """A standby takes over within 15 s; a renewal is tried twice before the deadline."""
     list_s = 2.0
     assert RETRY_PERIOD_S + LEASE_DURATION_S + list_s < 15
     assert RETRY_PERIOD_S + CALL_TIMEOUT_S + RETRY_SOON_S < RENEW_DEADLINE_S < LEASE_DURATION_S

@@ -1,4 +1,4 @@
-"""Which pod is replaced next (required: one broker at a time, the controller last, only while no partition is under min ISR)."""
+"""Which pod is replaced next (one broker at a time, the controller last, only while no partition is under min ISR)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_pods_of_an_old_revision_are_replaced_by_id() -> None:
 
 
 def test_the_broker_that_is_the_controller_is_the_last() -> None:
-    """Required: the controller last, so that there is one failover and not three."""
+    """The controller last, so that there is one failover and not three."""
     seen = health(copies(0, (0, 1, 2)), controller_id=0)
 
     assert "main-broker-1" == replaced(roll(OLD_PODS, seen))[0]
@@ -141,7 +141,7 @@ def test_one_broker_that_must_stay_holds_up_no_other() -> None:
 
 
 def test_a_pod_that_does_not_get_ready_in_time_stops_everything() -> None:
-    """Required: on stuck it stops and says so."""
+    """A stuck pod stops the rolling and is reported."""
     stuck = pod(1, ready=False, since=LONG_AGO)
 
     reason, message = held(roll(pod_set(pod(0, OLD), stuck, pod(2, OLD))))

@@ -1,4 +1,4 @@
-"""How many pods of brokers there may be (required: scaling in is refused while a broker holds replicas, and says which)."""
+"""How many pods of brokers there may be (scaling in is refused while a broker holds replicas, and says which)."""
 
 from __future__ import annotations
 

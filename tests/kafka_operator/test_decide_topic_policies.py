@@ -178,7 +178,7 @@ def test_names_left_alone_are_no_longer_noted() -> None:
 
 
 def test_more_than_one_effect_is_checked_by_the_brokers_first() -> None:
-    """Required: so that nothing is half done; one call alone is all or nothing anyhow."""
+    """Nothing is half done; one call alone is all or nothing anyhow."""
     grow, alter = GrowTopic("t", 2), AlterConfig("t", (("a", "1"),), ())
 
     assert Apply((CreateTopic("t", 1, 1, ()),)).checked_first

@@ -1,4 +1,4 @@
-"""Elections: what is selected, who is asked, what is told (required: result per partition; unclean with acceptDataLoss)."""
+"""Elections: what is selected, who is asked, what is told (result per partition; unclean with acceptDataLoss)."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_a_cluster_shows_its_versions(shop: Namespace) -> None:
 def test_bad_input_is_told_in_the_brokers_words(
     shop: Namespace, kafka: Stock, name: str, spec: dict[str, object], reason: str, words: str
 ) -> None:
-    """Required: the reason and the message; nothing is created; one event; and it recovers when the spec does."""
+    """The reason and the message; nothing is created; one event; and it recovers when the spec does."""
     shop.take(raw_topic(f"e2e-bad-{name}", **spec))
 
     shop.until("Topic", f"e2e-bad-{name}", "False", reason, words)
@@ -217,7 +217,7 @@ def test_a_reassignment_deleted_on_the_way_is_cancelled_and_goes(shop: Namespace
 def test_a_bad_plan_has_a_reason_and_moves_nothing(
     shop: Namespace, kafka: Stock, reason: str, plan: list[dict[str, object]]
 ) -> None:
-    """Required: a reason each, and nothing moved."""
+    """A reason each, and nothing moved."""
     if not kafka.exists("e2e-plans"):
         kafka.create("e2e-plans", [[1, 2], [1, 2]])
     shop.take(raw_reassignment(plan=plan))
@@ -231,7 +231,7 @@ def test_a_bad_plan_has_a_reason_and_moves_nothing(
 def test_an_unreachable_cluster_is_unknown_told_once_and_found_when_its_address_is_right(
     shop: Namespace, kafka: Stock
 ) -> None:
-    """Required: Ready=Unknown, retried with back-off, named in an event once."""
+    """Ready=Unknown, retried with back-off, named in an event once."""
     shop.take(raw_cluster("away", "127.0.0.1:1"))
     shop.take(raw_topic("e2e-away", cluster="away"))
     shop.until("Cluster", "away", "Unknown", "ClusterUnreachable")

@@ -90,7 +90,7 @@ def until_state(jobs: Namespace, name: str, state: str) -> dict[str, Any]:
 
 
 def test_an_application_is_one_driver_that_the_restricted_standard_takes(jobs: Namespace, kubelet: Kubelet) -> None:
-    """Required: our operator creates the driver pod itself; state, attempts, duration, events; owner references."""
+    """Our operator creates the driver pod itself; state, attempts, duration, events; owner references."""
     jobs.take(raw_spark("well"))
     status = until_state(jobs, "well", "Completed")
 
@@ -145,7 +145,7 @@ def test_a_killed_operator_finds_its_driver_again(jobs: Namespace, kubelet: Kube
 
 
 def test_an_image_that_cannot_be_pulled_and_a_pod_that_may_not_be_are_told(jobs: Namespace, kubelet: Kubelet) -> None:
-    """Required: a condition and an event that say what and what to do."""
+    """A condition and an event that say what and what to do."""
     kubelet.fates["image"] = NO_IMAGE
     jobs.take(raw_spark("image"))
     jobs.take(raw_spark("root", driver={"securityContext": {"privileged": True}}))
@@ -160,7 +160,7 @@ def test_an_image_that_cannot_be_pulled_and_a_pod_that_may_not_be_are_told(jobs:
 
 
 def test_a_schedule_starts_what_is_due_late_and_once(jobs: Namespace, kubelet: Kubelet) -> None:
-    """Required: missed schedules are handled like a CronJob's: one started late, one told."""
+    """Missed schedules are handled like a CronJob's: one started late, one told."""
     assert kubelet.fates == {}
     jobs.take(raw_schedule("hourly", suspend=True))
     jobs.until("ScheduledSparkApplication", "hourly", "True", "Suspended")

@@ -89,7 +89,7 @@ def test_a_topic_that_is_there_and_differs_is_adopted_by_consent(shop: Namespace
 
 
 def test_what_the_brokers_refuse_in_part_is_not_done_in_part(shop: Namespace, kafka: Stock) -> None:
-    """Required: checked with validate_only before; partitions that are added can never be taken away."""
+    """Checked with validate_only before; partitions that are added can never be taken away."""
     shop.take(declared("e2e-half"))
     shop.until("Topic", "e2e-half", "True")
 

@@ -38,7 +38,7 @@ def guarded(world: World) -> None:
 
 @in_virtual_time
 async def test_a_rotated_secret_is_used_at_the_next_look_with_no_restart() -> None:
-    """Required: rotated without a restart; docs/clusters.md names the time."""
+    """Rotated without a restart; docs/clusters.md names the time."""
     async with running(cluster=False) as world:
         guarded(world)
         await world.until(lambda: world.kube.ready(MAIN)[0] == "True")
@@ -72,7 +72,7 @@ async def test_a_wrong_password_is_told_and_the_right_one_taken_up() -> None:
 
 @pytest.mark.parametrize("wrong", [secret(GUESS), {"password": GUESS.encode()}, {"username": b"\xff" + GUESS.encode()}])
 def test_no_secret_is_ever_shown(wrong: dict[str, bytes], caplog: pytest.LogCaptureFixture) -> None:
-    """Required: never a secret in a log, a status, an event or an exception's text."""
+    """Never a secret in a log, a status, an event or an exception's text."""
     caplog.set_level(logging.DEBUG)
 
     async def story() -> str:

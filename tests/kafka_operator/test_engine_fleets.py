@@ -50,7 +50,7 @@ def told(world: World) -> list[str]:
 
 @in_virtual_time
 async def test_a_roll_replaces_each_pod_once_one_at_a_time_the_controller_last() -> None:
-    """Required: OnDelete updates rolled one broker at a time."""
+    """OnDelete updates rolled one broker at a time."""
     async with fleet() as (world, pods):
         pods.roll()
 
@@ -116,7 +116,7 @@ async def test_a_roll_goes_on_after_the_operator_is_killed() -> None:
 
 @in_virtual_time
 async def test_a_pod_leaves_a_node_that_is_cordoned() -> None:
-    """Required: the operator sees the cordoned node and deletes the pod; no webhook."""
+    """The operator sees the cordoned node and deletes the pod; no webhook."""
     async with fleet() as (world, pods):
         pods.cordon(1)
 
@@ -130,7 +130,7 @@ async def test_a_pod_leaves_a_node_that_is_cordoned() -> None:
 
 @in_virtual_time
 async def test_a_pod_that_never_starts_stops_the_roll_and_a_mended_form_goes_on() -> None:
-    """Required: stuck is a condition and an event; the next revision replaces the stuck pod first."""
+    """Stuck is a condition and an event; the next revision replaces the stuck pod first."""
     async with fleet() as (world, pods):
         pods.starts = False
         pods.roll()
@@ -146,7 +146,7 @@ async def test_a_pod_that_never_starts_stops_the_roll_and_a_mended_form_goes_on(
 
 @in_virtual_time
 async def test_scaling_in_waits_until_the_broker_holds_nothing() -> None:
-    """Required: refused while it holds replicas, and says which."""
+    """Refused while it holds replicas, and says which."""
     async with fleet(4) as (world, pods):
         world.kafka.add("late", [(3, 4)])
         world.kube.apply(declared(3))

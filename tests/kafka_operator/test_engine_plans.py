@@ -56,7 +56,7 @@ TROUBLES = [
 def test_a_plan_that_is_not_what_it_should_be_moves_nothing(
     names: tuple[str, ...], digest: str | None, more: dict[str, Any], reason: str, words: str
 ) -> None:
-    """Required: a ConfigMap gone, a digest that does not match, a plan of another cluster: what it is and what to do."""
+    """A ConfigMap gone, a digest that does not match, a plan of another cluster: what it is and what to do."""
 
     async def story() -> None:
         async with running() as world:
@@ -336,7 +336,7 @@ async def test_a_tenant_moves_no_topic_that_is_not_its_own() -> None:
 
 
 def test_a_plan_of_a_hundred_thousand_partitions_begins_within_ten_seconds() -> None:
-    """P8, the operator's own part, in time of the processor: read, checked, kept, begun (figures are for bench)."""
+    """Benchmark P8, the operator's own part, in time of the processor: read, checked, kept, begun (figures are for bench)."""
 
     async def story() -> float:
         async with running() as world:

@@ -30,7 +30,7 @@ async def orders(world: World, partitions: int = 3) -> None:
 
 @in_virtual_time
 async def test_a_plan_moves_shows_progress_and_ends_ready_with_exactly_the_target() -> None:
-    """Required: from brokers 1, 2, 3 to 2, 3, 4."""
+    """From brokers 1, 2, 3 to 2, 3, 4."""
     async with running() as world:
         await orders(world)
         world.kube.apply(raw_reassignment(plan=PLAN))
@@ -82,7 +82,7 @@ async def test_topics_and_brokers_are_worked_out_and_written_down() -> None:
 
 @in_virtual_time
 async def test_bad_plans_have_a_reason_each_and_move_nothing() -> None:
-    """Required: unknown topic, partition or broker, a repeated replica."""
+    """Unknown topic, partition or broker, a repeated replica."""
     async with running() as world:
         await orders(world)
         plans = {

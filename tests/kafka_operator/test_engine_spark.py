@@ -1,4 +1,4 @@
-"""SparkApplications in the world of fakes: the whole way, and every way that it goes wrong (required: bad input)."""
+"""SparkApplications in the world of fakes: the whole way, and every way that it goes wrong."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_an_application_runs_to_its_end_and_its_executors_go_with_it() -> 
     async with spark_running() as world:
         world.kube.apply(raw_spark())
         took_s = await world.until(lambda: bool(world.fake.drivers()))
-        assert took_s < 1, "P10 is about this time"
+        assert took_s < 1, "benchmark P10 is about this time"
         await world.until(lambda: world.status().get("state") == "Running")
         await world.run(2.5)
         assert {"running": 2, "pending": 0, "succeeded": 0, "failed": 0} == world.status()["executors"]

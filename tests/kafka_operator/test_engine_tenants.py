@@ -26,7 +26,7 @@ def key(name: str, namespace: str = TEAM) -> Key:
 
 @in_virtual_time
 async def test_a_namespace_that_no_rule_names_has_no_effect_at_all() -> None:
-    """Required: a tenant never edits another's cluster."""
+    """A tenant never edits another's cluster."""
     async with running() as world:
         world.kube.apply(tenant("orders"))
         await world.run(5)

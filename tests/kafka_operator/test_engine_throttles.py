@@ -85,7 +85,7 @@ async def test_what_somebody_else_had_set_is_back_in_the_end() -> None:
 
 @pytest.mark.parametrize("end", ["cancel", "rollback", "delete", "interrupted", "refused"])
 def test_a_throttle_is_gone_at_every_end(end: str) -> None:
-    """On cancel, rollback, deletion and failure too (required: always removed)."""
+    """On cancel, rollback, deletion and failure too (always removed)."""
 
     async def story() -> None:
         async with running() as world:
@@ -116,7 +116,7 @@ def test_a_throttle_is_gone_at_every_end(end: str) -> None:
 
 @in_virtual_time
 async def test_a_throttle_below_the_traffic_is_told_with_figures_and_nothing_moves() -> None:
-    """Required: said before it starts; raised on the way, it goes on."""
+    """Said before it starts; raised on the way, it goes on."""
     async with running() as world:
         await orders(world)
         world.kafka.growth = {Partition("orders", index): 3_000_000 for index in range(3)}

@@ -37,7 +37,7 @@ async def test_retain_leaves_the_kafka_topic() -> None:
 
 @in_virtual_time
 async def test_a_namespace_is_not_wedged_by_a_dead_cluster() -> None:
-    """Required: within 60 s; Kafka went with the namespace, so its Topics go soon, and events say what is kept."""
+    """Within 60 s; Kafka went with the namespace, so its Topics go soon, and events say what is kept."""
     async with running() as world:
         await settled_topic(world)
         world.kafka.reachable = False

@@ -153,7 +153,7 @@ async def test_a_topic_deleted_in_kafka_is_created_anew_with_a_warning() -> None
 
 @in_virtual_time
 async def test_nothing_is_half_done() -> None:
-    """Required: the brokers check all of it before; partitions that are added can never be taken away."""
+    """The brokers check all of it before; partitions that are added can never be taken away."""
     async with running() as world:
         await settled_topic(world)
         world.kube.apply(raw_topic(partitions=9, config={"no.such": "1"}))

@@ -11,7 +11,7 @@ from tests.kafka_operator.world import RESYNC_S, in_virtual_time, running
 
 @in_virtual_time
 async def test_a_topic_is_ready_within_two_seconds_with_two_writes() -> None:
-    """Required: Ready within 2 s; at most 3 writes besides the create, 2 are enough (finalizer, status)."""
+    """Ready within 2 s; at most 3 writes besides the create, 2 are enough (finalizer, status)."""
     async with running() as world:
         await world.run(1)
         world.kube.writes.clear()

@@ -116,7 +116,7 @@ def test_topics_are_chosen_by_patterns_and_internal_ones_are_left_out(wanted: Wa
 
 @in_virtual_time
 async def test_what_is_imported_is_ready_at_once_with_no_change() -> None:
-    """Required: it applies and is Ready; nothing is created, altered, grown or moved."""
+    """It applies and is Ready; nothing is created, altered, grown or moved."""
     async with running() as world:
         world.kafka.add("orders", [(1, 2, 3)] * 3, retention_ms="5", cleanup_policy="compact")
         world.kafka.add("Payments_v2", [(2, 3)])

@@ -18,7 +18,7 @@ from tests.kafka_operator.fake_leases import FakeLeases
 from tests.kafka_operator.world import in_virtual_time
 
 TAKEOVER_S = 15.0
-"""Required: a standby takes over within 15 s."""
+"""A standby takes over within 15 s."""
 
 
 def process(leases: FakeLeases, identity: str, names: Sequence[str] = ("operator",)) -> Leadership:
@@ -62,7 +62,7 @@ async def test_one_works_and_the_others_stand_by() -> None:
 
 @in_virtual_time
 async def test_a_killed_holder_is_followed_within_fifteen_seconds() -> None:
-    """Required: whenever between two renewals it dies."""
+    """Whenever between two renewals it dies."""
     for alive_s in (1.0, 2.001, 2.9, 3.999, 5.5):
         leases = FakeLeases()
         first, second = process(leases, "a"), process(leases, "b")

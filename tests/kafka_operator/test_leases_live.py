@@ -22,7 +22,7 @@ from tests.kafka_operator.makers import raw_topic
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(180)]
 
 TAKEOVER_S = 15.0
-"""Required: a standby takes over within 15 s of a killed holder; all of it, to the first status that it writes."""
+"""A standby takes over within 15 s of a killed holder; all of it, to the first status that it writes."""
 
 ROLE = f"""
 apiVersion: rbac.authorization.k8s.io/v1
@@ -100,7 +100,7 @@ def worked_on(place: Namespace, name: str) -> float:
 def test_a_standby_is_ready_and_follows_a_killed_holder(
     pair: tuple[StewardOperator, StewardOperator], place: Namespace
 ) -> None:
-    """Required: within 15 s of the kill; until then it says for whom it stands by, and writes nothing."""
+    """Within 15 s of the kill; until then it says for whom it stands by, and writes nothing."""
     first, second = pair
     worked_on(place, "before")
     wait_until(

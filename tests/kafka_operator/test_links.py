@@ -222,7 +222,7 @@ async def test_a_cluster_without_secrets_asks_for_none() -> None:
 async def test_what_is_wrong_with_a_secret_is_said(
     secret: dict[str, bytes] | None, failure: KubeError | None, reason: str, words: str
 ) -> None:
-    """Required: a Secret without its key. What happened, to what, and what to do."""
+    """A Secret without its key. What happened, to what, and what to do."""
     place = Place()
     place.learn(authentication=SCRAM)
     if secret is not None:

@@ -45,7 +45,7 @@ async def with_topics(world: World, count: int) -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("count", [1_000, 10_000] if EXHAUSTIVE else [2_500])
 def test_many_topics_are_few_admin_calls_and_two_writes_each(count: int) -> None:
-    """P8: a resync of all of them writes nothing."""
+    """Benchmark P8: a resync of all of them writes nothing."""
 
     async def story() -> None:
         world = World()

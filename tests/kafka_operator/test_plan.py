@@ -41,7 +41,7 @@ def test_a_good_plan_has_no_trouble() -> None:
 def test_each_trouble_has_a_reason_of_its_own(
     plan: tuple[Assignment, ...], others: dict[str, Any], reason: str, words: str
 ) -> None:
-    """Required: unknown topic, partition or broker, a repeated replica, an overlap: a reason each."""
+    """Unknown topic, partition or broker, a repeated replica, an overlap: a reason each."""
     trouble = check(plan, **others)
 
     assert trouble is not None

@@ -1,4 +1,4 @@
-"""What must be allowed, and how a missing right is told (required: it says which verb on which resource, and exits)."""
+"""What must be allowed, and how a missing right is told (it says which verb on which resource, and exits)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver's pod and its executors' template, and what Kubeflow's operator is given (required: what was proven on Kubernetes)."""
+"""The driver's pod and its executors' template, and what Kubeflow's operator is given."""
 
 from __future__ import annotations
 

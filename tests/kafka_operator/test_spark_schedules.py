@@ -1,4 +1,4 @@
-"""Schedules as a CronJob has them: what starts, what is left out, what is told (required: missed schedules handled like a CronJob)."""
+"""Schedules as a CronJob has them: what starts, what is left out, what is told (missed schedules handled like a CronJob)."""
 
 from __future__ import annotations
 

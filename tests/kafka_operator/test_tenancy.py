@@ -52,7 +52,7 @@ def reason(refusal: Refusal | None) -> str:
 def test_the_first_rule_that_names_a_namespace_says_which_topics(
     rules: list[dict[str, Any]], namespace: str, name: str, expected: str
 ) -> None:
-    """Required: a tenant never edits another's cluster; Kafka's own topics are nobody's by a mere *."""
+    """A tenant never edits another's cluster; Kafka's own topics are nobody's by a mere *."""
     assert expected == reason(refusal_of_topic(allowing(*rules), namespace, name))
 
 

@@ -80,7 +80,7 @@ def test_one_partition_with_another_number_of_replicas_is_enough() -> None:
 
 
 def test_a_change_is_mirrored_in_steps_while_it_runs() -> None:
-    """Required: with progress; and few writes, however long it takes (O7). It is no trouble to warn of."""
+    """With progress; and few writes, however long it takes (O7). It is no trouble to warn of."""
     declared = topic(replicationFactor=2)
     running = child(FIRST, State.RUNNING, done=43, message="43 of 100 partitions have arrived.")
 

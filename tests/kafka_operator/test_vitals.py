@@ -1,4 +1,4 @@
-"""How well a cluster is, as numbers: under-replicated, offline, imbalance, versions (required: Cluster.status)."""
+"""How well a cluster is, as numbers: under-replicated, offline, imbalance, versions (Cluster.status)."""
 
 from __future__ import annotations
 

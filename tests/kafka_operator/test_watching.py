@@ -27,7 +27,7 @@ def test_nothing_of_kopfs_own_names_is_left() -> None:
 
 
 def test_lists_come_in_pages_and_no_task_outlives_its_news() -> None:
-    """P8: ten thousand Topics at a start are neither in one answer nor in as many tasks at once."""
+    """Benchmark P8: ten thousand Topics at a start are neither in one answer nor in as many tasks at once."""
     settings = make_settings()
 
     assert LISTED_AT_ONCE == settings.watching.chunk_size

@@ -1,6 +1,6 @@
 """States of partitions written from columns are, byte for byte, what the codec writes of the same states as dicts.
 
-Sources: peers.md, P5; LeaderAndIsrRequest 4 to 7 and UpdateMetadataRequest 6 to 8 of Kafka 3.9 (KIP-482, KIP-516, KIP-704).
+Sources: benchmark P5; LeaderAndIsrRequest 4 to 7 and UpdateMetadataRequest 6 to 8 of Kafka 3.9 (KIP-482, KIP-516, KIP-704).
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What peers can do to the server: lose their own connection, and nothing else (seed 000)."""
+"""What peers can do to the server: lose their own connection, and nothing else."""
 
 import asyncio
 import random

@@ -69,7 +69,7 @@ async def _played(session: ZooKeeperSession, block: str) -> str:
 
 
 async def test_the_script_of_transactions(session: ZooKeeperSession):
-    """Seed 003 and wire-facts: take-over, fence, partial failure, deletion from the leaves up."""
+    """Protocol notes, Z10, Z11 and Z80: take-over, fence, partial failure, deletion from the leaves up."""
     expected = SCRIPT.read_text(encoding="utf-8")
 
     played = "\n\n".join([await _played(session, block) for block in expected.strip("\n").split("\n\n")]) + "\n"

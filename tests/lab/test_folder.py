@@ -17,7 +17,7 @@ def _own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_folder_ends_with_its_block_also_after_an_exception(tmp_path: Path) -> None:
-    """Required: everything that the lab starts ends with it, also after a failed test."""
+    """Everything that the lab starts ends with it, also after a failed test."""
 
     def fail() -> None:
         with lab_folder() as folder:

@@ -48,7 +48,7 @@ def test_a_source_that_lacks_one_program_is_passed_over(tmp_path: Path, monkeypa
 
 
 def test_without_any_source_and_without_go_the_command_that_installs_it_is_named() -> None:
-    """Required: the command that installs what is missing."""
+    """The command that installs what is missing."""
     with pytest.raises(Missing) as missing:
         kube_binaries.kube_binaries()
 

@@ -35,7 +35,7 @@ def bare_machine(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_without_the_tools_the_rest_runs_and_the_end_names_what_installs_them(bare_machine: pytest.Pytester) -> None:
-    """Required: make test runs what it can and ends with the list of what it left out and the command that installs it."""
+    """`make test` runs what it can and ends with the list of what it left out and the command that installs it."""
     result = bare_machine.runpytest_inprocess()
 
     result.stdout.fnmatch_lines(
@@ -52,7 +52,7 @@ def test_without_the_tools_the_rest_runs_and_the_end_names_what_installs_them(ba
 
 
 def test_with_ci_anything_left_out_is_a_failure(bare_machine: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Required: with CI=true, anything left out is a failure."""
+    """With CI=true, anything left out is a failure."""
     monkeypatch.setenv("CI", "true")
     result = bare_machine.runpytest_inprocess()
 

@@ -75,7 +75,7 @@ def test_records_of_others_on_the_same_topic_do_not_count() -> None:
 
 
 def test_an_error_that_a_client_saw_is_not_ok() -> None:
-    """Required: clients never see an error that outlasts their retries."""
+    """Clients never see an error that outlasts their retries."""
     ledger = ledger_with((0, 0, 0.0))
     ledger.errors.append("partition 0: _MSG_TIMED_OUT: Local: Message timed out")
 

@@ -1,4 +1,4 @@
-"""The planner for minimal movement, by its laws (features.md: a minimal-movement optimiser with a stated bound and a budget)."""
+"""The planner for minimal movement, by its laws: minimal movement with a stated bound and a budget."""
 
 import doctest
 import importlib
@@ -108,7 +108,7 @@ def test_drained_brokers_end_empty_wherever_brokers_suffice(request: PlanRequest
 
 @given(requests(racks=True))
 def test_replicas_are_in_distinct_racks_wherever_the_number_of_racks_allows(request: PlanRequest) -> None:
-    """The brief's own words; moving one replica is always enough, since any broker of a rack without one will do."""
+    """Moving one replica is always enough, since any broker of a rack without one will do."""
     plan = plan_moves(request)
     racks = {rack for broker, rack in request.brokers.items() if broker not in request.drained}
 
@@ -187,7 +187,7 @@ def test_the_lower_bound_is_surplus_or_deficit_whichever_is_larger(request: Plan
 
 @given(requests(racks=False, loads=False))
 def test_counts_without_racks_reach_the_same_ranges_as_the_plain_twin_for_as_many_copies(request: PlanRequest) -> None:
-    """style.md, habit 14: with equal replicas nothing is in the way, so both reach everything (but for ties, one copy apart)."""
+    """Fast and plain planner agree: with equal replicas nothing is in the way, so both reach everything (but for ties, one copy apart)."""
     request = replace(request, replication_factor=None)
     plan = plan_moves(request)
     replicas, plain = after(request, plan), plan_plain(request)
@@ -199,7 +199,7 @@ def test_counts_without_racks_reach_the_same_ranges_as_the_plain_twin_for_as_man
 
 @given(requests())
 def test_the_plan_is_as_good_as_the_plain_twins(request: PlanRequest) -> None:
-    """style.md, habit 14: both valid, both drained, and no worse by more than one replica for each broker."""
+    """Fast and plain planner agree: both valid, both drained, and no worse by more than one replica for each broker."""
     plan = plan_moves(request)
     plain = plan_plain(request)
     largest, brokers = max(load_of(request)), len(request.brokers)
@@ -324,7 +324,7 @@ def test_a_request_that_contradicts_itself_is_refused(wrong: dict[str, object], 
 @pytest.mark.parametrize("racks", [0, 5])
 @pytest.mark.parametrize("by_bytes", [False, True])
 def test_a_large_plan_is_near_its_bound(racks: int, by_bytes: bool) -> None:
-    """P9: within 1.1 times the lower bound of moves, every broker and every leader count within 5 percent (here a tenth of P9)."""
+    """Benchmark P9, at a tenth of its size: within 1.1 times the lower bound of moves, brokers and leader counts within 5 percent."""
     request = cluster(100, 10_000, racks=racks)
     brokers: Racks = {broker: f"rack-{broker % racks}" if racks else None for broker in range(110)}
     loads = np.random.default_rng(9).lognormal(20, 0.8, 10_000).astype(np.int64) if by_bytes else None
@@ -340,7 +340,7 @@ def test_a_large_plan_is_near_its_bound(racks: int, by_bytes: bool) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_every_example_of_the_planner_holds(name: str) -> None:
-    """style.md, habit 6."""
+    """The worked examples of the algorithms are doctests."""
     failed, _ = doctest.testmod(importlib.import_module(name))
 
     assert 0 == failed

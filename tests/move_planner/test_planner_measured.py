@@ -1,4 +1,4 @@
-"""The planner over several measured resources, by its laws (features.md: leaders first, few bytes, a stated bound, a budget)."""
+"""The planner over several measured resources, by its laws: leaders first, few bytes, a stated bound, a budget."""
 
 import doctest
 import importlib
@@ -123,7 +123,7 @@ def test_a_plan_is_valid_whatever_is_asked(request: MeasuredRequest) -> None:
 
 @given(requests())
 def test_excluded_partitions_and_brokers_keep_what_they_have(request: MeasuredRequest) -> None:
-    """Required: hard constraints (excluded topics and brokers); a broker that is excluded keeps its leaders as well."""
+    """Hard constraints (excluded topics and brokers); a broker that is excluded keeps its leaders as well."""
     before, replicas = unpad_all(request.replicas), after(request, plan_measured(request))
 
     for row, (old, new) in enumerate(zip(before, replicas, strict=True)):
@@ -136,7 +136,7 @@ def test_excluded_partitions_and_brokers_keep_what_they_have(request: MeasuredRe
 
 @given(requests())
 def test_no_broker_is_brought_above_a_capacity(request: MeasuredRequest) -> None:
-    """Required: hard constraints (capacities); what was above one already may only fall."""
+    """Hard constraints (capacities); what was above one already may only fall."""
     before, then = loads(request, unpad_all(request.replicas)), loads(request, after(request, plan_measured(request)))
 
     for resource in request.resources:
@@ -146,7 +146,7 @@ def test_no_broker_is_brought_above_a_capacity(request: MeasuredRequest) -> None
 
 @given(requests())
 def test_racks_are_kept_and_mended(request: MeasuredRequest) -> None:
-    """Required: hard constraints (racks): no partition is in fewer racks than it was, of brokers that stay."""
+    """Hard constraints (racks): no partition is in fewer racks than it was, of brokers that stay."""
     staying = request.brokers.keys() - request.drained
     if any(request.brokers[broker] is None for broker in staying):
         return
@@ -167,7 +167,7 @@ def test_nothing_is_worse_than_its_tolerance_allows(request: MeasuredRequest) ->
 
 @given(requests(), st.integers(0, 3000))
 def test_a_budget_is_kept(request: MeasuredRequest, budget: int) -> None:
-    """Required: a byte budget; leaders are passed on with no budget at all."""
+    """A byte budget; leaders are passed on with no budget at all."""
     plan = plan_measured(replace(request, budget_bytes=budget))
 
     assert budget >= plan.copied_bytes == copied(request, after(request, plan))
@@ -188,7 +188,7 @@ def test_the_figures_are_those_of_the_steps(request: MeasuredRequest) -> None:
 
 @given(requests())
 def test_leaders_come_first_and_are_free(request: MeasuredRequest) -> None:
-    """Required: leadership moves first since they are free."""
+    """Leadership moves first since they are free."""
     steps = list(plan_measured(request).steps())
     alone = [step.reason is Reason.LEADERS for step in steps]
 
@@ -207,7 +207,7 @@ def test_the_same_request_gives_the_same_plan(request: MeasuredRequest) -> None:
 @given(requests(capacities=False, most=6, brokers_at_most=4))
 @settings(deadline=None, max_examples=30)
 def test_the_plan_is_as_good_as_the_plain_twins(request: MeasuredRequest) -> None:
-    """style.md, habit 14: at most one replica of each resource for each broker apart, where racks and drains do not differ."""
+    """Fast and plain planner agree: at most one replica of each resource for each broker apart, where racks and drains do not differ."""
     request = replace(request, drained=frozenset(), brokers=dict.fromkeys(request.brokers))
     plain, fast = plan_plain(request), after(request, plan_measured(request))
     targets = list(ends(request))
@@ -284,7 +284,7 @@ def test_the_laws_hold_where_replicas_move_by_the_thousand(budget: int | None) -
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_uneven_cluster_is_level_in_every_resource_for_little_more_than_the_bound(seed: int) -> None:
-    """P9 with measured load, far smaller, so less near to the bound: `bench/measured_plan.py` holds it to 1.1 at its size."""
+    """Benchmark P9 with measured load, far smaller, so less near to the bound: `bench/measured_plan.py` holds it to 1.1 at its size."""
     plan = plan_measured(uneven(brokers=20, partitions=20_000, seed=seed))
 
     assert () == plan.unreached

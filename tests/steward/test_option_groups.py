@@ -25,7 +25,7 @@ def connect(place: Place, *, timeout_ms: int = 100) -> None:
 
 
 def test_a_commands_signature_names_its_options() -> None:
-    """Style.md, habit 7: a command that takes forty options fits a screen."""
+    """A command that takes forty options fits a screen."""
     assert "(*, host: str, port: int = 9092, timeout_ms: int = 100)" == str(inspect.signature(connect))
     assert {"host": str, "port": int, "timeout_ms": int} == connect.__annotations__
     assert "Say what was given." == connect.__doc__

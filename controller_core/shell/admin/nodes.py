@@ -33,7 +33,7 @@ def nodes(active: ActiveController, listener: str) -> Iterator[Node]:
 
 
 def controller_as_broker(active: ActiveController) -> Broker:
-    """Describe the controller as brokers are described to clients; that is how these find it (wire-facts, f to h2).
+    """Describe the controller as brokers are described to clients; that is how these find it (protocol notes, Z20, Z24).
 
     Where brokers have racks it has the first of them: a broker without one makes tools refuse to place replicas.
     """

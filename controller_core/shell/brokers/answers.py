@@ -1,7 +1,7 @@
 """What brokers' answers mean: pure, from a request and its answer to an event, or to the news that we are deposed.
 
 A partition error STALE_CONTROLLER_EPOCH in a LeaderAndIsr answer is normal when the leader epoch is what the broker has
-already (wire-facts, gotcha 6); only the top-level one says that another controller rules.
+already (protocol notes, Z30); only the top-level one says that another controller rules.
 
 Leaves out what is told again, and when (channels, refusals).
 """

@@ -4,7 +4,7 @@ Field names are those of Kafka's messages (LeaderAndIsrRequest 4 to 7, UpdateMet
 and 4); the codec leaves out what a version does not have. The broker's epoch is filled in for each broker.
 
 What is told of partitions goes from columns to bytes (`state_bodies`). The controller lists itself among the live brokers, on each of its listeners: that is how brokers and clients find it
-(wire-facts, f to h2). Leaves out bytes.
+(protocol notes, Z20, Z24). Leaves out bytes.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,11 +1,11 @@
 """Who holds the cluster: taking `/controller`, and noticing that it is lost.
 
-The rules are Kafka's (KafkaController.elect; seed 002): whoever creates the ephemeral `/controller` and raises
+The rules are Kafka's (KafkaController.elect; protocol notes, Z10): whoever creates the ephemeral `/controller` and raises
 `/controller_epoch`, in one transaction, is the controller; the others wait for it to change.
 
 One rule is ours. A native broker that holds the cluster only stood in while no process of ours was there, so we take it
 back: one transaction deletes its znode, creates ours and raises the epoch (taking it in two steps loses the race against
-the other brokers: wire-facts, gotcha 3). The broker sees its znode go and resigns by itself. A holder that is no registered
+the other brokers: protocol notes, Z13). The broker sees its znode go and resigns by itself. A holder that is no registered
 broker is another process of ours, and is left alone; so is a `/controller` that cannot be read or names nobody: as with
 Kafka, somebody has to remove it.
 

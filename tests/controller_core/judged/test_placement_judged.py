@@ -76,7 +76,7 @@ def test_partitions_are_added_as_kafka_adds_them(judge: Judge) -> None:
 def test_the_impossible_is_refused_with_kafkas_words(
     judge: Judge, brokers: Racks, partitions: int, factor: int
 ) -> None:
-    """Seed 003; the order of the checks is Kafka's too."""
+    """AdminUtils.assignReplicasToBrokers, with its order of checks."""
     case = {"brokers": pairs(brokers), "partitions": partitions, "factor": factor, "start": 0, "first": -1}
     (answer,) = judge.ask("place", [case])
 

@@ -51,7 +51,7 @@ async def test_a_topic_is_made_and_told_of() -> None:
 
 
 async def test_the_same_numbers_drawn_place_alike() -> None:
-    """Random numbers come in with the event; deciding twice gives the same (habit 1: no random source in the core)."""
+    """Random numbers come in with the event; deciding twice gives the same (no random source in the core)."""
     placed = []
     for _ in range(2):
         active = active_with()
@@ -273,7 +273,7 @@ async def test_configs_are_answered_with_their_sources() -> None:
 
 
 async def test_replicas_go_to_live_brokers_only() -> None:
-    """No assignment names the controller, which is listed as a broker (wire-facts, h)."""
+    """No assignment names the controller, which is listed as a broker (protocol notes, Z22)."""
     active = active_with(broker(1), broker(2))
 
     await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 12, 2)))

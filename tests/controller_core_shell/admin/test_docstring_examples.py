@@ -13,7 +13,7 @@ MODULES = [found.name for found in pkgutil.iter_modules(package.__path__, f"{pac
 
 @pytest.mark.parametrize("name", MODULES)
 def test_every_example_in_a_docstring_holds(name: str) -> None:
-    """style.md, habit 6."""
+    """Worked examples are doctests."""
     failed, _ = doctest.testmod(importlib.import_module(name))
 
     assert 0 == failed

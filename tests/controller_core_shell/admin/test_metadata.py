@@ -31,7 +31,7 @@ def topic_ids(*ids: UUID) -> Body:
 
 
 async def test_the_controller_is_listed_as_a_broker_on_the_callers_listener() -> None:
-    """Clients find the controller in the list of brokers, by the listener that they came in on (wire-facts, h2)."""
+    """Clients find the controller in the list of brokers, by the listener that they came in on (protocol notes, Z24)."""
     active = active_with(broker(1), broker(2))
 
     response = await ask(active, ApiKey.METADATA, asking(), listener="INTERNAL")
@@ -59,7 +59,7 @@ async def test_a_broker_without_the_callers_listener_is_not_listed() -> None:
 
 
 async def test_where_brokers_have_racks_the_controller_has_one() -> None:
-    """Tools refuse to place replicas where some broker has no rack (wire-facts, h)."""
+    """Tools refuse to place replicas where some broker has no rack (protocol notes, Z23)."""
     active = active_with(broker(1, "north"), broker(2, "south"))
 
     response = await ask(active, ApiKey.METADATA, asking())
@@ -167,7 +167,7 @@ async def test_internal_topics_are_marked(name: str) -> None:
 
 
 async def test_an_unknown_topic_that_may_be_created_is_a_brokers_business() -> None:
-    """Auto-creation: brokers know their own settings and write the topic themselves (wire-facts, h5)."""
+    """Auto-creation: brokers know their own settings and write the topic themselves (protocol notes, Z70)."""
     active = await active_with_topic("a", {0: (1,)})
 
     with pytest.raises(RelayInstead):

@@ -1,4 +1,4 @@
-"""What brokers' answers mean. Sources: wire-facts, gotchas 6 to 8; ReplicaManager's errors."""
+"""What brokers' answers mean. Sources: protocol notes, Z30, Z47 and Z81; ReplicaManager's errors."""
 
 from typing import Any
 from uuid import UUID
@@ -58,7 +58,7 @@ def errors(*found: tuple[int, int]) -> list[dict[str, Any]]:
     ],
 )
 def test_the_error_of_the_whole_answer_is_the_verdict(key: ApiKey, code: int, verdict: Verdict) -> None:
-    """Wire-facts: the broker answers a stale controller epoch with 11 and a stale broker epoch with 77, at the top."""
+    """Protocol notes, Z2 and Z3: the broker answers a stale controller epoch with 11 and a stale broker epoch with 77, at the top."""
     for version in (CALLED[key].lowest, CALLED[key].highest):
         assert verdict is meaning_of(1, key, {"topic_states": []}, answer(key, version, {"error_code": code})).verdict
 
@@ -69,7 +69,7 @@ LEAD_A = StatesBody(ApiKey.LEADER_AND_ISR, {}, StateColumns((TopicStates("a", A_
 
 @pytest.mark.parametrize("version", [4, 5, 7])
 def test_a_partition_that_knows_the_leader_epoch_already_is_no_failure(version: int) -> None:
-    """Wire-facts, gotcha 6: per-partition 11 is normal when the leader epoch is what the broker has; it deposes nobody."""
+    """Protocol notes, Z30: per-partition 11 is normal when the leader epoch is what the broker has; it deposes nobody."""
     found = [{"topic_name": "a", "partition_index": 0, "error_code": ErrorCode.STALE_CONTROLLER_EPOCH}]
     body = {"partition_errors": found} if version < 5 else {"topics": [{"partition_errors": found[:0]}]}
     if version >= 5:
@@ -145,7 +145,7 @@ def test_deleted_replicas_are_an_event() -> None:
 
 
 def test_replicas_that_could_not_be_deleted_are_named_with_their_error() -> None:
-    """Wire-facts, gotcha 8: the topic stays queued until every replica answered."""
+    """Protocol notes, Z81: the topic stays queued until every replica answered."""
     found = answer(ApiKey.STOP_REPLICA, 4, {"partition_errors": errors((0, 56), (1, 32_000))})
 
     expected = StopReplicaAnswered(3, (), {A0: "KAFKA_STORAGE_ERROR", A1: "error 32000"}, {A0: 3, A1: 3})

@@ -1,6 +1,6 @@
 """What brokers answer becomes events: deletions done, a newer controller, failed log directories.
 
-Sources: C10; wire-facts, gotcha 6; KIP-112.
+Sources: C10; protocol notes, Z30; KIP-112.
 """
 
 import pytest
@@ -31,7 +31,7 @@ async def test_an_answered_deletion_is_an_event_of_that_broker(world: World) -> 
 async def test_a_stale_controller_epoch_at_the_top_level_deposes(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Wire-facts: the broker has heard of a newer controller."""
+    """Protocol notes, Z3: the broker has heard of a newer controller."""
     world.brokers[0].react = refuse_once(ErrorCode.STALE_CONTROLLER_EPOCH)
     await world.send(metadata(world.cluster))
     await world.channels.idle(PATIENCE_MS)
@@ -41,7 +41,7 @@ async def test_a_stale_controller_epoch_at_the_top_level_deposes(
 
 
 async def test_a_partition_error_11_deposes_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """Wire-facts, gotcha 6: the leader epoch is what the broker has already."""
+    """Protocol notes, Z30: the leader epoch is what the broker has already."""
 
     async def react(_key: ApiKey, body: Body) -> Body | None:
         topic_id = body["topic_states"][0]["topic_id"]

@@ -1,6 +1,6 @@
 """A channel belongs to one life of its broker: registrations that come, change and go.
 
-Sources: C13; wire-facts, gotcha 7; KIP-380.
+Sources: C13; protocol notes, Z47; KIP-380.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ async def test_another_life_of_a_broker_begins_with_an_empty_channel(world: Worl
 
 
 async def test_a_broker_that_left_is_told_nothing_more(world: World) -> None:
-    """Wire-facts, gotcha 7: what waited for it is dropped, and whoever waits for that goes on."""
+    """Protocol notes, Z47: what waited for it is dropped, and whoever waits for that goes on."""
     first, second = world.brokers
     first.react = hang
     await world.send(metadata(world.cluster), lead(world.cluster, 1))

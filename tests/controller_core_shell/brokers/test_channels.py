@@ -1,6 +1,6 @@
 """Channels to brokers that are real sockets: order, one request at a time, sending again.
 
-Sources: C13; wire-facts, gotcha 5; ControllerChannelManager.
+Sources: C13; protocol notes, Z4; ControllerChannelManager.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ async def test_a_broker_that_does_not_answer_holds_up_no_other(world: World) -> 
 
 
 async def test_a_request_is_sent_again_until_it_is_answered(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """Wire-facts, gotcha 5: a broker registers before its socket accepts. In order, and told once."""
+    """Protocol notes, Z4: a broker registers before its socket accepts. In order, and told once."""
     first, _ = world.brokers
     first.react = hang_up
     with caplog.at_level(logging.INFO):

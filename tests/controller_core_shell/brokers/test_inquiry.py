@@ -1,4 +1,4 @@
-"""A broker is asked for its settings. Source: wire-facts, h4."""
+"""A broker is asked for its settings. Source: KafkaApis.handleDescribeConfigsRequest."""
 
 from collections.abc import Awaitable, Callable
 

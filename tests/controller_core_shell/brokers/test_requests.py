@@ -1,7 +1,7 @@
 """Bodies of the requests that a controller sends.
 
-Sources: wire-facts; ControllerChannelManager and ControllerBrokerRequestBatch; LeaderAndIsrRequest, UpdateMetadataRequest and
-StopReplicaRequest of Kafka 3.9.
+Sources: protocol notes, Z30 to Z46; ControllerChannelManager and ControllerBrokerRequestBatch; LeaderAndIsrRequest,
+UpdateMetadataRequest and StopReplicaRequest of Kafka 3.9.
 """
 
 from typing import Any
@@ -165,7 +165,7 @@ def test_topics_that_are_being_deleted_are_told_with_a_leader_of_minus_two(clust
 
 
 def test_the_controller_is_listed_on_each_of_its_listeners(cluster: Cluster) -> None:
-    """Wire-facts, f to h2: that is how brokers and clients find it."""
+    """Protocol notes, Z20 and Z24: that is how brokers and clients find it."""
     *_, own = update_metadata(cluster, metadata(cluster), OWN)["live_brokers"]
     first = update_metadata(cluster, metadata(cluster), OWN)["live_brokers"][0]
 
@@ -280,7 +280,7 @@ def test_only_topics_that_are_no_more_are_never_told_again(cluster: Cluster) -> 
     ids=str,
 )
 def test_every_body_can_be_written_in_every_version_that_is_called(key: ApiKey, version: int) -> None:
-    """Wire-facts: ibp 2.6 takes LeaderAndIsr 4, UpdateMetadata 6 and StopReplica 3; moves, ids, racks and recovery are left out there."""
+    """Protocol notes, Z36: ibp 2.6 takes LeaderAndIsr 4, UpdateMetadata 6 and StopReplica 3; moves, ids, racks and recovery are left out there."""
     cluster = cluster_of(broker(1, "a"), broker(2, "b"), changes=MOVING)
     cluster.columns.recovering[:] = True
     bodies = {

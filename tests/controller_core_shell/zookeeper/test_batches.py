@@ -158,7 +158,7 @@ def test_only_what_says_nothing_may_be_there_already(path: str, expected: bool) 
 
 
 async def test_a_topic_of_hundreds_of_partitions_is_removed_in_several_transactions_and_its_name_last() -> None:
-    """Wire-facts, gotcha 8: whoever finds the name in the queue goes on."""
+    """Protocol notes, Z80: whoever finds the name in the queue goes on."""
     world = await topic_of(300)
     await world.do("commit queue t")
     seen = spied_on(world)

@@ -1,6 +1,6 @@
 """What is written for each change, byte by byte: the scripts are the specification.
 
-Sources: wire-facts (znodes), kafka.zk.ZkData, AdminZkClient.createTopic, KafkaZkClient.setLeaderAndIsr.
+Sources: kafka.zk.ZkData, AdminZkClient.createTopic, KafkaZkClient.updateLeaderAndIsr.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Who holds the cluster: golden scripts of the election's conversations, and what scripts cannot say.
 
-Sources: KafkaController.elect, seed 002; wire-facts, gotcha 3 (a native broker is relieved in one transaction); C5, C6.
+Sources: KafkaController.elect; protocol notes, Z10, Z13 (a native broker is relieved in one transaction); C5, C6.
 """
 
 import asyncio

@@ -50,7 +50,7 @@ def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_a_broker_is_its_registration_under_its_czxid() -> None:
-    """Wire-facts: the registration's czxid is the broker epoch (KIP-380)."""
+    """Protocol notes, Z1: the registration's czxid is the broker epoch (KIP-380)."""
     expected = Broker(1, 7, (Endpoint("INTERNAL", "host1", 9092, "PLAINTEXT"),), "a")
 
     assert (expected,) == decode_brokers({"1": node(REGISTRATION)}, 1000)
@@ -73,13 +73,13 @@ def test_a_broker_that_cannot_be_read_costs_only_itself(caplog: pytest.LogCaptur
 
 
 def test_a_broker_under_the_controllers_id_is_left_out_and_told(caplog: pytest.LogCaptureFixture) -> None:
-    """Wire-facts, h4: the controller needs an id that no broker has."""
+    """The controller needs an id that no broker has (protocol notes, Z20)."""
     assert () == decode_brokers({"1000": node(REGISTRATION)}, 1000)
     assert ["a broker has the controller's id and is left out: give the controller another"] == errors(caplog)
 
 
 async def test_topics_are_read_with_their_moves_and_versions(server: FakeZooKeeper, session: FakeSession) -> None:
-    """Wire-facts: /brokers/topics/T."""
+    """`/brokers/topics/T` (TopicZNode in kafka.zk.ZkData)."""
     server.put("/brokers/topics/a", b'{"partitions":{"1":[2],"0":[1,2]},"version":1}')
     moving = b'{"version":3,"topic_id":"AAAAAAAAAAAAAAAAAAAABw","partitions":{"0":[2,1]},"adding_replicas":{"0":[2]},"removing_replicas":{"0":[1]}}'
     server.put("/brokers/topics/b", b"{}")

@@ -1,6 +1,6 @@
 """What is asked of ZooKeeper when changes are committed, what its answers mean, and what is read again: golden scripts.
 
-Sources: C4, C5, C6; wire-facts (every write checks the epoch's version); invariants.md, ZooKeeper model of faults.
+Sources: C4, C5, C6; protocol notes, Z11 (every write checks the epoch's version) and Z103.
 """
 
 from pathlib import Path

@@ -69,7 +69,7 @@ async def test_endpoints_that_change_in_place_are_seen(tenure: Tenure) -> None:
 
 
 async def test_a_topic_that_a_broker_wrote_becomes_online(tenure: Tenure) -> None:
-    """Wire-facts, h5: auto-creation; no request tells of it."""
+    """Protocol notes, Z70: auto-creation; no request tells of it."""
     tenure.server.put(paths.topic("auto"), TOPIC)
     await settled()
 
