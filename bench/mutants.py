@@ -22,7 +22,16 @@ import pytest
 from bench.soaking.seeded_bugs import CORE, SEEDED_BUGS, SeededBug
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("controller_core", "kafka_wire", "kafka_zookeeper", "operator", "lab", "tests", "pyproject.toml")
+COPIED = (
+    "controller_core",
+    "kafka_node",
+    "kafka_wire",
+    "kafka_zookeeper",
+    "operator",
+    "lab",
+    "tests",
+    "pyproject.toml",
+)
 """What the core's tests need, tests and their helpers with it."""
 MACHINE = "tests/controller_core_cluster/test_cluster_machine.py"
 JUDGED = "tests/controller_core/judged"

@@ -33,7 +33,7 @@ from controller_core.shell.authorization.authority import Authority
 from controller_core.shell.front.endpoints import BrokerEndpoint
 from controller_core.shell.front.front import open_front
 from controller_core.shell.memory_limit import buffer_bytes
-from controller_core.shell.security.listeners import NOTHING, Demands
+from kafka_node.security.listeners import NOTHING, Demands
 from kafka_wire.net.buffers import Buffers
 from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.sasl.scram_keys import ScramCredential

@@ -7,9 +7,9 @@ import logging
 import ssl
 from dataclasses import dataclass, field, replace
 
-from controller_core.shell.security.contexts import client_context
-from controller_core.shell.security.secret_files import read_password
-from controller_core.shell.security.settings import SecurityProtocol, SecuritySettings
+from kafka_node.security.contexts import client_context
+from kafka_node.security.secret_files import read_password
+from kafka_node.security.settings import SecurityProtocol, SecuritySettings
 from kafka_wire.net.client import NodeSettings, SaslCredentials
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ Leaves out who is spoken to. The files are read at the start, and again when the
 
 import ssl
 
-from controller_core.shell.security.settings import ClientAuth, TlsFiles
+from kafka_node.security.settings import ClientAuth, TlsFiles
 
 _VERIFY = {
     ClientAuth.NONE: ssl.CERT_NONE,

@@ -1,24 +1,22 @@
-"""Where listeners look users up: PLAIN's in a file, SCRAM's in ZooKeeper, where Kafka's own tools keep them.
+"""Credentials of users that log in at listeners: PLAIN's are in a file, SCRAM's come from the cluster's metadata.
 
-Both are looked up at each authentication: the file is read when it has changed, ZooKeeper a few times a second at the most.
-Source: PlainServerCallbackHandler, CredentialProvider, ZkConfigManager. Leaves out what is done with what is found.
+Both are read at each authentication; the file only when it has changed, and the metadata through a port (CredentialSource), since
+each mode keeps them elsewhere. Source: PlainServerCallbackHandler, CredentialProvider.
 """
 
 import logging
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
-from controller_core.shell.security.scram_users import ScramUsers
-from controller_core.shell.security.secret_files import SecretFileError, read_users
+from kafka_node.security.secret_files import SecretFileError, read_users
 from kafka_wire.sasl.scram_decoy import CredentialShape
 from kafka_wire.sasl.scram_keys import ScramCredential
-from kafka_zookeeper.session import ZooKeeperSession
 
 log = logging.getLogger(__name__)
 
 MAX_USER_CHARS = 1_024
-"""RFC 4616 asks for 255 bytes; a longer name is not looked for in ZooKeeper."""
+"""RFC 4616 asks for 255 bytes; the credential source is not asked for a longer name."""
 
 _Stamp = tuple[int, int, int]
 
@@ -55,27 +53,31 @@ class UsersFile:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-class ListenerCredentials:
-    """What the listeners ask (kafka_wire.net's Credentials)."""
+class CredentialSource(Protocol):
+    """SCRAM credentials of the cluster's users. Peers cause reads before they are authenticated, so reads must be bounded."""
 
-    def __init__(
-        self,
-        users: UsersFile | None,
-        session: Callable[[], ZooKeeperSession | None],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`session` gives the present session with ZooKeeper, if there is one."""
+    async def credential(self, mechanism: str, user: str) -> ScramCredential | None:
+        """Return a user's credential; None: there is none. Raises CloseConnection when it cannot be read."""
+
+    async def shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
+        """Count the users' credentials by shape. Raises CloseConnection when they cannot be read."""
+
+
+class ListenerCredentials:
+    """Credentials of all mechanisms. Implements Credentials of kafka_wire.net."""
+
+    def __init__(self, users: UsersFile | None, scram: CredentialSource) -> None:
         self._users = users
-        self._scram = ScramUsers(session, clock)
+        self._scram = scram
 
     async def plain_password(self, user: str) -> str | None:
-        """Look into the file."""
+        """Return a user's password from the file; None: there is no such user."""
         return None if self._users is None else self._users.password(user)
 
     async def scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
-        """Look into /config/users. Raises CloseConnection when that cannot be read."""
+        """Return a user's credential; None: there is none. Raises CloseConnection when it cannot be read."""
         return None if len(user) > MAX_USER_CHARS else await self._scram.credential(mechanism, user)
 
     async def scram_shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
-        """Tell what users' credentials look like. Raises CloseConnection when /config/users cannot be read."""
+        """Count the users' credentials by shape. Raises CloseConnection when they cannot be read."""
         return await self._scram.shapes(mechanism)

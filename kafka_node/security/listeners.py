@@ -1,15 +1,13 @@
-"""What each listener demands, made once at the start. Leaves out the listeners themselves (front)."""
+"""TLS and SASL demands of each listener, made once at the start."""
 
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from controller_core.shell.security.contexts import listener_context
-from controller_core.shell.security.credentials import ListenerCredentials, UsersFile
-from controller_core.shell.security.settings import SecurityProtocol, SecuritySettings
+from kafka_node.security.contexts import listener_context
+from kafka_node.security.credentials import CredentialSource, ListenerCredentials, UsersFile
+from kafka_node.security.settings import SecurityProtocol, SecuritySettings
 from kafka_wire.net.principal_rules import AS_IT_IS, PrincipalRules
 from kafka_wire.net.server import SaslServer
-from kafka_zookeeper.session import ZooKeeperSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +24,8 @@ NOTHING = Demands()
 """A listener that speaks PLAINTEXT."""
 
 
-def demands_of(
-    protocols: set[str], settings: SecuritySettings, session: Callable[[], ZooKeeperSession | None]
-) -> dict[str, Demands]:
-    """Make them by security protocol. Raises ValueError for files that cannot be used."""
+def demands_of(protocols: set[str], settings: SecuritySettings, scram: CredentialSource) -> dict[str, Demands]:
+    """Make them by security protocol; `scram` has the users of SCRAM. Raises ValueError for files that cannot be used."""
     spoken = sorted(map(SecurityProtocol, protocols))
     tls = None
     if any(protocol.is_encrypted for protocol in spoken):
@@ -39,7 +35,7 @@ def demands_of(
         users = None if settings.sasl_users_file is None else UsersFile(settings.sasl_users_file)
         sasl = SaslServer(
             mechanisms=settings.sasl_mechanisms,
-            credentials=ListenerCredentials(users, session),
+            credentials=ListenerCredentials(users, scram),
             session_lifetime_ms=settings.connections_max_reauth_ms,
         )
     rules = PrincipalRules.parse(settings.tls_principal_mapping_rules)

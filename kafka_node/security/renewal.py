@@ -10,8 +10,8 @@ import ssl
 from collections.abc import Iterable
 from pathlib import Path
 
-from controller_core.shell.security.contexts import load
-from controller_core.shell.security.settings import TlsFiles
+from kafka_node.security.contexts import load
+from kafka_node.security.settings import TlsFiles
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
-"""What a controller is told of security at its start, by names and files; secrets themselves are never settings.
+"""Security settings of a process, by names and files; secrets themselves are never settings.
 
-Leaves out reading the files (contexts, credentials, brokers), and which listener speaks what (Listener.security_protocol).
+Leaves out reading the files (contexts, credentials, brokers), and the security protocol of each listener.
 """
 
 import enum
@@ -57,7 +57,7 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecuritySettings:
-    """All of a controller process."""
+    """Settings of one process: its listeners, and its connections to brokers."""
 
     tls: TlsFiles = TlsFiles()
     """Of the listeners."""
@@ -74,12 +74,6 @@ class SecuritySettings:
     broker_sasl_mechanism: str | None = None
     broker_sasl_username: str | None = None
     broker_sasl_password_file: Path | None = None
-    zookeeper_tls: TlsFiles | None = None
-    """None: ZooKeeper is spoken to without TLS."""
-    zookeeper_digest_file: Path | None = None
-    """One line USER:PASSWORD: who we are by the scheme digest."""
-    zookeeper_set_acl: bool = False
-    """Kafka's zookeeper.set.acl. Brokers must be able to show the same identity, or they cannot change what we create."""
 
     def __post_init__(self) -> None:
         named = [*self.sasl_mechanisms, *([self.broker_sasl_mechanism] if self.broker_sasl_mechanism else [])]
@@ -97,9 +91,6 @@ class SecuritySettings:
             raise ValueError(f"connections.max.reauth.ms is {self.connections_max_reauth_ms}; 0 or more is needed")
         if "PLAIN" in self.sasl_mechanisms and self.sasl_users_file is None:
             raise ValueError("listeners that offer PLAIN need a file of users")
-        shows_certificate = self.zookeeper_tls is not None and self.zookeeper_tls.certificate is not None
-        if self.zookeeper_set_acl and self.zookeeper_digest_file is None and not shows_certificate:
-            raise ValueError("zookeeper.set.acl needs a digest for ZooKeeper, or a certificate of ours")
         if self.tls_client_auth is not ClientAuth.NONE and self.tls.ca is None:
             raise ValueError("listeners that ask clients for certificates need the authorities that sign these")
 

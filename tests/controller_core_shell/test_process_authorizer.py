@@ -10,8 +10,8 @@ from controller_core.model.acl import ANONYMOUS, CLUSTER_NAME, Entry, Operation,
 from controller_core.shell.acls.znodes import write_entries
 from controller_core.shell.front.front import Front
 from controller_core.shell.process import ControllerProcess
-from controller_core.shell.security.settings import SecuritySettings, TlsFiles
 from controller_core.shell.settings import AuthorizerSettings
+from kafka_node.security.settings import SecuritySettings, TlsFiles
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

@@ -32,8 +32,8 @@ from controller_core.shell.front.versions import (
     names_its_software_well,
     unsupported_version_body,
 )
-from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
-from controller_core.shell.security.listeners import NOTHING, Demands
+from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
+from kafka_node.security.listeners import NOTHING, Demands
 from kafka_wire import codec, schema
 from kafka_wire.api import SERVED, ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader

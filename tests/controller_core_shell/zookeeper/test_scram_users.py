@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller_core.shell.security.credentials import MAX_USER_CHARS, ListenerCredentials
-from controller_core.shell.security.scram_users import UNKNOWN_SLOTS
+from controller_core.shell.zookeeper.scram_users import UNKNOWN_SLOTS, ScramUsers
 from kafka_wire.net.failures import CloseConnection
 from kafka_wire.sasl.scram_decoy import CredentialShape
 from kafka_wire.sasl.scram_keys import SCRAM_SHA_256, encode_credential, make_credential
@@ -43,19 +42,18 @@ class Session:
         return SimpleNamespace(data=self.data[path]) if path in self.data else None
 
 
-def over(session: Session | None) -> ListenerCredentials:
+def over(session: Session | None) -> ScramUsers:
     """Look up in it."""
-    return ListenerCredentials(None, lambda: session)  # type: ignore[arg-type,return-value]
+    return ScramUsers(lambda: session)  # type: ignore[arg-type,return-value]
 
 
 async def test_a_credential_is_found_under_the_sanitized_name() -> None:
     """ConfigCommand and AlterUserScramCredentials write /config/users/NAME."""
     session = Session({"/config/users/CN%3Da": encode_config({SCRAM_SHA_256.name: encode_credential(KEPT)})})
 
-    assert KEPT == await over(session).scram_credential("SCRAM-SHA-256", "CN=a")
-    assert await over(session).scram_credential("SCRAM-SHA-512", "CN=a") is None
-    assert await over(session).scram_credential("SCRAM-SHA-256", "b") is None
-    assert await over(session).plain_password("CN=a") is None
+    assert KEPT == await over(session).credential("SCRAM-SHA-256", "CN=a")
+    assert await over(session).credential("SCRAM-SHA-512", "CN=a") is None
+    assert await over(session).credential("SCRAM-SHA-256", "b") is None
 
 
 @pytest.mark.parametrize(
@@ -63,7 +61,7 @@ async def test_a_credential_is_found_under_the_sanitized_name() -> None:
 )
 async def test_garbage_is_no_credential_and_is_not_logged(data: bytes | None, caplog: pytest.LogCaptureFixture) -> None:
     """Whoever wrote it may have written a password."""
-    assert await over(Session({"/config/users/a": data})).scram_credential("SCRAM-SHA-256", "a") is None
+    assert await over(Session({"/config/users/a": data})).credential("SCRAM-SHA-256", "a") is None
     assert "hunter2" not in caplog.text
 
 
@@ -72,15 +70,7 @@ async def test_no_one_is_let_in_or_refused_without_zookeeper() -> None:
     lost = Session({}, ConnectionLostError("the connection is lost"))
     for credentials in (over(None), over(lost)):
         with pytest.raises(CloseConnection):
-            await credentials.scram_credential("SCRAM-SHA-256", "a")
-
-
-async def test_a_name_of_no_sane_length_is_not_looked_for() -> None:
-    """ZooKeeper is not asked for what no tool can have written."""
-    session = Session({})
-
-    assert await over(session).scram_credential("SCRAM-SHA-256", "a" * (MAX_USER_CHARS + 1)) is None
-    assert [] == session.asked
+            await credentials.credential("SCRAM-SHA-256", "a")
 
 
 class Clock:
@@ -103,11 +93,11 @@ def user(iterations: int, salt: bytes = b"1lzsu0bfo9v2e5tqyr8ld3axk7") -> bytes:
 async def test_a_flood_of_attempts_is_a_few_reads() -> None:
     """Peers that are not authenticated must not use up the session that the controller writes with."""
     session, clock = Session({"/config/users/a": user(4096)}), Clock()
-    credentials = ListenerCredentials(None, lambda: session, clock)  # type: ignore[arg-type,return-value]
+    credentials = ScramUsers(lambda: session, clock)  # type: ignore[arg-type,return-value]
 
     for number in range(5_000):
-        assert await credentials.scram_credential("SCRAM-SHA-256", f"unknown{number}") is None
-        assert await credentials.scram_credential("SCRAM-SHA-256", "a") is not None
+        assert await credentials.credential("SCRAM-SHA-256", f"unknown{number}") is None
+        assert await credentials.credential("SCRAM-SHA-256", "a") is not None
 
     assert len(session.asked) <= 2 + UNKNOWN_SLOTS
 
@@ -115,12 +105,12 @@ async def test_a_flood_of_attempts_is_a_few_reads() -> None:
 async def test_an_unknown_user_costs_as_many_reads_as_a_known_one() -> None:
     """The time that an answer takes must not tell whether a user exists."""
     session, clock = Session({"/config/users/a": user(4096)}), Clock()
-    credentials = ListenerCredentials(None, lambda: session, clock)  # type: ignore[arg-type,return-value]
+    credentials = ScramUsers(lambda: session, clock)  # type: ignore[arg-type,return-value]
     reads = []
     for name in ("a", "unknown", "a", "unknown"):
         clock.now_s += 1
         session.asked.clear()
-        await credentials.scram_credential("SCRAM-SHA-256", name)
+        await credentials.credential("SCRAM-SHA-256", name)
         reads.append(len(session.asked))
     assert reads == [2, 2, 2, 2]
 
@@ -128,12 +118,12 @@ async def test_an_unknown_user_costs_as_many_reads_as_a_known_one() -> None:
 async def test_users_that_come_change_and_go_are_seen() -> None:
     """What was read counts for a fraction of a second."""
     session, clock = Session({}), Clock()
-    credentials = ListenerCredentials(None, lambda: session, clock)  # type: ignore[arg-type,return-value]
+    credentials = ScramUsers(lambda: session, clock)  # type: ignore[arg-type,return-value]
     seen = []
     for data in (None, user(4096), user(8192), None):
         session.data = {} if data is None else {"/config/users/a": data}
         clock.now_s += 1
-        found = await credentials.scram_credential("SCRAM-SHA-256", "a")
+        found = await credentials.credential("SCRAM-SHA-256", "a")
         seen.append(None if found is None else found.iterations)
     assert seen == [None, 4096, 8192, None]
 
@@ -149,7 +139,7 @@ async def test_what_credentials_look_like_is_counted_by_mechanism() -> None:
             "/config/users/e": encode_config({"producer_byte_rate": "5"}),
         }
     )
-    found = await over(session).scram_shapes("SCRAM-SHA-256")
+    found = await over(session).shapes("SCRAM-SHA-256")
     usual, other = CredentialShape(8192, 26, salt_is_number=True), CredentialShape(4096, 5, salt_is_number=False)
     assert found == {usual: 2, other: 1}
-    assert await over(session).scram_shapes("SCRAM-SHA-512") == {}
+    assert await over(session).shapes("SCRAM-SHA-512") == {}

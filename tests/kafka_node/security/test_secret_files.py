@@ -4,14 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.shell.security.credentials import UsersFile
-from controller_core.shell.security.secret_files import (
-    MAX_SECRET_BYTES,
-    SecretFileError,
-    read_password,
-    read_secret,
-    read_users,
-)
+from kafka_node.security.credentials import UsersFile
+from kafka_node.security.secret_files import MAX_SECRET_BYTES, SecretFileError, read_password, read_secret, read_users
 
 
 def secret(path: Path, data: bytes, mode: int = 0o600) -> Path:
