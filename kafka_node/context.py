@@ -1,14 +1,11 @@
-"""What a handler of the controller's own requests is told about the request, and what it is.
+"""Context of a request, as its handler and the authorizer get it: the listener, the caller and the caller's rights.
 
-Left out: how the caller has proven who it is (kafka_wire.net).
+Left out: how the caller authenticated (kafka_wire.net).
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from kafka_wire.codec import Body
-from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.net.peer import ANONYMOUS
 
 
@@ -48,15 +45,3 @@ class RequestContext:
     """Who asks, proven: `User:NAME`, or `User:ANONYMOUS` where the listener asks for no proof."""
     rights: TopicRights | None = None
     """The caller's rights on topics, for Metadata; None: there is no authorizer."""
-
-
-class RelayInstead(Exception):  # noqa: N818 - no error: another way for the request
-    """The request is to be passed on unchanged to a live broker of the same listener, and its answer back."""
-
-
-OwnHandler = Callable[[RequestContext, Body], Awaitable[Body | EncodedBody]]
-"""Answers one request of the controller's own with the response's body, which may be encoded already.
-
-It is cancelled when the client's connection breaks. RelayInstead passes the request on to a live broker, unchanged;
-CloseConnection closes the connection; any other exception is logged as UNKNOWN_SERVER_ERROR and closes it too; RelayInstead leaves the request to a broker.
-"""

@@ -1,6 +1,6 @@
 """A refusal in Kafka's terms: the error code that the caller gets and the words that go with it.
 
-Leaves out exceptions: the core answers with values.
+Leaves out exceptions: decisions answer with values.
 """
 
 from dataclasses import dataclass

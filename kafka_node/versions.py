@@ -1,9 +1,7 @@
-"""The answer to ApiVersions: the controller's own versions, and for all else what every live broker serves.
+"""Answers to ApiVersions: a process's own versions, and where it relays requests, those that every live broker serves.
 
 A relayed request may reach any live broker, so it is offered only in versions that all of them know: a cluster in the
 middle of an upgrade is safe. Pure.
-
-Left out: asking the brokers (broker_versions.py).
 """
 
 import re
@@ -11,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from controller_core.shell.front.policy import BETWEEN_SERVERS, NOT_OFFERED
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -38,6 +35,35 @@ class BrokerVersions:
 
 
 NO_BROKER = BrokerVersions({})
+
+BETWEEN_SERVERS = frozenset(
+    {
+        ApiKey.LEADER_AND_ISR,
+        ApiKey.STOP_REPLICA,
+        ApiKey.UPDATE_METADATA,
+        ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.WRITE_TXN_MARKERS,
+        ApiKey.VOTE,
+        ApiKey.BEGIN_QUORUM_EPOCH,
+        ApiKey.END_QUORUM_EPOCH,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ENVELOPE,
+        ApiKey.FETCH_SNAPSHOT,
+        ApiKey.BROKER_REGISTRATION,
+        ApiKey.BROKER_HEARTBEAT,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.CONTROLLER_REGISTRATION,
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
+        ApiKey.UPDATE_RAFT_VOTER,
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE,
+        ApiKey.WRITE_SHARE_GROUP_STATE,
+        ApiKey.DELETE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+    }
+)
+"""Requests by which controllers, brokers and coordinators command each other. They are never relayed nor offered: passed
+on by the controller, a stranger's order would come from an address that brokers trust."""
 
 
 def read_versions(body: Body) -> BrokerVersions:
@@ -72,9 +98,9 @@ def shared(brokers: Sequence[BrokerVersions]) -> BrokerVersions:
 
 
 def api_versions_body(own: Mapping[ApiKey, VersionRange], brokers: BrokerVersions, version: int) -> Body:
-    """Build the response's body in `version`, from the controller's own versions and what the brokers share."""
+    """Build the response's body in `version`, from a process's own versions and what the brokers share."""
     ranges: dict[int, VersionRange] = {key: at for key, at in brokers.ranges.items() if key not in BETWEEN_SERVERS}
-    ranges.update({int(key): at for key, at in own.items() if key not in NOT_OFFERED})
+    ranges.update({int(key): at for key, at in own.items()})
     least_level = 0 if version >= _ZERO_FEATURES_FROM else 1
     return {
         "error_code": ErrorCode.NONE,

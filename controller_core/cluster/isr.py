@@ -13,10 +13,10 @@ from controller_core.cluster.states import NewState, partition_states
 from controller_core.model.changes import Announcement
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
-from controller_core.model.errors import Failure
 from controller_core.model.events import AdvanceMoves, AlterPartition, IsrChange
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 

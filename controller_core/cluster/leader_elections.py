@@ -17,9 +17,9 @@ from controller_core.cluster.states import NewState, partition_states
 from controller_core.model.changes import Announcement
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
-from controller_core.model.errors import Failure
 from controller_core.model.events import ElectLeaders
 from controller_core.model.ids import NO_EPOCH, TopicPartition
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 FAILURES: Mapping[Reason, Failure] = {

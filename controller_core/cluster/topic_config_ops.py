@@ -13,7 +13,7 @@ from enum import IntEnum
 
 from controller_core.cluster.config_values import ConfigType
 from controller_core.cluster.topic_config_table import TOPIC_CONFIGS
-from controller_core.model.errors import Failure
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 

@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack
 from functools import partial
 from secrets import SystemRandom
 
-from controller_core.cluster.authorizer import Rules
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.handlers import handlers
@@ -32,6 +31,7 @@ from controller_core.shell.metrics import Metrics
 from controller_core.shell.settings import ControllerSettings, Listener
 from controller_core.shell.zookeeper.scram_users import ScramUsers
 from controller_core.shell.zookeeper.security import zookeeper_settings
+from kafka_node.authorization.authorizer import Rules
 from kafka_node.security.brokers import broker_security
 from kafka_node.security.listeners import demands_of
 from kafka_node.security.renewal import Renewal

@@ -1,7 +1,7 @@
 """Kafka's ACL model: which principal, from which host, may do what to which resources.
 
 Numbers are those of the wire (ResourceType, PatternType, AclOperation and AclPermissionType of kafka-clients), labels those of the
-znodes and of `kafka-acls` (SecurityUtils). Leaves out judging a question by ACLs (cluster/authorizer) and where ACLs are kept.
+znodes and of `kafka-acls` (SecurityUtils). Leaves out judging a question by ACLs (authorizer) and where ACLs are kept.
 """
 
 from dataclasses import dataclass

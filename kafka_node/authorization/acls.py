@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
-from controller_core.model.acl import WILDCARD, Binding, BindingFilter, Entry, Pattern, PatternType, ResourceType
+from kafka_node.authorization.acl import WILDCARD, Binding, BindingFilter, Entry, Pattern, PatternType, ResourceType
 
 Entries = frozenset[Entry]
 NO_ENTRIES: Entries = frozenset()

@@ -5,7 +5,7 @@ Source: AclEntry.supportedOperations, AuthHelper.authorizedOperations. Leaves ou
 
 from collections.abc import Callable, Mapping
 
-from controller_core.model.acl import Operation, ResourceType
+from kafka_node.authorization.acl import Operation, ResourceType
 
 SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
     ResourceType.TOPIC: (

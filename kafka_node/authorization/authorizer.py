@@ -10,8 +10,7 @@ authorizer_plain.py. Leaves out finding the ACLs (acls) and which operation a re
 
 from dataclasses import dataclass
 
-from controller_core.cluster.acls import Acls
-from controller_core.model.acl import (
+from kafka_node.authorization.acl import (
     IMPLIED_BY,
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -22,6 +21,7 @@ from controller_core.model.acl import (
     Permission,
     ResourceType,
 )
+from kafka_node.authorization.acls import Acls
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,14 @@ from functools import lru_cache
 from typing import Protocol
 from uuid import UUID
 
-from controller_core.cluster.authorizer import Rules, Verdict, authorize, authorize_all, authorize_any
-from controller_core.model.acl import Operation, ResourceType
-from controller_core.model.errors import Failure
-from controller_core.shell.acls.keeper import Known
-from controller_core.shell.authorization.needs import CODES, Either, Need, Never, On, OnAll, OnAny, OnName
-from controller_core.shell.authorization.refusal import refusal
-from controller_core.shell.authorization.table import NEEDS, needs_of
-from controller_core.shell.front.context import RequestContext
+from kafka_node.authorization.acl import Operation, ResourceType
+from kafka_node.authorization.acls import Acls
+from kafka_node.authorization.authorizer import Rules, Verdict, authorize, authorize_all, authorize_any
+from kafka_node.authorization.needs import CODES, Either, Need, Never, On, OnAll, OnAny, OnName
+from kafka_node.authorization.refusal import refusal
+from kafka_node.authorization.table import Table, needs_of
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -40,6 +40,14 @@ SHOWING = {Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS}
 """Operations by which answers are filtered: their denials would be as many as there are topics."""
 
 
+class KnownAcls(Protocol):
+    """The cluster's ACLs as this process knows them; where they are kept differs by mode."""
+
+    acls: Acls
+    loaded: asyncio.Event
+    """Set once all have been read, and never cleared."""
+
+
 class Ask(Protocol):
     """Tells whether one caller may do an operation on a resource."""
 
@@ -51,12 +59,16 @@ class Ask(Protocol):
 
 
 class Guard:
-    """The authorizer of a process. `topic_name` gives the name of a topic's id, None where there is none."""
+    """The authorizer of a process.
 
-    def __init__(self, known: Known, rules: Rules, topic_name: Callable[[UUID], str | None]) -> None:
+    `topic_name` gives the name of a topic's id, None where there is none; `table` has the needs of every API that a caller may send.
+    """
+
+    def __init__(self, known: KnownAcls, rules: Rules, topic_name: Callable[[UUID], str | None], table: Table) -> None:
         self._known = known
         self._rules = rules
         self._topic_name = topic_name
+        self._table = table
 
     async def refuse(self, key: ApiKey, context: RequestContext, body: Body) -> Body | None:
         """Give the answer to a request whose caller lacks something that it needs; None: it may go on.
@@ -64,7 +76,7 @@ class Guard:
         Raises CloseConnection where a refusal cannot be written, and when the ACLs are not known.
         """
         await self.ready(context)
-        for index, need in enumerate(needs_of(key, context.api_version, body)):
+        for index, need in enumerate(needs_of(self._table, key, context.api_version, body)):
             if index % JUDGED_AT_ONCE == JUDGED_AT_ONCE - 1:
                 await asyncio.sleep(0)
             if (failure := await self._lacks(context, need, body)) is not None:
@@ -76,7 +88,7 @@ class Guard:
 
         Raises CloseConnection when the ACLs are not known.
         """
-        row = NEEDS.get(key, ())
+        row = self._table.get(key, ())
         if not isinstance(row, tuple) or not row or not all(isinstance(need, OnName) for need in row):
             return None
         await self.ready(context)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

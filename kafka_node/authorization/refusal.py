@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from controller_core.model.errors import Failure
+from kafka_node.errors import Failure
 from kafka_wire import schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -3,7 +3,7 @@
 import pytest
 
 from controller_core.cluster.topic_config_ops import ConfigOp, OpType, alter_configs
-from controller_core.model.errors import Failure
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.shell.front.acks import has_response
+from kafka_node.acks import has_response
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import CodecError

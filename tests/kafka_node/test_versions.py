@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.shell.front.policy import BETWEEN_SERVERS
-from controller_core.shell.front.versions import (
+from kafka_node.versions import (
+    BETWEEN_SERVERS,
     NO_BROKER,
     BrokerVersions,
     api_versions_body,
@@ -106,11 +106,3 @@ def test_an_unknown_version_is_answered_with_the_versions_of_api_versions() -> N
 def test_client_software_has_a_name_by_the_rule(name: str, version: int, fine: bool) -> None:
     """KIP-511; before version 3 clients tell none."""
     assert fine == names_its_software_well({"client_software_name": name, "client_software_version": "3.9.2"}, version)
-
-
-def test_what_native_brokers_do_not_serve_is_not_offered() -> None:
-    """KIP-966: brokers in ZooKeeper mode do not serve DescribeTopicPartitions, and clients fall back to Metadata."""
-    own: dict[ApiKey, tuple[int, int]] = {ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0), ApiKey.METADATA: (0, 12)}
-    body = api_versions_body(own, BrokerVersions({}), 3)
-
-    assert [entry["api_key"] for entry in body["api_keys"]] == [ApiKey.METADATA]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller_core.shell.front.context import RequestContext
 from controller_core.shell.front.front import Front, open_front
+from kafka_node.context import RequestContext
 from kafka_node.security.brokers import broker_security
 from kafka_node.security.listeners import demands_of
 from kafka_node.security.settings import SecuritySettings

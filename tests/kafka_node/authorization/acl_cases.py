@@ -3,8 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from controller_core.cluster.authorizer import Rules
-from controller_core.model.acl import (
+from kafka_node.authorization.acl import (
     Entry,
     EntryFilter,
     Operation,
@@ -14,6 +13,7 @@ from controller_core.model.acl import (
     Permission,
     ResourceType,
 )
+from kafka_node.authorization.authorizer import Rules
 
 PRINCIPALS = ["User:alice", "User:bob", "User:*", "Role:alice"]
 HOSTS = ["10.0.0.1", "10.0.0.2", "*"]

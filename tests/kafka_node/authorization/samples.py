@@ -1,14 +1,16 @@
 """A request of any API and version with one element in each array, and callers with few rights."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from controller_core.cluster.authorizer import Rules
-from controller_core.model.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
-from controller_core.shell.acls.keeper import Known
-from controller_core.shell.authorization.guard import Guard
-from controller_core.shell.front.context import RequestContext
+from controller_core.shell.authorization.table import NEEDS
+from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
+from kafka_node.authorization.acls import Acls
+from kafka_node.authorization.authorizer import Rules
+from kafka_node.authorization.guard import Guard
+from kafka_node.context import RequestContext
 from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -27,6 +29,14 @@ OF_KIND: dict[str, Any] = {
 }
 
 Right = tuple[Operation, ResourceType, str]
+
+
+class Known:
+    """Implements KnownAcls."""
+
+    def __init__(self) -> None:
+        self.acls = Acls()
+        self.loaded = asyncio.Event()
 
 
 def sample(key: ApiKey, version: int) -> Body:
@@ -56,7 +66,7 @@ def context(version: int = 0, principal: str = ALICE, host: str = "10.0.0.1") ->
 
 
 def guard_of(*rights: Right, denied: Sequence[Right] = (), name: str | None = "x", everyone: bool = False) -> Guard:
-    """A guard by which alice has these rights and lacks those; `name` is what every topic id means."""
+    """A guard by which alice has these rights and lacks those; `name` is what every topic id means. Its table is that of ZooKeeper mode."""
     known = Known()
     known.loaded.set()
     entries: dict[Pattern, set[Entry]] = {}
@@ -66,4 +76,4 @@ def guard_of(*rights: Right, denied: Sequence[Right] = (), name: str | None = "x
             entries.setdefault(pattern, set()).add(Entry(ALICE, "*", operation, permission))
     for pattern, of_pattern in entries.items():
         known.acls.put(pattern, of_pattern)
-    return Guard(known, Rules(frozenset({ADMIN}), everyone), lambda _: name)
+    return Guard(known, Rules(frozenset({ADMIN}), everyone), lambda _: name, NEEDS)

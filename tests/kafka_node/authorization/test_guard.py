@@ -5,25 +5,16 @@ from typing import Any
 
 import pytest
 
-from controller_core.cluster.authorizer import Rules
-from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
-from controller_core.shell.acls.keeper import Known
-from controller_core.shell.authorization import guard as guard_module
-from controller_core.shell.authorization.guard import Guard
 from controller_core.shell.authorization.table import NEEDS, OPEN
+from kafka_node.authorization import guard as guard_module
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.authorization.authorizer import Rules
+from kafka_node.authorization.guard import Guard
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import CloseConnection
-from tests.controller_core_shell.authorization.samples import (
-    ADMIN,
-    ALICE,
-    Right,
-    context,
-    every_version,
-    guard_of,
-    sample,
-)
-from tests.controller_core_shell.authorization.test_refusal import codes
+from tests.kafka_node.authorization.samples import ADMIN, ALICE, Known, Right, context, every_version, guard_of, sample
+from tests.kafka_node.authorization.test_refusal import codes
 
 NEVER_ALONE = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 TOPIC, GROUP, TRANSACTION = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
@@ -195,7 +186,7 @@ async def test_until_the_acls_are_known_only_super_users_are_answered(monkeypatc
     """A refusal would be final to most clients: they are made to ask again."""
     monkeypatch.setattr(guard_module, "MAX_WAIT_S", 0.01)
     known = Known()
-    guard = Guard(known, Rules(frozenset({ADMIN}), allow_everyone_if_no_acl=True), lambda _: None)
+    guard = Guard(known, Rules(frozenset({ADMIN}), allow_everyone_if_no_acl=True), lambda _: None, NEEDS)
 
     assert await refused(guard, ApiKey.LIST_GROUPS, 4, ADMIN) is None
     with pytest.raises(CloseConnection):

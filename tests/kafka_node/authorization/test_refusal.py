@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from controller_core.model.errors import Failure
-from controller_core.shell.authorization.refusal import refusal
 from controller_core.shell.authorization.table import NEEDS, OPEN
+from kafka_node.authorization.refusal import refusal
+from kafka_node.errors import Failure
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
-from tests.controller_core_shell.authorization.samples import every_version, sample
+from tests.kafka_node.authorization.samples import every_version, sample
 
 NO = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "no")
 SILENT = {(ApiKey.DESCRIBE_LOG_DIRS, version) for version in range(3)}

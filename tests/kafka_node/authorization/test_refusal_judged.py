@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from controller_core.shell.authorization.refusal import refusal
+from kafka_node.authorization.refusal import refusal
 from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from lab.java_process import java_command
-from tests.controller_core_shell.authorization.samples import every_version, sample
-from tests.controller_core_shell.authorization.test_refusal import JUDGED, NO, codes
+from tests.kafka_node.authorization.samples import every_version, sample
+from tests.kafka_node.authorization.test_refusal import JUDGED, NO, codes
 
 pytestmark = pytest.mark.java
 
