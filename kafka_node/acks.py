@@ -1,6 +1,6 @@
-"""Whether a request has a response at all: every one has, except Produce with acks=0.
+"""Acknowledgement policy of requests: every request has a response, except Produce with acks=0.
 
-Only as much of the body is read as stands before that field. Pure.
+The body is read up to that field only. Pure.
 """
 
 import struct
@@ -15,7 +15,7 @@ _FLEXIBLE_FROM = 9  # Produce: the version from which that id has a varint lengt
 
 
 def has_response(header: RequestHeader, frame: bytes) -> bool:
-    """Tell whether the broker will answer this request; raises CodecError when a Produce request is cut off."""
+    """Return whether a broker answers this request; raises CodecError when a Produce request is cut off."""
     if header.api_key != ApiKey.PRODUCE:
         return True
     offset = header.body_offset

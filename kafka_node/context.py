@@ -10,7 +10,7 @@ from kafka_wire.net.peer import ANONYMOUS
 
 
 class TopicRights(Protocol):
-    """What one caller may do with topics, for answers that show it."""
+    """Rights of one caller on topics, for answers that contain them."""
 
     def describes_every_topic(self) -> bool:
         """Whether the caller may describe each topic, whatever its name."""
@@ -33,15 +33,15 @@ class TopicRights(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """Where a request came from."""
+    """Origin of a request."""
 
     listener: str
     client_id: str | None
-    """What the client calls itself; no proof of anything."""
+    """The name that the client chose; it proves nothing."""
     peer_host: str
     correlation_id: int
     api_version: int
     principal: str = ANONYMOUS
-    """Who asks, proven: `User:NAME`, or `User:ANONYMOUS` where the listener asks for no proof."""
+    """The authenticated caller: `User:NAME`, or `User:ANONYMOUS` where the listener has no authentication."""
     rights: TopicRights | None = None
     """The caller's rights on topics, for Metadata; None: there is no authorizer."""

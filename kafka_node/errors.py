@@ -14,11 +14,11 @@ CUT = " ... (shortened)"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why something was not done."""
+    """Reason of a refusal."""
 
     code: ErrorCode
     message: str
-    """Shortened where it is long: messages repeat what a caller sent."""
+    """Shortened where it is long: messages repeat data of the caller."""
 
     def __post_init__(self) -> None:
         if len(self.message) > MAX_MESSAGE_CHARACTERS:

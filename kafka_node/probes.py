@@ -9,11 +9,11 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 MAX_REQUEST_BYTES = 4096
-"""Nobody has anything to send here."""
+"""Requests have no body."""
 
 
 class ProbeServer:
-    """A small HTTP server for one process: the three paths, and `routes` besides."""
+    """A small HTTP server for one process: the three paths, and `routes` in addition."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class ProbeServer:
         self._runner = web.AppRunner(application, access_log=None)
 
     async def listen(self, host: str, port: int) -> None:
-        """Listen; OSError when the address cannot be had."""
+        """Listen; raises OSError when the address is not available."""
         await self._runner.setup()
         await web.TCPSite(self._runner, host, port).start()
 

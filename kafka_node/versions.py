@@ -18,14 +18,14 @@ _Key = TypeVar("_Key", int, str)
 VersionRange = tuple[int, int]
 """Lowest and highest version, both included."""
 
-_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")  # KIP-511: what a client's software may be called
-_SOFTWARE_FROM = 3  # the version from which a client tells its software
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")  # KIP-511: names of client software
+_SOFTWARE_FROM = 3  # the version from which a client names its software
 _ZERO_FEATURES_FROM = 4  # the version whose readers take a feature level of 0 (KAFKA-17011)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerVersions:
-    """What one broker said of itself."""
+    """Versions and features of one broker."""
 
     ranges: Mapping[int, VersionRange]
     """By API key; also keys that this process does not know."""
@@ -62,12 +62,12 @@ BETWEEN_SERVERS = frozenset(
         ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
     }
 )
-"""Requests by which controllers, brokers and coordinators command each other. They are never relayed nor offered: passed
-on by the controller, a stranger's order would come from an address that brokers trust."""
+"""Requests by which controllers, brokers and coordinators command each other. They are neither relayed nor
+offered: relayed by the controller, an unauthorized request would come from an address that brokers trust."""
 
 
 def read_versions(body: Body) -> BrokerVersions:
-    """Read a broker's answer to ApiVersions."""
+    """Read a broker's response to ApiVersions."""
     return BrokerVersions(
         ranges={one["api_key"]: (one["min_version"], one["max_version"]) for one in body["api_keys"]},
         supported_features={
@@ -81,7 +81,7 @@ def read_versions(body: Body) -> BrokerVersions:
 
 
 def shared(brokers: Sequence[BrokerVersions]) -> BrokerVersions:
-    """Give what all brokers have in common; finalized features are the cluster's own, so the newest epoch has them.
+    """Return what all brokers have in common; finalized features belong to the cluster, so those of the newest epoch count.
 
     >>> shared([BrokerVersions({1: (0, 12), 2: (0, 5)}), BrokerVersions({1: (4, 17)})]).ranges
     {1: (4, 12)}
@@ -121,13 +121,13 @@ def api_versions_body(own: Mapping[ApiKey, VersionRange], brokers: BrokerVersion
 def unsupported_version_body(own: VersionRange) -> Body:
     """Build the answer to an ApiVersions request of an unknown version, to be sent as version 0 (KIP-511).
 
-    Of all keys it names ApiVersions alone, so that the client can ask again in a version that is known.
+    It names only the key of ApiVersions, so that the client can ask again in a known version.
     """
     return {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": _entries([(ApiKey.API_VERSIONS, own)])}
 
 
 def names_its_software_well(body: Body, version: int) -> bool:
-    """Tell whether the request's client software is named by KIP-511's rule; else the answer is INVALID_REQUEST."""
+    """Return whether the request names its client software by KIP-511's rule; else the answer is INVALID_REQUEST."""
     named = (body["client_software_name"], body["client_software_version"])
     return version < _SOFTWARE_FROM or all(_SOFTWARE.fullmatch(name) for name in named)
 
@@ -137,7 +137,7 @@ def _entries(ranges: Iterable[tuple[int, VersionRange]]) -> list[dict[str, Any]]
 
 
 def _intersection(every: Sequence[Mapping[_Key, VersionRange]]) -> dict[_Key, VersionRange]:
-    """Give each key that all have in some version, with the versions that all have."""
+    """Return the keys that all have, with the versions that all have."""
     common: set[_Key] = set(every[0]).intersection(*every[1:])
     ranges = {key: (max(one[key][0] for one in every), min(one[key][1] for one in every)) for key in sorted(common)}
     return {key: (lowest, highest) for key, (lowest, highest) in ranges.items() if lowest <= highest}

@@ -1,7 +1,7 @@
-"""Kafka's ACL model: which principal, from which host, may do what to which resources.
+"""Kafka's ACL model: patterns of resources, entries that allow or deny operations on them, and filters.
 
 Numbers are those of the wire (ResourceType, PatternType, AclOperation and AclPermissionType of kafka-clients), labels those of the
-znodes and of `kafka-acls` (SecurityUtils). Leaves out judging a question by ACLs (authorizer) and where ACLs are kept.
+znodes and of `kafka-acls` (SecurityUtils). Leaves out judging by ACLs (authorizer) and where they are kept.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ WILDCARD = "*"
 """As a literal resource's name: every resource of the type; as a host: every host."""
 WILDCARD_PRINCIPAL = "User:*"
 ANONYMOUS = "User:ANONYMOUS"
-"""Who has not said who he is (KafkaPrincipal.ANONYMOUS)."""
+"""The principal of a caller without authentication (KafkaPrincipal.ANONYMOUS)."""
 CLUSTER_NAME = "kafka-cluster"
-"""The one name that a CLUSTER resource has."""
+"""The only name of a CLUSTER resource."""
 
 
 class _Labelled(IntEnum):
@@ -24,7 +24,7 @@ class _Labelled(IntEnum):
 
 
 class ResourceType(_Labelled):
-    """What there is to be guarded."""
+    """Types of protected resources."""
 
     UNKNOWN = 0
     ANY = 1
@@ -37,7 +37,7 @@ class ResourceType(_Labelled):
 
 
 class PatternType(_Labelled):
-    """How a pattern's name is compared; MATCH and ANY belong to filters alone (KIP-290)."""
+    """How a pattern's name is compared; only filters have MATCH and ANY (KIP-290)."""
 
     UNKNOWN = 0
     ANY = 1
@@ -47,7 +47,7 @@ class PatternType(_Labelled):
 
 
 class Operation(_Labelled):
-    """What is done."""
+    """Operations on resources."""
 
     UNKNOWN = 0
     ANY = 1
@@ -67,7 +67,7 @@ class Operation(_Labelled):
 
 
 class Permission(_Labelled):
-    """What an entry says. ANY belongs to filters alone."""
+    """Effect of an entry. Only filters have ANY."""
 
     UNKNOWN = 0
     ANY = 1
@@ -79,7 +79,7 @@ IMPLIED_BY: dict[Operation, frozenset[Operation]] = {
     Operation.DESCRIBE: frozenset({Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}),
     Operation.DESCRIBE_CONFIGS: frozenset({Operation.ALTER_CONFIGS}),
 }
-"""Whoever is allowed one of these is allowed the first as well. A denial implies nothing."""
+"""Operations that imply the first where they are allowed. A denial implies nothing."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -103,7 +103,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Binding:
-    """An entry and what it is for."""
+    """An entry with its pattern."""
 
     pattern: Pattern
     entry: Entry
@@ -111,14 +111,14 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class PatternFilter:
-    """Which patterns are meant; a name of None means all names."""
+    """Selects patterns; a name of None selects all names."""
 
     resource_type: ResourceType = ResourceType.ANY
     name: str | None = None
     pattern_type: PatternType = PatternType.ANY
 
     def matches(self, pattern: Pattern) -> bool:
-        """Tell whether a pattern is meant; by MATCH those are that would guard a resource of the filter's name."""
+        """Return whether the filter selects a pattern; MATCH selects those that apply to a resource of the filter's name."""
         if self.resource_type not in {ResourceType.ANY, pattern.resource_type}:
             return False
         if self.pattern_type not in {PatternType.ANY, PatternType.MATCH, pattern.pattern_type}:
@@ -134,7 +134,7 @@ class PatternFilter:
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """Which entries are meant; None means all."""
+    """Selects entries; None selects all."""
 
     principal: str | None = None
     host: str | None = None
@@ -142,7 +142,7 @@ class EntryFilter:
     permission: Permission = Permission.ANY
 
     def matches(self, entry: Entry) -> bool:
-        """Tell whether an entry is meant; a wildcard in an entry is compared as it stands."""
+        """Return whether the filter selects an entry; a wildcard in an entry is compared literally."""
         return (
             self.principal in {None, entry.principal}
             and self.host in {None, entry.host}
@@ -153,7 +153,7 @@ class EntryFilter:
 
 @dataclass(frozen=True, slots=True)
 class BindingFilter:
-    """Which bindings are meant."""
+    """Selects bindings."""
 
     pattern: PatternFilter = PatternFilter()
     entry: EntryFilter = EntryFilter()

@@ -1,9 +1,9 @@
-"""All ACLs of a cluster, by what they guard.
+"""All ACLs of a cluster, by the resources that they protect.
 
-ACLs that guard a resource: those of its own name, those of `*`, and those of each prefix of its name. There are few different
-lengths of prefixes, however many prefixes, so each length is one look into a table.
+ACLs of a resource: those of its own name, those of `*`, and those of each prefix of its name. There are few different
+lengths of prefixes, however many prefixes, so each length is one lookup in a table.
 
-Leaves out what the entries say of a question (authorizer).
+Leaves out judging by the entries (authorizer).
 """
 
 from collections import Counter
@@ -45,7 +45,7 @@ class _Names:
 
 
 class Acls:
-    """All ACLs of a cluster. `put` is the one way in."""
+    """All ACLs of a cluster. Only `put` changes them."""
 
     def __init__(self, known: Mapping[Pattern, AbstractSet[Entry]] | None = None) -> None:
         self._of_type = {resource_type: _Names() for resource_type in ResourceType}
@@ -53,21 +53,21 @@ class Acls:
             self.put(pattern, entries)
 
     def put(self, pattern: Pattern, entries: Iterable[Entry]) -> None:
-        """Replace a pattern's entries; none: the pattern is forgotten."""
+        """Replace a pattern's entries; without entries the pattern is removed."""
         self._of_type[pattern.resource_type].put(pattern, frozenset(entries))
 
     def of(self, pattern: Pattern) -> Entries:
-        """Give a pattern's entries."""
+        """Return a pattern's entries."""
         names = self._of_type[pattern.resource_type]
         named = names.prefixed if pattern.pattern_type is PatternType.PREFIXED else names.literal
         return named.get(pattern.name, NO_ENTRIES)
 
     def guarding(self, resource_type: ResourceType, name: str) -> list[Entries]:
-        """Give what guards a resource, by the patterns that match it."""
+        """Return the entries of each pattern that matches a resource."""
         return list(self._of_type[resource_type].guarding(name))
 
     def patterns(self, resource_type: ResourceType | None = None) -> Iterator[tuple[Pattern, Entries]]:
-        """Walk over all patterns, or those of one resource type."""
+        """Iterate over all patterns, or those of one resource type."""
         for each in ResourceType if resource_type is None else (resource_type,):
             names = self._of_type[each]
             for kind, named in ((PatternType.LITERAL, names.literal), (PatternType.PREFIXED, names.prefixed)):
@@ -75,7 +75,7 @@ class Acls:
                     yield Pattern(each, name, kind), entries
 
     def find(self, asked: BindingFilter) -> list[Binding]:
-        """List the bindings that a filter means, in a stable order."""
+        """List the bindings that a filter selects, in a stable order."""
         only = None if asked.pattern.resource_type is ResourceType.ANY else asked.pattern.resource_type
         return [
             Binding(pattern, entry)

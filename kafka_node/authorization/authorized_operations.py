@@ -1,6 +1,6 @@
-"""Which operations a caller may do on a resource, as one number: the bit of each operation's own number (KIP-430). Pure.
+"""Operations that a caller may do on a resource, as one number: a bit for each operation's number (KIP-430). Pure.
 
-Source: AclEntry.supportedOperations, AuthHelper.authorizedOperations. Leaves out judging (authorizer), and who asks for it.
+Source: AclEntry.supportedOperations, AuthHelper.authorizedOperations.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
         Operation.IDEMPOTENT_WRITE,
     ),
 }
-"""What can be done at all, for the two types that the controller is asked about."""
+"""All operations on a resource, for the two types that answers contain."""
 
 
 def _everything(_: Operation) -> bool:
@@ -36,7 +36,7 @@ def _everything(_: Operation) -> bool:
 
 
 def authorized_operations(resource_type: ResourceType, may: Callable[[Operation], bool] = _everything) -> int:
-    """Put the operations together that `may` lets through; without an authorizer these are all.
+    """Return the operations that `may` allows; without an authorizer these are all.
 
     >>> bin(authorized_operations(ResourceType.TOPIC, lambda operation: operation is Operation.READ))
     '0b1000'

@@ -1,11 +1,11 @@
-"""May this principal do this? Kafka's rules over its ACLs, fast for many of them.
+"""Authorization by Kafka's rules over its ACLs, fast for many ACLs.
 
 In this order: a super user may do everything; a resource without any ACL is open to all or to none, as
 `allow.everyone.if.no.acl.found` says; a denial that matches counts more than any permission; a permission that matches, or one
 that implies the operation, allows; all else is denied.
 
-Source: kafka.security.authorizer.AclAuthorizer, Authorizer.authorizeByResourceType (KIP-679). Its plain twin is
-authorizer_plain.py. Leaves out finding the ACLs (acls) and which operation a request needs.
+Source: kafka.security.authorizer.AclAuthorizer, Authorizer.authorizeByResourceType (KIP-679). Leaves out
+finding the ACLs (acls) and the operations that a request needs (table).
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from kafka_node.authorization.acls import Acls
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is set beside the ACLs."""
+    """Settings in addition to the ACLs."""
 
     super_users: frozenset[str] = frozenset()
     allow_everyone_if_no_acl: bool = False
@@ -58,18 +58,18 @@ Verdict = Allowed | Denied
 
 
 def concerns(entry: Entry, principal: str, host: str) -> bool:
-    """Tell whether an entry is about this principal at this host."""
+    """Return whether an entry applies to a principal at a host."""
     return entry.principal in {principal, WILDCARD_PRINCIPAL} and entry.host in {host, WILDCARD}
 
 
 def allows(entry: Entry, operation: Operation) -> bool:
-    """Tell whether an entry allows an operation, to those it is about."""
+    """Return whether an entry allows an operation."""
     granted = entry.operation in {operation, Operation.ALL} or entry.operation in IMPLIED_BY.get(operation, ())
     return granted and entry.permission is Permission.ALLOW
 
 
 def denies(entry: Entry, operation: Operation) -> bool:
-    """Tell whether an entry denies an operation, to those it is about."""
+    """Return whether an entry denies an operation."""
     return entry.permission is Permission.DENY and entry.operation in {operation, Operation.ALL}
 
 
@@ -98,8 +98,8 @@ def authorize_any(
 ) -> Verdict:
     """Judge whether there can be a resource of the type that the operation is allowed on (KIP-679).
 
-    As in Kafka, an operation that implies this one is not looked at, and with allow_everyone_if_no_acl nothing but a denial of
-    all counts.
+    As in Kafka, an operation that implies this one does not count, and with allow_everyone_if_no_acl only a denial on all
+    resources counts.
     """
     if principal in rules.super_users:
         return Allowed("a super user")
@@ -139,7 +139,7 @@ def authorize_all(
 ) -> Verdict:
     """Judge whether the operation is allowed on every resource of the type, whatever its name: nothing may deny it anywhere.
 
-    For requests whose answer names resources that cannot be told before. Kafka has no such question: it filters its answers.
+    For requests whose answer names resources that are unknown before. Kafka has no such check: it filters its answers.
     """
     if principal in rules.super_users:
         return Allowed("a super user")

@@ -1,7 +1,7 @@
-"""Judges callers: by the ACLs that are known now, with what is set beside them, for the host that they come from.
+"""The guard of a process: judges each request by the ACLs that are known now, for its caller and the caller's host.
 
-Until the ACLs have been read nobody but super users is answered: to refuse somebody for what is not known yet would be final to most
-clients. Every denial is logged with its reason, as Kafka does.
+Until the ACLs have been read, only super users get an answer: most clients would take a refusal as final. Every denial is logged with
+its reason, as Kafka does.
 
 Leaves out what a request needs (table) and how a refusal is written (refusal).
 """
@@ -31,10 +31,10 @@ from kafka_wire.net.server import CloseConnection
 log = logging.getLogger(__name__)
 
 MAX_WAIT_S = 10.0
-"""How long a caller waits for the ACLs to be read; after that it asks elsewhere or again."""
+"""How long a request waits for the ACLs to be read; after that its connection is closed and the client asks again."""
 
 JUDGED_AT_ONCE = 250
-"""Resources that are judged before other requests have their turn: 5 ms where there are a thousand ACLs."""
+"""Resources that are judged before the event loop runs other tasks: 5 ms with a thousand ACLs."""
 
 SHOWING = {Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS}
 """Operations by which answers are filtered: their denials would be as many as there are topics."""
@@ -49,10 +49,10 @@ class KnownAcls(Protocol):
 
 
 class Ask(Protocol):
-    """Tells whether one caller may do an operation on a resource."""
+    """Judges operations of one caller on resources."""
 
     def __call__(self, operation: Operation, resource_type: ResourceType, name: str, *, quiet: bool = False) -> bool:
-        """Judge; a quiet question is none that anything depends on, and its denial is no news."""
+        """Return whether the caller may do an operation. Quiet: the answer only shows rights, and a denial is not logged as one."""
 
     def on_all(self, operation: Operation, resource_type: ResourceType) -> bool:
         """Judge an operation on every resource of a type."""
@@ -71,7 +71,7 @@ class Guard:
         self._table = table
 
     async def refuse(self, key: ApiKey, context: RequestContext, body: Body) -> Body | None:
-        """Give the answer to a request whose caller lacks something that it needs; None: it may go on.
+        """Return the refusal of a request whose caller lacks a right that it needs; None: the request is allowed.
 
         Raises CloseConnection where a refusal cannot be written, and when the ACLs are not known.
         """
@@ -84,7 +84,7 @@ class Guard:
         return None
 
     async def refuse_by_header(self, key: ApiKey, context: RequestContext) -> Failure | None:
-        """Judge a request by its API only, where what it needs does not depend on its body; None: it may go on, or its body decides.
+        """Judge a request by its API only, where its needs do not depend on its body; None: it is allowed, or its body decides.
 
         Raises CloseConnection when the ACLs are not known.
         """
@@ -108,7 +108,7 @@ class Guard:
             raise CloseConnection("the cluster's ACLs are not known yet") from None
 
     def asking(self, context: RequestContext) -> Ask:
-        """Judge for one caller. What may not be shown, and what is asked first of two, is no news to a log."""
+        """Return a judge of one caller's operations. Denials that only filter an answer are logged at DEBUG."""
         return _Caller(self, context)
 
     def judge(self, context: RequestContext, need: OnName | OnAll, *, quiet: bool) -> bool:
@@ -121,7 +121,7 @@ class Guard:
         return bool(self._judge(context, OnAll(operation, resource_type), logging.DEBUG))
 
     async def _lacks(self, context: RequestContext, need: Need, body: Body) -> Failure | None:
-        """Tell what the caller lacks of a need."""
+        """Return why the caller does not meet a need; None: it does."""
         match need:
             case Either(needs=needs):
                 failures = [await self._lacks(context, each, body) for each in needs]
@@ -191,7 +191,7 @@ def _denied(resource_type: ResourceType) -> Failure:
 
 @lru_cache(maxsize=1024)
 def java_host(host: str) -> str:
-    """Write an address as Java does, and so as it stands in ACLs: IPv6 in eight groups, IPv4 as such when it is mapped.
+    """Write an address as Java and so ACLs do: IPv6 in eight groups, a mapped IPv4 address as IPv4.
 
     >>> java_host("::1"), java_host("::ffff:10.0.0.1")
     ('0:0:0:0:0:0:0:1', '10.0.0.1')

@@ -1,6 +1,6 @@
-"""What a request may need: operations on resources, said as values, so that the table of all APIs is data.
+"""Needs of requests: operations on resources, as values, so that the tables of APIs are data.
 
-Leaves out which API needs what (table) and who is allowed it (guard).
+Leaves out the needs of each API (table) and judging them (guard).
 """
 
 from collections.abc import Callable, Iterator
@@ -20,15 +20,15 @@ CODES = {
     ResourceType.DELEGATION_TOKEN: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
     ResourceType.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
-"""How a denial is said (AclEntry.authorizationError)."""
+"""Error code of a denial by resource type (AclEntry.authorizationError)."""
 
 
 @dataclass(frozen=True, slots=True)
 class On:
     """An operation on each resource that the request names.
 
-    `path` leads through arrays to the names: `topics.name`. A null on the way, and a null name, names nothing. `ids` leads to the
-    topic ids of the versions that have ids in the place of names.
+    `path` leads through arrays to the names: `topics.name`. A null on the way, and a null name, is ignored. `ids` leads to the
+    topic ids of the versions that have ids instead of names.
     """
 
     operation: Operation
@@ -37,7 +37,7 @@ class On:
     ids: str | None = None
 
     def names(self, body: Body) -> Iterator[str]:
-        """List the names in a request. An empty topic name stands for an id; no topic has it."""
+        """List the names in a request. An empty topic name is a placeholder beside an id; no topic has it."""
         for name in walk(body, self.path):
             if name is not None and (name or self.ids is None):
                 yield name
@@ -49,7 +49,7 @@ class On:
 
 @dataclass(frozen=True, slots=True)
 class OnName:
-    """An operation on one resource, whatever the request names."""
+    """An operation on one resource, independent of the names in the request."""
 
     operation: Operation
     resource_type: ResourceType
@@ -58,7 +58,7 @@ class OnName:
 
 @dataclass(frozen=True, slots=True)
 class OnAny:
-    """An operation on at least one resource of the type that there may be (KIP-679)."""
+    """An operation on at least one possible resource of the type (KIP-679)."""
 
     operation: Operation
     resource_type: ResourceType
@@ -66,7 +66,7 @@ class OnAny:
 
 @dataclass(frozen=True, slots=True)
 class OnAll:
-    """An operation on every resource of the type: the answer names some that the request does not."""
+    """An operation on every resource of the type: the answer contains resources that the request does not name."""
 
     operation: Operation
     resource_type: ResourceType
@@ -74,14 +74,14 @@ class OnAll:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """One of these; the denial is that of the last."""
+    """One of several needs; the denial is that of the last."""
 
     needs: "tuple[Need, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """Nobody's but a super user's: passed on under our own name, it would be judged by what we may do."""
+    """Allowed to super users only: relayed under the controller's own name, a request would get the controller's rights."""
 
     code: ErrorCode
     reason: str
@@ -90,7 +90,7 @@ class Never:
 Need = On | OnName | OnAny | OnAll | Either | Never
 
 Row = tuple[Need, ...] | Callable[[int, Body], tuple[Need, ...]]
-"""What an API needs, all of it; or a function of the version and the request that tells."""
+"""All needs of an API; or a function of the version and the request that returns them."""
 
 
 def on_cluster(operation: Operation) -> OnName:
@@ -99,7 +99,7 @@ def on_cluster(operation: Operation) -> OnName:
 
 
 def walk(value: Any, path: str) -> Iterator[Any]:
-    """Give what a path of keys leads to, through every element of arrays on the way.
+    """Yield the values at a path of keys, through every element of arrays on the way.
 
     >>> list(walk({"topics": [{"name": "a"}, {"name": "b"}]}, "topics.name"))
     ['a', 'b']

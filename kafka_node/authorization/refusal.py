@@ -1,9 +1,9 @@
-"""The answer to a request that is refused whole, in any version of any API, as its response's table tells.
+"""Responses to requests that are refused whole, in any version of any API, from the response's schema.
 
-Where the response has an error code at the top, it says it there; else each element of the response's array that stands for an
-element of the request says it, under the element's own name or number.
+Where the response has an error code at the top, the error is there; else it is in each element of the response's array that answers
+an element of the request, with the element's name or number.
 
-Leaves out responses that have no place for an error: the connection is closed.
+A response without a place for an error is not sent: the connection is closed.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from kafka_wire.net.server import CloseConnection
 from kafka_wire.schema import Field
 
 MAX_ELEMENTS = 2_000
-"""Elements that a refusal repeats, which takes 25 ms. A larger request that is refused closes its connection."""
+"""Elements that a refusal repeats, which takes 25 ms. Refusing a larger request closes its connection."""
 
 ERROR_CODES = ("error_code", "partition_error_code")
 ERROR_MESSAGE = "error_message"
@@ -31,7 +31,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "partition_index": ("partition", "index"),
     "user": ("name",),
 }
-"""What a response's field may be called in the request."""
+"""Names that a response's field may have in the request."""
 
 
 def _dirs_by_topic(body: Body) -> Body:
@@ -52,11 +52,11 @@ RESHAPED: dict[ApiKey, Callable[[Body], Body]] = {
     # Versions without an error at the top answer with no directory at all: clients take that for a refusal.
     ApiKey.DESCRIBE_LOG_DIRS: _nothing,
 }
-"""Requests whose elements are ordered otherwise than their response's."""
+"""Requests whose elements have another structure than those of the response."""
 
 
 def refusal(key: ApiKey, version: int, body: Body, failure: Failure) -> Body:
-    """Write the answer; raises CloseConnection where no response can say it, or it would be too long."""
+    """Build the response; raises CloseConnection where no response has a place for the error, or it would be too long."""
     answer = _Refusal(key.message + "Response", version, failure).level(
         RESHAPED[key](body) if key in RESHAPED else body
     )
@@ -66,7 +66,7 @@ def refusal(key: ApiKey, version: int, body: Body, failure: Failure) -> Body:
 
 
 def refuses_at_top(key: ApiKey, version: int) -> bool:
-    """Tell whether the response says an error at its top, so that nothing of the request is repeated in it."""
+    """Return whether the response has an error code at its top, so that nothing of the request is repeated in it."""
     fields = schema.definition(key.message + "Response", version).fields
     if key in RESHAPED:
         return False
@@ -74,7 +74,7 @@ def refuses_at_top(key: ApiKey, version: int) -> bool:
 
 
 class _Shape:
-    """The fields of a struct that one version has, by their parts in a refusal."""
+    """The fields of a struct in one version, by their use in a refusal."""
 
     def __init__(self, fields: Sequence[Field], version: int) -> None:
         self.present = [field for field in fields if version in field.versions]
@@ -106,7 +106,7 @@ class _Refusal:
     elements: int = 0
 
     def level(self, asked: Any, path: tuple[str, ...] = ()) -> Body | None:
-        """Fill one struct; None where neither it nor anything in it has a place for an error."""
+        """Fill one struct; None where neither the struct nor its elements have a place for an error."""
         shape = _shape(self.name, self.version, path)
         body: Body = {}
         for field in shape.plain:
@@ -133,18 +133,18 @@ class _Refusal:
 
 
 def _same(field: Field, asked: Any, present: Sequence[Field]) -> Any:
-    """Find what identifies an element in the request."""
+    """Find the value that identifies an element of the request."""
     if field.is_array or field.key in {*ERROR_CODES, ERROR_MESSAGE}:
         return None
     if isinstance(asked, dict):
         return next((asked[key] for key in (field.key, *ALIASES.get(field.key, ())) if key in asked), None)
-    # An element that is a name or a number by itself: the first field that is no error has its place.
+    # The element is a name or a number itself: it belongs to the first field that is no error.
     first = next(each for each in present if not each.is_array and each.key not in {*ERROR_CODES, ERROR_MESSAGE})
     return asked if field is first else None
 
 
 def _counterpart(field: Field, asked: Any) -> Sequence[Any]:
-    """Find the request's array that a response's stands for: the one of its name, or the first that has anything in it."""
+    """Find the request's array that belongs to a response's array: that of the same name, or the first that is not empty."""
     if not isinstance(asked, dict):
         return ()
     if isinstance(asked.get(field.key), list):
@@ -153,7 +153,7 @@ def _counterpart(field: Field, asked: Any) -> Sequence[Any]:
 
 
 def _copied(present: Sequence[Field], asked: Any, version: int) -> Body:
-    """Repeat structs that tell what is refused (the entity of a quota) and cannot say an error themselves."""
+    """Repeat structs that identify what is refused (the entity of a quota) and have no error code themselves."""
     body: Body = {}
     for field in present:
         given = asked.get(field.key) if isinstance(asked, dict) else None

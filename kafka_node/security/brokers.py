@@ -1,7 +1,4 @@
-"""How we reach brokers: by what their listener speaks, as their registration says, under one name of ours.
-
-Leaves out which broker and what for.
-"""
+"""Security of connections to brokers: TLS and SASL as the broker's listener requires, under one identity of the process."""
 
 import logging
 import ssl
@@ -17,16 +14,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BrokerSecurity:
-    """Our side of every connection to a broker."""
+    """The client side of every connection to a broker."""
 
     tls: ssl.SSLContext | None = None
-    """For listeners that speak TLS; with none the system's authorities are trusted."""
+    """For listeners with TLS; None: the system's authorities are trusted."""
     sasl: SaslCredentials | None = None
-    """For listeners that ask for SASL."""
+    """For listeners with SASL."""
     _missed: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def of(self, protocol: str) -> tuple[ssl.SSLContext | None, SaslCredentials | None]:
-        """Give what a connection by that protocol takes."""
+        """Return the TLS context and the SASL credentials of a connection by a security protocol."""
         spoken = SecurityProtocol(protocol)
         if spoken.asks_for_sasl and self.sasl is None and protocol not in self._missed:
             self._missed.add(protocol)
@@ -35,13 +32,13 @@ class BrokerSecurity:
         return tls, self.sasl if spoken.asks_for_sasl else None
 
     def settings(self, base: NodeSettings, protocol: str) -> NodeSettings:
-        """Give a node's settings with it."""
+        """Return a node's settings with TLS and SASL for a security protocol."""
         tls, sasl = self.of(protocol)
         return replace(base, ssl=tls, sasl=sasl)
 
 
 UNPROTECTED = BrokerSecurity()
-"""Nothing is known of us but what the system trusts."""
+"""No identity, and the system's authorities."""
 
 
 def broker_security(settings: SecuritySettings) -> BrokerSecurity:

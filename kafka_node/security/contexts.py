@@ -1,6 +1,6 @@
-"""TLS contexts out of files: version 1.2 at least, the other side verified, host names checked.
+"""TLS contexts from files: version 1.2 or later, the peer verified, host names checked.
 
-Leaves out who is spoken to. The files are read at the start, and again when they are renewed (renewal).
+The files are read at the start, and again when they are renewed (renewal).
 """
 
 import ssl
@@ -15,7 +15,7 @@ _VERIFY = {
 
 
 def listener_context(files: TlsFiles, client_auth: ClientAuth) -> ssl.SSLContext:
-    """Make the context of our listeners. Raises ValueError, which names the file."""
+    """Make the context of listeners. Raises ValueError, which names the file."""
     if files.certificate is None:
         raise ValueError("a listener that speaks TLS needs a certificate")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -26,7 +26,7 @@ def listener_context(files: TlsFiles, client_auth: ClientAuth) -> ssl.SSLContext
 
 
 def client_context(files: TlsFiles) -> ssl.SSLContext:
-    """Make the context of our connections to others. Raises ValueError, which names the file."""
+    """Make the context of connections to other processes. Raises ValueError, which names the file."""
     context = ssl.create_default_context() if files.ca is None else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     load(context, files)
@@ -34,7 +34,7 @@ def client_context(files: TlsFiles) -> ssl.SSLContext:
 
 
 def load(context: ssl.SSLContext, files: TlsFiles) -> None:
-    """Take certificate and authorities out of files. Raises ValueError, which names the file."""
+    """Load certificate and authorities from files. Raises ValueError, which names the file."""
     try:
         if files.ca is not None:
             context.load_verify_locations(cafile=files.ca)

@@ -22,30 +22,28 @@ _Stamp = tuple[int, int, int]
 
 
 class UsersFile:
-    """The users of PLAIN. A file that has become unreadable or malformed leaves those of before in force."""
+    """The users of PLAIN. While the file is unreadable or malformed, the previous users stay valid."""
 
     def __init__(self, path: Path) -> None:
         """Read it. Raises SecretFileError."""
         self._path = path
-        self._stamp = self._look()
+        self._stamp = self._stat()
         self._users = read_users(path)
 
     def password(self, user: str) -> str | None:
-        """Give a user's password; None: there is no such user."""
+        """Return a user's password; None: there is no such user."""
         try:
-            stamp = self._look()
+            stamp = self._stat()
             if stamp != self._stamp:
                 self._stamp = stamp
                 self._users = read_users(self._path)
-                log.info(
-                    "the users of PLAIN were read again", extra={"path": str(self._path), "users": len(self._users)}
-                )
+                log.info("Reloaded SASL/PLAIN users", extra={"path": str(self._path), "users": len(self._users)})
         except SecretFileError as error:
-            log.error("the users of PLAIN cannot be read again: those of before stay", extra={"why": str(error)})
+            log.error("Failed to reload SASL/PLAIN users; keeping the previous users", extra={"why": str(error)})
         return self._users.get(user)
 
-    def _look(self) -> _Stamp:
-        """Tell what differs when the file was written or replaced."""
+    def _stat(self) -> _Stamp:
+        """Return what differs after the file was written or replaced."""
         try:
             found = self._path.stat()
         except OSError as error:

@@ -12,16 +12,16 @@ from kafka_wire.net.server import SaslServer
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """Of one listener."""
+    """TLS and SASL of one listener."""
 
     tls: ssl.SSLContext | None = None
     sasl: SaslServer | None = None
     principal_rules: PrincipalRules = AS_IT_IS
-    """What clients are called by their certificates."""
+    """Principals of clients by their certificates."""
 
 
 NOTHING = Demands()
-"""A listener that speaks PLAINTEXT."""
+"""A PLAINTEXT listener."""
 
 
 def demands_of(protocols: set[str], settings: SecuritySettings, scram: CredentialSource) -> dict[str, Demands]:

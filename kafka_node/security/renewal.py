@@ -1,7 +1,7 @@
-"""Certificates that are renewed while the process runs: their files are looked at, and new connections show the new ones.
+"""Renewal of certificates while the process runs: their files are polled, and new connections present the new certificates.
 
-A file that cannot be used changes nothing. Authorities are added and never taken away: OpenSSL cannot forget one, so that needs a
-restart. Leaves out making the contexts (contexts).
+A file that cannot be used changes nothing. Authorities are added and never removed: OpenSSL cannot forget one, so that needs a
+restart.
 """
 
 import asyncio
@@ -15,46 +15,45 @@ from kafka_node.security.settings import TlsFiles
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 30.0
+CHECK_INTERVAL_S = 30.0
 """Certificates are renewed hours before they end; Kubernetes itself needs a minute to bring a new secret."""
 
 _Stamp = tuple[tuple[int, int, int], ...]
 
 
 class Renewal:
-    """Keeps contexts as their files are."""
+    """Reloads TLS contexts when their files change."""
 
     def __init__(self, contexts: Iterable[tuple[ssl.SSLContext | None, TlsFiles | None]]) -> None:
-        """Contexts with the files that they were made of; what is None is left out."""
+        """Take contexts with the files that they were made of; a pair with None is ignored."""
         self._contexts = [(context, files) for context, files in contexts if context is not None and files is not None]
         self._stamps = [_stamp(files) for _, files in self._contexts]
 
     async def follow(self) -> None:
-        """Look again and again, for ever."""
+        """Poll the files until cancelled."""
         while True:
-            await asyncio.sleep(LOOK_S)
-            self.look()
+            await asyncio.sleep(CHECK_INTERVAL_S)
+            self.check()
 
-    def look(self) -> None:
-        """Load what has changed since the last look."""
+    def check(self) -> None:
+        """Load the files that have changed since the last check."""
         for place, (context, files) in enumerate(self._contexts):
             stamp = _stamp(files)
             if stamp is None or stamp == self._stamps[place]:
                 continue
             self._stamps[place] = stamp
             try:
-                load(
-                    ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), files
-                )  # tried elsewhere: half a load would break this one
+                # Tried on another context first: half a load would break the one in use.
+                load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), files)
                 load(context, files)
             except ValueError as error:
-                log.error("renewed TLS files cannot be used: those of before stay", extra={"why": str(error)})
+                log.error("Failed to reload TLS files; keeping the previous certificates", extra={"why": str(error)})
             else:
-                log.info("renewed TLS files were loaded", extra={"certificate": str(files.certificate)})
+                log.info("Reloaded TLS files", extra={"certificate": str(files.certificate)})
 
 
 def _stamp(files: TlsFiles) -> _Stamp | None:
-    """Tell what differs when a file was written or replaced; None while one is missing."""
+    """Return what differs after a file was written or replaced; None while one is missing."""
     paths: list[Path] = [path for path in (files.certificate, files.key, files.ca) if path is not None]
     try:
         found = [path.stat() for path in paths]

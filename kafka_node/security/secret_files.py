@@ -1,18 +1,18 @@
-"""Files that hold secrets: read whole, if they are small and nobody else may read them.
+"""Files that hold secrets: read whole, if they are small and other users have no access to them.
 
-The owner's group may read: that is how Kubernetes gives a secret to a pod that is not root. Left out: what is in them.
+The owner's group may read: Kubernetes mounts a secret that way into a pod that is not root.
 """
 
 import stat
 from pathlib import Path
 
 MAX_SECRET_BYTES = 1_048_576
-"""As much as a Kubernetes Secret holds; a larger file is another one."""
+"""The limit of a Kubernetes Secret; a larger file is a wrong path."""
 _FORBIDDEN = stat.S_IRWXO | stat.S_IWGRP
 
 
 class SecretFileError(ValueError):
-    """A file of secrets cannot be used; says which and why, and nothing of what is in it."""
+    """A file of secrets cannot be used; the message names the file and the reason, and contains nothing of the file."""
 
 
 def read_secret(path: Path) -> str:
@@ -44,9 +44,9 @@ def read_password(path: Path) -> str:
 
 
 def read_users(path: Path) -> dict[str, str]:
-    """Return passwords by user of a file with lines USER:PASSWORD; a line that begins with # is passed over.
+    """Return passwords by user of a file with lines USER:PASSWORD; a line that begins with # is ignored.
 
-    Raises SecretFileError, which tells a line by its number alone.
+    Raises SecretFileError, which names a line only by its number.
     """
     users: dict[str, str] = {}
     for number, line in enumerate(read_secret(path).splitlines(), start=1):

@@ -22,7 +22,7 @@ class SecurityProtocol(enum.StrEnum):
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether it is spoken over TLS."""
+        """Whether the protocol uses TLS."""
         return self in {SecurityProtocol.SSL, SecurityProtocol.SASL_SSL}
 
     @property
@@ -32,7 +32,7 @@ class SecurityProtocol(enum.StrEnum):
 
 
 class ClientAuth(enum.StrEnum):
-    """Whether clients must show a certificate: Kafka's ssl.client.auth."""
+    """Kafka's ssl.client.auth: whether clients must present a certificate."""
 
     NONE = "none"
     REQUESTED = "requested"
@@ -41,14 +41,14 @@ class ClientAuth(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFiles:
-    """Files in PEM: who we are, and whom we trust."""
+    """Files in PEM: the certificate of the process, and the authorities that it trusts."""
 
     certificate: Path | None = None
-    """Our certificate, with those between it and its authority."""
+    """The certificate, with the intermediate certificates."""
     key: Path | None = None
-    """Its key; with none it is in the certificate's file."""
+    """Its key; None: it is in the certificate's file."""
     ca: Path | None = None
-    """The authorities that we trust; with none those of the system."""
+    """The trusted authorities; None: those of the system."""
 
     def __post_init__(self) -> None:
         if self.key is not None and self.certificate is None:
@@ -60,16 +60,16 @@ class SecuritySettings:
     """Settings of one process: its listeners, and its connections to brokers."""
 
     tls: TlsFiles = TlsFiles()
-    """Of the listeners."""
+    """TLS of the listeners."""
     tls_client_auth: ClientAuth = ClientAuth.NONE
     tls_principal_mapping_rules: str = "DEFAULT"
-    """Kafka's ssl.principal.mapping.rules: what clients are called by their certificates."""
+    """Kafka's ssl.principal.mapping.rules: principals of clients by their certificates."""
     sasl_mechanisms: tuple[str, ...] = ()
-    """What the listeners offer."""
+    """SASL mechanisms that the listeners offer."""
     sasl_users_file: Path | None = None
     """The users of PLAIN."""
     connections_max_reauth_ms: int = 0
-    """Kafka's connections.max.reauth.ms: who authenticated by SASL does so again within this, or is cut off; 0: never."""
+    """Kafka's connections.max.reauth.ms: a client authenticates by SASL again within this time, or is disconnected; 0: never."""
     broker_tls: TlsFiles = TlsFiles()
     broker_sasl_mechanism: str | None = None
     broker_sasl_username: str | None = None
@@ -96,11 +96,11 @@ class SecuritySettings:
 
     @property
     def logs_in_at_brokers(self) -> bool:
-        """Whether brokers know us by a name of our own, which is most likely that of a super user."""
+        """Whether the process authenticates to brokers, most likely as a super user."""
         return self.broker_sasl_mechanism is not None or self.broker_tls.certificate is not None
 
     def check_listeners(self, protocols: Iterable[str]) -> None:
-        """Raise ValueError where a listener's protocol needs what is not given."""
+        """Raise ValueError where a listener's protocol needs a setting that is missing."""
         for protocol in map(SecurityProtocol, protocols):
             if protocol.is_encrypted and self.tls.certificate is None:
                 raise ValueError(f"a listener speaks {protocol}: it needs a TLS certificate")

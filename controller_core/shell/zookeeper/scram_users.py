@@ -1,4 +1,4 @@
-"""SCRAM credentials as they are in ZooKeeper, read at a bounded rate: peers ask for them before they are authenticated.
+"""SCRAM credentials in ZooKeeper, read at a bounded rate: peers cause these reads before they are authenticated.
 
 A flood of attempts costs ZooKeeper a few reads a second, whatever names it uses: names are looked up in a list of all users that
 is read again when it is older than FRESH_S, and so is each user's configuration. Source: ZkConfigManager, CredentialProvider.
@@ -22,13 +22,13 @@ from kafka_zookeeper.session import Node, ZooKeeperSession
 log = logging.getLogger(__name__)
 
 FRESH_S = 0.2
-"""Age up to which what was read counts. A user that is created, changed or deleted is seen after this time."""
+"""Maximum age of cached reads. A user that is created, changed or deleted is seen after this time."""
 SHAPES_FRESH_S = 60.0
-"""The same for what the credentials of all users look like: it takes one read for each user."""
+"""The same for the shapes of all users' credentials: they take one read for each user."""
 MAX_SAMPLED = 1_000
-"""Users whose credentials are read for that."""
+"""Users whose credentials are read for the shapes."""
 MAX_KEPT = 1_000
-"""Users whose configuration is kept, the latest ones."""
+"""Users whose configuration is cached, the latest ones."""
 UNKNOWN_SLOTS = 64
 """Unknown users share so many reads every FRESH_S."""
 
@@ -52,7 +52,7 @@ class ScramUsers:
         self._unknown: dict[int, tuple[float, None]] = {}
         """When a read was made for unknown users, by slot."""
         self._reading = asyncio.Lock()
-        """One reads, all others wait for what it finds."""
+        """One task reads, all others wait for its result."""
 
     async def credential(self, mechanism: str, user: str) -> ScramCredential | None:
         """Find a user's credential; None: there is none. Raises CloseConnection when ZooKeeper cannot be read."""
@@ -69,7 +69,7 @@ class ScramUsers:
         return _credential(name, config, mechanism)
 
     async def shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
-        """Tell what the users' credentials look like, and how many look so."""
+        """Count the users' credentials by shape."""
         async with self._reading:
             session = self._session()
             if session is not None and self._is_stale(self._shapes, SHAPES_FRESH_S):
