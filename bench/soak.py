@@ -47,7 +47,13 @@ ROUNDS_PER_TOPIC = 10
 """Rounds until a new topic of the load: the whole topic is read back after each round."""
 EFFORT = 20
 """Times the usual number of examples in the property tests."""
-PROPERTY_TESTS = ("tests/kafka_wire", "tests/controller_core", "tests/controller_core_cluster", "tests/kafka_operator")
+PROPERTY_TESTS = (
+    "tests/kafka_node",
+    "tests/kafka_wire",
+    "tests/controller_core",
+    "tests/controller_core_cluster",
+    "tests/kafka_operator",
+)
 PROPERTY_TIMEOUT_S = "3600"
 
 

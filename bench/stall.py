@@ -14,8 +14,9 @@ from bench.front.load import Figures, FrontProcess
 from bench.front.server import ADMITTED, OPEN, REFUSED
 from bench.harness import Better, Effort, Row, Side, promised
 from controller_core.shell.front.request_limits import JUDGED_UNITS, MIB, SLICED, own_bytes, own_units
+from controller_core.shell.front.served import SERVED
 from kafka_wire import codec
-from kafka_wire.api import SERVED, ApiKey
+from kafka_wire.api import ApiKey
 
 NAME = "stall"
 ABOUT = "the event loop's longest stall, and memory, under requests of 2, 8 and 100 MiB of every API"

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from controller_core.shell.security.settings import ClientAuth, SecuritySettings, TlsFiles
 from controller_core.shell.settings import AuthorizerSettings, ControllerSettings, LeaderBalance, parse_listener
+from controller_core.shell.zookeeper.security import ZooKeeperSecurity
+from kafka_node.security.settings import ClientAuth, SecuritySettings, TlsFiles
 from kafka_zookeeper.settings import ZooKeeperSettings
 from steward.options.controller import BalanceOptions, PlaceOptions
 from steward.options.security import (
@@ -21,6 +22,7 @@ def controller_settings(
     balance: BalanceOptions,
     security: SecuritySettings,
     authorizer: AuthorizerOptions,
+    zookeeper_connection: ZooKeeperSecurity,
 ) -> ControllerSettings:
     """Put settings together. Raises ValueError, which says what cannot be."""
     ZooKeeperSettings(zookeeper, place.session_timeout_ms)
@@ -44,12 +46,11 @@ def controller_settings(
             authorizer.authorizer, frozenset(authorizer.super_user or ()), authorizer.allow_everyone_if_no_acl
         ),
         place.ignore_topic_policies,
+        zookeeper_connection,
     )
 
 
-def security_settings(
-    listeners: ListenerSecurityOptions, brokers: BrokerSecurityOptions, zookeeper: ZooKeeperSecurityOptions
-) -> SecuritySettings:
+def security_settings(listeners: ListenerSecurityOptions, brokers: BrokerSecurityOptions) -> SecuritySettings:
     """Put settings of security together. Raises ValueError, which says what cannot be."""
     return SecuritySettings(
         tls=TlsFiles(certificate=listeners.tls_certificate, key=listeners.tls_key, ca=listeners.tls_ca),
@@ -64,9 +65,13 @@ def security_settings(
         broker_sasl_mechanism=brokers.broker_sasl_mechanism,
         broker_sasl_username=brokers.broker_sasl_username,
         broker_sasl_password_file=brokers.broker_sasl_password_file,
-        zookeeper_tls=_zookeeper_tls(zookeeper),
-        zookeeper_digest_file=zookeeper.zookeeper_digest_file,
-        zookeeper_set_acl=zookeeper.zookeeper_set_acl,
+    )
+
+
+def zookeeper_security(options: ZooKeeperSecurityOptions) -> ZooKeeperSecurity:
+    """Put settings of security for the connection to ZooKeeper together. Raises ValueError."""
+    return ZooKeeperSecurity(
+        tls=_zookeeper_tls(options), digest_file=options.zookeeper_digest_file, set_acl=options.zookeeper_set_acl
     )
 
 

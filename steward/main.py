@@ -71,12 +71,23 @@ def controller(
     if not place.listener:
         raise typer.BadParameter("Missing option '--listener'.", ctx=context)
     from steward.controller_command import run_controller  # noqa: PLC0415 - see the module
-    from steward.controller_settings import controller_settings, security_settings  # noqa: PLC0415
+    from steward.controller_settings import (  # noqa: PLC0415
+        controller_settings,
+        security_settings,
+        zookeeper_security,
+    )
 
     logs.set_up()
     try:
-        security = security_settings(listeners, brokers, zookeeper)
-        settings = controller_settings(place.zookeeper, place.listener, place, balance, security, authorizer)
+        settings = controller_settings(
+            place.zookeeper,
+            place.listener,
+            place,
+            balance,
+            security_settings(listeners, brokers),
+            authorizer,
+            zookeeper_security(zookeeper),
+        )
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     raise typer.Exit(run_controller(settings))

@@ -19,12 +19,12 @@ from balance_analytics.sampling.samples_topic import SamplesTopic
 from balance_analytics.sampling.settings import NODE_SETTINGS, SamplerSettings, parse_bootstrap
 from balance_analytics.sampling.sink import Sink
 from balance_analytics.sampling.topic_writer import TopicWriter
-from controller_core.shell.http import ProbeServer
-from controller_core.shell.security.brokers import BrokerSecurity, broker_security
-from controller_core.shell.security.contexts import client_context
-from controller_core.shell.security.renewal import Renewal
-from controller_core.shell.security.secret_files import read_password
-from controller_core.shell.security.settings import SecuritySettings, TlsFiles
+from kafka_node.probes import ProbeServer
+from kafka_node.security.brokers import BrokerSecurity, broker_security
+from kafka_node.security.contexts import client_context
+from kafka_node.security.renewal import Renewal
+from kafka_node.security.secret_files import read_password
+from kafka_node.security.settings import SecuritySettings, TlsFiles
 from steward.options.sampler import KeepOptions, KeyOptions, LookOptions, PrometheusOptions, SamplerPlaceOptions
 from steward.options.security import BrokerSecurityOptions
 

@@ -8,8 +8,8 @@ import asyncio
 import sys
 
 from controller_core.model.ids import NOBODY
-from controller_core.shell.security.brokers import BrokerSecurity, broker_security
-from controller_core.shell.security.settings import SecuritySettings, TlsFiles
+from kafka_node.security.brokers import BrokerSecurity, broker_security
+from kafka_node.security.settings import SecuritySettings, TlsFiles
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,3 +27,21 @@ def test_the_standard_librarys_operator_is_found_from_the_root_of_the_checkout()
     )
 
     assert (0, "<class 'operator.itemgetter'>\n") == (done.returncode, done.stdout)
+
+
+def test_every_package_of_the_wheel_reaches_the_image_builder() -> None:
+    """The images are built from the folders that .dockerignore lets through."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    let_through = (ROOT / ".dockerignore").read_text().splitlines()
+
+    assert [package for package in packages if f"!{package.split('/')[0]}" not in let_through] == []
+
+
+def test_every_package_of_the_wheel_is_checked() -> None:
+    """By mypy and by import-linter."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages = {path.rpartition("/")[2] for path in settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
+
+    assert packages - set(settings["tool"]["mypy"]["packages"]) == set()
+    assert packages - set(settings["tool"]["importlinter"]["root_packages"]) == set()

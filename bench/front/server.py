@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from controller_core.cluster.authorizer import Rules
 from controller_core.cluster.controller import decide
 from controller_core.cluster.propagation import carry_out
 from controller_core.model.broker import Broker, Endpoint
@@ -33,7 +32,8 @@ from controller_core.shell.authorization.authority import Authority
 from controller_core.shell.front.endpoints import BrokerEndpoint
 from controller_core.shell.front.front import open_front
 from controller_core.shell.memory_limit import buffer_bytes
-from controller_core.shell.security.listeners import NOTHING, Demands
+from kafka_node.authorization.authorizer import Rules
+from kafka_node.security.listeners import NOTHING, Demands
 from kafka_wire.net.buffers import Buffers
 from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.sasl.scram_keys import ScramCredential

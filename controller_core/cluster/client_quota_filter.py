@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from controller_core.cluster.client_quotas import Config, quotas_of
 from controller_core.cluster.config_values import parse_double, trim
-from controller_core.model.errors import Failure
 from controller_core.model.quota import DEFAULT, EntityName, QuotaEntity, QuotaEntityType
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 EXACT, OF_DEFAULT, SPECIFIED = 0, 1, 2

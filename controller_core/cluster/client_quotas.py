@@ -12,8 +12,8 @@ Source: ZkAdminManager.alterClientQuotas, QuotaConfig, DynamicConfig. Leaves out
 from collections.abc import Mapping, Sequence
 
 from controller_core.cluster.config_values import WHOLE_BITS, ConfigType, parse, show_double
-from controller_core.model.errors import Failure
 from controller_core.model.quota import DEFAULT, EntityName, QuotaChange, QuotaEntity, QuotaEntityType
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 Config = Mapping[str, str]

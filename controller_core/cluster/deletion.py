@@ -44,7 +44,6 @@ from controller_core.model.changes import (
 from controller_core.model.cluster import Cluster, Deletion, Topic
 from controller_core.model.columns import unpad
 from controller_core.model.decision import Decision, decision
-from controller_core.model.errors import Failure
 from controller_core.model.events import (
     AdvanceDeletions,
     AdvanceMoves,
@@ -59,6 +58,7 @@ from controller_core.model.events import (
 from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, TopicPartition
 from controller_core.model.move import without
 from controller_core.model.sends import Send, SendMetadata, SendStopReplica
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from controller_core.model.errors import Failure
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 Levels = Mapping[str, int]

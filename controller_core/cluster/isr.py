@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from controller_core.cluster.partition_change import change_isr, next_partition_epoch
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
-from controller_core.model.errors import Failure
 from controller_core.model.events import AdvanceMoves, AlterPartition, IsrChange
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 

@@ -16,9 +16,9 @@ from controller_core.cluster.election import Election, Reason, elect_offline, el
 from controller_core.cluster.partition_change import NewState, change_states
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
-from controller_core.model.errors import Failure
 from controller_core.model.events import ElectLeaders
 from controller_core.model.ids import NO_EPOCH, TopicPartition
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 FAILURES: Mapping[Reason, Failure] = {

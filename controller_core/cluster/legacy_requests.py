@@ -25,7 +25,6 @@ from controller_core.cluster.reassignment import decide_alter_reassignments
 from controller_core.model.changes import ElectionRequestsDone, MoveRequestsLeft, MovesStarted, Origin
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
-from controller_core.model.errors import Failure
 from controller_core.model.events import (
     AlterReassignments,
     ElectionRequestsRead,
@@ -36,6 +35,7 @@ from controller_core.model.events import (
 )
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 

@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller_core.model.errors import Failure
 from controller_core.model.mutation_quota import MutationAllowance
 from controller_core.model.quota import DEFAULT, QuotaEntity
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 QUOTA = "controller_mutation_rate"

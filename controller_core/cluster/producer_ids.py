@@ -6,8 +6,8 @@ from controller_core.cluster.isr import refuse_stale_broker
 from controller_core.model.changes import ProducerIdsAllocated
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
-from controller_core.model.errors import Failure
 from controller_core.model.events import AllocateProducerIds
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 BLOCK_SIZE = 1000

@@ -26,7 +26,6 @@ from controller_core.cluster.partition_change import NewState, change_states, ra
 from controller_core.model.changes import Change, MoveRequestsLeft, MovesFinished, MovesStarted, Origin
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
-from controller_core.model.errors import Failure
 from controller_core.model.events import (
     AdvanceDeletions,
     AdvanceMoves,
@@ -37,6 +36,7 @@ from controller_core.model.events import (
 )
 from controller_core.model.ids import NO_EPOCH, NO_LEADER, TopicPartition
 from controller_core.model.move import Move, Replicas, Stage, plan_move, present_replicas, without
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 Results = Mapping[TopicPartition, Failure | None]

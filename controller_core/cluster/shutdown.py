@@ -19,10 +19,10 @@ from controller_core.model.changes import PartitionStates, ShutdownBegun
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.decision import Decision, decision
-from controller_core.model.errors import Failure
 from controller_core.model.events import ControlledShutdown
 from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY, TopicPartition
 from controller_core.model.sends import SendStopReplica
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 

@@ -21,7 +21,6 @@ from controller_core.cluster.partition_change import raise_epochs
 from controller_core.model.changes import BrokerForgotten, PartitionStates, ReplicasLeftBehind
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
-from controller_core.model.errors import Failure
 from controller_core.model.events import (
     AdvanceDeletions,
     ReplaceStaleLogs,
@@ -31,6 +30,7 @@ from controller_core.model.events import (
 )
 from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
 from controller_core.model.sends import Send, SendStopReplica
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 STALE_LOG = ErrorCode.INCONSISTENT_TOPIC_ID.name

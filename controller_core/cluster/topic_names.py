@@ -7,7 +7,7 @@ org.apache.kafka.common.internals.Topic and AdminZkClient.validateTopicCreate.
 import re
 from collections.abc import Iterable
 
-from controller_core.model.errors import Failure
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 MAX_NAME_LENGTH = 249

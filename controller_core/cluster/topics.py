@@ -24,10 +24,10 @@ from controller_core.model.changes import Change, Origin, PartitionsAdded, Topic
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, pad, unpad
 from controller_core.model.decision import Decision
-from controller_core.model.errors import Failure
 from controller_core.model.events import CreatePartitions, CreateTopics, Heal, NewPartitions, NewTopic
 from controller_core.model.ids import NOBODY
 from controller_core.model.move import Replicas
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 MAX_PARTITIONS_PER_REQUEST = 10_000

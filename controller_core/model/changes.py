@@ -14,9 +14,9 @@ from uuid import UUID
 
 from controller_core.model.broker import Broker
 from controller_core.model.columns import BoolArray, IntArray
-from controller_core.model.errors import Failure
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Move, Replicas
+from kafka_node.errors import Failure
 
 
 class Origin(Enum):

@@ -49,12 +49,12 @@ from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.commits import Commits
 from controller_core.shell.event_source import source_of
 from controller_core.shell.metrics import Metrics
-from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
 from controller_core.shell.state_log import log_change
 from controller_core.shell.turns import Turns
 from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.store import Outcome, Store
 from controller_core.shell.zookeeper.unreadable import UnreadableTopics
+from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.session import ZooKeeperSession
 

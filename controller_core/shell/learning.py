@@ -21,8 +21,8 @@ from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, 
 from controller_core.shell.controller import Controller
 from controller_core.shell.identity import over_reserved_max
 from controller_core.shell.policies import unsupported_policies
-from controller_core.shell.security.brokers import BrokerSecurity
 from controller_core.shell.zookeeper.tenure import read_cluster_id
+from kafka_node.security.brokers import BrokerSecurity
 from kafka_zookeeper.session import ZooKeeperSession
 
 log = logging.getLogger(__name__)

@@ -26,7 +26,6 @@ from controller_core.shell.leader_balance import balance_leaders
 from controller_core.shell.learning import Learning
 from controller_core.shell.log_survey import LogSurvey
 from controller_core.shell.metrics import Metrics
-from controller_core.shell.security.brokers import BrokerSecurity
 from controller_core.shell.settings import ControllerSettings
 from controller_core.shell.settling import Settling
 from controller_core.shell.topic_ids import assign_topic_ids
@@ -41,6 +40,7 @@ from controller_core.shell.zookeeper.tenure import (
     refuse_own_replicas,
 )
 from controller_core.shell.zookeeper.watching import Watching
+from kafka_node.security.brokers import BrokerSecurity
 from kafka_wire.log_dir_columns import LogDirColumns
 from kafka_wire.net.backoff import Backoff
 from kafka_zookeeper.errors import ConnectFailedError, ZooKeeperError

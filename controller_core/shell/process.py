@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack
 from functools import partial
 from secrets import SystemRandom
 
-from controller_core.cluster.authorizer import Rules
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.handlers import handlers
@@ -29,11 +28,13 @@ from controller_core.shell.lives import Lives
 from controller_core.shell.loop_watch import LoopWatch
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.metrics import Metrics
-from controller_core.shell.security.brokers import broker_security
-from controller_core.shell.security.listeners import demands_of
-from controller_core.shell.security.renewal import Renewal
-from controller_core.shell.security.zookeeper import zookeeper_settings
 from controller_core.shell.settings import ControllerSettings, Listener
+from controller_core.shell.zookeeper.scram_users import ScramUsers
+from controller_core.shell.zookeeper.security import zookeeper_settings
+from kafka_node.authorization.authorizer import Rules
+from kafka_node.security.brokers import broker_security
+from kafka_node.security.listeners import demands_of
+from kafka_node.security.renewal import Renewal
 from kafka_wire.net.buffers import Buffers
 
 log = logging.getLogger(__name__)
@@ -57,9 +58,9 @@ class ControllerProcess:
         security = settings.security
         self.metrics = Metrics()
         self._brokers = broker_security(security)
-        zookeeper = zookeeper_settings(settings.zookeeper, settings.session_timeout_ms, security)
+        zookeeper = zookeeper_settings(settings.zookeeper, settings.session_timeout_ms, settings.zookeeper_security)
         spoken = {listener.security_protocol for listener in settings.listeners}
-        self._demands = demands_of(spoken, security, lambda: self._lives.session)
+        self._demands = demands_of(spoken, security, ScramUsers(lambda: self._lives.session))
         self._authority = _authority(settings, self._cluster)
         self._lives = Lives(
             settings,
@@ -76,7 +77,7 @@ class ControllerProcess:
             [
                 *((demands.tls, security.tls) for demands in self._demands.values()),
                 (self._brokers.tls, security.broker_tls),
-                (zookeeper.tls, security.zookeeper_tls),
+                (zookeeper.tls, settings.zookeeper_security.tls),
             ]
         )
         if self._authority is None and security.logs_in_at_brokers:

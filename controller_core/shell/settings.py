@@ -6,7 +6,8 @@ Leaves out the command line (steward) and what brokers tell (active.Defaults).
 import re
 from dataclasses import dataclass, field
 
-from controller_core.shell.security.settings import SecuritySettings
+from controller_core.shell.zookeeper.security import ZooKeeperSecurity
+from kafka_node.security.settings import SecuritySettings
 
 DEFAULT_SESSION_TIMEOUT_MS = 6_000
 """How long a dead controller keeps its place. Kafka's brokers take 18 s; a controller should be missed for less."""
@@ -122,6 +123,7 @@ class ControllerSettings:
     authorizer: AuthorizerSettings = field(default_factory=AuthorizerSettings)
     ignore_topic_policies: bool = False
     """Serve clusters whose brokers set create.topic.policy.class.name or alter.config.policy.class.name, without the policies."""
+    zookeeper_security: ZooKeeperSecurity = field(default_factory=ZooKeeperSecurity)
 
     def __post_init__(self) -> None:
         names = [listener.name for listener in self.listeners]

@@ -33,8 +33,8 @@ from controller_core.model.changes import (
 )
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import unpad
-from controller_core.model.errors import Failure
 from controller_core.model.ids import NO_LEADER, TopicPartition
+from kafka_node.errors import Failure
 
 log = logging.getLogger("steward.state_change")
 

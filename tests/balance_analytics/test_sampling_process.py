@@ -27,7 +27,7 @@ from balance_analytics.sampling.process import Sampler
 from balance_analytics.sampling.rounds import Round, first_round, next_round, present_round
 from balance_analytics.sampling.settings import NODE_SETTINGS, SamplerSettings, parse_bootstrap
 from balance_analytics.sampling.sink import WriteFailed, Written
-from controller_core.shell.http import ProbeServer
+from kafka_node.probes import ProbeServer
 from lab.ports import free_port, release_port
 from tests.balance_analytics.sampling_brokers import StandInCluster, running, two_topics
 

@@ -3,7 +3,7 @@
 import pytest
 
 from controller_core.cluster.topic_names import MAX_NAME_LENGTH, collisions, is_internal, refuse_name
-from controller_core.model.errors import Failure
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 

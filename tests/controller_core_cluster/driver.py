@@ -13,9 +13,9 @@ from uuid import UUID
 from controller_core.cluster.isr import PartitionAnswer
 from controller_core.model import events
 from controller_core.model.changes import BrokerDefault, TopicDeletion
-from controller_core.model.errors import Failure
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Replicas
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.fake_broker import FakeBroker
 from tests.controller_core_cluster.loop import CONTROLLER, CrashError, Loop, tp

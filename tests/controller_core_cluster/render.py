@@ -12,8 +12,8 @@ from controller_core.cluster.topics import TopicCreation
 from controller_core.model import changes
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, unpad
-from controller_core.model.errors import Failure
 from controller_core.model.ids import TopicPartition
+from kafka_node.errors import Failure
 from tests.controller_core_cluster.messages import LeaderAndIsr, Message, PartitionTold, UpdateMetadata
 
 VERBS = {

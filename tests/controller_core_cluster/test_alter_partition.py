@@ -4,8 +4,8 @@ import pytest
 
 from controller_core.cluster.isr import PartitionAnswer
 from controller_core.model import events
-from controller_core.model.errors import Failure
 from controller_core.model.ids import NO_LEADER
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import Driver, State, cluster_with, tp
 from tests.controller_core_cluster.messages import LeaderAndIsr, UpdateMetadata

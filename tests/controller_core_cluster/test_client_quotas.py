@@ -5,8 +5,8 @@ import pytest
 from controller_core.cluster.client_quota_filter import read_filter
 from controller_core.cluster.client_quotas import alter_quotas, java_whole, read_entity
 from controller_core.cluster.config_values import ConfigType
-from controller_core.model.errors import Failure
 from controller_core.model.quota import DEFAULT, QuotaChange, QuotaEntity
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 USER, CLIENT, IP = QuotaEntity(user="a"), QuotaEntity(client_id="c"), QuotaEntity(ip="10.0.0.1")

@@ -6,7 +6,7 @@ import pytest
 
 from controller_core.cluster.topics import MAX_PARTITIONS_PER_REQUEST
 from controller_core.model import events
-from controller_core.model.errors import Failure
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import Driver, State, cluster_with
 

@@ -3,7 +3,7 @@
 import pytest
 
 from controller_core.cluster.features import FeatureUpdate, Supported, UpgradeType, update_features
-from controller_core.model.errors import Failure
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 UP, SAFE, UNSAFE, UNKNOWN = (

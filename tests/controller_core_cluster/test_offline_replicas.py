@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller_core.model import events
-from controller_core.model.errors import Failure
+from kafka_node.errors import Failure
 from tests.controller_core_cluster.driver import Driver, State, cluster_with, tp
 from tests.controller_core_cluster.messages import LeaderAndIsr, UpdateMetadata
 from tests.controller_core_cluster.render import name

@@ -5,9 +5,9 @@ import pytest
 from controller_core.cluster.deletion import is_being_deleted
 from controller_core.model import scope
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.errors import MAX_MESSAGE_CHARACTERS, Failure
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import Scope
+from kafka_node.errors import MAX_MESSAGE_CHARACTERS, Failure
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import cluster_with
 from tests.twins.scope import overlap

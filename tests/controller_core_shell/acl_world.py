@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
-from controller_core.model.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from controller_core.shell.acls.keeper import AclKeeper, Known
+from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_zookeeper.writes import Create
 from kafka_zookeeper.writes import Operation as Write
 from tests.controller_core_shell.tenures import settled

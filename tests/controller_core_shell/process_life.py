@@ -8,8 +8,8 @@ from typing import Any
 from controller_core.shell.active import Defaults
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError
 from controller_core.shell.process import ControllerProcess
-from controller_core.shell.security.brokers import BrokerSecurity
 from controller_core.shell.settings import ControllerSettings, Listener
+from kafka_node.security.brokers import BrokerSecurity
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ConnectFailedError
 from kafka_zookeeper.formats.brokers import BrokerRegistration, Endpoint, encode_broker

@@ -13,7 +13,7 @@ from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError
 from controller_core.shell.identity import IdentityError
 from controller_core.shell.policies import PolicyError
-from controller_core.shell.security.brokers import BrokerSecurity
+from kafka_node.security.brokers import BrokerSecurity
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.configs import encode_config_change
 from tests.controller_core_shell.process_life import OWN_ID, Life

@@ -91,3 +91,24 @@ def test_settings_that_cannot_be_are_refused_in_words(changed: dict[str, object]
     """Before anything is opened."""
     with pytest.raises(ValueError, match=words):
         settings(**changed)
+
+
+@pytest.mark.parametrize(
+    ("listener", "why"),
+    [
+        ("A=SSL://h:1", "speaks SSL: it needs a TLS certificate"),
+        ("A=SASL_PLAINTEXT://h:1", "speaks SASL_PLAINTEXT: it needs a SASL mechanism"),
+    ],
+)
+def test_a_listener_without_what_its_protocol_needs_is_refused(listener: str, why: str) -> None:
+    """No listener falls back to less."""
+    with pytest.raises(ValueError, match=why):
+        ControllerSettings("zk:1", 1000, (parse_listener(listener),), "A")
+
+
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_listeners_protocol_stands_before_its_host(protocol: str) -> None:
+    """As in Kafka's own listeners."""
+    assert protocol == parse_listener(f"A={protocol}://h:1,k:2").security_protocol
+    with pytest.raises(ValueError, match="is not NAME=HOST:PORT"):
+        parse_listener("A=HTTP://h:1")

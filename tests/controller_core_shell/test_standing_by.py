@@ -10,11 +10,11 @@ from typing import cast
 
 import pytest
 
-from controller_core.model.acl import Operation, ResourceType
 from controller_core.shell.admin.handlers import at_once, handlers
 from controller_core.shell.authorization.screens import screened
-from controller_core.shell.front.context import RelayInstead
+from controller_core.shell.front.handler import RelayInstead
 from controller_core.shell.zookeeper import registered as registered_module
+from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -23,10 +23,10 @@ from kafka_wire.net.client import Connection
 from kafka_wire.net.server import CloseConnection
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
-from tests.controller_core_shell.authorization.samples import Right, context, guard_of
 from tests.controller_core_shell.front.fakes import Client, FakeBroker, until
 from tests.controller_core_shell.process_life import INTERNAL, OWN_ID, Life
 from tests.controller_core_shell.zookeeper.fake_zookeeper import Fault
+from tests.kafka_node.authorization.samples import Right, context, guard_of
 
 ALL_TOPICS: Body = {"topics": None, "allow_auto_topic_creation": False}
 

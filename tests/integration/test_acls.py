@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
 
-from controller_core.model.acl import Operation, PatternType, Permission, ResourceType
+from kafka_node.authorization.acl import Operation, PatternType, Permission, ResourceType
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

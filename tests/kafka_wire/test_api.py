@@ -3,12 +3,9 @@
 import json
 from importlib import resources
 
-import pytest
-
-from kafka_wire import codec, schema
-from kafka_wire.api import CALLED, SERVED, ApiKey
+from kafka_wire import schema
+from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
-from kafka_wire.schema import Versions
 
 
 def test_api_keys_are_those_of_the_tables() -> None:
@@ -37,18 +34,3 @@ def test_an_unknown_error_code_is_an_unknown_server_error() -> None:
     """As Java's Errors.forCode has it: a newer broker may have codes that we do not know."""
     assert ErrorCode.UNKNOWN_SERVER_ERROR is ErrorCode(9999)
     assert ErrorCode.NOT_CONTROLLER is ErrorCode(41)
-
-
-@pytest.mark.parametrize("table", [SERVED, CALLED])
-def test_what_is_served_or_called_is_known_to_the_codec(table: dict[ApiKey, Versions]) -> None:
-    """Request and response, every version."""
-    for key, versions in table.items():
-        for name in (key.message + "Request", key.message + "Response"):
-            lowest, highest = codec.versions(name)
-            assert lowest <= versions.lowest <= versions.highest <= highest, name
-
-
-def test_what_is_served_is_what_kafka_3_9_has() -> None:
-    """Versions of Kafka 4 mean things that a ZooKeeper-mode controller does not know."""
-    for key, versions in SERVED.items():
-        assert versions.highest == schema.generation("3.9.2")[key.message + "Request"].versions.highest, key

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_core.shell.brokers.called import CALLED
 from kafka_wire import codec, leader_and_isr_errors
-from kafka_wire.api import CALLED, ApiKey
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
 from kafka_wire.leader_and_isr_errors import FIRST_BY_TOPIC_ID, decode_errors
 

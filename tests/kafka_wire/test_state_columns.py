@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_core.shell.brokers.called import CALLED
 from kafka_wire import codec
-from kafka_wire.api import CALLED, ApiKey
+from kafka_wire.api import ApiKey
 from kafka_wire.state_columns import (
     CHUNK_STATES,
     SCRATCH_BYTES,

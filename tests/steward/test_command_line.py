@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 import steward.controller_command
-from controller_core.shell.security.settings import ClientAuth, SecuritySettings, TlsFiles
 from controller_core.shell.settings import AuthorizerSettings, ControllerSettings, LeaderBalance, Listener
+from controller_core.shell.zookeeper.security import ZooKeeperSecurity
+from kafka_node.security.settings import ClientAuth, SecuritySettings, TlsFiles
 from kafka_operator import run as operator_run
 from kafka_operator.settings import OperatorSettings
 from steward.main import app
@@ -260,13 +261,12 @@ def test_security_is_told_by_files_and_names(started: list[ControllerSettings | 
         broker_sasl_mechanism="PLAIN",
         broker_sasl_username="us",
         broker_sasl_password_file=Path("password"),
-        zookeeper_tls=TlsFiles(ca=Path("z.pem")),
-        zookeeper_digest_file=Path("digest"),
-        zookeeper_set_acl=True,
     )
     assert expected == by_options.security
+    expected_of_zookeeper = ZooKeeperSecurity(tls=TlsFiles(ca=Path("z.pem")), digest_file=Path("digest"), set_acl=True)
+    assert by_options.zookeeper_security == expected_of_zookeeper
     assert ("PLAIN", "SCRAM-SHA-512") == by_environment.security.sasl_mechanisms
-    assert TlsFiles() == by_environment.security.zookeeper_tls
+    assert TlsFiles() == by_environment.zookeeper_security.tls
 
 
 def test_the_exit_code_is_that_of_the_process(

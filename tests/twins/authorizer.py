@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from controller_core.cluster.authorizer import Rules
-from controller_core.model.acl import (
+from kafka_node.authorization.acl import (
     IMPLIED_BY,
     Entry,
     Operation,
@@ -14,6 +13,7 @@ from controller_core.model.acl import (
     Permission,
     ResourceType,
 )
+from kafka_node.authorization.authorizer import Rules
 
 
 def may(

@@ -15,9 +15,6 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable
 
-from controller_core.cluster.acls import Acls, Entries
-from controller_core.model.acl import WILDCARD, WILDCARD_PRINCIPAL, Entry, Operation, Pattern, PatternType, Permission
-from controller_core.model.errors import Failure
 from controller_core.shell.acls.purging import Purging
 from controller_core.shell.acls.znodes import (
     TYPES,
@@ -29,6 +26,17 @@ from controller_core.shell.acls.znodes import (
     write_entries,
 )
 from controller_core.shell.zookeeper.armed import ArmedReads
+from kafka_node.authorization.acl import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    Entry,
+    Operation,
+    Pattern,
+    PatternType,
+    Permission,
+)
+from kafka_node.authorization.acls import Acls, Entries
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from controller_core.cluster.acls import Entries
-from controller_core.model.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
+from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
+from kafka_node.authorization.acls import Entries
 from kafka_zookeeper import formats, paths
 from kafka_zookeeper.formats import AclEntry, AclResource
 from kafka_zookeeper.session import Node

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from controller_core.cluster.isr import IsrAnswer, PartitionAnswer
 from controller_core.model import events
 from controller_core.model.cluster import Cluster
-from controller_core.model.errors import Failure
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.shell.active import ActiveController
-from controller_core.shell.front.context import RequestContext
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

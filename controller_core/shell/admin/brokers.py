@@ -8,9 +8,9 @@ Leaves out AlterPartition: it has its own module.
 from controller_core.cluster.producer_ids import ProducerIdBlock
 from controller_core.cluster.shutdown import Remaining
 from controller_core.model import events
-from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
-from controller_core.shell.front.context import RequestContext
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

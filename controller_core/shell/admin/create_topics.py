@@ -14,14 +14,14 @@ from random import Random
 
 from controller_core.cluster.topics import TopicCreation
 from controller_core.model import events
-from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController, Defaults, TopicDefault
 from controller_core.shell.admin.created_configs import created_configs
 from controller_core.shell.admin.draws import draw_place, draw_topic_id
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, duplicates, error_fields, timed_out
 from controller_core.shell.admin.waiting import known_defaults, topics_are_led
-from controller_core.shell.front.context import RequestContext
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

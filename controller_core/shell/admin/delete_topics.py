@@ -14,12 +14,12 @@ from uuid import UUID
 
 from controller_core.model import events
 from controller_core.model.cluster import Cluster
-from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, Outcome, error_fields, timed_out
 from controller_core.shell.admin.waiting import MAX_WAIT_MS, known_defaults
-from controller_core.shell.front.context import RequestContext
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

@@ -3,13 +3,13 @@
 Source: AuthHelper.computeDescribeClusterResponse. Leaves out who may do what, as Metadata does.
 """
 
-from controller_core.cluster.authorized_operations import authorized_operations
-from controller_core.model.acl import ResourceType
-from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.nodes import nodes
 from controller_core.shell.admin.outcomes import error_fields
-from controller_core.shell.front.context import RequestContext
+from kafka_node.authorization.acl import ResourceType
+from kafka_node.authorization.authorized_operations import authorized_operations
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

@@ -11,10 +11,7 @@ Who may do what is told unasked; leaves out judging it, as Metadata does.
 import heapq
 from collections.abc import Iterable, Sequence
 
-from controller_core.cluster.authorized_operations import authorized_operations
-from controller_core.model.acl import ResourceType
 from controller_core.model.cluster import Cluster
-from controller_core.model.errors import Failure
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.described import (
@@ -26,7 +23,10 @@ from controller_core.shell.admin.described import (
     known_topics,
     missing_topic,
 )
-from controller_core.shell.front.context import RequestContext
+from kafka_node.authorization.acl import ResourceType
+from kafka_node.authorization.authorized_operations import authorized_operations
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

@@ -13,7 +13,6 @@ from functools import partial
 from random import Random, SystemRandom
 
 from controller_core.model.cluster import Cluster
-from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController, OverloadedError, TenureLostError, TopicDefault
 from controller_core.shell.admin.acls import AclService, acl_handlers
 from controller_core.shell.admin.alter_partition import alter_partition, alter_partition_refused
@@ -56,7 +55,9 @@ from controller_core.shell.admin.standby import leave_to_brokers
 from controller_core.shell.admin.unregister_broker import unregister_broker, unregister_broker_refused
 from controller_core.shell.configs.entities import EntityConfigs
 from controller_core.shell.configs.features import Features
-from controller_core.shell.front.context import OwnHandler, RequestContext
+from controller_core.shell.front.handler import OwnHandler
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody

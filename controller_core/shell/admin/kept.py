@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from controller_core.shell.configs.entities import EntityConfigs
-from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
+from controller_core.shell.front.handler import OwnHandler, RelayInstead
+from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
 
 

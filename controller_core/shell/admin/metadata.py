@@ -16,17 +16,18 @@ Source: KafkaApis.handleTopicMetadataRequest. The plain twin is in the tests (pl
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from controller_core.cluster.authorized_operations import authorized_operations
 from controller_core.cluster.topic_names import illegal_because, is_internal
-from controller_core.model.acl import ResourceType
 from controller_core.model.cluster import Cluster, Topic
-from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.described import failed_topic, known_topic
 from controller_core.shell.admin.metadata_encoder import Entry, MetadataEncoder, Shape, described_head
 from controller_core.shell.admin.nodes import reachable
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID
-from controller_core.shell.front.context import RelayInstead, RequestContext
+from controller_core.shell.front.handler import RelayInstead
+from kafka_node.authorization.acl import ResourceType
+from kafka_node.authorization.authorized_operations import authorized_operations
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.errors import ErrorCode

@@ -24,7 +24,7 @@ from controller_core.shell.admin.metadata_snapshot import Snapshot
 from controller_core.shell.admin.nodes import nodes
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID
 from controller_core.shell.admin.pace import Pace
-from controller_core.shell.front.context import RequestContext
+from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import ArrayPlace, EncodedBody
 from kafka_wire.errors import ErrorCode

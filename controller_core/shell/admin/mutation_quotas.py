@@ -23,14 +23,14 @@ from controller_core.cluster.mutation_quota import (
     quota_entities,
 )
 from controller_core.cluster.topics import TopicCreation
-from controller_core.model.errors import Failure
 from controller_core.model.events import CreatePartitions, CreateTopics, DeleteTopics
 from controller_core.model.mutation_quota import MutationAllowance
 from controller_core.model.quota import QuotaEntity
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.client_quotas import entity_path
 from controller_core.shell.configs.entities import EntityConfigs
-from controller_core.shell.front.context import RequestContext
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_zookeeper.formats.configs import sanitize
 
 log = logging.getLogger(__name__)

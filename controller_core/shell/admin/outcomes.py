@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from controller_core.model.errors import Failure
 from controller_core.model.ids import TopicPartition
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

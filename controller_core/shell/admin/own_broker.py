@@ -10,10 +10,11 @@ and values. Source: ConfigHelper.describeConfigs, ConfigAdminManager.preprocess,
 
 import re
 
-from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, error_fields
-from controller_core.shell.front.context import RelayInstead, RequestContext
+from controller_core.shell.front.handler import RelayInstead
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 
 from controller_core.cluster.topic_names import refuse_name
 from controller_core.model.cluster import Cluster
-from controller_core.model.errors import Failure
 from controller_core.shell.admin.described import known_topic
 from controller_core.shell.admin.outcomes import error_fields
-from controller_core.shell.front.context import OwnHandler, RequestContext
+from controller_core.shell.front.handler import OwnHandler
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

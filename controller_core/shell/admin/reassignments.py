@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from controller_core.cluster.reassignment import RunningMove, running_moves
 from controller_core.model import events
 from controller_core.model.cluster import Cluster
-from controller_core.model.errors import Failure
 from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, by_topic, error_fields
-from controller_core.shell.front.context import RequestContext
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

@@ -5,7 +5,7 @@ to end. An answer without brokers would tell a client that the cluster has none,
 Leaves out the requests that only a controller can carry out: they are refused with NOT_CONTROLLER.
 """
 
-from controller_core.shell.front.context import RelayInstead
+from controller_core.shell.front.handler import RelayInstead
 from kafka_wire.api import ApiKey
 from kafka_wire.net.server import CloseConnection
 

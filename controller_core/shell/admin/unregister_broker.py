@@ -5,10 +5,10 @@ may still hold logs (`cluster.stray_logs`). Source: ControllerApis.handleUnregis
 """
 
 from controller_core.model import events
-from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import error_fields
-from controller_core.shell.front.context import RequestContext
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 
 

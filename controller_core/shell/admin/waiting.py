@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import Iterable
 
 from controller_core.model.cluster import Cluster
-from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController, Defaults
 from controller_core.shell.admin.outcomes import timed_out
+from kafka_node.errors import Failure
 
 MAX_SILENCE_MS = 5_000
 """A caller that asks another broker next must find there what was just decided, so live brokers are waited for. A frozen broker counts

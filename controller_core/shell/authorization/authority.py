@@ -6,13 +6,14 @@ Leaves out what each of them does.
 from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID
 
-from controller_core.cluster.authorizer import Rules
 from controller_core.model.cluster import Cluster
 from controller_core.shell.acls.keeper import AclKeeper, Known
 from controller_core.shell.admin.acls import AclService
-from controller_core.shell.authorization.guard import Guard
 from controller_core.shell.authorization.screens import screened
-from controller_core.shell.front.context import OwnHandler
+from controller_core.shell.authorization.table import NEEDS
+from controller_core.shell.front.handler import OwnHandler
+from kafka_node.authorization.authorizer import Rules
+from kafka_node.authorization.guard import Guard
 from kafka_wire.api import ApiKey
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -24,7 +25,7 @@ class Authority:
         self._cluster = cluster
         self._keeper: AclKeeper | None = None
         known = Known()
-        self.guard = Guard(known, rules, self._topic_name)
+        self.guard = Guard(known, rules, self._topic_name, NEEDS)
         self.service = AclService(known, lambda: self._keeper)
 
     async def follow(self, session: ZooKeeperSession) -> None:

@@ -17,10 +17,7 @@ from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
-from controller_core.cluster.authorized_operations import SUPPORTED, authorized_operations
-from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
 from controller_core.model.cluster import Cluster
-from controller_core.model.errors import Failure
 from controller_core.shell.admin.create_partitions import create_partitions_refused
 from controller_core.shell.admin.create_topics import create_topics_refused
 from controller_core.shell.admin.describe_topic_partitions import describe_topic_partitions_refused
@@ -28,8 +25,12 @@ from controller_core.shell.admin.described import failed_topic, known_topics
 from controller_core.shell.admin.metadata import is_for_all_topics
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, NOT_CONTROLLER, error_fields
 from controller_core.shell.admin.pace import Pace
-from controller_core.shell.authorization.guard import Ask, Guard
-from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
+from controller_core.shell.front.handler import OwnHandler, RelayInstead
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.authorization.authorized_operations import SUPPORTED, authorized_operations
+from kafka_node.authorization.guard import Ask, Guard
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody

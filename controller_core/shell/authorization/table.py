@@ -1,25 +1,22 @@
-"""Which operations on which resources each API needs, as Kafka's brokers judge it.
+"""Operations that each API needs in ZooKeeper mode, where the controller answers a request itself or relays it to a broker.
 
-Served requests that are judged topic by topic have no row of needs here: their screens know (screens). A request that is relayed goes
-on under our own name, so all that a broker would judge is judged here; a broker answers part of a request, or leaves out of its
-answer what its caller may not see, where here the whole is refused.
+Served requests that are judged topic by topic have no row of needs here: their screens judge them (screens). A relayed request goes
+out under the controller's own name, so all that a broker would judge is judged here; a broker answers part of a request, or leaves out
+of its answer what its caller may not see, where here the whole is refused.
 
-Source: KafkaApis of Kafka 3.9.2. Leaves out the requests between servers, which are served or not taken at all.
+Source: KafkaApis of Kafka 3.9.2. Leaves out the requests between servers, which are served or refused.
 """
 
-from collections.abc import Mapping
-
-from controller_core.model.acl import Operation as Op
-from controller_core.model.acl import ResourceType as Of
-from controller_core.shell.authorization.needs import Either, Need, Never, On, OnAll, OnAny, OnName, Row, on_cluster
+from kafka_node.authorization.acl import Operation as Op
+from kafka_node.authorization.acl import ResourceType as Of
+from kafka_node.authorization.needs import Either, Need, Never, On, OnAll, OnName, Row, on_cluster
+from kafka_node.authorization.table import NEWER, OPEN, WHOLE_REQUESTS, Table
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 
 SCREENED: Row = ()
 """Each topic is judged by itself: see screens."""
-OPEN: Row = ()
-"""Nobody is refused: it tells nothing and changes nothing that ACLs are for."""
 
 ADD_PARTITIONS_OF_BROKERS_FROM = 4
 """AddPartitionsToTxn: from this version on, it is asked by brokers for their clients (KIP-890)."""
@@ -34,7 +31,6 @@ _TOKEN = Never(
     ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
     "a token would belong to the controller that passes the request on: ask a broker",
 )
-_NEWER = Never(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "what it needs is decided by a newer Kafka: ask a broker")
 
 
 def _fetch(_: int, body: Body) -> tuple[Need, ...]:
@@ -71,12 +67,6 @@ def _find_coordinator(_: int, body: Body) -> tuple[Need, ...]:
     return tuple(OnName(Op.DESCRIBE, of, key) for key in keys)
 
 
-def _init_producer_id(_: int, body: Body) -> tuple[Need, ...]:
-    if body["transactional_id"] is not None:
-        return (On(Op.WRITE, Of.TRANSACTIONAL_ID, "transactional_id"),)
-    return (Either((OnAny(Op.WRITE, Of.TOPIC), on_cluster(Op.IDEMPOTENT_WRITE))),)
-
-
 def _add_partitions(version: int, _: Body) -> tuple[Need, ...]:
     if version >= ADD_PARTITIONS_OF_BROKERS_FROM:
         return (on_cluster(Op.CLUSTER_ACTION),)
@@ -105,28 +95,16 @@ def _consumer_group_heartbeat(_: int, body: Body) -> tuple[Need, ...]:
     return (*needs, OnAll(Op.DESCRIBE, Of.TOPIC)) if body["subscribed_topic_regex"] else needs
 
 
-_GROUP_MEMBER: Row = (On(Op.READ, Of.GROUP, "group_id"),)
-
-NEEDS: Mapping[ApiKey, Row] = {
-    ApiKey.API_VERSIONS: OPEN,
+NEEDS: Table = {
+    **WHOLE_REQUESTS,
     ApiKey.DESCRIBE_CLUSTER: OPEN,
     ApiKey.METADATA: SCREENED,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: SCREENED,
     ApiKey.CREATE_TOPICS: SCREENED,
     ApiKey.DELETE_TOPICS: SCREENED,
     ApiKey.CREATE_PARTITIONS: SCREENED,
-    ApiKey.ELECT_LEADERS: (on_cluster(Op.ALTER),),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (on_cluster(Op.ALTER),),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: (on_cluster(Op.DESCRIBE),),
-    ApiKey.DESCRIBE_ACLS: (on_cluster(Op.DESCRIBE),),
-    ApiKey.CREATE_ACLS: (on_cluster(Op.ALTER),),
-    ApiKey.DELETE_ACLS: (on_cluster(Op.ALTER),),
     ApiKey.DESCRIBE_CONFIGS: _configs(Op.DESCRIBE_CONFIGS),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _configs(Op.ALTER_CONFIGS),
-    ApiKey.DESCRIBE_LOG_DIRS: (on_cluster(Op.DESCRIBE),),
-    ApiKey.CONTROLLED_SHUTDOWN: (on_cluster(Op.CLUSTER_ACTION),),
-    ApiKey.ALTER_PARTITION: (on_cluster(Op.CLUSTER_ACTION),),
-    ApiKey.ALLOCATE_PRODUCER_IDS: (on_cluster(Op.CLUSTER_ACTION),),
     ApiKey.PRODUCE: (
         On(Op.WRITE, Of.TRANSACTIONAL_ID, "transactional_id"),
         On(Op.WRITE, Of.TOPIC, "topic_data.name", "topic_data.topic_id"),
@@ -139,47 +117,29 @@ NEEDS: Mapping[ApiKey, Row] = {
     ),
     ApiKey.OFFSET_FETCH: _offset_fetch,
     ApiKey.FIND_COORDINATOR: _find_coordinator,
-    ApiKey.JOIN_GROUP: _GROUP_MEMBER,
-    ApiKey.HEARTBEAT: _GROUP_MEMBER,
-    ApiKey.LEAVE_GROUP: _GROUP_MEMBER,
-    ApiKey.SYNC_GROUP: _GROUP_MEMBER,
     ApiKey.DESCRIBE_GROUPS: (On(Op.DESCRIBE, Of.GROUP, "groups"),),
     ApiKey.LIST_GROUPS: OPEN,  # the controller's own answer is an empty list
     # Whoever comes here has proven who it is, or cannot: a broker's opinion of it would count for nothing here.
     ApiKey.SASL_HANDSHAKE: (Never(ErrorCode.ILLEGAL_SASL_STATE, "this listener does not speak SASL"),),
     ApiKey.SASL_AUTHENTICATE: (Never(ErrorCode.ILLEGAL_SASL_STATE, "this listener does not speak SASL"),),
     ApiKey.DELETE_RECORDS: (On(Op.DELETE, Of.TOPIC, "topics.name"),),
-    ApiKey.INIT_PRODUCER_ID: _init_producer_id,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: (
         Either((on_cluster(Op.CLUSTER_ACTION), On(Op.DESCRIBE, Of.TOPIC, "topics.topic"))),
     ),
     ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions,
-    ApiKey.ADD_OFFSETS_TO_TXN: (
-        On(Op.WRITE, Of.TRANSACTIONAL_ID, "transactional_id"),
-        On(Op.READ, Of.GROUP, "group_id"),
-    ),
-    ApiKey.END_TXN: (On(Op.WRITE, Of.TRANSACTIONAL_ID, "transactional_id"),),
     ApiKey.TXN_OFFSET_COMMIT: (
         On(Op.WRITE, Of.TRANSACTIONAL_ID, "transactional_id"),
         On(Op.READ, Of.GROUP, "group_id"),
         On(Op.READ, Of.TOPIC, "topics.name"),
     ),
     ApiKey.ALTER_CONFIGS: _configs(Op.ALTER_CONFIGS),
-    ApiKey.ALTER_REPLICA_LOG_DIRS: (on_cluster(Op.ALTER),),
     ApiKey.CREATE_DELEGATION_TOKEN: (_TOKEN,),
     ApiKey.RENEW_DELEGATION_TOKEN: (_TOKEN,),
     ApiKey.EXPIRE_DELEGATION_TOKEN: (_TOKEN,),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: (_TOKEN,),
     ApiKey.DELETE_GROUPS: (On(Op.DELETE, Of.GROUP, "groups_names"),),
     ApiKey.OFFSET_DELETE: (On(Op.DELETE, Of.GROUP, "group_id"), On(Op.READ, Of.TOPIC, "topics.name")),
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: (on_cluster(Op.DESCRIBE_CONFIGS),),
-    ApiKey.ALTER_CLIENT_QUOTAS: (on_cluster(Op.ALTER_CONFIGS),),
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (on_cluster(Op.DESCRIBE),),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (on_cluster(Op.ALTER),),
-    ApiKey.DESCRIBE_QUORUM: (on_cluster(Op.DESCRIBE),),
-    ApiKey.UPDATE_FEATURES: (on_cluster(Op.ALTER),),
     ApiKey.DESCRIBE_PRODUCERS: (On(Op.READ, Of.TOPIC, "topics.name"),),
-    ApiKey.UNREGISTER_BROKER: (on_cluster(Op.ALTER),),
     ApiKey.DESCRIBE_TRANSACTIONS: (
         On(Op.DESCRIBE, Of.TRANSACTIONAL_ID, "transactional_ids"),
         OnAll(Op.DESCRIBE, Of.TOPIC),
@@ -187,28 +147,17 @@ NEEDS: Mapping[ApiKey, Row] = {
     ApiKey.LIST_TRANSACTIONS: OPEN,  # likewise
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _consumer_group_heartbeat,
     ApiKey.CONSUMER_GROUP_DESCRIBE: (On(Op.DESCRIBE, Of.GROUP, "group_ids"),),
-    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: OPEN,
-    ApiKey.PUSH_TELEMETRY: OPEN,
-    ApiKey.LIST_CONFIG_RESOURCES: (on_cluster(Op.DESCRIBE_CONFIGS),),
     ApiKey.SHARE_GROUP_HEARTBEAT: (
         On(Op.READ, Of.GROUP, "group_id"),
         On(Op.DESCRIBE, Of.TOPIC, "subscribed_topic_names"),
     ),
     ApiKey.SHARE_GROUP_DESCRIBE: (On(Op.DESCRIBE, Of.GROUP, "group_ids"),),
-    ApiKey.SHARE_FETCH: (_NEWER,),
-    ApiKey.SHARE_ACKNOWLEDGE: (_NEWER,),
-    ApiKey.ADD_RAFT_VOTER: (on_cluster(Op.ALTER),),
-    ApiKey.REMOVE_RAFT_VOTER: (on_cluster(Op.ALTER),),
-    ApiKey.STREAMS_GROUP_HEARTBEAT: (_NEWER,),
-    ApiKey.STREAMS_GROUP_DESCRIBE: (_NEWER,),
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (_NEWER,),
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (_NEWER,),
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: (_NEWER,),
+    ApiKey.SHARE_FETCH: (NEWER,),
+    ApiKey.SHARE_ACKNOWLEDGE: (NEWER,),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: (NEWER,),
+    ApiKey.STREAMS_GROUP_DESCRIBE: (NEWER,),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (NEWER,),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (NEWER,),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: (NEWER,),
 }
-"""Every API that anybody may send here, served or passed on: which of the two it is makes no difference to what it needs."""
-
-
-def needs_of(key: ApiKey, version: int, body: Body) -> tuple[Need, ...]:
-    """Tell what a request needs, all of it; one without a row is nobody's."""
-    row = NEEDS.get(key, (_NEWER,))
-    return row if isinstance(row, tuple) else row(version, body)
+"""Every API that a caller may send here, served or relayed: the needs are the same in both cases."""

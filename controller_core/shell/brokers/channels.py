@@ -26,7 +26,7 @@ from controller_core.shell.brokers.requests import (
 )
 from controller_core.shell.brokers.state_bodies import StatesBody
 from controller_core.shell.pace import Pace
-from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
+from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.net.node import Node, NodeSettings

@@ -12,7 +12,7 @@ from controller_core.model.broker import Endpoint
 from controller_core.shell.active import Defaults
 from controller_core.shell.brokers.topic_defaults import settings_asked, static_unclean_election, topic_defaults
 from controller_core.shell.policies import POLICY_SETTINGS
-from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
+from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError
 from kafka_wire.errors import ErrorCode

@@ -6,9 +6,10 @@ Leaves out what a list is compared with (`shell.log_survey`).
 import asyncio
 
 from controller_core.model.broker import Endpoint
-from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
+from controller_core.shell.brokers.called import CALLED
+from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire import codec
-from kafka_wire.api import CALLED, ApiKey
+from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.failures import CodecError
 from kafka_wire.log_dir_columns import LogDirColumns, decode_log_dirs

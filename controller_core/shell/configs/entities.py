@@ -10,7 +10,7 @@ is refused if somebody else's came between, and then made again on what is there
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from controller_core.model.errors import Failure
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError

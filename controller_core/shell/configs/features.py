@@ -6,7 +6,7 @@ Source: KafkaController.processFeatureUpdates, FeatureZNode. Leaves out what may
 from collections.abc import Callable, Iterable, Mapping
 
 from controller_core.cluster.features import FeatureUpdate, Levels, Supported, update_features
-from controller_core.model.errors import Failure
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError

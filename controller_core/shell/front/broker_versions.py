@@ -9,8 +9,8 @@ import asyncio
 import logging
 
 from controller_core.shell.front.endpoints import BrokerEndpoint, LiveBrokers
-from controller_core.shell.front.versions import NO_BROKER, BrokerVersions, read_versions, shared
-from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
+from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
+from kafka_node.versions import NO_BROKER, BrokerVersions, read_versions, shared
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection, ConnectionFailed, UnsupportedVersion

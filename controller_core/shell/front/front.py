@@ -7,14 +7,9 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from controller_core.model.errors import Failure
-from controller_core.shell.authorization.guard import Guard
-from controller_core.shell.authorization.refusal import refusal, refuses_at_top
-from controller_core.shell.front.acks import has_response
 from controller_core.shell.front.broker_versions import SharedVersions
-from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
 from controller_core.shell.front.endpoints import LiveBrokers
-from controller_core.shell.front.policy import BETWEEN_SERVERS
+from controller_core.shell.front.handler import OwnHandler, RelayInstead
 from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits
 from controller_core.shell.front.request_limits import (
     JUDGED_UNITS,
@@ -25,17 +20,24 @@ from controller_core.shell.front.request_limits import (
     own_units,
     relayed_bytes,
 )
+from controller_core.shell.front.served import NOT_OFFERED, SERVED
 from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
-from controller_core.shell.front.versions import (
+from kafka_node.acks import has_response
+from kafka_node.authorization.guard import Guard
+from kafka_node.authorization.refusal import refusal, refuses_at_top
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
+from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
+from kafka_node.security.listeners import NOTHING, Demands
+from kafka_node.versions import (
+    BETWEEN_SERVERS,
     VersionRange,
     api_versions_body,
     names_its_software_well,
     unsupported_version_body,
 )
-from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
-from controller_core.shell.security.listeners import NOTHING, Demands
 from kafka_wire import codec, schema
-from kafka_wire.api import SERVED, ApiKey
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response, framed
 from kafka_wire.errors import ErrorCode
@@ -76,7 +78,7 @@ class Front:
         self._own = {key: (served[key][0], served[key][1]) for key in [ApiKey.API_VERSIONS, *handlers]}
         self.relay = Relay(live_brokers, limits=relay_limits, security=security)
         self._versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
-        self._offered = self._own
+        self._offered = {key: at for key, at in self._own.items() if key not in NOT_OFFERED}
         self._server: Server | None = None
         self._sliced = {False: SlicedAnswers(), True: SlicedAnswers()}
         """By whether brokers send the API: their requests must not wait for the slices of clients."""
@@ -98,7 +100,7 @@ class Front:
     ) -> None:
         """Take connections on `host`:`port`; OSError when the address cannot be had."""
         schema.names()  # reads the tables now: the first request would hold the event loop for it
-        self._offered = self._own | (SASL_VERSIONS if demands.sasl is not None else {})
+        self._offered = self._offered | (SASL_VERSIONS if demands.sasl is not None else {})
         self._server = await serve(
             self.handle,
             host,
@@ -289,7 +291,7 @@ async def open_front(
 ) -> Front:
     """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
 
-    `handlers` answer the controller's own requests, with the versions of kafka_wire.api.SERVED; `live_brokers` gives
+    `handlers` answer the controller's own requests, with the versions of served.SERVED; `live_brokers` gives
     where the live brokers are reached on the same listener. `demands` are made on clients, `security` is for the way to brokers.
     `guard` judges every request before it is answered or passed on; without one nobody is refused. `is_urgent` reports whether
     the controller has events to process, which go before the writing of long responses. `buffers` are shared by the listeners of

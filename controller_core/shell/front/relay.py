@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from controller_core.shell.front.endpoints import BrokerEndpoint, LiveBrokers
 from controller_core.shell.front.route import Route
-from controller_core.shell.security.brokers import UNPROTECTED, BrokerSecurity
+from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.codec import RequestHeader
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.client import Connection, ConnectionFailed

@@ -7,9 +7,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from controller_core.shell.front.acks import has_response
 from controller_core.shell.front.endpoints import BrokerEndpoint, LiveBrokers
 from controller_core.shell.front.policy import BOUND, REPEATABLE
+from kafka_node.acks import has_response
 from kafka_wire.codec import RequestHeader
 from kafka_wire.net.client import Connection, ConnectionFailed
 from kafka_wire.net.server import CloseConnection, Peer

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from controller_core.cluster.acls import Acls
-from controller_core.cluster.authorizer import authorize, authorize_any
-from controller_core.model.acl import Binding, BindingFilter
+from kafka_node.authorization.acl import Binding, BindingFilter
+from kafka_node.authorization.acls import Acls
+from kafka_node.authorization.authorizer import authorize, authorize_any
 from lab.java_process import java_command
-from tests.controller_core.acl_cases import Case, random_case
+from tests.kafka_node.authorization.acl_cases import Case, random_case
 
 pytestmark = pytest.mark.java
 

@@ -7,9 +7,10 @@ from controller_core.model.broker import Broker
 from controller_core.model.move import Replicas
 from controller_core.shell.active import TopicDefault
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.front.context import RequestContext
+from controller_core.shell.front.served import SERVED
+from kafka_node.context import RequestContext
 from kafka_wire import codec
-from kafka_wire.api import SERVED, ApiKey
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 from tests.controller_core_shell.admin.fake_active import FakeActive, active_with

@@ -6,9 +6,7 @@ implementation from columns to its bytes.
 
 from typing import Any
 
-from controller_core.cluster.authorized_operations import authorized_operations
 from controller_core.cluster.topic_names import illegal_because
-from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
 from controller_core.model.cluster import Cluster, Topic
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.described import (
@@ -23,8 +21,11 @@ from controller_core.shell.admin.described import (
 from controller_core.shell.admin.metadata import metadata_refused, refuse_metadata
 from controller_core.shell.admin.nodes import nodes, reachable
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID
-from controller_core.shell.authorization.guard import Ask
-from controller_core.shell.front.context import RelayInstead, RequestContext
+from controller_core.shell.front.handler import RelayInstead
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.authorization.authorized_operations import authorized_operations
+from kafka_node.authorization.guard import Ask
+from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 

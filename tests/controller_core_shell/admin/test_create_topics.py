@@ -8,7 +8,8 @@ import pytest
 from controller_core.model.events import CreateTopics
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.active import Defaults, TopicDefault
-from kafka_wire.api import SERVED, ApiKey
+from controller_core.shell.front.served import SERVED
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_shell.admin.asking import active_with_topic, ask, only, pick

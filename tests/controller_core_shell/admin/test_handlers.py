@@ -8,7 +8,8 @@ import pytest
 
 from controller_core.shell.active import OverloadedError, TenureLostError
 from controller_core.shell.admin.handlers import handlers
-from kafka_wire.api import SERVED, ApiKey
+from controller_core.shell.front.served import SERVED
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_shell.admin.asking import active_with_topic, ask
@@ -77,13 +78,13 @@ def errors(body: Any) -> Iterator[ErrorCode]:
 
 
 def test_every_served_api_but_api_versions_has_a_handler() -> None:
-    """kafka_wire.api.SERVED is what the front offers to clients; ApiVersions is the front's own."""
+    """served.SERVED is what the front offers to clients; ApiVersions is the front's own."""
     assert set(SERVED) - {ApiKey.API_VERSIONS} == set(handlers(lambda: None))
 
 
 @pytest.mark.parametrize(("key", "version"), EVERY_VERSION)
 async def test_every_served_version_is_answered_without_an_error(key: ApiKey, version: int) -> None:
-    """A request that can be done is, and its response can be written in every version (kafka_wire.api.SERVED)."""
+    """A request that can be done is, and its response can be written in every version (served.SERVED)."""
     active = await active_with_topic("a", {0: (2, 1)})
     active.cluster.left_behind = {0: {9}} if key == ApiKey.UNREGISTER_BROKER else {}
     # The preferred leader leads already.

@@ -9,7 +9,7 @@ from controller_core.model.changes import Origin, TopicAdded
 from controller_core.model.columns import pad
 from controller_core.model.events import ControlledShutdown, DeleteTopics, ReplicasAnswered
 from controller_core.model.ids import TopicPartition
-from controller_core.shell.front.context import RelayInstead
+from controller_core.shell.front.handler import RelayInstead
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_core.cluster.transition import apply
-from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
 from controller_core.model.changes import (
     DeletionStarted,
     Origin,
@@ -29,14 +28,15 @@ from controller_core.model.ids import TopicPartition
 from controller_core.shell.admin import metadata_encoder
 from controller_core.shell.admin.handlers import at_once, handlers
 from controller_core.shell.authorization.screens import screened
-from controller_core.shell.front.context import RelayInstead
+from controller_core.shell.front.handler import RelayInstead
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 from tests.controller_core_shell.admin.fake_active import FakeActive, active_with, broker
 from tests.controller_core_shell.admin.plain_metadata import plain_metadata
-from tests.controller_core_shell.authorization.samples import Right, context, guard_of
+from tests.kafka_node.authorization.samples import Right, context, guard_of
 
 VERSIONS = range(13)
 NAMES = ("a", "b", "__consumer_offsets", "long" * 50, "ü")

@@ -12,7 +12,7 @@ from controller_core.shell.admin.handlers import answer, apis
 from controller_core.shell.admin.metadata_encoder import MetadataEncoder
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.configs.entities import EntityConfigs
-from controller_core.shell.front.context import RequestContext
+from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -9,7 +9,8 @@ from controller_core.shell.admin.own_broker import (
     describe_configs,
     incremental_alter_configs,
 )
-from controller_core.shell.front.context import RelayInstead, RequestContext
+from controller_core.shell.front.handler import RelayInstead
+from kafka_node.context import RequestContext
 from kafka_wire.errors import ErrorCode
 
 CONTEXT = RequestContext(listener="CLIENT", client_id=None, peer_host="", correlation_id=1, api_version=1)

@@ -4,7 +4,7 @@ import pytest
 
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.front.context import RequestContext
+from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

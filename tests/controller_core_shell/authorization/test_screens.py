@@ -7,17 +7,18 @@ from uuid import UUID
 
 import pytest
 
-from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
 from controller_core.shell.admin.handlers import at_once, handlers
 from controller_core.shell.authorization.screens import SCREENS, screened
-from controller_core.shell.front.context import RelayInstead
+from controller_core.shell.front.handler import RelayInstead
+from controller_core.shell.front.served import SERVED
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_wire import codec
-from kafka_wire.api import SERVED, ApiKey
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_shell.admin.asking import active_with_topic, add_topic, decoded
 from tests.controller_core_shell.admin.fake_active import FakeActive
-from tests.controller_core_shell.authorization.samples import Right, context, guard_of
+from tests.kafka_node.authorization.samples import Right, context, guard_of
 
 NO = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 UNKNOWN = UUID(int=99)

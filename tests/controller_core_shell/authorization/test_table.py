@@ -2,12 +2,14 @@
 
 import pytest
 
-from controller_core.shell.authorization.needs import On
 from controller_core.shell.authorization.screens import GIVEN_RIGHTS, SCREENS
-from controller_core.shell.authorization.table import NEEDS, OPEN, needs_of
-from controller_core.shell.front.policy import BETWEEN_SERVERS
-from kafka_wire.api import SERVED, ApiKey
-from tests.controller_core_shell.authorization.samples import every_version, sample
+from controller_core.shell.authorization.table import NEEDS, OPEN
+from controller_core.shell.front.served import SERVED
+from kafka_node.authorization.needs import On
+from kafka_node.authorization.table import needs_of
+from kafka_node.versions import BETWEEN_SERVERS
+from kafka_wire.api import ApiKey
+from tests.kafka_node.authorization.samples import every_version, sample
 
 OPEN_TO_ALL = {
     ApiKey.API_VERSIONS,
@@ -36,7 +38,7 @@ def test_an_api_without_needs_is_screened_or_open_by_decision() -> None:
 def test_needs_are_found_in_every_version(key: ApiKey, version: int) -> None:
     """Every path leads somewhere, and whatever a version calls its topics, one is found."""
     body = sample(key, version)
-    for need in needs_of(key, version, body):
+    for need in needs_of(NEEDS, key, version, body):
         if isinstance(need, On):
             found = [*need.names(body), *need.topic_ids(body)]
             # Produce had no transactional id before KIP-98.

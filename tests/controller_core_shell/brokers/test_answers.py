@@ -13,9 +13,10 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.brokers.answers import Verdict, meaning_of, replicas_answered
+from controller_core.shell.brokers.called import CALLED
 from controller_core.shell.brokers.state_bodies import StatesBody
 from kafka_wire import codec
-from kafka_wire.api import CALLED, ApiKey
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.state_columns import StateColumns, TopicStates

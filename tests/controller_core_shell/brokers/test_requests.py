@@ -16,6 +16,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata, SendStopReplica
 from controller_core.shell.brokers import requests
+from controller_core.shell.brokers.called import CALLED
 from controller_core.shell.brokers.requests import (
     OwnAddress,
     is_told_anew,
@@ -23,7 +24,7 @@ from controller_core.shell.brokers.requests import (
     stopped_partitions,
 )
 from kafka_wire import codec
-from kafka_wire.api import CALLED, ApiKey
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from tests.controller_core_shell.brokers.clusters import OWN, broker, cluster_of, lead, metadata
 from tests.controller_core_shell.brokers.told import EPOCH, leader_and_isr, plain_bytes, update_metadata

@@ -6,7 +6,7 @@ import pytest
 
 from controller_core.shell.front import broker_versions
 from controller_core.shell.front.broker_versions import SharedVersions
-from controller_core.shell.front.versions import NO_BROKER
+from kafka_node.versions import NO_BROKER
 from kafka_wire.api import ApiKey
 from kafka_wire.net.server import serve
 from tests.controller_core_shell.front.fakes import BROKER_RANGES

@@ -6,10 +6,12 @@ import struct
 
 import pytest
 
-from controller_core.shell.front.context import RelayInstead, RequestContext
 from controller_core.shell.front.front import Front
+from controller_core.shell.front.handler import RelayInstead
+from controller_core.shell.front.served import SERVED
+from kafka_node.context import RequestContext
 from kafka_wire import codec
-from kafka_wire.api import SERVED, ApiKey
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import CloseConnection, ServerLimits
@@ -96,6 +98,16 @@ async def test_api_versions_offers_our_own_and_what_all_brokers_share(start_brok
     assert tuple(SERVED[ApiKey.CREATE_TOPICS]) == found[ApiKey.CREATE_TOPICS]
     assert (0, 17) == found[ApiKey.FETCH]
     assert ApiKey.UPDATE_METADATA not in found
+
+
+async def test_what_native_brokers_do_not_serve_is_not_offered(start_front, connect) -> None:
+    """KIP-966: brokers in ZooKeeper mode do not serve DescribeTopicPartitions, and clients fall back to Metadata."""
+    own = {ApiKey.DESCRIBE_TOPIC_PARTITIONS: Own(), ApiKey.METADATA: Own()}
+    client = await connect(await start_front([], own))
+    body = {"client_software_name": "tests", "client_software_version": "1"}
+    answer = await client.call(ApiKey.API_VERSIONS, 3, body)
+
+    assert [entry["api_key"] for entry in answer["api_keys"]] == [ApiKey.METADATA, ApiKey.API_VERSIONS]
 
 
 @pytest.mark.parametrize("version", [5, 99, 32_767, -1])

@@ -2,7 +2,7 @@
 
 import doctest
 
-from controller_core.shell.front import versions
+from kafka_node import versions
 
 
 def test_every_example_in_a_docstring_holds() -> None:

@@ -3,16 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
-from controller_core.shell.front.context import RelayInstead, RequestContext
 from controller_core.shell.front.front import Front
+from controller_core.shell.front.handler import RelayInstead
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.peer import ANONYMOUS
-from tests.controller_core_shell.authorization.samples import guard_of
 from tests.controller_core_shell.front.fakes import Client, FakeBroker, request
+from tests.kafka_node.authorization.samples import guard_of
 
 StartBrokers = Callable[..., Awaitable[list[FakeBroker]]]
 StartFront = Callable[..., Awaitable[Front]]

@@ -9,21 +9,23 @@ import numpy as np
 import pytest
 
 from controller_core.cluster.transition import apply
-from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
 from controller_core.model.changes import Origin, TopicAdded
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.front.context import RelayInstead, RequestContext
 from controller_core.shell.front.front import Front
+from controller_core.shell.front.handler import RelayInstead
 from controller_core.shell.front.request_limits import LARGE_BYTES, SMALL_BYTES, USUAL_BYTES, own_bytes
+from controller_core.shell.front.served import SERVED
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.context import RequestContext
 from kafka_wire import codec
-from kafka_wire.api import SERVED, ApiKey
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import Peer
 from kafka_wire.slices import SLICE_ELEMENTS
 from tests.controller_core_shell.admin.fake_active import FakeActive, active_with, broker
-from tests.controller_core_shell.authorization.samples import guard_of
 from tests.controller_core_shell.front.fakes import Client, FakeBroker
+from tests.kafka_node.authorization.samples import guard_of
 
 StartBrokers = Callable[..., Awaitable[list[FakeBroker]]]
 StartFront = Callable[..., Awaitable[Front]]

@@ -1,0 +1,141 @@
+"""SCRAM credentials in ZooKeeper, read at a bounded rate: peers cause these reads before they are authenticated.
+
+A flood of attempts costs ZooKeeper a few reads a second, whatever names it uses: names are looked up in a list of all users that
+is read again when it is older than FRESH_S, and so is each user's configuration. Source: ZkConfigManager, CredentialProvider.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+
+from kafka_wire.net.failures import CloseConnection
+from kafka_wire.sasl.scram_decoy import CredentialShape, shape_of
+from kafka_wire.sasl.scram_keys import ScramCredential, decode_credential
+from kafka_zookeeper import paths
+from kafka_zookeeper.errors import ZooKeeperError
+from kafka_zookeeper.formats.configs import EntityType, decode_config, sanitize
+from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.session import Node, ZooKeeperSession
+
+log = logging.getLogger(__name__)
+
+FRESH_S = 0.2
+"""Maximum age of cached reads. A user that is created, changed or deleted is seen after this time."""
+SHAPES_FRESH_S = 60.0
+"""The same for the shapes of all users' credentials: they take one read for each user."""
+MAX_SAMPLED = 1_000
+"""Users whose credentials are read for the shapes."""
+MAX_KEPT = 1_000
+"""Users whose configuration is cached, the latest ones."""
+UNKNOWN_SLOTS = 64
+"""Unknown users share so many reads every FRESH_S."""
+
+Config = Mapping[str, str]
+
+
+class ScramUsers:
+    """The users in /config/users. Implements CredentialSource."""
+
+    def __init__(
+        self, session: Callable[[], ZooKeeperSession | None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`session` gives the present session with ZooKeeper, if there is one."""
+        self._session = session
+        self._clock = clock
+        self._names: tuple[float, frozenset[str]] | None = None
+        """When they were read, and the names: sanitized."""
+        self._configs: OrderedDict[str, tuple[float, Config]] = OrderedDict()
+        self._shapes: tuple[float, Mapping[str, Counter[CredentialShape]]] | None = None
+        """By mechanism."""
+        self._unknown: dict[int, tuple[float, None]] = {}
+        """When a read was made for unknown users, by slot."""
+        self._reading = asyncio.Lock()
+        """One task reads, all others wait for its result."""
+
+    async def credential(self, mechanism: str, user: str) -> ScramCredential | None:
+        """Find a user's credential; None: there is none. Raises CloseConnection when ZooKeeper cannot be read."""
+        name = sanitize(user)
+        async with self._reading:
+            session = self._session()
+            if session is None:
+                raise CloseConnection("SCRAM credentials are in ZooKeeper, and there is no session with it")
+            try:
+                is_known = name in await self._known_names(session)
+                config = await (self._config(session, name) if is_known else self._no_config(session, name))
+            except ZooKeeperError as error:
+                raise CloseConnection(f"SCRAM credentials cannot be read: {error}") from error
+        return _credential(name, config, mechanism)
+
+    async def shapes(self, mechanism: str) -> Mapping[CredentialShape, int]:
+        """Count the users' credentials by shape."""
+        async with self._reading:
+            session = self._session()
+            if session is not None and self._is_stale(self._shapes, SHAPES_FRESH_S):
+                try:
+                    self._shapes = (self._clock(), await self._read_shapes(session))
+                except ZooKeeperError as error:
+                    raise CloseConnection(f"SCRAM credentials cannot be read: {error}") from error
+            return {} if self._shapes is None else self._shapes[1].get(mechanism, {})
+
+    async def _known_names(self, session: ZooKeeperSession) -> frozenset[str]:
+        if self._names is None or self._is_stale(self._names, FRESH_S):
+            found = await session.children(f"{paths.CONFIG}/{EntityType.USERS}")
+            self._names = (self._clock(), frozenset(found or ()))
+        return self._names[1]
+
+    async def _config(self, session: ZooKeeperSession, name: str) -> Config:
+        known = self._configs.get(name)
+        if known is None or self._is_stale(known, FRESH_S):
+            path = _path(name)
+            known = (self._clock(), _decode(path, await session.get(path)))
+            self._configs[name] = known
+            self._configs.move_to_end(name)
+            if len(self._configs) > MAX_KEPT:
+                self._configs.popitem(last=False)
+        return known[1]
+
+    async def _no_config(self, session: ZooKeeperSession, name: str) -> Config:
+        """Take as long for an unknown user as for a known one, at a bounded rate."""
+        slot = hash(name) % UNKNOWN_SLOTS
+        if self._is_stale(self._unknown.get(slot), FRESH_S):
+            await session.get(f"{paths.CONFIG}/{EntityType.USERS}")
+            self._unknown[slot] = (self._clock(), None)
+        return {}
+
+    async def _read_shapes(self, session: ZooKeeperSession) -> Mapping[str, Counter[CredentialShape]]:
+        names = sorted(await self._known_names(session))[:MAX_SAMPLED]
+        where = [_path(name) for name in names]
+        shapes: dict[str, Counter[CredentialShape]] = {}
+        for name, path, node in zip(names, where, await session.multi_get(where), strict=True):
+            config = _decode(path, node)
+            for mechanism in config:
+                if (credential := _credential(name, config, mechanism)) is not None:
+                    shapes.setdefault(mechanism, Counter())[shape_of(credential)] += 1
+        return shapes
+
+    def _is_stale(self, read: tuple[float, object] | None, fresh_s: float) -> bool:
+        return read is None or self._clock() - read[0] > fresh_s
+
+
+def _path(name: str) -> str:
+    return paths.config(EntityType.USERS, name)
+
+
+def _decode(path: str, node: Node | None) -> Config:
+    try:
+        return {} if node is None else decode_config(path, node.data)
+    except FormatError as error:
+        log.warning("a SCRAM credential cannot be used", extra={"path": path, "why": str(error)})
+        return {}
+
+
+def _credential(name: str, config: Config, mechanism: str) -> ScramCredential | None:
+    if mechanism not in config:
+        return None
+    try:
+        return decode_credential(config[mechanism])
+    except ValueError as error:
+        log.warning("a SCRAM credential cannot be used", extra={"path": _path(name), "why": str(error)})
+        return None

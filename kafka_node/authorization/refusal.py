@@ -1,0 +1,170 @@
+"""Responses to requests that are refused whole, in any version of any API, from the response's schema.
+
+Where the response has an error code at the top, the error is there; else it is in each element of the response's array that answers
+an element of the request, with the element's name or number.
+
+A response without a place for an error is not sent: the connection is closed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from kafka_node.errors import Failure
+from kafka_wire import schema
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.net.server import CloseConnection
+from kafka_wire.schema import Field
+
+MAX_ELEMENTS = 2_000
+"""Elements that a refusal repeats, which takes 25 ms. Refusing a larger request closes its connection."""
+
+ERROR_CODES = ("error_code", "partition_error_code")
+ERROR_MESSAGE = "error_message"
+
+ALIASES: dict[str, tuple[str, ...]] = {
+    "name": ("topic", "topic_name"),
+    "topic_name": ("name", "topic"),
+    "topic": ("name",),
+    "partition_index": ("partition", "index"),
+    "user": ("name",),
+}
+"""Names that a response's field may have in the request."""
+
+
+def _dirs_by_topic(body: Body) -> Body:
+    return {"topics": [topic for each in body["dirs"] for topic in each["topics"]]}
+
+
+def _users(body: Body) -> Body:
+    return {"users": list(dict.fromkeys(each["name"] for each in [*body["deletions"], *body["upsertions"]]))}
+
+
+def _nothing(_: Body) -> Body:
+    return {}
+
+
+RESHAPED: dict[ApiKey, Callable[[Body], Body]] = {
+    ApiKey.ALTER_REPLICA_LOG_DIRS: _dirs_by_topic,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _users,
+    # Versions without an error at the top answer with no directory at all: clients take that for a refusal.
+    ApiKey.DESCRIBE_LOG_DIRS: _nothing,
+}
+"""Requests whose elements have another structure than those of the response."""
+
+
+def refusal(key: ApiKey, version: int, body: Body, failure: Failure) -> Body:
+    """Build the response; raises CloseConnection where no response has a place for the error, or it would be too long."""
+    answer = _Refusal(key.message + "Response", version, failure).level(
+        RESHAPED[key](body) if key in RESHAPED else body
+    )
+    if answer is None:
+        raise CloseConnection(f"its {key.name} request is refused: {failure.code.name}")
+    return answer
+
+
+def refuses_at_top(key: ApiKey, version: int) -> bool:
+    """Return whether the response has an error code at its top, so that nothing of the request is repeated in it."""
+    fields = schema.definition(key.message + "Response", version).fields
+    if key in RESHAPED:
+        return False
+    return any(field.key in ERROR_CODES and version in field.versions for field in fields)
+
+
+class _Shape:
+    """The fields of a struct in one version, by their use in a refusal."""
+
+    def __init__(self, fields: Sequence[Field], version: int) -> None:
+        self.present = [field for field in fields if version in field.versions]
+        self.plain = [field for field in self.present if not field.fields]
+        self.error = next((field.key for field in self.present if field.key in ERROR_CODES), None)
+        self.has_message = any(field.key == ERROR_MESSAGE for field in self.present)
+        self.refused = next(
+            (field for field in self.present if field.is_array and field.fields and _has_error(field.fields, version)),
+            None,
+        )
+
+
+@cache
+def _shape(name: str, version: int, path: tuple[str, ...]) -> _Shape:
+    """Return the shape of the response, or of the elements of an array in it."""
+    fields = schema.definition(name, version).fields
+    for key in path:
+        fields = next(field.fields for field in fields if field.key == key)
+    return _Shape(fields, version)
+
+
+@dataclass(slots=True)
+class _Refusal:
+    """A response that is being written."""
+
+    name: str
+    version: int
+    failure: Failure
+    elements: int = 0
+
+    def level(self, asked: Any, path: tuple[str, ...] = ()) -> Body | None:
+        """Fill one struct; None where neither the struct nor its elements have a place for an error."""
+        shape = _shape(self.name, self.version, path)
+        body: Body = {}
+        for field in shape.plain:
+            found = _same(field, asked, shape.present)
+            if found is not None:
+                body[field.key] = found
+        if shape.error is not None:
+            body[shape.error] = self.failure.code
+            if shape.has_message:
+                body[ERROR_MESSAGE] = self.failure.message
+            return body | _copied(shape.present, asked, self.version)
+        if shape.refused is None:
+            return None
+        key = shape.refused.key
+        counterpart = _counterpart(shape.refused, asked)
+        self.elements += len(counterpart)
+        if self.elements > MAX_ELEMENTS:
+            raise CloseConnection(
+                f"its request is refused: {self.failure.code.name}; it has more than {MAX_ELEMENTS} elements"
+            )
+        elements = [self.level(each, (*path, key)) for each in counterpart]
+        body[key] = [each for each in elements if each is not None]
+        return body
+
+
+def _same(field: Field, asked: Any, present: Sequence[Field]) -> Any:
+    """Find the value that identifies an element of the request."""
+    if field.is_array or field.key in {*ERROR_CODES, ERROR_MESSAGE}:
+        return None
+    if isinstance(asked, dict):
+        return next((asked[key] for key in (field.key, *ALIASES.get(field.key, ())) if key in asked), None)
+    # The element is a name or a number itself: it belongs to the first field that is no error.
+    first = next(each for each in present if not each.is_array and each.key not in {*ERROR_CODES, ERROR_MESSAGE})
+    return asked if field is first else None
+
+
+def _counterpart(field: Field, asked: Any) -> Sequence[Any]:
+    """Find the request's array that belongs to a response's array: that of the same name, or the first that is not empty."""
+    if not isinstance(asked, dict):
+        return ()
+    if isinstance(asked.get(field.key), list):
+        return list(asked[field.key])
+    return next((value for value in asked.values() if isinstance(value, list) and value), ())
+
+
+def _copied(present: Sequence[Field], asked: Any, version: int) -> Body:
+    """Repeat structs that identify what is refused (the entity of a quota) and have no error code themselves."""
+    body: Body = {}
+    for field in present:
+        given = asked.get(field.key) if isinstance(asked, dict) else None
+        if field.is_array and field.fields and isinstance(given, list) and not _has_error(field.fields, version):
+            keys = [each.key for each in field.fields if version in each.versions]
+            body[field.key] = [{key: each[key] for key in keys if key in each} for each in given]
+    return body
+
+
+def _has_error(fields: Sequence[Field], version: int) -> bool:
+    return any(
+        version in field.versions and (field.key in ERROR_CODES or _has_error(field.fields, version))
+        for field in fields
+    )

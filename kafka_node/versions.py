@@ -1,0 +1,143 @@
+"""Answers to ApiVersions: a process's own versions, and where it relays requests, those that every live broker serves.
+
+A relayed request may reach any live broker, so it is offered only in versions that all of them know: a cluster in the
+middle of an upgrade is safe. Pure.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+
+_Key = TypeVar("_Key", int, str)
+
+VersionRange = tuple[int, int]
+"""Lowest and highest version, both included."""
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")  # KIP-511: names of client software
+_SOFTWARE_FROM = 3  # the version from which a client names its software
+_ZERO_FEATURES_FROM = 4  # the version whose readers take a feature level of 0 (KAFKA-17011)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerVersions:
+    """Versions and features of one broker."""
+
+    ranges: Mapping[int, VersionRange]
+    """By API key; also keys that this process does not know."""
+    supported_features: Mapping[str, VersionRange] = field(default_factory=dict)
+    finalized_features_epoch: int = -1
+    finalized_features: Mapping[str, VersionRange] = field(default_factory=dict)
+
+
+NO_BROKER = BrokerVersions({})
+
+BETWEEN_SERVERS = frozenset(
+    {
+        ApiKey.LEADER_AND_ISR,
+        ApiKey.STOP_REPLICA,
+        ApiKey.UPDATE_METADATA,
+        ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.WRITE_TXN_MARKERS,
+        ApiKey.VOTE,
+        ApiKey.BEGIN_QUORUM_EPOCH,
+        ApiKey.END_QUORUM_EPOCH,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ENVELOPE,
+        ApiKey.FETCH_SNAPSHOT,
+        ApiKey.BROKER_REGISTRATION,
+        ApiKey.BROKER_HEARTBEAT,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.CONTROLLER_REGISTRATION,
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
+        ApiKey.UPDATE_RAFT_VOTER,
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE,
+        ApiKey.WRITE_SHARE_GROUP_STATE,
+        ApiKey.DELETE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+    }
+)
+"""Requests by which controllers, brokers and coordinators command each other. They are neither relayed nor
+offered: relayed by the controller, an unauthorized request would come from an address that brokers trust."""
+
+
+def read_versions(body: Body) -> BrokerVersions:
+    """Read a broker's response to ApiVersions."""
+    return BrokerVersions(
+        ranges={one["api_key"]: (one["min_version"], one["max_version"]) for one in body["api_keys"]},
+        supported_features={
+            one["name"]: (one["min_version"], one["max_version"]) for one in body["supported_features"]
+        },
+        finalized_features_epoch=body["finalized_features_epoch"],
+        finalized_features={
+            one["name"]: (one["min_version_level"], one["max_version_level"]) for one in body["finalized_features"]
+        },
+    )
+
+
+def shared(brokers: Sequence[BrokerVersions]) -> BrokerVersions:
+    """Return what all brokers have in common; finalized features belong to the cluster, so those of the newest epoch count.
+
+    >>> shared([BrokerVersions({1: (0, 12), 2: (0, 5)}), BrokerVersions({1: (4, 17)})]).ranges
+    {1: (4, 12)}
+    """
+    if not brokers:
+        return NO_BROKER
+    newest = max(brokers, key=lambda broker: broker.finalized_features_epoch)
+    return BrokerVersions(
+        ranges=_intersection([broker.ranges for broker in brokers]),
+        supported_features=_intersection([broker.supported_features for broker in brokers]),
+        finalized_features_epoch=newest.finalized_features_epoch,
+        finalized_features=newest.finalized_features,
+    )
+
+
+def api_versions_body(own: Mapping[ApiKey, VersionRange], brokers: BrokerVersions, version: int) -> Body:
+    """Build the response's body in `version`, from a process's own versions and what the brokers share."""
+    ranges: dict[int, VersionRange] = {key: at for key, at in brokers.ranges.items() if key not in BETWEEN_SERVERS}
+    ranges.update({int(key): at for key, at in own.items()})
+    least_level = 0 if version >= _ZERO_FEATURES_FROM else 1
+    return {
+        "error_code": ErrorCode.NONE,
+        "api_keys": _entries(sorted(ranges.items())),
+        "supported_features": [
+            {"name": name, "min_version": lowest, "max_version": highest}
+            for name, (lowest, highest) in sorted(brokers.supported_features.items())
+            if lowest >= least_level
+        ],
+        "finalized_features_epoch": brokers.finalized_features_epoch,
+        "finalized_features": [
+            {"name": name, "min_version_level": lowest, "max_version_level": highest}
+            for name, (lowest, highest) in sorted(brokers.finalized_features.items())
+        ],
+    }
+
+
+def unsupported_version_body(own: VersionRange) -> Body:
+    """Build the answer to an ApiVersions request of an unknown version, to be sent as version 0 (KIP-511).
+
+    It names only the key of ApiVersions, so that the client can ask again in a known version.
+    """
+    return {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": _entries([(ApiKey.API_VERSIONS, own)])}
+
+
+def names_its_software_well(body: Body, version: int) -> bool:
+    """Return whether the request names its client software by KIP-511's rule; else the answer is INVALID_REQUEST."""
+    named = (body["client_software_name"], body["client_software_version"])
+    return version < _SOFTWARE_FROM or all(_SOFTWARE.fullmatch(name) for name in named)
+
+
+def _entries(ranges: Iterable[tuple[int, VersionRange]]) -> list[dict[str, Any]]:
+    return [{"api_key": key, "min_version": lowest, "max_version": highest} for key, (lowest, highest) in ranges]
+
+
+def _intersection(every: Sequence[Mapping[_Key, VersionRange]]) -> dict[_Key, VersionRange]:
+    """Return the keys that all have, with the versions that all have."""
+    common: set[_Key] = set(every[0]).intersection(*every[1:])
+    ranges = {key: (max(one[key][0] for one in every), min(one[key][1] for one in every)) for key in sorted(common)}
+    return {key: (lowest, highest) for key, (lowest, highest) in ranges.items() if lowest <= highest}

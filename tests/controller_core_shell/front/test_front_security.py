@@ -1,0 +1,93 @@
+"""Listeners of the controller with TLS and SASL: the demands of each protocol, from settings in files."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller_core.shell.front.front import Front, open_front
+from kafka_node.context import RequestContext
+from kafka_node.security.brokers import broker_security
+from kafka_node.security.listeners import demands_of
+from kafka_node.security.settings import SecuritySettings
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.net.client import AuthenticationFailed, Connection, ConnectionFailed, SaslCredentials
+from tests.kafka_node.security.samples import NoScramUsers, security_files
+from tests.kafka_wire_net.authority import Authority
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """One for all."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def files(authority: Authority, tmp_path: Path) -> SecuritySettings:
+    """Everything in files, for the listeners and for the way to brokers."""
+    return security_files(authority, tmp_path)
+
+
+async def tell_principal(context: RequestContext, _body: Body) -> Body:
+    """Answer DescribeCluster with who asks."""
+    return {"cluster_id": context.principal}
+
+
+@pytest.fixture
+async def listen(files: SecuritySettings) -> AsyncIterator[Callable[..., Any]]:
+    """Open fronts by security protocol; closed after the test."""
+    fronts: list[Front] = []
+
+    async def start(protocol: str) -> Front:
+        demands = demands_of({protocol}, files, NoScramUsers())[protocol]
+        handlers = {ApiKey.DESCRIBE_CLUSTER: tell_principal}
+        front = await open_front("CLIENT", "127.0.0.1", 0, handlers, lambda: (), demands=demands)
+        fronts.append(front)
+        return front
+
+    yield start
+    for front in fronts:
+        await front.close(grace_ms=1)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "principal"),
+    [
+        ("PLAINTEXT", "User:ANONYMOUS"),
+        ("SSL", "User:ANONYMOUS"),
+        ("SASL_PLAINTEXT", "User:controller"),
+        ("SASL_SSL", "User:controller"),
+    ],
+)
+async def test_we_reach_by_each_protocol_what_listens_by_it(
+    protocol: str, principal: str, files: SecuritySettings, listen: Callable[..., Any]
+) -> None:
+    """Both sides from the same settings; handlers hear who asks."""
+    front = await listen(protocol)
+    tls, sasl = broker_security(files).of(protocol)
+    connection = await Connection.open("127.0.0.1", front.port, client_id="us", ssl=tls, sasl=sasl)
+    try:
+        assert principal == (await connection.call(ApiKey.DESCRIBE_CLUSTER, {}))["cluster_id"]
+        offered = await connection.api_versions()
+        assert protocol.startswith("SASL") == (ApiKey.SASL_HANDSHAKE in offered)
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
+async def test_a_protected_listener_answers_no_stranger(protocol: str, listen: Callable[..., Any]) -> None:
+    """A request without TLS or without SASL never reaches a handler."""
+    connection = await Connection.open("127.0.0.1", (await listen(protocol)).port, client_id="stranger")
+    with pytest.raises(ConnectionFailed):
+        await connection.call(ApiKey.DESCRIBE_CLUSTER, {}, version=1)
+    await connection.close()
+
+
+async def test_a_wrong_password_is_refused_by_the_front(listen: Callable[..., Any]) -> None:
+    """The users' file decides."""
+    wrong = SaslCredentials("PLAIN", "alice", "not hers")
+    front = await listen("SASL_PLAINTEXT")
+    with pytest.raises(AuthenticationFailed):
+        await Connection.open("127.0.0.1", front.port, client_id="alice", sasl=wrong)

@@ -1,0 +1,37 @@
+"""Security of the connection to ZooKeeper."""
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from controller_core.shell.zookeeper.security import ZooKeeperSecurity, zookeeper_settings
+from kafka_node.security.settings import TlsFiles
+from kafka_zookeeper.settings import ZooKeeperSettings
+from tests.kafka_wire_net.authority import Authority
+
+
+@pytest.mark.parametrize("tls", [None, TlsFiles(), TlsFiles(ca=Path("ca.pem"))])
+def test_acls_of_znodes_without_an_identity_are_refused(tls: TlsFiles | None) -> None:
+    """ACLs of an anonymous session would lock the controller out."""
+    with pytest.raises(ValueError, match="needs a digest for ZooKeeper"):
+        ZooKeeperSecurity(tls=tls, set_acl=True)
+
+
+def test_zookeeper_is_reached_as_the_settings_say(tmp_path: Path) -> None:
+    """By TLS that verifies, under a certificate and a digest; without a word of it, as ever."""
+    authority = Authority(tmp_path)
+    digest = tmp_path / "digest"
+    digest.write_text("us:hunter2\n")
+    digest.chmod(0o600)
+    certificate, key = authority.sign("us", "/CN=us")
+    security = ZooKeeperSecurity(
+        tls=TlsFiles(certificate=certificate, key=key, ca=authority.certificate),
+        digest_file=digest,
+        set_acl=True,
+    )
+    found = zookeeper_settings("zk:1", 6_000, security)
+    assert found.tls is not None
+
+    assert ("us:hunter2", True, ssl.CERT_REQUIRED) == (found.digest, found.set_acl, found.tls.verify_mode)
+    assert ZooKeeperSettings("zk:1", 6_000) == zookeeper_settings("zk:1", 6_000, ZooKeeperSecurity())

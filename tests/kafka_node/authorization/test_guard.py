@@ -1,0 +1,198 @@
+"""What callers are refused (KafkaApis), with the codes that Kafka has for it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from controller_core.shell.authorization.table import NEEDS, OPEN
+from kafka_node.authorization import guard as guard_module
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.authorization.authorizer import Rules
+from kafka_node.authorization.guard import Guard
+from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.server import CloseConnection
+from tests.kafka_node.authorization.samples import ADMIN, ALICE, Known, Right, context, every_version, guard_of, sample
+from tests.kafka_node.authorization.test_refusal import codes
+
+NEVER_ALONE = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+TOPIC, GROUP, TRANSACTION = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
+JUDGED = [key for key, row in NEEDS.items() if row != OPEN]
+
+
+def cluster(operation: Operation) -> Right:
+    """A right on the cluster."""
+    return (operation, ResourceType.CLUSTER, CLUSTER_NAME)
+
+
+async def refused(guard: Guard, key: ApiKey, version: int, principal: str = ALICE, **changed: Any) -> set[int] | None:
+    """Tell by which codes a request is refused; None: it may go on."""
+    answer = await guard.refuse(key, context(version, principal), {**sample(key, version), **changed})
+    return None if answer is None else set(codes(answer)) - {0}
+
+
+@pytest.mark.parametrize(("key", "version"), every_version(*JUDGED))
+async def test_who_has_no_right_is_refused_and_a_super_user_is_not(key: ApiKey, version: int) -> None:
+    """Every API that is not open or screened, in every version."""
+    guard = guard_of()
+
+    assert await guard.refuse(key, context(version), sample(key, version)) is not None
+    assert await refused(guard, key, version, ADMIN) is None
+
+
+RIGHTS: list[tuple[ApiKey, int, tuple[Right, ...], ErrorCode]] = [
+    (ApiKey.PRODUCE, 9, ((Operation.WRITE, TOPIC, "x"), (Operation.WRITE, TRANSACTION, "x")), ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    (ApiKey.PRODUCE, 13, ((Operation.WRITE, TOPIC, "x"), (Operation.WRITE, TRANSACTION, "x")), ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    (ApiKey.LIST_OFFSETS, 7, ((Operation.DESCRIBE, TOPIC, "x"),), ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    (ApiKey.OFFSET_COMMIT, 8, ((Operation.READ, TOPIC, "x"), (Operation.READ, GROUP, "x")), ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    (ApiKey.OFFSET_FETCH, 8, ((Operation.DESCRIBE, TOPIC, "x"), (Operation.DESCRIBE, GROUP, "x")), ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    (ApiKey.JOIN_GROUP, 9, ((Operation.READ, GROUP, "x"),), ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    (ApiKey.DELETE_GROUPS, 2, ((Operation.DELETE, GROUP, "x"),), ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    (ApiKey.END_TXN, 3, ((Operation.WRITE, TRANSACTION, "x"),), ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+    (ApiKey.ADD_PARTITIONS_TO_TXN, 3, ((Operation.WRITE, TOPIC, "x"), (Operation.WRITE, TRANSACTION, "x")), ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    (ApiKey.ADD_PARTITIONS_TO_TXN, 4, (cluster(Operation.CLUSTER_ACTION),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.DELETE_RECORDS, 2, ((Operation.DELETE, TOPIC, "x"),), ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    (ApiKey.CONTROLLED_SHUTDOWN, 3, (cluster(Operation.CLUSTER_ACTION),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.ALTER_PARTITION, 3, (cluster(Operation.CLUSTER_ACTION),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.ALLOCATE_PRODUCER_IDS, 0, (cluster(Operation.CLUSTER_ACTION),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.ELECT_LEADERS, 2, (cluster(Operation.ALTER),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, (cluster(Operation.ALTER),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, (cluster(Operation.DESCRIBE),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.CREATE_ACLS, 3, (cluster(Operation.ALTER),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.DELETE_ACLS, 3, (cluster(Operation.ALTER),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.DESCRIBE_ACLS, 3, (cluster(Operation.DESCRIBE),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.UPDATE_FEATURES, 1, (cluster(Operation.ALTER),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, (cluster(Operation.ALTER),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+    (ApiKey.ALTER_CLIENT_QUOTAS, 1, (cluster(Operation.ALTER_CONFIGS),), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "version", "rights", "code"), RIGHTS)
+async def test_all_that_a_request_needs_lets_it_through_and_less_does_not(
+    key: ApiKey, version: int, rights: tuple[Right, ...], code: ErrorCode
+) -> None:
+    """Exactly these rights; the first of them alone missing, the code is that of its resource."""
+    assert await refused(guard_of(*rights), key, version) is None
+    assert {int(code)} == await refused(guard_of(*rights[1:]), key, version)
+    for missing in range(len(rights)):
+        assert await refused(guard_of(*rights[:missing], *rights[missing + 1 :]), key, version) is not None
+
+
+async def test_one_resource_that_is_denied_refuses_the_whole() -> None:
+    """Passed on, a broker would answer for our own rights."""
+    topics = [{**sample(ApiKey.LIST_OFFSETS, 7)["topics"][0], "name": name} for name in ("a", "b")]
+    right_to_one = guard_of((Operation.DESCRIBE, TOPIC, "a"))
+    right_to_both = guard_of((Operation.READ, TOPIC, "a"), (Operation.WRITE, TOPIC, "b"))
+
+    assert {29} == await refused(right_to_one, ApiKey.LIST_OFFSETS, 7, topics=topics)
+    assert await refused(right_to_both, ApiKey.LIST_OFFSETS, 7, topics=topics) is None
+
+
+async def test_configs_are_judged_by_their_resource() -> None:
+    """Brokers' by the cluster, a topic's by the topic."""
+    topic, broker = ({"resource_type": kind, "resource_name": "x"} for kind in (2, 4))
+    of_topic = guard_of((Operation.ALTER_CONFIGS, TOPIC, "x"))
+    of_cluster = guard_of(cluster(Operation.ALTER_CONFIGS))
+    for key, version in (
+        (ApiKey.ALTER_CONFIGS, 2),
+        (ApiKey.INCREMENTAL_ALTER_CONFIGS, 1),
+        (ApiKey.DESCRIBE_CONFIGS, 4),
+    ):
+        assert await refused(of_topic, key, version, resources=[topic]) is None
+        assert {29} == await refused(of_cluster, key, version, resources=[topic])
+        assert await refused(of_cluster, key, version, resources=[broker]) is None
+        assert {31} == await refused(of_topic, key, version, resources=[broker])
+
+
+async def test_a_fetch_is_a_consumers_or_a_replicas() -> None:
+    """Its session's topics cannot be judged: the client is sent back to a full fetch."""
+    read = guard_of((Operation.READ, TOPIC, "x"))
+    replica = guard_of(cluster(Operation.CLUSTER_ACTION))
+    anew: dict[str, Any] = {"session_id": 0}
+    consumer = {"replica_id": -1, **anew}
+
+    assert await refused(read, ApiKey.FETCH, 12, **consumer) is None
+    assert {70} == await refused(read, ApiKey.FETCH, 12, replica_id=-1, session_id=7)
+    assert {31} == await refused(read, ApiKey.FETCH, 12, replica_id=2, **anew)
+    assert await refused(replica, ApiKey.FETCH, 12, replica_id=2, **anew) is None
+    assert {31} == await refused(read, ApiKey.FETCH, 15, replica_state={"replica_id": 2, "replica_epoch": 1}, **anew)
+    state = {"replica_id": -1, "replica_epoch": -1}
+    assert await refused(read, ApiKey.FETCH, 15, replica_state=state, **anew) is None
+    unknown = guard_of((Operation.READ, TOPIC, "x"), name=None)
+    assert {ErrorCode.UNKNOWN_TOPIC_ID} == await refused(unknown, ApiKey.FETCH, 15, replica_state=state, **anew)
+
+
+async def test_an_answer_about_everything_needs_a_right_to_everything() -> None:
+    """Brokers leave out what their caller may not see; for us they would leave out nothing."""
+    some = guard_of(
+        (Operation.DESCRIBE, GROUP, "x"), (Operation.DESCRIBE, TOPIC, "x"), (Operation.DESCRIBE, TRANSACTION, "x")
+    )
+    every = guard_of(
+        (Operation.DESCRIBE, GROUP, "*"), (Operation.DESCRIBE, TOPIC, "*"), (Operation.DESCRIBE, TRANSACTION, "*")
+    )
+    but_one = guard_of(
+        (Operation.DESCRIBE, GROUP, "*"),
+        (Operation.DESCRIBE, TOPIC, "*"),
+        denied=[(Operation.DESCRIBE, TOPIC, "secret")],
+    )
+
+    for key, version, changed in (
+        (ApiKey.DESCRIBE_TRANSACTIONS, 0, {}),
+        (ApiKey.OFFSET_FETCH, 7, {"topics": None}),
+        (ApiKey.OFFSET_FETCH, 8, {"groups": [{"group_id": "x", "topics": None}]}),
+    ):
+        assert await refused(some, key, version, **changed) is not None
+        assert await refused(every, key, version, **changed) is None
+    assert await refused(but_one, ApiKey.OFFSET_FETCH, 7, topics=None) == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+
+
+async def test_an_empty_list_needs_no_right() -> None:
+    """ListGroups, ListTransactions: Kafka refuses nobody, and the controller's own answer has nothing to leave out."""
+    nobody = guard_of()
+
+    assert await refused(nobody, ApiKey.LIST_GROUPS, 4) is None
+    assert await refused(nobody, ApiKey.LIST_TRANSACTIONS, 0) is None
+
+
+async def test_an_idempotent_producer_needs_any_topic_to_write_to() -> None:
+    """KIP-679; a transactional one its transactional id."""
+    no_id: dict[str, Any] = {"transactional_id": None}
+
+    assert await refused(guard_of((Operation.WRITE, TOPIC, "y")), ApiKey.INIT_PRODUCER_ID, 4, **no_id) is None
+    assert await refused(guard_of(cluster(Operation.IDEMPOTENT_WRITE)), ApiKey.INIT_PRODUCER_ID, 4, **no_id) is None
+    assert {31} == await refused(guard_of(), ApiKey.INIT_PRODUCER_ID, 4, **no_id)
+    assert {53} == await refused(guard_of((Operation.WRITE, TOPIC, "y")), ApiKey.INIT_PRODUCER_ID, 4)
+
+
+async def test_a_coordinator_is_found_by_who_may_describe_the_key() -> None:
+    """A group's, a transactional id's; any other is brokers' business."""
+    group, transaction = guard_of((Operation.DESCRIBE, GROUP, "x")), guard_of((Operation.DESCRIBE, TRANSACTION, "x"))
+
+    assert await refused(group, ApiKey.FIND_COORDINATOR, 4, key_type=0) is None
+    assert {30} == await refused(transaction, ApiKey.FIND_COORDINATOR, 4, key_type=0)
+    assert await refused(transaction, ApiKey.FIND_COORDINATOR, 3, key_type=1) is None
+    assert {31} == await refused(transaction, ApiKey.FIND_COORDINATOR, 6, key_type=2)
+
+
+async def test_a_token_is_never_asked_for_in_our_name() -> None:
+    """It would be the controller's own; with every right there is."""
+    everything = guard_of(everyone=True)
+    for key in (ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN):
+        assert {ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED} == await refused(everything, key, 2)
+
+
+async def test_until_the_acls_are_known_only_super_users_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal would be final to most clients: they are made to ask again."""
+    monkeypatch.setattr(guard_module, "MAX_WAIT_S", 0.01)
+    known = Known()
+    guard = Guard(known, Rules(frozenset({ADMIN}), allow_everyone_if_no_acl=True), lambda _: None, NEEDS)
+
+    assert await refused(guard, ApiKey.LIST_GROUPS, 4, ADMIN) is None
+    with pytest.raises(CloseConnection):
+        await refused(guard, ApiKey.LIST_GROUPS, 4)
+    monkeypatch.setattr(guard_module, "MAX_WAIT_S", 10.0)
+    asked = asyncio.create_task(refused(guard, ApiKey.LIST_GROUPS, 4))
+    await asyncio.sleep(0)
+    known.loaded.set()
+    assert await asked is None

@@ -1,0 +1,72 @@
+"""Refusals in every version of every API: a client of Kafka reads them as its broker's."""
+
+from typing import Any
+
+import pytest
+
+from controller_core.shell.authorization.table import NEEDS, OPEN
+from kafka_node.authorization.refusal import refusal
+from kafka_node.errors import Failure
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from tests.kafka_node.authorization.samples import every_version, sample
+
+NO = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "no")
+SILENT = {(ApiKey.DESCRIBE_LOG_DIRS, version) for version in range(3)}
+"""Where no directory at all stands for a refusal."""
+JUDGED = [key for key, row in NEEDS.items() if row != OPEN]
+
+
+def codes(value: Any) -> list[int]:
+    """List every error code in a response."""
+    if isinstance(value, dict):
+        own = [each for key, each in value.items() if key.endswith("error_code") and not isinstance(each, list)]
+        return own + [code for each in value.values() for code in codes(each)]
+    return [code for each in value for code in codes(each)] if isinstance(value, list) else []
+
+
+def refused(key: ApiKey, version: int, body: Body | None = None) -> Body:
+    """Refuse a request, through Kafka's bytes."""
+    answer = refusal(key, version, sample(key, version) if body is None else body, NO)
+    name = key.message + "Response"
+    return codec.decode(name, version, codec.encode(name, version, answer))
+
+
+@pytest.mark.parametrize(("key", "version"), every_version(*JUDGED))
+def test_every_version_has_a_place_for_a_refusal(key: ApiKey, version: int) -> None:
+    """It can be written, and it says no."""
+    answer = refused(key, version)
+
+    assert (int(NO.code) in codes(answer)) is ((key, version) not in SILENT)
+
+
+def test_elements_are_refused_by_their_names() -> None:
+    """As AbstractRequest.getErrorResponse of each API has it."""
+    produce = refused(ApiKey.PRODUCE, 9)
+    assert ("x", 1) == (produce["responses"][0]["name"], produce["responses"][0]["partition_responses"][0]["index"])
+    topics = refused(ApiKey.LIST_OFFSETS, 7)["topics"]
+    assert ("x", 1, NO.code) == (
+        topics[0]["name"],
+        topics[0]["partitions"][0]["partition_index"],
+        topics[0]["partitions"][0]["error_code"],
+    )
+    assert "x" == refused(ApiKey.DESCRIBE_GROUPS, 5)["groups"][0]["group_id"]
+    assert "x" == refused(ApiKey.DELETE_GROUPS, 2)["results"][0]["group_id"]
+    assert "x" == refused(ApiKey.FIND_COORDINATOR, 4)["coordinators"][0]["key"]
+    assert "x" == refused(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0)["results"][0]["user"]
+    quota = refused(ApiKey.ALTER_CLIENT_QUOTAS, 1)["entries"][0]
+    assert [{"entity_type": "x", "entity_name": "x"}] == quota["entity"]
+    moved = refused(ApiKey.ALTER_REPLICA_LOG_DIRS, 2)["results"][0]
+    assert ("x", 1) == (moved["topic_name"], moved["partitions"][0]["partition_index"])
+    config = refused(ApiKey.DESCRIBE_CONFIGS, 4)["results"][0]
+    assert (1, "x", "no") == (config["resource_type"], config["resource_name"], config["error_message"])
+
+
+def test_a_refused_election_names_its_partitions() -> None:
+    """Version 0 has no place at the top; no list of partitions has no answer either."""
+    result = refused(ApiKey.ELECT_LEADERS, 0)["replica_election_results"][0]
+    assert ("x", 1) == (result["topic"], result["partition_result"][0]["partition_id"])
+    everything = {**sample(ApiKey.ELECT_LEADERS, 0), "topic_partitions": None}
+    assert [] == refused(ApiKey.ELECT_LEADERS, 0, everything)["replica_election_results"]

@@ -1,0 +1,79 @@
+"""Refusals beside those of Kafka 3.9.2 (AbstractRequest.getErrorResponse), in every version that it knows."""
+
+import base64
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_node.authorization.refusal import refusal
+from kafka_wire import codec, schema
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from lab.java_process import java_command
+from tests.kafka_node.authorization.samples import every_version, sample
+from tests.kafka_node.authorization.test_refusal import JUDGED, NO, codes
+
+pytestmark = pytest.mark.java
+
+JUDGING_TIMEOUT_S = 100
+IDENTITIES = {
+    "name", "topic", "topic_name", "topic_id", "partition_index", "index", "partition", "group_id", "key", "user",
+    "resource_type", "resource_name", "transactional_id", "entity_type", "entity_name",
+}  # fmt: skip
+
+
+def _told(value: Any) -> list[Any]:
+    """List what a client goes by: who or what is refused, by which code, in which order and depth."""
+    if isinstance(value, dict):
+        return [
+            (key, _told(each) if isinstance(each, dict | list) else each)
+            for key, each in sorted(value.items())
+            if (key in IDENTITIES or key.endswith("error_code") or (isinstance(each, dict | list) and codes(each)))
+        ]
+    return [_told(each) for each in value]
+
+
+def _cases() -> list[tuple[ApiKey, int]]:
+    known = schema.generation("3.9.2")
+    names = {key: key.message + "Request" for key in JUDGED}
+    return [
+        (key, version)
+        for key, version in every_version(*JUDGED)
+        # Kafka reads records before it refuses them; the sample has none.
+        if key is not ApiKey.PRODUCE and names[key] in known and version in known[names[key]].versions
+    ]
+
+
+@pytest.fixture(scope="module")
+def judged() -> dict[tuple[ApiKey, int], Body | None]:
+    """Kafka's refusals; one JVM is asked once."""
+    cases = _cases()
+    lines = ""
+    for key, version in cases:
+        body = codec.encode(key.message + "Request", version, sample(key, version))
+        lines += f"{int(key)} {version} {int(NO.code)} {base64.b64encode(body).decode()}\n"
+    source = str(Path(__file__).parent / "RefusalJudge.java")
+    command = java_command(source, heap="128m", log4j="log4j-tools.properties")
+    done = subprocess.run(command, input=lines.encode(), check=True, capture_output=True, timeout=JUDGING_TIMEOUT_S)
+    answers = done.stdout.decode().splitlines()
+    return {
+        (key, version): codec.decode(key.message + "Response", version, base64.b64decode(line)) if line else None
+        for (key, version), line in zip(cases, answers, strict=True)
+    }
+
+
+@pytest.mark.parametrize(("key", "version"), _cases())
+def test_a_client_is_told_what_kafka_tells_it(
+    key: ApiKey, version: int, judged: dict[tuple[ApiKey, int], Body | None]
+) -> None:
+    """The same elements are refused by the same codes; a code at the top says it for all, which Kafka sometimes repeats below."""
+    theirs = judged[key, version]
+    name = key.message + "Response"
+    ours = codec.decode(name, version, codec.encode(name, version, refusal(key, version, sample(key, version), NO)))
+    assert theirs is not None
+    if ours.get("error_code"):
+        assert theirs["error_code"] == ours["error_code"]
+    else:
+        assert _told(theirs) == _told(ours)

@@ -1,0 +1,44 @@
+"""Security settings in files, and a source of SCRAM credentials that has none."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafka_node.security.settings import SecuritySettings, TlsFiles
+from kafka_wire.sasl.scram_decoy import CredentialShape
+from kafka_wire.sasl.scram_keys import ScramCredential
+from tests.kafka_wire_net.authority import Authority
+
+
+class NoScramUsers:
+    """Implements CredentialSource. `asked` has the users that were asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def credential(self, _mechanism: str, user: str) -> ScramCredential | None:
+        """Find none."""
+        self.asked.append(user)
+        return None
+
+    async def shapes(self, _mechanism: str) -> Mapping[CredentialShape, int]:
+        """Count none."""
+        return {}
+
+
+def security_files(authority: Authority, folder: Path) -> SecuritySettings:
+    """Write everything into files, for the listeners and for connections to brokers."""
+    certificate, key = authority.sign("server", "/CN=controller")
+    users, password = folder / "users", folder / "password"
+    users.write_text("controller:ours\nalice:hers\n")
+    password.write_text("ours\n")
+    for path in (users, password):
+        path.chmod(0o600)
+    return SecuritySettings(
+        tls=TlsFiles(certificate=certificate, key=key, ca=authority.certificate),
+        sasl_mechanisms=("PLAIN",),
+        sasl_users_file=users,
+        broker_tls=TlsFiles(ca=authority.certificate),
+        broker_sasl_mechanism="PLAIN",
+        broker_sasl_username="controller",
+        broker_sasl_password_file=password,
+    )

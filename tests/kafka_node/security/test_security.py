@@ -1,0 +1,126 @@
+"""Security settings: refused where they cannot be used, and kept by listeners and connections."""
+
+import asyncio
+import ssl
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_node.security.brokers import UNPROTECTED, broker_security
+from kafka_node.security.contexts import client_context, listener_context
+from kafka_node.security.listeners import demands_of
+from kafka_node.security.renewal import Renewal
+from kafka_node.security.settings import ClientAuth, SecuritySettings, TlsFiles
+from kafka_wire.net.client import NodeSettings
+from kafka_wire.net.distinguished_name import subject_of
+from kafka_wire.net.peer import Peer
+from kafka_wire.net.server import serve
+from tests.kafka_node.security.samples import NoScramUsers, security_files
+from tests.kafka_wire_net.authority import Authority
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """One for all."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def files(authority: Authority, tmp_path: Path) -> SecuritySettings:
+    """Everything in files, for the listeners and for the way to brokers."""
+    return security_files(authority, tmp_path)
+
+
+async def no_answer(_peer: Peer, _frame: bytes) -> None:
+    """Answer nothing."""
+
+
+def test_brokers_are_verified_by_the_given_authorities(files: SecuritySettings) -> None:
+    """TLS 1.2 at least, the certificate and the name in it."""
+    security = broker_security(files)
+    settings = security.settings(NodeSettings(client_id="us"), "SASL_SSL")
+    assert settings.ssl is not None
+
+    assert (ssl.CERT_REQUIRED, True) == (settings.ssl.verify_mode, settings.ssl.check_hostname)
+    assert ssl.TLSVersion.TLSv1_2 == settings.ssl.minimum_version
+    assert (None, None) == security.of("PLAINTEXT")
+    assert "ours" not in repr(security)
+
+
+def test_a_missing_login_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Brokers ask for SASL, and there is nothing to say."""
+    security = broker_security(SecuritySettings())
+    assert [(None, None)] * 2 == [security.of("SASL_PLAINTEXT") for _ in range(2)]
+    assert 1 == len(caplog.records)
+    assert UNPROTECTED.of("PLAINTEXT") == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"sasl_mechanisms": ("GSSAPI",)}, "GSSAPI is none of PLAIN"),
+        ({"sasl_mechanisms": ("PLAIN",)}, "need a file of users"),
+        ({"connections_max_reauth_ms": -1}, "0 or more is needed"),
+        ({"broker_sasl_mechanism": "PLAIN"}, "user name and password file are all needed"),
+        ({"tls_client_auth": ClientAuth.REQUIRED}, "need the authorities"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(given: dict[str, Any], why: str) -> None:
+    """Before anything is opened."""
+    with pytest.raises(ValueError, match=why):
+        SecuritySettings(**given)
+
+
+def test_files_that_are_no_certificates_are_told_by_name(tmp_path: Path, authority: Authority) -> None:
+    """Also a key with a passphrase: nobody is there to be asked for it."""
+    broken = tmp_path / "broken.pem"
+    broken.write_text("nothing")
+    certificate, _ = authority.sign("one", "/CN=one")
+    _, key = authority.sign("two", "/CN=two")
+    for bad in (TlsFiles(certificate=broken), TlsFiles(certificate=certificate, key=key)):
+        with pytest.raises(ValueError, match=r"with its key cannot be read"):
+            listener_context(bad, ClientAuth.NONE)
+    with pytest.raises(ValueError, match=r"broken.pem cannot be read"):
+        client_context(TlsFiles(ca=broken))
+
+
+async def test_a_renewed_certificate_is_shown_to_new_connections(
+    files: SecuritySettings, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without a restart; a broken one changes nothing."""
+    certificate, key = tmp_path / "current.pem", tmp_path / "current.key"
+
+    def renew(name: str) -> None:
+        new_certificate, new_key = authority.sign(name, f"/CN={name}")
+        new_certificate.replace(certificate)
+        new_key.replace(key)
+
+    async def shown() -> str:
+        tls = client_context(files.broker_tls)
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=tls)
+        found = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.transport.abort()
+        return subject_of(found)
+
+    renew("first")
+    settings = replace(files, tls=TlsFiles(certificate=certificate, key=key))
+    demands = demands_of({"SSL"}, settings, NoScramUsers())["SSL"]
+    renewal = Renewal([(demands.tls, settings.tls), (None, TlsFiles()), (demands.tls, None)])
+    server = await serve(no_answer, "127.0.0.1", 0, ssl=demands.tls)
+    try:
+        assert "CN=first" == await shown()
+        renew("second")
+        renewal.check()
+        assert "CN=second" == await shown()
+        certificate.write_text("half a file")
+        renewal.check()
+        renewal.check()
+        assert "CN=second" == await shown()
+        assert 1 == sum("Failed to reload" in record.getMessage() for record in caplog.records)
+        key.unlink()
+        renewal.check()
+        assert "CN=second" == await shown()
+    finally:
+        await server.close(grace_ms=1)
