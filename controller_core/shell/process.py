@@ -191,7 +191,7 @@ class ControllerProcess:
         self.metrics.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
         self.metrics.sessions_given_up.set(self._loop_watch.given_up)
         self.metrics.look_at(None if active is None else active.cluster)
-        self.metrics.unreadable_topics.set(0 if active is None else len(active.unreadable))
+        self.metrics.unreadable_topics.set(len(self._lives.unreadable))
         self.metrics.look_at_queues(*((0, {}) if active is None else (active.turns.waiting, active.queued())))
 
     def _inside(self, topic: str | None) -> Document | None:
@@ -202,7 +202,7 @@ class ControllerProcess:
         if active is None:
             return standing_by(self.settings.controller_id)
         return inside(active.cluster, active.cluster_id, active.queued(), active.turns.waiting) | {
-            "unreadable_topics": active.unreadable.names()[:MAX_LISTED]
+            "unreadable_topics": self._lives.unreadable.names()[:MAX_LISTED]
         }
 
     def _why_not_ready(self) -> str | None:
