@@ -17,8 +17,7 @@ import logging
 from functools import partial
 
 from controller_core.model.events import Event, TopicsChanged, TopicsRead
-from controller_core.shell.active import OverloadedError
-from controller_core.shell.controller import Controller
+from controller_core.shell.active import ActiveTerm, OverloadedError
 from controller_core.shell.zookeeper.failures import store_errors
 from controller_core.shell.zookeeper.reading import find_topics, with_configs
 from controller_core.shell.zookeeper.unreadable import UnreadableTopics
@@ -38,7 +37,7 @@ MIN_SHARE = 500
 class Assignments:
     """The looks at assignments, of one tenure."""
 
-    def __init__(self, controller: Controller, session: ZooKeeperSession, unreadable: UnreadableTopics) -> None:
+    def __init__(self, controller: ActiveTerm, session: ZooKeeperSession, unreadable: UnreadableTopics) -> None:
         self._controller = controller
         self._session = session
         self._unreadable = unreadable

@@ -15,9 +15,8 @@ from random import SystemRandom
 from typing import Any
 
 from controller_core.model.events import DeletionsRead, Event, TopicRecord, TopicsRead
-from controller_core.shell.active import OverloadedError
+from controller_core.shell.active import ActiveTerm, OverloadedError
 from controller_core.shell.admin.draws import draw_topic_id
-from controller_core.shell.controller import Controller
 from controller_core.shell.zookeeper.armed import ArmedReads
 from controller_core.shell.zookeeper.assignments import Assignments
 from controller_core.shell.zookeeper.config_changes import ConfigChanges
@@ -42,7 +41,7 @@ Look = Callable[[ArmedReads], Coroutine[Any, Any, Event | None]]
 class Watching:
     """The looks of one tenure."""
 
-    def __init__(self, controller: Controller, session: ZooKeeperSession, unreadable: UnreadableTopics) -> None:
+    def __init__(self, controller: ActiveTerm, session: ZooKeeperSession, unreadable: UnreadableTopics) -> None:
         self._controller = controller
         self._session = session
         self._unreadable = unreadable
