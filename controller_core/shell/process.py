@@ -16,16 +16,12 @@ from controller_core.cluster.authorizer import Rules
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.authorization.authority import Authority
 from controller_core.shell.brokers.requests import OwnAddress
-from controller_core.shell.configs.entities import EntityConfigs
-from controller_core.shell.configs.features import Features
 from controller_core.shell.controller import Controller
 from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Front, open_front
 from controller_core.shell.http import Probes
 from controller_core.shell.inside import MAX_LISTED, Document, inside, standing_by, topic_inside
 from controller_core.shell.live_brokers import LiveBrokers
-from controller_core.shell.lives import Lives
 from controller_core.shell.loop_watch import LoopWatch
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.metrics import Metrics
@@ -34,6 +30,10 @@ from controller_core.shell.security.listeners import demands_of
 from controller_core.shell.security.renewal import Renewal
 from controller_core.shell.security.zookeeper import zookeeper_settings
 from controller_core.shell.settings import ControllerSettings, Listener
+from controller_core.shell.zookeeper.authority import Authority
+from controller_core.shell.zookeeper.configs.entities import EntityConfigs
+from controller_core.shell.zookeeper.configs.features import Features
+from controller_core.shell.zookeeper.lives import Lives
 from kafka_wire.net.buffers import Buffers
 
 log = logging.getLogger(__name__)

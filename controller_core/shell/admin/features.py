@@ -10,8 +10,8 @@ from controller_core.cluster.features import FeatureUpdate, UpgradeType
 from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import error_fields
-from controller_core.shell.configs.features import Features
 from controller_core.shell.front.context import RelayInstead, RequestContext
+from controller_core.shell.zookeeper.configs.features import Features
 from kafka_wire.codec import Body
 
 TYPES_FROM = 1

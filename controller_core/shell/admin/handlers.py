@@ -54,9 +54,9 @@ from controller_core.shell.admin.reassignments import (
 from controller_core.shell.admin.scram import scram_handlers
 from controller_core.shell.admin.standby import leave_to_brokers
 from controller_core.shell.admin.unregister_broker import unregister_broker, unregister_broker_refused
-from controller_core.shell.configs.entities import EntityConfigs
-from controller_core.shell.configs.features import Features
 from controller_core.shell.front.context import OwnHandler, RequestContext
+from controller_core.shell.zookeeper.configs.entities import EntityConfigs
+from controller_core.shell.zookeeper.configs.features import Features
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody

@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-from controller_core.shell.configs.entities import EntityConfigs
 from controller_core.shell.front.context import OwnHandler, RelayInstead, RequestContext
+from controller_core.shell.zookeeper.configs.entities import EntityConfigs
 from kafka_wire.codec import Body
 
 

@@ -29,8 +29,8 @@ from controller_core.model.mutation_quota import MutationAllowance
 from controller_core.model.quota import QuotaEntity
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.client_quotas import entity_path
-from controller_core.shell.configs.entities import EntityConfigs
 from controller_core.shell.front.context import RequestContext
+from controller_core.shell.zookeeper.configs.entities import EntityConfigs
 from kafka_zookeeper.formats.configs import sanitize
 
 log = logging.getLogger(__name__)

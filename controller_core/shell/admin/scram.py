@@ -14,8 +14,8 @@ from controller_core.model.errors import Failure
 from controller_core.shell.admin.kept import where_kept
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, Outcome, error_fields
 from controller_core.shell.admin.scram_users import MECHANISM_OF, describe_user_scram_credentials, user_entity
-from controller_core.shell.configs.entities import Config, EntityConfigs
 from controller_core.shell.front.context import OwnHandler
+from controller_core.shell.zookeeper.configs.entities import Config, EntityConfigs
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

@@ -9,7 +9,7 @@ from collections import Counter
 
 from controller_core.model.errors import Failure
 from controller_core.shell.admin.outcomes import Outcome, error_fields
-from controller_core.shell.configs.entities import Config, EntityConfigs
+from controller_core.shell.zookeeper.configs.entities import Config, EntityConfigs
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.sasl.scram_keys import SCRAM_MECHANISMS, decode_credential

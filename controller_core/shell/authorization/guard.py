@@ -18,11 +18,11 @@ from uuid import UUID
 from controller_core.cluster.authorizer import Rules, Verdict, authorize, authorize_all, authorize_any
 from controller_core.model.acl import Operation, ResourceType
 from controller_core.model.errors import Failure
-from controller_core.shell.acls.keeper import Known
 from controller_core.shell.authorization.needs import CODES, Either, Need, Never, On, OnAll, OnAny, OnName
 from controller_core.shell.authorization.refusal import refusal
 from controller_core.shell.authorization.table import NEEDS, needs_of
 from controller_core.shell.front.context import RequestContext
+from controller_core.shell.zookeeper.acls.keeper import Known
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.configs.features import MAX_ATTEMPTS, Features
 from controller_core.shell.front.context import RelayInstead, RequestContext
+from controller_core.shell.zookeeper.configs.features import MAX_ATTEMPTS, Features
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

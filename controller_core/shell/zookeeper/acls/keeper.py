@@ -18,8 +18,8 @@ from collections.abc import Callable, Collection, Iterable
 from controller_core.cluster.acls import Acls, Entries
 from controller_core.model.acl import WILDCARD, WILDCARD_PRINCIPAL, Entry, Operation, Pattern, PatternType, Permission
 from controller_core.model.errors import Failure
-from controller_core.shell.acls.purging import Purging
-from controller_core.shell.acls.znodes import (
+from controller_core.shell.zookeeper.acls.purging import Purging
+from controller_core.shell.zookeeper.acls.znodes import (
     TYPES,
     parent_of,
     path_of,

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from controller_core.cluster.authorizer import Rules
 from controller_core.model.cluster import Cluster
-from controller_core.shell.acls.keeper import AclKeeper, Known
 from controller_core.shell.admin.acls import AclService
 from controller_core.shell.authorization.guard import Guard
 from controller_core.shell.authorization.screens import screened
 from controller_core.shell.front.context import OwnHandler
+from controller_core.shell.zookeeper.acls.keeper import AclKeeper, Known
 from kafka_wire.api import ApiKey
 from kafka_zookeeper.session import ZooKeeperSession
 
