@@ -11,14 +11,14 @@ from controller_core.model.errors import Failure
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import error_fields
 from controller_core.shell.front.context import RelayInstead, RequestContext
-from controller_core.shell.zookeeper.configs.features import Features
+from controller_core.shell.metadata_stores import FeatureStore
 from kafka_wire.codec import Body
 
 TYPES_FROM = 1
 
 
 async def update_features(
-    features: Features | None, active: ActiveController, context: RequestContext, body: Body
+    features: FeatureStore | None, active: ActiveController, context: RequestContext, body: Body
 ) -> Body:
     """Update features one by one, in one write. Raises RelayInstead where they are not kept here."""
     if features is None:

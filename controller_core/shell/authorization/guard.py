@@ -22,7 +22,7 @@ from controller_core.shell.authorization.needs import CODES, Either, Need, Never
 from controller_core.shell.authorization.refusal import refusal
 from controller_core.shell.authorization.table import NEEDS, needs_of
 from controller_core.shell.front.context import RequestContext
-from controller_core.shell.zookeeper.acls.keeper import Known
+from controller_core.shell.metadata_stores import Known
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

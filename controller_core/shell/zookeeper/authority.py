@@ -12,7 +12,8 @@ from controller_core.shell.admin.acls import AclService
 from controller_core.shell.authorization.guard import Guard
 from controller_core.shell.authorization.screens import screened
 from controller_core.shell.front.context import OwnHandler
-from controller_core.shell.zookeeper.acls.keeper import AclKeeper, Known
+from controller_core.shell.metadata_stores import Known
+from controller_core.shell.zookeeper.acls.keeper import AclKeeper
 from kafka_wire.api import ApiKey
 from kafka_zookeeper.session import ZooKeeperSession
 

@@ -22,7 +22,6 @@ from controller_core.shell.active import TenureLostError
 from controller_core.shell.brokers.log_listing import list_logs
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
-from controller_core.shell.identity import refuse_brokers_id
 from controller_core.shell.leader_balance import balance_leaders
 from controller_core.shell.learning import Learning
 from controller_core.shell.log_survey import LogSurvey
@@ -40,6 +39,7 @@ from controller_core.shell.zookeeper.tenure import (
     make_features,
     make_parents,
     read_cluster_id,
+    refuse_brokers_id,
     refuse_own_replicas,
 )
 from controller_core.shell.zookeeper.unreadable import UnreadableTopics

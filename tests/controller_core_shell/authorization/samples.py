@@ -8,7 +8,7 @@ from controller_core.cluster.authorizer import Rules
 from controller_core.model.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from controller_core.shell.authorization.guard import Guard
 from controller_core.shell.front.context import RequestContext
-from controller_core.shell.zookeeper.acls.keeper import Known
+from controller_core.shell.metadata_stores import Known
 from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

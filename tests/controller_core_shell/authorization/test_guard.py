@@ -10,7 +10,7 @@ from controller_core.model.acl import CLUSTER_NAME, Operation, ResourceType
 from controller_core.shell.authorization import guard as guard_module
 from controller_core.shell.authorization.guard import Guard
 from controller_core.shell.authorization.table import NEEDS, OPEN
-from controller_core.shell.zookeeper.acls.keeper import Known
+from controller_core.shell.metadata_stores import Known
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import CloseConnection

@@ -7,7 +7,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
 from controller_core.model.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
-from controller_core.shell.zookeeper.acls.keeper import AclKeeper, Known
+from controller_core.shell.metadata_stores import Known
+from controller_core.shell.zookeeper.acls.keeper import AclKeeper
 from kafka_zookeeper.writes import Create
 from kafka_zookeeper.writes import Operation as Write
 from tests.controller_core_shell.tenures import settled
