@@ -76,6 +76,9 @@ class Controller:
         defaults: Defaults | None,
         metrics: Metrics,
         security: BrokerSecurity = UNPROTECTED,
+        *,
+        broker_left: Callable[[Broker], None] = lambda _: None,
+        brokers_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.cluster = cluster
         self.cluster_id = cluster_id
@@ -95,9 +98,9 @@ class Controller:
         self._removed: dict[str, asyncio.Event] = {}
         self._commits = Commits()
         self._pace = store.pace
-        self.broker_left: Callable[[Broker], None] = lambda _: None
+        self.broker_left = broker_left
         """Called for each broker that is no longer registered."""
-        self.brokers_changed: Callable[[], None] = lambda: None
+        self.brokers_changed = brokers_changed
         """Called when brokers may have other settings than they told: one has registered, or a notice names their configuration."""
         self._channels = Channels(
             cluster,

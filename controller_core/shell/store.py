@@ -56,7 +56,9 @@ class Reread:
 
 
 Deliver = Callable[[Sequence[Change]], Awaitable[None]]
-"""Receives committed changes in order, applies them and returns afterwards. Raises TenureLostError when the term has ended."""
+"""Receives committed changes in order, applies them and returns afterwards. Raises TenureLostError when the term has ended.
+
+A store with a log makes one call after the other; ZooKeeper's makes one for each decision, and those may overlap."""
 
 
 class Store(Protocol):

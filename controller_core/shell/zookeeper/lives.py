@@ -205,9 +205,9 @@ class Lives:
             self.learning.defaults,
             self._metrics,
             self._security,
+            broker_left=self._broker_left,
+            brokers_changed=self.learning.ask_again,
         )
-        controller.broker_left = self._broker_left
-        controller.brokers_changed = self.learning.ask_again
         lost = asyncio.create_task(presence.lost(), name="watch /controller")
         ended = asyncio.create_task(controller.ended(), name="tenure")
         try:
