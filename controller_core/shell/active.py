@@ -42,7 +42,7 @@ class Defaults:
 
 
 class ActiveController(Protocol):
-    """One tenure: from taking `/controller` to losing it."""
+    """One tenure: from becoming the active controller to losing that place."""
 
     cluster: Cluster
     """To be read, in the loop's thread, between two awaits; changed by nobody but the controller itself."""
