@@ -28,12 +28,11 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.events import Event
 from controller_core.shell.active import Defaults
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.authorization.authority import Authority
 from controller_core.shell.front.endpoints import BrokerEndpoint
 from controller_core.shell.front.front import open_front
 from controller_core.shell.memory_limit import buffer_bytes
-from kafka_node.authorization.authorizer import Rules
 from kafka_node.security.listeners import NOTHING, Demands
+from controller_core.shell.zookeeper.authority import Authority
 from kafka_wire.net.buffers import Buffers
 from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.sasl.scram_keys import ScramCredential

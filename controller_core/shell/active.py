@@ -1,6 +1,7 @@
 """What the parts of the shell see of a controller that holds the cluster. Leaves out how it does what it promises."""
 
-from collections.abc import Callable, Mapping, Sequence
+from asyncio import Task
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -41,7 +42,7 @@ class Defaults:
 
 
 class ActiveController(Protocol):
-    """One tenure: from taking `/controller` to losing it."""
+    """One tenure: from becoming the active controller to losing that place."""
 
     cluster: Cluster
     """To be read, in the loop's thread, between two awaits; changed by nobody but the controller itself."""
@@ -70,3 +71,29 @@ class ActiveController(Protocol):
 
     def advertised(self) -> Sequence[Endpoint]:
         """Where this controller is reached, one endpoint for each listener."""
+
+
+class ActiveTerm(Protocol):
+    """One tenure, as used by tasks that watch what other processes write: they turn it into events of the same loop."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The state; only the controller changes it."""
+
+    @property
+    def inter_broker_listener(self) -> str:
+        """Name of the listener under which brokers are reached."""
+
+    @property
+    def uses_topic_ids(self) -> bool:
+        """Whether brokers are known to have topic ids."""
+
+    @property
+    def brokers_changed(self) -> Callable[[], None]:
+        """Reports that brokers may have other settings than they reported last."""
+
+    async def look(self, read: Callable[[], Coroutine[Any, Any, Event | None]]) -> None:
+        """Read while no event is processed, and decide on what was found. Raises TenureLostError, OverloadedError."""
+
+    def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> Task[Any]:
+        """Run a task until the tenure ends. A failure other than TenureLostError, OverloadedError or StoreError is a defect."""

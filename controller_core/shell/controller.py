@@ -50,13 +50,8 @@ from controller_core.shell.commits import Commits
 from controller_core.shell.event_source import source_of
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.state_log import log_change
+from controller_core.shell.store import Outcome, Store, StoreError
 from controller_core.shell.turns import Turns
-from controller_core.shell.zookeeper.refresh import refresh
-from controller_core.shell.zookeeper.store import Outcome, Store
-from controller_core.shell.zookeeper.unreadable import UnreadableTopics
-from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
-from kafka_zookeeper.errors import ZooKeeperError
-from kafka_zookeeper.session import ZooKeeperSession
 
 log = logging.getLogger(__name__)
 
@@ -74,20 +69,21 @@ class Controller:
     def __init__(
         self,
         cluster: Cluster,
-        session: ZooKeeperSession,
         store: Store,
         own: OwnAddress,
         cluster_id: str,
         defaults: Defaults | None,
         metrics: Metrics,
         security: BrokerSecurity = UNPROTECTED,
+        *,
+        broker_left: Callable[[Broker], None] = lambda _: None,
+        brokers_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.cluster = cluster
         self.cluster_id = cluster_id
         self.turns = Turns()
-        self.unreadable = UnreadableTopics()
-        self._session = session
         self._store = store
+        store.deliver_to(self._take_committed)
         self._own = own
         self._metrics = metrics
         self._defaults = defaults
@@ -101,9 +97,9 @@ class Controller:
         self._removed: dict[str, asyncio.Event] = {}
         self._commits = Commits()
         self._pace = store.pace
-        self.broker_left: Callable[[Broker], None] = lambda _: None
+        self.broker_left = broker_left
         """Called for each broker that is no longer registered."""
-        self.brokers_changed: Callable[[], None] = lambda: None
+        self.brokers_changed = brokers_changed
         """Called when brokers may have other settings than they told: one has registered, or a notice names their configuration."""
         self._channels = Channels(
             cluster,
@@ -298,10 +294,8 @@ class Controller:
         """Write a decision's changes, and do what follows from those that were written."""
         try:
             outcome = await self._store.commit(self.cluster, decision.changes)
-        except ZooKeeperError as error:
+        except StoreError as error:
             raise self._lost(error) from error
-        self._check()
-        await self._carry_out(outcome.committed)
         self._commits.notify()
         # Also when some of the changes were refused: no later decision sends it, and it does no harm (`Decision`).
         await self._channels.send(decision.sends)
@@ -314,7 +308,7 @@ class Controller:
         except OverloadedError as error:
             _put_off(type(event).__name__, error)
 
-    def _lost(self, error: ZooKeeperError) -> TenureLostError:
+    def _lost(self, error: StoreError) -> TenureLostError:
         self.end(str(error))
         return TenureLostError(str(error))
 
@@ -322,8 +316,12 @@ class Controller:
         if self.has_ended:
             raise TenureLostError(self._ended.result())
 
-    async def _carry_out(self, committed: Sequence[Change]) -> None:
-        """Apply committed changes and tell the brokers. Others may see the first ones before the last: they are independent."""
+    async def _take_committed(self, committed: Sequence[Change]) -> None:
+        """Apply committed changes in their order and notify the brokers.
+
+        Other events may see the first ones before the last: they are independent.
+        """
+        self._check()
         for change in committed:
             async with self._pace.step(_partitions(change)):
                 sends = self._apply(change)
@@ -355,14 +353,12 @@ class Controller:
             extra={"partitions": len(outcome.stale_rows), "topics": outcome.stale_topics, "unknown": outcome.unknown},
         )
         try:
-            found = await refresh(self._session, self.cluster, outcome, self.unreadable)
-        except ZooKeeperError as error:
+            found = await self._store.reread(self.cluster, outcome)
+        except StoreError as error:
             raise self._lost(error) from error
-        self._check()
-        await self._carry_out(found.changes)
         if found.strangers:
             await self._follow_up(TopicsRead(found.strangers, ()))
-        return outcome.unknown or bool(found.changes or found.strangers)
+        return outcome.unknown or found.changed or bool(found.strangers)
 
     def _on_answered(self, event: StopReplicaAnswered | ReplicasAnswered) -> None:
         self.post(event)
@@ -392,10 +388,12 @@ class Controller:
             if not is_answered:
                 _put_off(task.get_name(), error)
             return
-        if not isinstance(error, TenureLostError | ZooKeeperError):
+        if not isinstance(error, TenureLostError | StoreError):
             # A defect. Whoever holds the cluster next reads everything anew: that is the safest way on.
             log.error("unexpected failure", exc_info=error, extra={"event": task.get_name()})
-        self.end(f"{type(error).__name__}: {error}")
+        # The class of the store's own error names what happened.
+        named = error.__cause__ if isinstance(error, StoreError) and error.__cause__ is not None else error
+        self.end(f"{type(named).__name__}: {error}")
 
 
 def _partitions(change: Change) -> int:

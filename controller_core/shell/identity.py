@@ -1,13 +1,11 @@
 """Checks of the controller's id: no broker has it, none may be given it automatically, and none has replicas under it.
 
-Brokers and clients know the controller as one more broker under that id. Leaves out when the checks are made.
+Brokers and clients know the controller as one more broker under that id. Leaves out where it is read and when the checks are made (zookeeper.tenure).
 """
 
 from collections.abc import Sequence
 
-from controller_core.shell.zookeeper.reading import decode_brokers
-from kafka_zookeeper import paths
-from kafka_zookeeper.session import ZooKeeperSession
+from controller_core.model.broker import Broker
 
 MAX_PARTITIONS_NAMED = 20
 """Partitions that an error names: enough to recognise a broker by, and a line that a person still reads."""
@@ -17,14 +15,11 @@ class IdentityError(Exception):
     """The controller's id is a broker's, or may become one."""
 
 
-async def refuse_brokers_id(session: ZooKeeperSession, own: int) -> None:
-    """Raise IdentityError when a broker is registered under the controller's id."""
-    node = await session.get(paths.broker(own))
-    if node is None:
-        return
-    brokers = decode_brokers({str(own): node}, -1)
-    where = ", ".join(f"{endpoint.host}:{endpoint.port}" for broker in brokers for endpoint in broker.endpoints)
-    raise IdentityError(
+def is_registered(own: int, broker: Broker | None) -> IdentityError:
+    """Explain that a broker is registered under the controller's id; None: its registration cannot be decoded."""
+    endpoints = () if broker is None else broker.endpoints
+    where = ", ".join(f"{endpoint.host}:{endpoint.port}" for endpoint in endpoints)
+    return IdentityError(
         f"the controller's id {own} is a broker's ({where or 'whose registration cannot be read'}): choose an id that no "
         "broker has, at most reserved.broker.max.id (1000)"
     )

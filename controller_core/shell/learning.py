@@ -10,7 +10,7 @@ Leaves out the request itself (brokers.inquiry) and the use of the settings (act
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from controller_core.cluster.deletion_setting import combined_setting
@@ -21,9 +21,7 @@ from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, 
 from controller_core.shell.controller import Controller
 from controller_core.shell.identity import over_reserved_max
 from controller_core.shell.policies import unsupported_policies
-from controller_core.shell.zookeeper.tenure import read_cluster_id
 from kafka_node.security.brokers import BrokerSecurity
-from kafka_zookeeper.session import ZooKeeperSession
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +32,10 @@ POLL_INTERVAL_S = 5.0
 to one broker."""
 NOTIFIED_POLL_DELAY_S = 1.0
 """Pause between a notification and the poll that follows it: most brokers have applied the change by then."""
+
+
+ReadClusterId = Callable[[], Awaitable[str]]
+"""Reads the cluster's id from the store; empty where there is none yet."""
 
 
 class Learning:
@@ -70,15 +72,15 @@ class Learning:
         """Poll soon: a broker registered, or a notification names a changed configuration."""
         self._changed.set()
 
-    async def learn(self, controller: Controller, session: ZooKeeperSession) -> None:
-        """Read the brokers' settings, and poll them until cancelled."""
+    async def learn(self, controller: Controller, cluster_id: ReadClusterId) -> None:
+        """Read the brokers' settings, and poll them until cancelled; `cluster_id` reads the id, which the first broker creates."""
         self._changed.clear()
-        await self._ask_all(controller, session, is_first=True)
+        await self._ask_all(controller, cluster_id, is_first=True)
         while True:
             if await self._is_notified_before_next_poll():
-                await self._ask_all(controller, session, is_first=False)
+                await self._ask_all(controller, cluster_id, is_first=False)
             else:
-                await self._poll(controller, session)
+                await self._poll(controller, cluster_id)
 
     async def _is_notified_before_next_poll(self) -> bool:
         try:
@@ -91,7 +93,7 @@ class Learning:
         self._changed.clear()
         return True
 
-    async def _ask_all(self, controller: Controller, session: ZooKeeperSession, *, is_first: bool) -> None:
+    async def _ask_all(self, controller: Controller, cluster_id: ReadClusterId, *, is_first: bool) -> None:
         """Ask all brokers until one answers. Its settings count, except for `delete.topic.enable`: for that, all answers do."""
         self._deletion.clear()
         while True:
@@ -101,7 +103,7 @@ class Learning:
                     if (known := await answer) is None:
                         continue
                     if not self._deletion:
-                        await self._take_in(controller, session, known, is_first=is_first)
+                        await self._take_in(controller, cluster_id, known, is_first=is_first)
                     self._deletion[known[0]] = known[1].defaults.delete_topic_enable
             finally:
                 for task in asked:
@@ -113,7 +115,7 @@ class Learning:
                 return
             await asyncio.sleep(INQUIRY_RETRY_S)
 
-    async def _poll(self, controller: Controller, session: ZooKeeperSession) -> None:
+    async def _poll(self, controller: Controller, cluster_id: ReadClusterId) -> None:
         """Ask one broker after the other until one answers, and those whose `delete.topic.enable` is not known."""
         is_answered = False
         for broker in self._poll_order(controller.cluster.brokers):
@@ -122,7 +124,7 @@ class Learning:
             if (known := await self._inquire(broker)) is None:
                 continue
             if not is_answered:
-                await self._take_in(controller, session, known, is_first=False)
+                await self._take_in(controller, cluster_id, known, is_first=False)
                 is_answered = True
             self._deletion[broker.id] = known[1].defaults.delete_topic_enable
         self._take_in_deletion(controller)
@@ -161,7 +163,7 @@ class Learning:
             return None
 
     async def _take_in(
-        self, controller: Controller, session: ZooKeeperSession, answer: tuple[int, BrokerSettings], *, is_first: bool
+        self, controller: Controller, cluster_id: ReadClusterId, answer: tuple[int, BrokerSettings], *, is_first: bool
     ) -> None:
         """Pass settings on to the controller where they differ from the former ones, or the term is new."""
         broker, known = answer
@@ -179,4 +181,4 @@ class Learning:
         if is_first or defaults != self.defaults:
             self.defaults = defaults
             controller.learn(defaults)
-        controller.cluster_id = controller.cluster_id or await read_cluster_id(session)
+        controller.cluster_id = controller.cluster_id or await cluster_id()

@@ -15,26 +15,20 @@ from secrets import SystemRandom
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.authorization.authority import Authority
 from controller_core.shell.brokers.requests import OwnAddress
-from controller_core.shell.configs.entities import EntityConfigs
-from controller_core.shell.configs.features import Features
 from controller_core.shell.controller import Controller
 from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Front, open_front
 from controller_core.shell.http import Probes
 from controller_core.shell.inside import MAX_LISTED, Document, inside, standing_by, topic_inside
 from controller_core.shell.live_brokers import LiveBrokers
-from controller_core.shell.lives import Lives
 from controller_core.shell.loop_watch import LoopWatch
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.settings import ControllerSettings, Listener
-from controller_core.shell.zookeeper.scram_users import ScramUsers
-from controller_core.shell.zookeeper.security import zookeeper_settings
-from kafka_node.authorization.authorizer import Rules
-from kafka_node.security.brokers import broker_security
-from kafka_node.security.listeners import demands_of
-from kafka_node.security.renewal import Renewal
+from controller_core.shell.zookeeper.authority import Authority
+from controller_core.shell.zookeeper.configs.entities import EntityConfigs
+from controller_core.shell.zookeeper.configs.features import Features
+from controller_core.shell.zookeeper.lives import Lives
 from kafka_wire.net.buffers import Buffers
 
 log = logging.getLogger(__name__)
@@ -192,7 +186,7 @@ class ControllerProcess:
         self.metrics.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
         self.metrics.sessions_given_up.set(self._loop_watch.given_up)
         self.metrics.look_at(None if active is None else active.cluster)
-        self.metrics.unreadable_topics.set(0 if active is None else len(active.unreadable))
+        self.metrics.unreadable_topics.set(len(self._lives.unreadable))
         self.metrics.look_at_queues(*((0, {}) if active is None else (active.turns.waiting, active.queued())))
 
     def _inside(self, topic: str | None) -> Document | None:
@@ -203,7 +197,7 @@ class ControllerProcess:
         if active is None:
             return standing_by(self.settings.controller_id)
         return inside(active.cluster, active.cluster_id, active.queued(), active.turns.waiting) | {
-            "unreadable_topics": active.unreadable.names()[:MAX_LISTED]
+            "unreadable_topics": self._lives.unreadable.names()[:MAX_LISTED]
         }
 
     def _why_not_ready(self) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from controller_core.shell import learning as learning_module
-from controller_core.shell import lives as lives_module
+from controller_core.shell.zookeeper import lives as lives_module
 from controller_core.shell.zookeeper import presence as presence_module
 from kafka_wire.net.backoff import Backoff
 from tests.controller_core_shell.process_life import Life

@@ -103,8 +103,8 @@ class Tenure:
         self.cluster.topic_deletion = TopicDeletion.ENABLED  # as if brokers had been asked
         self.metrics = Metrics()
         own = OwnAddress((Endpoint(INTERNAL, "steward", 9990, "PLAINTEXT"),), INTERNAL)
-        store = Store(self.session, self.server.at(paths.CONTROLLER_EPOCH).version)
-        self.controller = Controller(self.cluster, self.session, store, own, "id", None, self.metrics)
+        self.store = Store(self.session, self.server.at(paths.CONTROLLER_EPOCH).version)
+        self.controller = Controller(self.cluster, self.store, own, "id", None, self.metrics)
         self.brokers_are(*broker_ids)
 
     @property

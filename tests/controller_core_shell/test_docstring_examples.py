@@ -7,11 +7,12 @@ import pkgutil
 import pytest
 
 import controller_core.shell
-from controller_core.shell import brokers, configs, zookeeper
+from controller_core.shell import brokers, zookeeper
+from controller_core.shell.zookeeper import acls, configs
 
 MODULES = sorted(
     found.name
-    for package in (controller_core.shell, brokers, configs, zookeeper)
+    for package in (controller_core.shell, brokers, zookeeper, acls, configs)
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     if not found.ispkg
 )

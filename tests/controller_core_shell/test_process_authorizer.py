@@ -6,18 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.shell.acls.znodes import write_entries
+from kafka_node.authorization.acl import ANONYMOUS, CLUSTER_NAME, Entry, Operation, Permission, ResourceType
 from controller_core.shell.front.front import Front
 from controller_core.shell.process import ControllerProcess
 from controller_core.shell.settings import AuthorizerSettings
-from kafka_node.authorization.acl import ANONYMOUS, CLUSTER_NAME, Entry, Operation, Permission, ResourceType
-from kafka_node.security.settings import SecuritySettings, TlsFiles
+from controller_core.shell.zookeeper.acls.znodes import write_entries
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection
-from tests.controller_core_shell.acl_world import AclZooKeeper
 from tests.controller_core_shell.process_life import INTERNAL, SETTINGS, Life
+from tests.controller_core_shell.zookeeper.acls.acl_world import AclZooKeeper
 from tests.kafka_wire_net.authority import Authority
 
 CLUSTER = f"/kafka-acl/Cluster/{CLUSTER_NAME}"

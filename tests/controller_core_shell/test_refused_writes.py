@@ -144,7 +144,9 @@ async def test_a_deletion_is_told_to_brokers_although_the_removal_of_another_is_
     """Both stand in one decision; the next one finds the deletion begun, and would never ask brokers for it."""
     await tenure.create("first", (1,))
     await tenure.create("second", (2,))
-    await tenure.controller._carry_out([DeletionStarted("first", {}), DeletionQueued(("second",), Origin.OBSERVED)])
+    await tenure.controller._take_committed(
+        [DeletionStarted("first", {}), DeletionQueued(("second",), Origin.OBSERVED)]
+    )
     monkeypatch.setattr(removal_module, "MAX_TRIES", 1)
     tenure.server.faults.append(Fault.NOT_DONE)
 

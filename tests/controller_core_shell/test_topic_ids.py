@@ -27,7 +27,7 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     """A tenure over brokers 1, 2 and 3 that watches, and knows nothing of the brokers' settings yet."""
     monkeypatch.setattr(topic_ids_module, "POLL_S", 0.0)
     tenure = Tenure(monkeypatch, 1, 2, 3)
-    Watching(tenure.controller, tenure.session).start()
+    Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
     tenure.controller.spawn(assign_topic_ids(tenure.controller), "assign topic ids")
     await settled()
     yield tenure

@@ -48,7 +48,7 @@ async def test_a_topic_that_cannot_be_decoded_keeps_its_state_and_fails_over(
             await tenure.controller.submit(AlterReassignments({P0: (2, 3, 4)}))
 
     assert list(tenure.cluster.topics) == ["orders"]
-    assert len(tenure.controller.unreadable) == 1
+    assert len(tenure.store.unreadable) == 1
     assert [record.topic for record in caplog.records if record.levelno == logging.ERROR] == ["orders"]
     await tenure.controller.submit(BrokersRead(tuple(tenure.broker(broker) for broker in range(2, 7))))
     assert tenure.state("orders-0") == (2, 1, (2, 3))
@@ -58,9 +58,9 @@ async def test_a_topic_that_is_corrected_is_taken_in_again(tenure: Tenure) -> No
     """Both one that was known and one that never was."""
     tenure.server.put(paths.topic("new"), b"garbage")
     edit(tenure, b"[1,2,3]", b"[1,2,2]")
-    assignments = Assignments(tenure.controller, tenure.session)
+    assignments = Assignments(tenure.controller, tenure.session, tenure.store.unreadable)
     await assignments._changed(["new", "orders"])
-    assert tenure.controller.unreadable.names() == ["new", "orders"]
+    assert tenure.store.unreadable.names() == ["new", "orders"]
 
     tenure.server.put(paths.topic("new"), b'{"version":1,"partitions":{"0":[4]}}')
     edit(tenure, b"[1,2,2]", b"[1,3,2]")
@@ -69,7 +69,7 @@ async def test_a_topic_that_is_corrected_is_taken_in_again(tenure: Tenure) -> No
         assert event is not None
         await tenure.controller.submit(event)
 
-    assert tenure.controller.unreadable.names() == []
+    assert tenure.store.unreadable.names() == []
     assert tenure.state("new-0") == (4, 0, (4,))
     assert tenure.cluster.columns.replicas_of(tenure.cluster.row_of(*P0) or 0) == (1, 3, 2)
 

@@ -3,7 +3,7 @@
 ACLs belong to no tenure: any process with a session changes them, as any broker does. Version 0 knows literal patterns alone, which
 is the default of the field that it lacks. Without an authorizer the answer is SECURITY_DISABLED.
 
-Source: AclApis, AclAuthorizer.createAcls and deleteAcls. Leaves out ZooKeeper (shell/acls) and who may ask.
+Source: AclApis, AclAuthorizer.createAcls and deleteAcls. Leaves out the store (metadata_stores) and who may ask.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -26,8 +26,11 @@ from kafka_node.authorization.acl import (
     Permission,
     ResourceType,
 )
-from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
+from controller_core.shell.admin.outcomes import Outcome, error_fields, timed_out
+from controller_core.shell.front.handler import OwnHandler
+from kafka_node.context import RequestContext
+from controller_core.shell.metadata_stores import AclStore, Known
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -44,7 +47,7 @@ NO_SESSION = timed_out(
 class AclService:
     """What the handlers work on: the ACLs that are known, and who changes them while there is a session."""
 
-    def __init__(self, known: Known, keeper: Callable[[], AclKeeper | None]) -> None:
+    def __init__(self, known: Known, keeper: Callable[[], AclStore | None]) -> None:
         self.known = known
         self._keeper = keeper
 

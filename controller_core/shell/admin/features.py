@@ -9,17 +9,16 @@ Source: KafkaApis.handleUpdateFeatures, UpdateFeaturesRequest. Leaves out what i
 from controller_core.cluster.features import FeatureUpdate, UpgradeType
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import error_fields
-from controller_core.shell.configs.features import Features
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
+from controller_core.shell.metadata_stores import FeatureStore
 from kafka_wire.codec import Body
 
 TYPES_FROM = 1
 
 
 async def update_features(
-    features: Features | None, active: ActiveController, context: RequestContext, body: Body
+    features: FeatureStore | None, active: ActiveController, context: RequestContext, body: Body
 ) -> Body:
     """Update features one by one, in one write. Raises RelayInstead where they are not kept here."""
     if features is None:

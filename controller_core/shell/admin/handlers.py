@@ -53,11 +53,9 @@ from controller_core.shell.admin.reassignments import (
 from controller_core.shell.admin.scram import scram_handlers
 from controller_core.shell.admin.standby import leave_to_brokers
 from controller_core.shell.admin.unregister_broker import unregister_broker, unregister_broker_refused
-from controller_core.shell.configs.entities import EntityConfigs
-from controller_core.shell.configs.features import Features
 from controller_core.shell.front.handler import OwnHandler
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
+from controller_core.shell.metadata_stores import EntityConfigStore, FeatureStore
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
@@ -91,8 +89,8 @@ def handlers(
     random: Random | None = None,
     topic_defaults: Callable[[], Mapping[str, TopicDefault]] = dict,
     acls: AclService | None = None,
-    configs: EntityConfigs | None = None,
-    features: Features | None = None,
+    configs: EntityConfigStore | None = None,
+    features: FeatureStore | None = None,
     is_urgent: Callable[[], bool] = never,
     registered: Callable[[], int | None] = no_brokers,
 ) -> dict[ApiKey, OwnHandler]:
@@ -133,7 +131,7 @@ def handlers(
 def apis(
     random: Random,
     topic_defaults: Callable[[], Mapping[str, TopicDefault]],
-    features: Features | None,
+    features: FeatureStore | None,
     quotas: MutationQuotas,
     encoder: MetadataEncoder,
 ) -> Mapping[ApiKey, Api]:

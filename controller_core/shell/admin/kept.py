@@ -2,14 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 
-from controller_core.shell.configs.entities import EntityConfigs
 from controller_core.shell.front.handler import OwnHandler, RelayInstead
 from kafka_node.context import RequestContext
+from controller_core.shell.metadata_stores import EntityConfigStore
 from kafka_wire.codec import Body
 
 
 def where_kept(
-    configs: EntityConfigs | None, what: str, answer: Callable[[EntityConfigs, Body], Awaitable[Body]]
+    configs: EntityConfigStore | None, what: str, answer: Callable[[EntityConfigStore, Body], Awaitable[Body]]
 ) -> OwnHandler:
     """Make a handler that answers by these configurations; None: with nowhere to read and write it raises RelayInstead."""
 

@@ -27,11 +27,8 @@ from controller_core.model.events import CreatePartitions, CreateTopics, DeleteT
 from controller_core.model.mutation_quota import MutationAllowance
 from controller_core.model.quota import QuotaEntity
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.client_quotas import entity_path
-from controller_core.shell.configs.entities import EntityConfigs
 from kafka_node.context import RequestContext
-from kafka_node.errors import Failure
-from kafka_zookeeper.formats.configs import sanitize
+from controller_core.shell.metadata_stores import EntityConfigStore
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +36,6 @@ KNOWN_FOR_S = 1.0
 """How long a caller's quota is taken as read: a caller that is refused sends again at once, and each read is ZooKeeper's work."""
 MAX_CALLERS = 10_000
 """Callers whose quota and bucket are kept, the latest ones: client ids are chosen by clients, as many as they like."""
-UNNAMEABLE = frozenset({"", ".", ".."})
-"""Names that no znode can have: no quota can be set for them, but the defaults apply."""
 
 
 @dataclass(slots=True)
@@ -55,7 +50,7 @@ class Bucket:
 class MutationQuotas:
     """All callers' quotas and buckets."""
 
-    def __init__(self, configs: EntityConfigs | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, configs: EntityConfigStore | None, clock: Callable[[], float] = time.monotonic) -> None:
         """None: there are no quotas."""
         self._configs = configs
         self._clock = clock
@@ -72,7 +67,7 @@ class MutationQuotas:
         is_strict = context.api_version >= strict_from
         return Spender(limit, self._bucket(limit), self._clock, is_strict=is_strict)
 
-    async def _limit(self, configs: EntityConfigs, user: str, client_id: str) -> MutationLimit | None:
+    async def _limit(self, configs: EntityConfigStore, user: str, client_id: str) -> MutationLimit | None:
         known = self._limits.get((user, client_id))
         if known is not None and self._clock() < known[0]:
             return known[1]
@@ -157,22 +152,16 @@ def _failure(result: TopicCreation | Failure | None) -> Failure | None:
     return result.failure if isinstance(result, TopicCreation) else result
 
 
-async def _read_rates(configs: EntityConfigs, entities: list[QuotaEntity]) -> dict[QuotaEntity, float] | Failure:
+async def _read_rates(configs: EntityConfigStore, entities: list[QuotaEntity]) -> dict[QuotaEntity, float] | Failure:
     """Read the quotas of entities; those without one are left out."""
-    where = {entity_path(entity): entity for entity in entities if _is_nameable(entity)}
-    read = await configs.read(list(where))
+    read = await configs.read([entity for entity in entities if configs.may_have_config(entity)])
     if isinstance(read, Failure):
         return read
     rates: dict[QuotaEntity, float] = {}
-    for path, config in read.items():
-        values = quota_values(where[path], config)
+    for entity, config in read.items():
+        values = quota_values(entity, config)
         if isinstance(values, Failure):
             return values
         if QUOTA in values:
-            rates[where[path]] = values[QUOTA]
+            rates[entity] = values[QUOTA]
     return rates
-
-
-def _is_nameable(entity: QuotaEntity) -> bool:
-    names = (name for name in (entity.user, entity.client_id) if isinstance(name, str))
-    return all(sanitize(name) not in UNNAMEABLE for name in names)

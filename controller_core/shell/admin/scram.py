@@ -3,19 +3,20 @@
 The client salts the password, so the password itself never comes here. A user of whom one alteration is refused is not altered at all;
 one user's refusal refuses no other.
 
-Source: ZkAdminManager.alterUserScramCredentials. Leaves out describing (scram_users), ZooKeeper (configs) and who may ask.
+Source: ZkAdminManager.alterUserScramCredentials. Leaves out describing (scram_users), the store (metadata_stores) and who may ask.
 """
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
+from kafka_node.errors import Failure
+from controller_core.model.quota import QuotaEntity
 from controller_core.shell.admin.kept import where_kept
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, Outcome, error_fields
-from controller_core.shell.admin.scram_users import MECHANISM_OF, describe_user_scram_credentials, user_entity
-from controller_core.shell.configs.entities import Config, EntityConfigs
+from controller_core.shell.admin.scram_users import MECHANISM_OF, describe_user_scram_credentials
 from controller_core.shell.front.handler import OwnHandler
-from kafka_node.errors import Failure
+from controller_core.shell.metadata_stores import Config, EntityConfigStore
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -37,11 +38,11 @@ NOT_THERE = Failure(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user cred
 
 
 def scram_handlers(
-    configs: EntityConfigs | None, is_controller: Callable[[], Awaitable[bool]]
+    configs: EntityConfigStore | None, is_controller: Callable[[], Awaitable[bool]]
 ) -> Mapping[ApiKey, OwnHandler]:
     """Make the handlers; with nowhere to read and write they leave requests to a broker."""
 
-    async def alter(kept: EntityConfigs, body: Body) -> Body:
+    async def alter(kept: EntityConfigStore, body: Body) -> Body:
         return await alter_user_scram_credentials(kept, is_controller, body)
 
     return {
@@ -53,7 +54,7 @@ def scram_handlers(
 
 
 async def alter_user_scram_credentials(
-    configs: EntityConfigs, is_controller: Callable[[], Awaitable[bool]], body: Body
+    configs: EntityConfigStore, is_controller: Callable[[], Awaitable[bool]], body: Body
 ) -> Body:
     """Answer a request; only the controller does, as in Kafka."""
     users = list(dict.fromkeys(each["name"] for each in [*body["deletions"], *body["upsertions"]]))
@@ -62,7 +63,7 @@ async def alter_user_scram_credentials(
     outcomes: dict[str, Outcome] = dict(refused(body))
     for user in users:
         if user not in outcomes:
-            outcomes[user] = await configs.change(user_entity(user), partial(altered, user=user, body=body))
+            outcomes[user] = await configs.change(QuotaEntity(user=user), partial(altered, user=user, body=body))
     return _results(outcomes)
 
 

@@ -17,9 +17,10 @@ import logging
 from functools import partial
 
 from controller_core.model.events import Event, TopicsChanged, TopicsRead
-from controller_core.shell.active import OverloadedError
-from controller_core.shell.controller import Controller
+from controller_core.shell.active import ActiveTerm, OverloadedError
+from controller_core.shell.zookeeper.failures import store_errors
 from controller_core.shell.zookeeper.reading import find_topics, with_configs
+from controller_core.shell.zookeeper.unreadable import UnreadableTopics
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -36,29 +37,31 @@ MIN_SHARE = 500
 class Assignments:
     """The looks at assignments, of one tenure."""
 
-    def __init__(self, controller: Controller, session: ZooKeeperSession) -> None:
+    def __init__(self, controller: ActiveTerm, session: ZooKeeperSession, unreadable: UnreadableTopics) -> None:
         self._controller = controller
         self._session = session
+        self._unreadable = unreadable
         self._waiting: list[str] = []
         """Topics that this lap has not come to."""
 
     async def follow(self) -> None:
         """Look, for ever, at one share after another."""
-        while True:
-            await asyncio.sleep(PAUSE_S)
-            suspected = await self._suspected(self._share())
-            if not suspected:
-                continue
-            try:
-                await self._controller.look(partial(self._changed, suspected))
-            except OverloadedError as error:
-                log.warning("changed assignments are looked at in the next lap", extra={"why": str(error)})
+        with store_errors():
+            while True:
+                await asyncio.sleep(PAUSE_S)
+                suspected = await self._suspected(self._share())
+                if not suspected:
+                    continue
+                try:
+                    await self._controller.look(partial(self._changed, suspected))
+                except OverloadedError as error:
+                    log.warning("changed assignments are looked at in the next lap", extra={"why": str(error)})
 
     def _share(self) -> list[str]:
         if not self._waiting:
             # Unreadable topics that are not known are read again as well: somebody may have corrected them.
             known = self._controller.cluster.topics
-            self._waiting = [*known, *(name for name in self._controller.unreadable.names() if name not in known)]
+            self._waiting = [*known, *(name for name in self._unreadable.names() if name not in known)]
         size = max(MIN_SHARE, -(-len(self._controller.cluster.topics) // LAP_S))
         share, self._waiting = self._waiting[:size], self._waiting[size:]
         return share
@@ -72,14 +75,14 @@ class Assignments:
             for name, node in zip(names, nodes, strict=True)
             if node is not None
             and (name not in topics or topics[name].version != node.version)
-            and self._controller.unreadable.version(name) != node.version
+            and self._unreadable.version(name) != node.version
         ]
 
     async def _changed(self, suspected: list[str]) -> Event | None:
         """Read topics again while nobody writes."""
         topics = self._controller.cluster.topics
         found = await find_topics(self._session, suspected)
-        self._controller.unreadable.note(suspected, found)
+        self._unreadable.note(suspected, found)
         added = [record for record in found.records if record.name not in topics]
         if added:
             # Topics that changed are found again in the next lap: their versions still differ.

@@ -11,8 +11,8 @@ from controller_core.cluster.changed_topics import observed_topic
 from controller_core.model.changes import Change, Origin, ProducerIdsObserved, TopicRemoved
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import TopicRecord
+from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper.reading import find_topics, read_producer_ids, read_states, with_configs
-from controller_core.shell.zookeeper.store import Outcome
 from controller_core.shell.zookeeper.unreadable import UnreadableTopics
 from kafka_zookeeper.session import ZooKeeperSession
 

@@ -8,7 +8,6 @@ controller's loop).
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,9 +25,13 @@ from controller_core.model.changes import (
 from controller_core.model.cluster import Cluster
 from controller_core.shell.active import TenureLostError
 from controller_core.shell.pace import Pace
+from controller_core.shell.store import Deliver, Outcome, Reread
 from controller_core.shell.zookeeper.batches import last_path, write_groups
+from controller_core.shell.zookeeper.failures import store_errors
 from controller_core.shell.zookeeper.operations import Group, groups_of, parents_of
+from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.removal import forget_deletions, remove_notices, remove_topic
+from controller_core.shell.zookeeper.unreadable import UnreadableTopics
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import Node, ZooKeeperSession
 from kafka_zookeeper.writes import (
@@ -58,51 +61,51 @@ MAX_STEPS_PREPARED = 8
 garbage collector looks at."""
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What became of a decision's changes."""
-
-    committed: list[Change] = field(default_factory=list)
-    """In the order of the decision; of partition states those rows that were written."""
-    stale_rows: list[int] = field(default_factory=list)
-    """Rows whose write was refused or is unknown: their state must be read again."""
-    stale_topics: list[str] = field(default_factory=list)
-    """Topics whose znode is not as it was thought to be."""
-    stale_producer_ids: bool = False
-    """The last block of producer ids is not the one it was thought to be."""
-    unknown: bool = False
-    """The connection went: what was sent may be done or not."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether everything was written."""
-        return not (self.stale_rows or self.stale_topics or self.stale_producer_ids or self.unknown)
+async def _discard(_: Sequence[Change]) -> None:
+    """Deliver to nothing: before a controller's loop has begun nothing is applied."""
 
 
 class Store:
-    """Writes of one tenure, under one controller epoch."""
+    """Writes of one tenure, under one controller epoch. Implements `shell.store.Store`."""
 
     def __init__(self, session: ZooKeeperSession, epoch_version: int) -> None:
         self.pace = Pace()
-        """Of the tenure's long computations: those of writes and those of whoever decides on them."""
+        """Of the tenure's long computations: those of writes and those of the controller's loop."""
+        self.unreadable = UnreadableTopics()
+        self._deliver: Deliver = _discard
         self._session = session
         self._fence = Check(paths.CONTROLLER_EPOCH, epoch_version)
         self._prepared = asyncio.Semaphore(MAX_STEPS_PREPARED)
         self._in_flight = asyncio.Semaphore(MAX_BATCHES_IN_FLIGHT)
 
-    async def commit(self, cluster: Cluster, changes: Sequence[Change]) -> Outcome:
-        """Write changes; those of one decision concern different znodes, so that none waits for another.
+    def deliver_to(self, deliver: Deliver) -> None:
+        """Set the receiver of committed changes."""
+        self._deliver = deliver
 
-        Raises TenureLostError when the fence does not hold.
+    async def commit(self, cluster: Cluster, changes: Sequence[Change]) -> Outcome:
+        """Write changes, and deliver in their order those that were written.
+
+        Those of one decision concern different znodes, so that none waits for another. Raises TenureLostError when the fence does
+        not hold, StoreError.
         """
         outcome = Outcome()
-        for part in await asyncio.gather(*(self._commit_one(cluster, change) for change in changes)):
+        with store_errors():
+            parts = await asyncio.gather(*(self._commit_one(cluster, change) for change in changes))
+        for part in parts:
             outcome.committed += part.committed
             outcome.stale_rows += part.stale_rows
             outcome.stale_topics += part.stale_topics
             outcome.stale_producer_ids |= part.stale_producer_ids
             outcome.unknown |= part.unknown
+        await self._deliver(outcome.committed)
         return outcome
+
+    async def reread(self, cluster: Cluster, outcome: Outcome) -> Reread:
+        """Read again what was refused, or may be written or not, and deliver what differs. Raises TenureLostError, StoreError."""
+        with store_errors():
+            found = await refresh(self._session, cluster, outcome, self.unreadable)
+        await self._deliver(found.changes)
+        return Reread(bool(found.changes), found.strangers)
 
     async def _commit_one(self, cluster: Cluster, change: Change) -> Outcome:
         match change:

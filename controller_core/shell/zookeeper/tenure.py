@@ -15,12 +15,13 @@ from controller_core.cluster.transition import apply
 from controller_core.model.changes import BrokersObserved, DeletionQueued, Origin
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
-from controller_core.shell.identity import holds_replicas
+from controller_core.shell.identity import holds_replicas, is_registered
 from controller_core.shell.pace import Pauses
 from controller_core.shell.state_log import log_unreachable
 from controller_core.shell.zookeeper.presence import Place
 from controller_core.shell.zookeeper.reading import (
     brokers_read,
+    decode_brokers,
     read_producer_ids,
     read_states,
     read_topics,
@@ -74,6 +75,13 @@ async def make_features(store: Store) -> None:
     (present,) = await store.nodes_of([paths.FEATURE])
     if present is None:
         await store.transact([Create(paths.FEATURE, encode_features(FinalizedFeatures()))])
+
+
+async def refuse_brokers_id(session: ZooKeeperSession, own: int) -> None:
+    """Raise IdentityError when a broker is registered under the controller's id."""
+    node = await session.get(paths.broker(own))
+    if node is not None:
+        raise is_registered(own, next(iter(decode_brokers({str(own): node}, -1)), None))
 
 
 async def refuse_own_replicas(session: ZooKeeperSession, controller_id: int) -> None:

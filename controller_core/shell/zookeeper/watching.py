@@ -15,15 +15,16 @@ from random import SystemRandom
 from typing import Any
 
 from controller_core.model.events import DeletionsRead, Event, TopicRecord, TopicsRead
-from controller_core.shell.active import OverloadedError
+from controller_core.shell.active import ActiveTerm, OverloadedError
 from controller_core.shell.admin.draws import draw_topic_id
-from controller_core.shell.controller import Controller
 from controller_core.shell.zookeeper.armed import ArmedReads
 from controller_core.shell.zookeeper.assignments import Assignments
 from controller_core.shell.zookeeper.config_changes import ConfigChanges
+from controller_core.shell.zookeeper.failures import store_errors
 from controller_core.shell.zookeeper.legacy_requests import LegacyRequests
 from controller_core.shell.zookeeper.notices import Notices
 from controller_core.shell.zookeeper.reading import brokers_read, find_topics, with_configs
+from controller_core.shell.zookeeper.unreadable import UnreadableTopics
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -40,9 +41,10 @@ Look = Callable[[ArmedReads], Coroutine[Any, Any, Event | None]]
 class Watching:
     """The looks of one tenure."""
 
-    def __init__(self, controller: Controller, session: ZooKeeperSession) -> None:
+    def __init__(self, controller: ActiveTerm, session: ZooKeeperSession, unreadable: UnreadableTopics) -> None:
         self._controller = controller
         self._session = session
+        self._unreadable = unreadable
 
     def start(self) -> None:
         """Look, and look again, until the tenure ends."""
@@ -61,20 +63,23 @@ class Watching:
         }
         for name, look in looks.items():
             self._controller.spawn(self._follow(name, look), f"watch {name}")
-        self._controller.spawn(Assignments(self._controller, self._session).follow(), "watch assignments")
+        self._controller.spawn(
+            Assignments(self._controller, self._session, self._unreadable).follow(), "watch assignments"
+        )
 
     async def _follow(self, name: str, look: Look) -> None:
         changed = asyncio.Event()
         reads = ArmedReads(self._session, changed.set)
-        while True:
-            changed.clear()
-            try:
-                await self._controller.look(partial(look, reads))
-            except OverloadedError as error:
-                log.warning("looked in vain, and looks again", extra={"at": name, "why": str(error)})
-                await asyncio.sleep(LOOK_AGAIN_S)
-                continue
-            await changed.wait()
+        with store_errors():
+            while True:
+                changed.clear()
+                try:
+                    await self._controller.look(partial(look, reads))
+                except OverloadedError as error:
+                    log.warning("looked in vain, and looks again", extra={"at": name, "why": str(error)})
+                    await asyncio.sleep(LOOK_AGAIN_S)
+                    continue
+                await changed.wait()
 
     async def _brokers(self, reads: ArmedReads) -> Event | None:
         ids = await reads.children(paths.BROKER_IDS) or []
@@ -90,8 +95,8 @@ class Watching:
         known = self._controller.cluster.topics
         strange = sorted(names - set(known))
         found = await find_topics(self._session, strange)
-        self._controller.unreadable.note(strange, found)
-        self._controller.unreadable.keep(names)
+        self._unreadable.note(strange, found)
+        self._unreadable.keep(names)
         added = self._with_ids(await with_configs(self._session, found.records))
         removed = tuple(sorted(set(known) - names))
         return TopicsRead(added, removed) if added or removed else None

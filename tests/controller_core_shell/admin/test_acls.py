@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from controller_core.shell.acls import keeper as keeper_module
-from controller_core.shell.acls.keeper import AclKeeper
-from controller_core.shell.admin.acls import AclService, acl_handlers
 from kafka_node.authorization.acl import BindingFilter, Operation, Pattern, PatternType, Permission, ResourceType
+from controller_core.shell.admin.acls import AclService, acl_handlers
 from kafka_node.context import RequestContext
+from controller_core.shell.zookeeper.acls import keeper as keeper_module
+from controller_core.shell.zookeeper.acls.keeper import AclKeeper
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import CloseConnection
 from kafka_zookeeper.writes import Refused, RefusedReason
-from tests.controller_core_shell.acl_world import AclZooKeeper, following, topic
+from tests.controller_core_shell.zookeeper.acls.acl_world import AclZooKeeper, following, topic
 
 VERSIONS = range(4)
 

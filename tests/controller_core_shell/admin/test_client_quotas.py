@@ -7,16 +7,17 @@ import pytest
 from controller_core.shell.admin import client_quotas
 from controller_core.shell.admin.client_quotas import is_host, quota_handlers
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.configs.entities import MAX_ATTEMPTS, EntityConfigs
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.context import RequestContext
+from controller_core.shell.zookeeper.configs.entities import EntityConfigs
+from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper.formats.configs import decode_config, encode_config
 from kafka_zookeeper.writes import Refused, RefusedReason, Unknown
-from tests.controller_core_shell.acl_world import AclZooKeeper
+from tests.controller_core_shell.zookeeper.acls.acl_world import AclZooKeeper
 from tests.controller_core_shell.zookeeper.fake_zookeeper import Fault
 
 CONTEXT = RequestContext("CLIENT", None, "127.0.0.1", 1, 1)

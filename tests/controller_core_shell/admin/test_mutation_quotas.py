@@ -11,15 +11,15 @@ from controller_core.model.events import Event
 from controller_core.shell.admin.handlers import answer, apis
 from controller_core.shell.admin.metadata_encoder import MetadataEncoder
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
-from controller_core.shell.configs.entities import EntityConfigs
 from kafka_node.context import RequestContext
+from controller_core.shell.zookeeper.configs.entities import EntityConfigs
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper.formats.configs import encode_config
-from tests.controller_core_shell.acl_world import AclZooKeeper
 from tests.controller_core_shell.admin.fake_active import FakeActive, active_with
+from tests.controller_core_shell.zookeeper.acls.acl_world import AclZooKeeper
 
 EXCEEDED = ErrorCode.THROTTLING_QUOTA_EXCEEDED
 CONTEXT = RequestContext("CLIENT", "cli", "127.0.0.1", 1, 7, "User:alice")

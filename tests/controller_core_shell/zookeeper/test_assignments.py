@@ -19,7 +19,9 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     """A tenure over brokers 1, 2 and 3 that looks without a pause."""
     monkeypatch.setattr(assignments_module, "PAUSE_S", 0.0)
     tenure = Tenure(monkeypatch, 1, 2, 3)
-    tenure.controller.spawn(Assignments(tenure.controller, tenure.session).follow(), "assignments")
+    tenure.controller.spawn(
+        Assignments(tenure.controller, tenure.session, tenure.store.unreadable).follow(), "assignments"
+    )
     await settled()
     yield tenure
     assert not tenure.controller.has_ended, await tenure.controller.ended()

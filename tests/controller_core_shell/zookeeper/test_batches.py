@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from controller_core.cluster.transition import apply
 from controller_core.shell.active import TenureLostError
+from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import batches as batches_module
 from controller_core.shell.zookeeper import removal as removal_module
 from controller_core.shell.zookeeper.batches import MAX_LOOKS_PER_BATCH, may_be_there
-from controller_core.shell.zookeeper.store import MAX_BATCHES_IN_FLIGHT, Outcome, Store
+from controller_core.shell.zookeeper.store import MAX_BATCHES_IN_FLIGHT, Store
 from kafka_zookeeper import paths
 from kafka_zookeeper.writes import MAX_BATCH_OPERATIONS, MultiResult, Operation, Refused, RefusedReason
 from tests.controller_core_shell.zookeeper.fake_zookeeper import Fault

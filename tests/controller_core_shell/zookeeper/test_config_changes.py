@@ -20,7 +20,7 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     """A tenure over brokers 1 and 2 whose topic's last replica in sync is away; a notice of old is there."""
     tenure = Tenure(monkeypatch, 1, 2)
     tenure.server.put(f"{paths.CONFIG_CHANGE_PREFIX}0000000000", encode_config_change("users/alice"))
-    Watching(tenure.controller, tenure.session).start()
+    Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
     await tenure.create("orders", (1, 2))
     tenure.isr_by("orders-0", (1,))
     tenure.server.drop(paths.broker(1))

@@ -39,7 +39,7 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     monkeypatch.setattr(watching_module, "LOOK_AGAIN_S", 0.0)
     tenure = Tenure(monkeypatch, 1, 2, 3)
     await tenure.create("orders", (1, 2), (1, 2))
-    Watching(tenure.controller, tenure.session).start()
+    Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
     await settled()
     yield tenure
     assert not tenure.controller.has_ended, await tenure.controller.ended()
@@ -186,7 +186,7 @@ async def test_a_list_that_was_there_before_the_tenure_is_taken_up(monkeypatch: 
     await led_by_another(tenure)
     tenure.server.put(MOVES, moves(orders_1=[1, 3]))
     tenure.server.put(ELECTIONS, elections("orders-0"))
-    Watching(tenure.controller, tenure.session).start()
+    Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
     await settled()
 
     assert 1 == tenure.state("orders-0")[0]

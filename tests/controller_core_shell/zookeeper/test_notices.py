@@ -24,7 +24,7 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     """A tenure over brokers 1, 2 and 3 that has had its first looks."""
     monkeypatch.setattr(watching_module, "LOOK_AGAIN_S", 0.0)
     tenure = Tenure(monkeypatch, 1, 2, 3)
-    Watching(tenure.controller, tenure.session).start()
+    Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
     await settled()
     yield tenure
     assert not tenure.controller.has_ended, await tenure.controller.ended()

@@ -9,8 +9,8 @@ import pytest
 from controller_core.cluster.transition import apply
 from controller_core.model.changes import Announcement, Change, Origin, PartitionStates, TopicAdded
 from controller_core.shell.active import TenureLostError
+from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import store as store_module
-from controller_core.shell.zookeeper.store import Outcome
 from kafka_zookeeper import paths
 from tests.controller_core_shell.zookeeper.world import World
 

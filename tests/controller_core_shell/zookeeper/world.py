@@ -17,11 +17,11 @@ from controller_core.cluster.transition import apply
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
 from controller_core.shell.active import TenureLostError
+from controller_core.shell.store import Outcome, StoreError
 from controller_core.shell.zookeeper.refresh import refresh
-from controller_core.shell.zookeeper.store import Outcome, Store
+from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.unreadable import UnreadableTopics
 from kafka_zookeeper import paths
-from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.writes import Refused, RefusedReason
 from tests.controller_core_shell.zookeeper.fake_zookeeper import FakeZooKeeper, Fault, data_text
 from tests.controller_core_shell.zookeeper.vocabulary import change_text, joined, read_change
@@ -109,8 +109,8 @@ class World:
     async def _commit(self, changes: list[Change]) -> list[str]:
         try:
             self.outcome = await self.store.commit(self.cluster, changes)
-        except (TenureLostError, ZooKeeperError) as error:
-            return [*self.told(), f"{type(error).__name__}: {error}"]
+        except (TenureLostError, StoreError) as error:
+            return [*self.told(), f"{type(error.__cause__ or error).__name__}: {error}"]
         lines = [f"committed: {change_text(self.cluster, change)}" for change in self.outcome.committed]
         if self.outcome.stale_rows:
             names = (self.cluster.name_of(row) for row in self.outcome.stale_rows)

@@ -15,8 +15,12 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable
 
-from controller_core.shell.acls.purging import Purging
-from controller_core.shell.acls.znodes import (
+from kafka_node.authorization.acls import Acls, Entries
+from kafka_node.authorization.acl import WILDCARD, WILDCARD_PRINCIPAL, Entry, Operation, Pattern, PatternType, Permission
+from kafka_node.errors import Failure
+from controller_core.shell.metadata_stores import Known, UpdateEntries
+from controller_core.shell.zookeeper.acls.purging import Purging
+from controller_core.shell.zookeeper.acls.znodes import (
     TYPES,
     parent_of,
     path_of,
@@ -26,29 +30,17 @@ from controller_core.shell.acls.znodes import (
     write_entries,
 )
 from controller_core.shell.zookeeper.armed import ArmedReads
-from kafka_node.authorization.acl import (
-    WILDCARD,
-    WILDCARD_PRINCIPAL,
-    Entry,
-    Operation,
-    Pattern,
-    PatternType,
-    Permission,
-)
-from kafka_node.authorization.acls import Acls, Entries
-from kafka_node.errors import Failure
+from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS, Attempt, optimistic_update
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.formats import FormatError
 from kafka_zookeeper.session import Node, ZooKeeperSession
-from kafka_zookeeper.writes import Committed, Create, Delete, Refused, RefusedReason, SetData
+from kafka_zookeeper.writes import Committed, Create, Delete, MultiResult, Refused, RefusedReason, SetData
 from kafka_zookeeper.writes import Operation as Write
 
 log = logging.getLogger(__name__)
 
-MAX_ATTEMPTS = 10
-"""Times that a change is made anew when others change the same (AclAuthorizer.maxUpdateRetries)."""
 PAUSE_S = 0.1
 """Pause before it is made anew, and before a look that failed is repeated."""
 
@@ -58,20 +50,9 @@ LOCKED: Entries = frozenset({Entry(WILDCARD_PRINCIPAL, WILDCARD, Operation.ALL, 
 RACES = {RefusedReason.BAD_VERSION, RefusedReason.NO_NODE, RefusedReason.NODE_EXISTS}
 """Refusals that a second look mends."""
 
-Update = Callable[[Entries], Entries]
-
-
-class Known:
-    """What is known of the ACLs; outlives sessions, since old ACLs are better than none."""
-
-    def __init__(self) -> None:
-        self.acls = Acls()
-        self.loaded = asyncio.Event()
-        """Set once all have been read, and for good."""
-
 
 class AclKeeper:
-    """The ACLs during one session; `follow` is to run as long as it lasts."""
+    """The ACLs during one session; `follow` is to run as long as it lasts. Implements `metadata_stores.AclStore`."""
 
     def __init__(self, session: ZooKeeperSession, known: Known, clock: Callable[[], float] = time.monotonic) -> None:
         self._session = session
@@ -97,7 +78,7 @@ class AclKeeper:
                 continue
             await changed.wait()
 
-    async def change(self, pattern: Pattern, update: Update) -> Failure | None:
+    async def change(self, pattern: Pattern, update: UpdateEntries) -> Failure | None:
         """Replace a pattern's entries by what `update` makes of them; None when that is written, or was so already."""
         try:
             async with self._turn:
@@ -107,25 +88,29 @@ class AclKeeper:
         except (ValueError, FormatError) as error:
             return Failure(ErrorCode.INVALID_REQUEST, str(error))
 
-    async def _change(self, pattern: Pattern, update: Update) -> Failure | None:
+    async def _change(self, pattern: Pattern, update: UpdateEntries) -> Failure | None:
         path = path_of(pattern)
-        for _ in range(MAX_ATTEMPTS):
+
+        async def attempt() -> Attempt[Entries]:
             node = await self._session.get(path)
             entries = read_entries(pattern, node)
             wanted = update(entries)
-            if wanted == entries:
-                self.known.acls.put(pattern, entries)
-                return None
-            result = await self._session.multi([_write(path, node, wanted), _notice(pattern)])
-            if isinstance(result, Committed):
-                self.known.acls.put(pattern, wanted)
-                return None
-            if isinstance(result, Refused):
-                if result.reason not in RACES:
-                    words = f"ACLs of {pattern.name} cannot be written: {result.reason.value} {result.detail}"
-                    return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words.strip())
+            return Attempt([] if wanted == entries else [_write(path, node, wanted), _notice(pattern)], wanted)
+
+        async def is_retried(ended: MultiResult) -> bool:
+            if not isinstance(ended, Refused):
+                return True  # What is read next tells whether it was written.
+            if ended.reason in RACES:
                 await self._make_parents([pattern])
-            await asyncio.sleep(PAUSE_S)
+            return ended.reason in RACES
+
+        wanted, ended = await optimistic_update(self._session, attempt, is_retried, PAUSE_S)
+        if isinstance(ended, Committed):
+            self.known.acls.put(pattern, wanted)
+            return None
+        if isinstance(ended, Refused) and ended.reason not in RACES:
+            words = f"ACLs of {pattern.name} cannot be written: {ended.reason.value} {ended.detail}"
+            return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words.strip())
         words = f"Failed to update ACLs for {pattern} after trying a maximum of {MAX_ATTEMPTS} times"
         return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
 

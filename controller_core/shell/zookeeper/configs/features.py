@@ -3,10 +3,12 @@
 Source: KafkaController.processFeatureUpdates, FeatureZNode. Leaves out what may be changed (cluster.features).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from controller_core.cluster.features import FeatureUpdate, Levels, Supported, update_features
 from kafka_node.errors import Failure
+from controller_core.shell.metadata_stores import FeatureOutcomes
+from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError
@@ -15,10 +17,7 @@ from kafka_zookeeper.formats.controller import decode_controller_epoch
 from kafka_zookeeper.formats.documents import FormatError
 from kafka_zookeeper.formats.feature import FeatureStatus, FinalizedFeatures, decode_features, encode_features
 from kafka_zookeeper.session import Node, ZooKeeperSession
-from kafka_zookeeper.writes import Check, Committed, Create, Operation, Refused, SetData
-
-MAX_ATTEMPTS = 10
-"""Times that an update is made anew when somebody else changes the features."""
+from kafka_zookeeper.writes import Check, Committed, Create, MultiResult, Operation, Refused, SetData
 
 DISABLED = Failure(ErrorCode.INVALID_REQUEST, "Feature versioning system is disabled.")
 NOT_CONTROLLER = Failure(ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_CONTROLLER.message)
@@ -27,11 +26,9 @@ FAILED = Failure(ErrorCode.FEATURE_UPDATE_FAILED, ErrorCode.FEATURE_UPDATE_FAILE
 FENCE = 0
 """The place of the fence in the transaction."""
 
-Outcomes = Mapping[str, Failure | None]
-
 
 class Features:
-    """The finalized features; `session` gives the present session with ZooKeeper, if there is one."""
+    """Implements `metadata_stores.FeatureStore`; `session` gives the present session with ZooKeeper, if there is one."""
 
     def __init__(self, session: Callable[[], ZooKeeperSession | None]) -> None:
         self._session = session
@@ -43,22 +40,18 @@ class Features:
         controller_epoch: int,
         brokers: Iterable[int],
         validate_only: bool,
-    ) -> Outcomes | Failure:
-        """Update features under a controller epoch, by what these brokers support; tells what became of each feature."""
+    ) -> FeatureOutcomes | Failure:
+        """Update features under a controller epoch, within what these brokers support; returns the result for each feature."""
         session = self._session()
         if session is None:
             return NOT_CONTROLLER
         wanted, asked = list(updates), list(brokers)
         try:
-            for _ in range(MAX_ATTEMPTS):
-                outcomes = await _update(session, wanted, controller_epoch, asked, validate_only=validate_only)
-                if outcomes is not None:
-                    return outcomes
+            return await _update(session, wanted, controller_epoch, asked, validate_only=validate_only)
         except ZooKeeperError as error:
             return Failure(ErrorCode.FEATURE_UPDATE_FAILED, f"features may be updated or not: {error}")
         except FormatError as error:
             return Failure(ErrorCode.FEATURE_UPDATE_FAILED, f"features cannot be updated: {error}")
-        return FAILED
 
 
 async def _update(
@@ -68,27 +61,35 @@ async def _update(
     brokers: list[int],
     *,
     validate_only: bool,
-) -> Outcomes | Failure | None:
-    """Try once; None: somebody else was faster."""
+) -> FeatureOutcomes | Failure:
     where = [paths.CONTROLLER_EPOCH, paths.FEATURE, *map(paths.broker, brokers)]
-    epoch, feature, *registrations = await session.multi_get(where)
-    if epoch is None or decode_controller_epoch(epoch.data) != controller_epoch:
-        return NOT_CONTROLLER
-    # Before the first controller of Kafka 2.7 or later there is none: it would make one without features.
-    present = FinalizedFeatures() if feature is None else decode_features(feature.data)
-    if present.status is FeatureStatus.DISABLED:
-        return DISABLED
-    supported = [_supported(*each) for each in zip(brokers, registrations, strict=True)]
-    levels, outcomes = update_features(updates, present.levels, supported)
-    if validate_only or levels == present.levels:
+
+    async def attempt() -> Attempt[FeatureOutcomes | Failure]:
+        epoch, feature, *registrations = await session.multi_get(where)
+        if epoch is None or decode_controller_epoch(epoch.data) != controller_epoch:
+            return Attempt([], NOT_CONTROLLER)
+        # Before the first controller of Kafka 2.7 or later there is none: it would make one without features.
+        present = FinalizedFeatures() if feature is None else decode_features(feature.data)
+        if present.status is FeatureStatus.DISABLED:
+            return Attempt([], DISABLED)
+        supported = [_supported(*each) for each in zip(brokers, registrations, strict=True)]
+        levels, outcomes = update_features(updates, present.levels, supported)
+        if validate_only or levels == present.levels:
+            return Attempt([], outcomes)
+        fence = Check(paths.CONTROLLER_EPOCH, epoch.version)
+        return Attempt([fence, _write(feature, present, levels)], outcomes)
+
+    outcomes, ended = await optimistic_update(session, attempt, _is_retried)
+    if isinstance(ended, Committed):
         return outcomes
-    fence = Check(paths.CONTROLLER_EPOCH, epoch.version)
-    result = await session.multi([fence, _write(feature, present, levels)])
-    if isinstance(result, Committed):
-        return outcomes
-    if isinstance(result, Refused):
-        return NOT_CONTROLLER if result.index == FENCE else None
-    return {name: outcome or FAILED for name, outcome in outcomes.items()}
+    if isinstance(ended, Refused):
+        return NOT_CONTROLLER if ended.index == FENCE else FAILED
+    return outcomes if isinstance(outcomes, Failure) else {name: each or FAILED for name, each in outcomes.items()}
+
+
+async def _is_retried(ended: MultiResult) -> bool:
+    """Only the fence's refusal is final: of another one another process was faster."""
+    return isinstance(ended, Refused) and ended.index != FENCE
 
 
 def _write(feature: Node | None, present: FinalizedFeatures, levels: Levels) -> Operation:

@@ -12,6 +12,7 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from controller_core.model.broker import Broker, Endpoint
@@ -21,7 +22,6 @@ from controller_core.shell.active import TenureLostError
 from controller_core.shell.brokers.log_listing import list_logs
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
-from controller_core.shell.identity import refuse_brokers_id
 from controller_core.shell.leader_balance import balance_leaders
 from controller_core.shell.learning import Learning
 from controller_core.shell.log_survey import LogSurvey
@@ -29,6 +29,7 @@ from controller_core.shell.metrics import Metrics
 from controller_core.shell.settings import ControllerSettings
 from controller_core.shell.settling import Settling
 from controller_core.shell.topic_ids import assign_topic_ids
+from controller_core.shell.zookeeper.failures import store_errors
 from controller_core.shell.zookeeper.presence import Place, Presence
 from controller_core.shell.zookeeper.registered import RegisteredBrokers
 from controller_core.shell.zookeeper.store import Store
@@ -37,8 +38,10 @@ from controller_core.shell.zookeeper.tenure import (
     make_features,
     make_parents,
     read_cluster_id,
+    refuse_brokers_id,
     refuse_own_replicas,
 )
+from controller_core.shell.zookeeper.unreadable import UnreadableTopics
 from controller_core.shell.zookeeper.watching import Watching
 from kafka_node.security.brokers import BrokerSecurity
 from kafka_wire.log_dir_columns import LogDirColumns
@@ -88,6 +91,8 @@ class Lives:
         self._random = random
         self.active: Controller | None = None
         """The present tenure, None while another process holds the cluster."""
+        self.unreadable = UnreadableTopics()
+        """Of the present tenure; empty while another process holds the cluster."""
         self.session: ZooKeeperSession | None = None
         self.connected = False
         self._checked_replicas = False
@@ -194,16 +199,15 @@ class Lives:
         gc.freeze()
         controller = Controller(
             cluster,
-            session,
             store,
             self._own_address(),
             cluster_id,
             self.learning.defaults,
             self._metrics,
             self._security,
+            broker_left=self._broker_left,
+            brokers_changed=self.learning.ask_again,
         )
-        controller.broker_left = self._broker_left
-        controller.brokers_changed = self.learning.ask_again
         lost = asyncio.create_task(presence.lost(), name="watch /controller")
         ended = asyncio.create_task(controller.ended(), name="tenure")
         try:
@@ -211,11 +215,14 @@ class Lives:
             self.active = controller
             self.settling.end()
             self._metrics.active.set(1)
-            Watching(controller, session).start()
+            self.unreadable = store.unreadable
+            Watching(controller, session, store.unreadable).start()
             controller.spawn(controller.tick(), "tick")
             controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
             controller.spawn(assign_topic_ids(controller), "assign topic ids")
-            controller.spawn(self.learning.learn(controller, session), "learn the brokers' settings")
+            controller.spawn(
+                self.learning.learn(controller, partial(_cluster_id, session)), "learn the brokers' settings"
+            )
             controller.spawn(self._survey(controller).run(), "compare brokers' logs")
             waits: list[asyncio.Future[Any]] = [lost, ended, self.learning.refused]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -223,6 +230,7 @@ class Lives:
         finally:
             self._metrics.active.set(0)
             self.active = None
+            self.unreadable = UnreadableTopics()
             for task in (lost, ended):
                 task.cancel()
             await asyncio.gather(lost, ended, return_exceptions=True)
@@ -236,3 +244,8 @@ class Lives:
             return await list_logs(broker, endpoint, self._security)
 
         return LogSurvey(controller, self.settings.inter_broker_listener, list_all, self._metrics)
+
+
+async def _cluster_id(session: ZooKeeperSession) -> str:
+    with store_errors():
+        return await read_cluster_id(session)
