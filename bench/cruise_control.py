@@ -21,7 +21,7 @@ from lab.folder import lab_folder
 from lab.jars import java_with_compiler
 from lab.maven import fetch_jars
 from lab.missing import LabError
-from move_planner.measured import MeasuredRequest
+from move_planner import MeasuredRequest
 
 SOURCE_VARIABLE = "CRUISE_CONTROL_SOURCE"
 MODULES = ("cruise-control-core", "cruise-control-metrics-reporter", "cruise-control")

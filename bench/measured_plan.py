@@ -18,7 +18,7 @@ import numpy as np
 from bench.cruise_control import CruiseControl, compiled_cruise_control
 from bench.harness import Better, Effort, Row, duration, promised, side_of, timed
 from bench.striped import place_striped
-from move_planner.measured import MeasuredPlan, MeasuredRequest, Resource, plan_measured
+from move_planner import MeasuredRequest, Plan, Resource, plan_measured
 
 NAME = "measured-plan"
 ABOUT = "a plan over disk, bytes in, bytes out and leaders, beside the lower bound of bytes (P9)"
@@ -114,7 +114,7 @@ def _large(effort: Effort, peer: CruiseControl | None) -> Iterator[Row]:
 
 
 def _beside(
-    peer: CruiseControl, question: MeasuredRequest, plan: MeasuredPlan, took: Row, kind: str, words: str
+    peer: CruiseControl, question: MeasuredRequest, plan: Plan, took: Row, kind: str, words: str
 ) -> Iterator[Row]:
     answer = peer.plan(question, RACKS, TOLERANCE)
     left = f", {' and '.join(answer.unreached)} not reached" if answer.unreached else ""
@@ -132,12 +132,12 @@ def _beside(
         )
 
 
-def farthest(plan: MeasuredPlan) -> float:
+def farthest(plan: Plan) -> float:
     """Return the most that a plan leaves any broker from its target in any resource, as a part of it."""
     return max(float((np.abs(one.after - one.target) / one.target).max()) for one in plan.resources)
 
 
-def _bytes(question: MeasuredRequest, plan: MeasuredPlan, kind: str, words: str) -> Iterator[Row]:
+def _bytes(question: MeasuredRequest, plan: Plan, kind: str, words: str) -> Iterator[Row]:
     rows = (
         (
             "over_bound",

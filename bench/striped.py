@@ -159,10 +159,9 @@ def leading_teeth(brokers: int, replication_factor: int) -> Places:
 
 def _even(places: Places, brokers: int) -> None:
     """Even leaders to the one, in place."""
-    counts = np.zeros(brokers + 1, dtype=np.int64)
     stays = np.append(np.ones(brokers, dtype=np.bool_), False)
     rack = np.full(brokers + 1, -1, dtype=np.intp)
     nobody_leads = np.full(len(places), brokers, dtype=np.intp)
     loads = np.ones(len(places), dtype=np.int64)
-    table = Table(np.arange(brokers, dtype=np.int32), places, loads, nobody_leads, stays, rack, counts, 0)
+    table = Table(np.arange(brokers, dtype=np.int32), places, loads, nobody_leads, stays, rack, 0)
     even_leaders(table, np.zeros(len(places), dtype=np.bool_), tolerance=0.0)

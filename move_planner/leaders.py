@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from controller_core.model.columns import BoolArray
-from move_planner.request import LoadArray
+from move_planner.request import TOLERANCE, LoadArray
 from move_planner.table import Rows, Table
-from move_planner.targets import TOLERANCE
 
 MAX_CHAINS_PER_BROKER = 50
 """Chains in one plan, by broker: each fills a broker, empties one or uses a pair up, so few are needed."""

@@ -1,26 +1,18 @@
-"""From two assignments to steps: what each partition copies and why, in the order that helps most, cut at the budget.
+"""From two assignments to steps: what each partition copies and why, in the order that helps most, and what a budget cuts off.
 
-Drained brokers come first, one after another, so that the first is empty as soon as can be; then racks, then the replication
-factor, then load, the fullest broker giving first and always down to the level of the next. A step never depends on another one,
-so any prefix is valid. Leaves out leaders, which are evened after the cut.
+Changes of only leaders cost nothing and come first. Then drained brokers, racks, the replication factor, load; within each the
+fullest broker gives first. A step never depends on another one, so any prefix is valid.
 """
 
 import numpy as np
+import numpy.typing as npt
 
-from controller_core.model.columns import BoolArray
-from move_planner.factor import doubled
-from move_planner.placing import sums_by_group
+from move_planner.books import Books
+from move_planner.grouping import sums_by_group
+from move_planner.ranges import Ranges
 from move_planner.request import MAX_TOTAL_LOAD, LoadArray
 from move_planner.result import Reason
-from move_planner.table import Rows, Table
-from move_planner.targets import Targets
-
-
-def new_to(before: Rows, after: Rows, nobody: int) -> BoolArray:
-    """Tell for each replica of `after` whether its partition had none on that broker before; shapes are the same."""
-    here = (after[:, :, None] == before[:, None, :]).any(axis=2)
-    new: BoolArray = ~here & (after != nobody)
-    return new
+from move_planner.table import Rows, Table, doubled, new_to
 
 
 def reasons_of(table: Table, before: Rows, rows: Rows) -> Rows:
@@ -40,25 +32,45 @@ def reasons_of(table: Table, before: Rows, rows: Rows) -> Rows:
     return chosen
 
 
-def ordered(table: Table, before: Rows, held: LoadArray, targets: Targets) -> tuple[Rows, LoadArray, Rows]:
+def ordered(books: Books, held: LoadArray, ranges: Ranges) -> tuple[Rows, LoadArray, npt.NDArray[np.int8]]:
     """Return the rows that change, in order, with the bytes that each copies and its reason; `held` is as it was before."""
-    changed = (np.sort(before, axis=1) != np.sort(table.replicas, axis=1)).any(axis=1)
-    rows = np.flatnonzero(changed)
-    old, new = before[rows], table.replicas[rows]
-    copied = table.load[rows] * new_to(old, new, table.nobody).sum(axis=1)
-    reasons = reasons_of(table, before, rows)
+    table = books.table
+    rows = np.flatnonzero((books.before != table.replicas).any(axis=1))
+    old, new = books.before[rows], table.replicas[rows]
+    gone, fresh = new_to(new, old, books.nobody), new_to(old, new, books.nobody)
+    moved = (gone | fresh).any(axis=1)
+    reasons = np.where(moved, reasons_of(table, books.before, rows), Reason.LEADERS.value)
+    fullness = (held / np.maximum(ranges.target, 1)).max(axis=0)
+    fullness[books.nobody] = 0
+    urgency = np.where(gone, fullness[old], 0).max(axis=1, initial=0)
+    order = np.lexsort((rows, -urgency, reasons, moved))
+    copied = books.bytes[rows] * fresh.sum(axis=1)
+    return rows[order], copied[order], reasons[order].astype(np.int8)
+
+
+def one_giver_after_another(
+    books: Books, held: LoadArray, ranges: Ranges, steps: tuple[Rows, LoadArray, npt.NDArray[np.int8]]
+) -> Rows:
+    """Return the order of a plan over one load in which any budget helps most; `steps` are rows, bytes and reasons.
+
+    Drained brokers come one after another, so that the first is empty as soon as can be; of the others the fullest gives first,
+    and only down to the level of the next.
+    """
+    table, (rows, copied, reasons) = books.table, steps
+    old = books.before[rows]
     # The broker that a step is about: the fullest that gives, and of those that leave the first by id.
-    gone = new_to(new, old, table.nobody)
-    fullness = held / np.maximum(targets.target, 1)
+    gone = new_to(table.replicas[rows], old, books.nobody)
+    target = np.maximum(ranges.target[0], 1)
+    fullness = held[0] / target
     fullness[~table.stays] = MAX_TOTAL_LOAD - np.flatnonzero(~table.stays) * 2.0**20
     giver = np.take_along_axis(old, np.where(gone, fullness[old], -1).argmax(axis=1)[:, None], axis=1)[:, 0]
     by_giver = np.lexsort((rows, giver))
     given = np.empty(len(rows), dtype=np.int64)
     given[by_giver] = sums_by_group(giver[by_giver], copied[by_giver]) - copied[by_giver]
-    level_then = (held[giver] - given) / np.maximum(targets.target[giver], 1)
+    level_then = (held[0, giver] - given) / target[giver]
     urgency = np.where(table.stays[giver], -level_then, giver)
-    order = np.lexsort((rows, urgency, reasons))
-    return rows[order], copied[order], reasons[order]
+    order: Rows = np.lexsort((rows, urgency, reasons))
+    return order
 
 
 def within_budget(copied: LoadArray, budget_bytes: int | None) -> int:

@@ -1,16 +1,16 @@
-"""What a plan is asked for: the present assignment in columns, loads, brokers, and what should become of them.
+"""What a plan is asked for: the present assignment in columns, loads by resource, brokers, and what should become of them.
 
-Leaves out every decision; a request that contradicts itself is refused here with ValueError.
+A request that contradicts itself is refused with ValueError. Plans over one load are asked for with `one_load.PlanRequest`.
 """
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import IntArray
+from controller_core.model.columns import BoolArray, IntArray
 
 Racks = Mapping[int, str | None]
 """The rack of each broker, by its id; None where it has none."""
@@ -27,47 +27,93 @@ MAX_REPLICATION_FACTOR = 100
 MAX_TOTAL_LOAD = 2**60
 """An exabyte: sums stay exact in 64 bits, also when multiplied by a tolerance."""
 
+MAX_RESOURCES = 16
+"""Resources of one plan: four are usual; each is a row of the planner's tables and a pass over them."""
+
+TOLERANCE = 0.05
+"""A broker is even with the others within 5 percent of its target: less is paid for in copies and gone with the next hour's load."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlanRequest:
+class Resource:
+    """One measure: `each` is what a replica of a partition costs any broker, `led` what its leader bears on top; int64 by partition.
+
+    `tolerance` is the part of its target by which a broker may be off. `capacity`: the most that a broker may have, by id; brokers
+    that are not named have no limit. `unit`: a range reaches at least to the next multiples of it on both sides of the target.
+    """
+
+    name: str
+    each: LoadArray
+    led: LoadArray
+    tolerance: float = TOLERANCE
+    capacity: Mapping[int, int] = field(default_factory=dict)
+    unit: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredRequest:
     """A question to the planner.
 
-    `replicas`: int32 of shape (partitions, slots), broker ids in Kafka's order, padded with -1 on the right.
-    `brokers`: every broker that may hold replicas afterwards, present or added, with its rack; those also in `drained` may not.
-    A broker found in `replicas` alone is treated as drained. Racks count when all brokers that stay have one.
-    `loads`: bytes of one replica by partition; without it every replica counts one. `leaders`: present leaders, -1 for none.
-    `replication_factor`: for all partitions; None leaves each as it is. `budget_bytes`: most bytes copied; None for no limit.
-    `level`: whether brokers and leaders are levelled as well; without it nothing moves but what drains, racks and factors need.
-    `racks`: whether second replicas in a rack move for that alone; what moves for another reason heeds racks in any case.
+    `replicas`: int32 of shape (partitions, slots), broker ids, the (preferred) leader first, padded with -1 on the right.
+    `bytes`: what copying one replica of each partition costs. `brokers`: those that may hold replicas, with their racks, which
+    count when all brokers that stay have one; brokers found in `replicas` alone are drained. `excluded_brokers` neither gain nor
+    lose anything; `excluded`: partitions that keep their replicas and their order. `budget_bytes`: most bytes copied.
+    `leaders`: present leaders, -1 for none; without them the preferred ones. `replication_factor`: for all partitions; None leaves
+    each as it is. `level`: whether brokers are levelled; without it nothing moves but what drains, racks and factors need.
+    `racks`: whether second replicas in a rack move only for that; what moves for another reason heeds racks in any case.
     """
 
     replicas: IntArray
     brokers: Racks
-    leaders: IntArray | None = None
-    loads: LoadArray | None = None
+    bytes: LoadArray
+    resources: tuple[Resource, ...]
     drained: AbstractSet[int] = frozenset()
-    replication_factor: int | None = None
+    excluded_brokers: AbstractSet[int] = frozenset()
+    excluded: BoolArray | None = None
     budget_bytes: int | None = None
+    leaders: IntArray | None = None
+    replication_factor: int | None = None
     level: bool = True
     racks: bool = True
 
-    def checked_loads(self) -> LoadArray:
-        """Return the load of a replica of each partition after checking the whole request: ValueError says what is wrong."""
-        partitions = len(self.replicas)
-        loads = np.ones(partitions, dtype=np.int64) if self.loads is None else np.asarray(self.loads, dtype=np.int64)
+    def check(self) -> None:
+        """Raise ValueError with what is wrong."""
+        partitions, slots = self.replicas.shape
         factor = self.replication_factor
-        if len(loads) != partitions or (self.leaders is not None and len(self.leaders) != partitions):
-            raise ValueError(f"loads and leaders must have one entry for each of the {partitions} partitions")
-        if partitions and int(loads.min()) < 0:
-            raise ValueError(f"the load of the partition in row {int(loads.argmin())} is negative: {int(loads.min())}")
         if len(self.brokers) > MAX_BROKERS:
             raise ValueError(f"{len(self.brokers)} brokers are more than a plan can have, {MAX_BROKERS}")
+        if slots > MAX_REPLICATION_FACTOR:
+            raise ValueError(f"replica lists of {slots} are longer than {MAX_REPLICATION_FACTOR}")
         if factor is not None and not 0 < factor <= MAX_REPLICATION_FACTOR:
             raise ValueError(f"replication factor {factor} is not between 1 and {MAX_REPLICATION_FACTOR}")
-        if self.replicas.shape[1] > MAX_REPLICATION_FACTOR:
-            raise ValueError(f"replica lists of {self.replicas.shape[1]} are longer than {MAX_REPLICATION_FACTOR}")
-        if float(loads.sum(dtype=np.float64)) * max(factor or 1, self.replicas.shape[1]) > MAX_TOTAL_LOAD:
-            raise ValueError(f"the loads sum to more than {MAX_TOTAL_LOAD}: give them in a larger unit")
+        if not 0 < len(self.resources) <= MAX_RESOURCES:
+            raise ValueError(f"{len(self.resources)} resources: a plan has 1 to {MAX_RESOURCES}")
+        if factor is not None and self.excluded_brokers:
+            raise ValueError("the replication factor cannot be changed where brokers are excluded")
+        if self.drained & self.excluded_brokers:
+            raise ValueError(f"brokers {sorted(self.drained & self.excluded_brokers)} are drained and excluded")
         if self.budget_bytes is not None and self.budget_bytes < 0:
             raise ValueError(f"a budget of {self.budget_bytes} bytes is negative")
-        return loads
+        for name, column in (("excluded", self.excluded), ("leaders", self.leaders)):
+            if column is not None and len(column) != partitions:
+                raise ValueError(f"{name} must have one entry for each of the {partitions} partitions")
+        copies = max(slots, factor or 1)
+        _check_loads("bytes", self.bytes, partitions, copies)
+        for resource in self.resources:
+            _check_loads(f"{resource.name}.each", resource.each, partitions, copies)
+            _check_loads(f"{resource.name}.led", resource.led, partitions, copies)
+            if not 0 < resource.tolerance < 1:
+                raise ValueError(f"{resource.name}: a tolerance of {resource.tolerance} is not between 0 and 1")
+            if min(resource.capacity.values(), default=0) < 0:
+                raise ValueError(f"{resource.name}: a capacity is negative: {min(resource.capacity.values())}")
+
+
+def _check_loads(name: str, loads: LoadArray, partitions: int, copies: int) -> None:
+    if len(loads) != partitions:
+        raise ValueError(f"{name} must have one entry for each of the {partitions} partitions, and has {len(loads)}")
+    if loads.dtype != np.int64:
+        raise ValueError(f"{name} must be whole numbers (int64), and is {loads.dtype}: round it")
+    if partitions and int(loads.min()) < 0:
+        raise ValueError(f"{name} of the partition in row {int(loads.argmin())} is negative: {int(loads.min())}")
+    if float(loads.sum(dtype=np.float64)) * copies > MAX_TOTAL_LOAD:
+        raise ValueError(f"{name} sums to more than {MAX_TOTAL_LOAD}: give it in a larger unit")

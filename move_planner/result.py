@@ -1,7 +1,4 @@
-"""A plan: its steps in columns, figures by broker, the bound beside them, and what was not reached and why.
-
-Leaves out how it was found.
-"""
+"""A plan: its steps in columns, figures by resource and broker, the bound, and what was not reached and why."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,12 +7,12 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.columns import IntArray, unpad
+from controller_core.model.columns import BoolArray, IntArray, unpad
 from move_planner.request import LoadArray
 
 
 class Reason(IntEnum):
-    """Why a partition's replicas change, in the order in which steps are taken; a step has the first that applies."""
+    """Why a partition's replicas change; a step has the first that applies."""
 
     DRAIN = 0
     """A replica leaves a broker that is drained, or unknown."""
@@ -48,38 +45,34 @@ class Unreached:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BrokerFigures:
-    """Figures by broker, every broker concerned in a row, by id: bytes (or counts) and preferred leaders.
+class ResourceFigures:
+    """One resource by broker, in the order of `Plan.ids`; `target`, `lower` and `upper` are 0 for drained brokers.
 
-    `target` is a broker's part of the load, `lower` and `upper` its range; all three are 0 for drained brokers.
+    A broker that is excluded has what it has for its target and range.
     """
 
-    ids: IntArray
-    drained: npt.NDArray[np.bool_]
+    name: str
     target: npt.NDArray[np.float64]
     lower: LoadArray
     upper: LoadArray
-    load_before: LoadArray
-    load_after: LoadArray
-    leads_before: LoadArray
-    leads_after: LoadArray
+    before: LoadArray
+    after: LoadArray
 
-
-def steps_of(
-    rows: npt.NDArray[np.intp], replicas: IntArray, copied: LoadArray, reasons: npt.NDArray[np.int8]
-) -> Iterator[Step]:
-    """Yield the steps of a plan's columns as values, one at a time."""
-    for row, new, amount, reason in zip(rows, replicas, copied, reasons, strict=True):
-        yield Step(int(row), unpad(new), int(amount), Reason(int(reason)))
+    def outside(self, held: LoadArray) -> LoadArray:
+        """Return how far each broker is outside its range with these loads."""
+        found: LoadArray = np.maximum(0, held - self.upper) + np.maximum(0, self.lower - held)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """What to do, in order: any prefix of the steps is valid by itself.
+    """What to do, in order. Changes of only leaders copy nothing; the others are drains, racks, factors, then load.
 
-    `rows`, `bytes` and `reasons` have an entry for each step, `replicas` a padded row of broker ids. `lower_bound_bytes` is what
-    any plan that reaches the same ranges and drains must copy; with a budget, `copied_bytes` may be below it, and `cut_steps` and
-    `cut_bytes` are what the budget left out.
+    `rows`, `bytes` and `reasons` have an entry for each step, `replicas` a padded row of broker ids. A step depends on no other
+    one, so any prefix is valid, but half a plan may have a broker fuller than the whole one leaves it: see `concurrency` of a
+    Reassignment. `lower_bound_bytes` is what any plan must copy that drains, keeps racks and brings each resource into its range;
+    a plan that does not reach everything (see `unreached`) may be below it. `cut_steps` and `cut_bytes` are what a budget cut off
+    a plan over one load.
     """
 
     rows: npt.NDArray[np.intp]
@@ -89,11 +82,14 @@ class Plan:
     copied_bytes: int
     copied_replicas: int
     lower_bound_bytes: int
-    cut_steps: int
-    cut_bytes: int
-    brokers: BrokerFigures
+    ids: IntArray
+    drained: BoolArray
+    resources: tuple[ResourceFigures, ...]
     unreached: tuple[Unreached, ...]
+    cut_steps: int = 0
+    cut_bytes: int = 0
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps as values, one at a time."""
-        return steps_of(self.rows, self.replicas, self.bytes, self.reasons)
+        for row, new, amount, reason in zip(self.rows, self.replicas, self.bytes, self.reasons, strict=True):
+            yield Step(int(row), unpad(new), int(amount), Reason(int(reason)))

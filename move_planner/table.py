@@ -1,4 +1,4 @@
-"""The planner's table: replicas by broker number, loads by broker, racks; what a move may be, and doing it.
+"""The planner's table: replicas by broker number, racks, and what a move may be.
 
 Brokers are numbered by id, and one more number, the last, stands for "none" in padding: arrays by broker have an entry for it
 that is always empty, so that columns can be looked up without a mask. Leaves out every choice.
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.ids import NOBODY
-from move_planner.request import LoadArray, PlanRequest
+from move_planner.request import LoadArray, MeasuredRequest
 
 Rows = npt.NDArray[np.intp]
 """Numbers of rows, slots or brokers."""
@@ -21,7 +21,7 @@ Rows = npt.NDArray[np.intp]
 class Table:
     """A cluster on the way from the present assignment to the planned one.
 
-    `replicas` holds broker numbers, `nobody` for padding. `stays`, `rack` and `held` are by broker number, with one entry more.
+    `replicas` holds broker numbers, `nobody` for padding. `stays` and `rack` are by broker number, with one entry more.
     """
 
     ids: IntArray
@@ -30,7 +30,6 @@ class Table:
     leader: Rows
     stays: BoolArray
     rack: Rows
-    held: LoadArray
     racks: int
     """Racks of brokers that stay; 0 when racks do not count."""
 
@@ -73,29 +72,13 @@ class Table:
             )
         return fits
 
-    def move(self, rows: Rows, slots: Rows, brokers: Rows) -> None:
-        """Give slots to brokers; each row at most once."""
-        np.subtract.at(self.held, self.replicas[rows, slots], self.load[rows])
-        self.held[self.nobody] = 0
-        self.replicas[rows, slots] = brokers
-        np.add.at(self.held, brokers, self.load[rows])
-
-    def recount(self) -> None:
-        """Sum the loads of brokers up again, after `replicas` was changed otherwise."""
-        slots = self.replicas.shape[1]
-        sums = np.zeros(self.nobody + 1, dtype=np.int64)
-        np.add.at(sums, self.replicas.ravel(), np.repeat(self.load, slots))
-        sums[self.nobody] = 0
-        self.held = sums
-
     def ids_of(self, replicas: Rows) -> IntArray:
         """Turn broker numbers into padded ids."""
         return np.append(self.ids, np.int32(NOBODY))[replicas]
 
 
-def table_of(request: PlanRequest) -> Table:
+def table_of(request: MeasuredRequest) -> Table:
     """Lay a request out as a table; brokers in the columns alone are there, and do not stay."""
-    loads = request.checked_loads()
     found = np.unique(request.replicas)
     ids = np.union1d(found[found != NOBODY], np.array(sorted(request.brokers), dtype=np.int32)).astype(np.int32)
     stays = np.array(
@@ -107,18 +90,31 @@ def table_of(request: PlanRequest) -> Table:
     numbers = {name: number for number, name in enumerate(sorted({name for name in staying if name is not None}))}
     # Brokers that leave, and everybody when racks do not count, are in no rack.
     rack = [numbers.get(name, -1) if name is not None and rack_aware else -1 for name in names]
-    table = Table(
+    return Table(
         ids=ids,
         replicas=_numbers(ids, request.replicas),
-        load=loads,
+        load=request.bytes,
         leader=_numbers(ids, request.replicas[:, 0] if request.leaders is None else request.leaders),
         stays=stays,
         rack=np.array([*rack, -1], dtype=np.intp),
-        held=np.zeros(len(ids) + 1, dtype=np.int64),
         racks=len(numbers) if rack_aware else 0,
     )
-    table.recount()
-    return table
+
+
+def new_to(before: Rows, after: Rows, nobody: int) -> BoolArray:
+    """Tell for each replica of `after` whether its partition had none on that broker before; shapes are the same."""
+    here = (after[:, :, None] == before[:, None, :]).any(axis=2)
+    new: BoolArray = ~here & (after != nobody)
+    return new
+
+
+def doubled(table: Table, replicas: Rows) -> BoolArray:
+    """Tell for each replica whether an earlier one of its partition is in the same rack, both on brokers that stay."""
+    rack = np.where(table.stays[replicas], table.rack[replicas], -1)
+    found: BoolArray = np.zeros(replicas.shape, dtype=np.bool_)
+    for slot in range(1, replicas.shape[1]):
+        found[:, slot] = (rack[:, slot, None] == rack[:, :slot]).any(axis=1) & (rack[:, slot] >= 0)
+    return found
 
 
 def _numbers(ids: IntArray, brokers: IntArray) -> Rows:

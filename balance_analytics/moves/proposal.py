@@ -14,7 +14,7 @@ from balance_analytics.moves.partition_loads import PartitionLoads
 from balance_analytics.moves.terms import Terms, request_of
 from controller_core.model.columns import unpad
 from kafka_operator.resources.reassignment import Assignment, Partition
-from move_planner.measured import MeasuredPlan, plan_measured
+from move_planner import Plan, plan_measured
 from move_planner.result import Reason
 
 MAX_UNREACHED = 20
@@ -46,7 +46,7 @@ class Proposal:
     """Moves in the order in which they are to be made, those of leaders alone first, with the replicas of before beside.
 
     `kept_unknown` partitions keep their places because their load is not known. `lower_bound_bytes`: see
-    `move_planner.measured.bound`.
+    `move_planner.bound`.
     """
 
     moves: tuple[Assignment, ...]
@@ -108,7 +108,7 @@ def propose(loads: PartitionLoads, terms: Terms) -> Proposal:
     )
 
 
-def _brokers(plan: MeasuredPlan) -> tuple[BrokerBeforeAfter, ...]:
+def _brokers(plan: Plan) -> tuple[BrokerBeforeAfter, ...]:
     def of(name: str) -> list[tuple[int, ...]]:
         columns = np.array([getattr(one, name) for one in plan.resources]).astype(np.int64)
         return [tuple(map(int, column)) for column in columns.T]
@@ -117,7 +117,7 @@ def _brokers(plan: MeasuredPlan) -> tuple[BrokerBeforeAfter, ...]:
     return tuple(BrokerBeforeAfter(*row) for row in rows)
 
 
-def _skew(plan: MeasuredPlan) -> tuple[SkewBeforeAfter, ...]:
+def _skew(plan: Plan) -> tuple[SkewBeforeAfter, ...]:
     """Work skew out over the brokers that stay, as the study does."""
     stay = ~plan.drained
     found = []

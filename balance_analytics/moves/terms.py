@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from balance_analytics.moves.partition_loads import LoadsError, PartitionLoads
-from move_planner.measured import MeasuredRequest, Resource
+from move_planner import MeasuredRequest, Resource
 
 RESOURCES = ("disk", "bytes_in", "client_bytes_in", "bytes_out", "leaders")
 TOLERANCE = 0.05

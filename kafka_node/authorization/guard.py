@@ -15,15 +15,14 @@ from functools import lru_cache
 from typing import Protocol
 from uuid import UUID
 
-from kafka_node.authorization.authorizer import Rules, Verdict, authorize, authorize_all, authorize_any
 from kafka_node.authorization.acl import Operation, ResourceType
-from kafka_node.errors import Failure
+from kafka_node.authorization.acls import Acls
+from kafka_node.authorization.authorizer import Rules, Verdict, authorize, authorize_all, authorize_any
 from kafka_node.authorization.needs import CODES, Either, Need, Never, On, OnAll, OnAny, OnName
 from kafka_node.authorization.refusal import refusal
-from controller_core.shell.authorization.table import NEEDS
-from kafka_node.authorization.table import needs_of
+from kafka_node.authorization.table import Table, needs_of
 from kafka_node.context import RequestContext
-from controller_core.shell.metadata_stores import Known
+from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

@@ -1,9 +1,6 @@
 """The planner over several measured resources, by its laws: leaders first, few bytes, a stated bound, a budget."""
 
-import doctest
-import importlib
 import itertools
-import pkgutil
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,16 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import move_planner.measured as measured_package
 from controller_core.model.columns import BoolArray, pad, unpad_all
-from move_planner.measured import MeasuredPlan, MeasuredRequest, Resource, plan_measured
-from move_planner.measured.books import books_of
-from move_planner.measured.ranges import ranges_of
+from move_planner import MeasuredRequest, Plan, Resource, plan_measured
+from move_planner.books import books_of
+from move_planner.ranges import ranges_of
 from move_planner.result import Reason
 from tests.move_planner.measured_cases import uneven
 from tests.twins.plain_measured_plan import plan_plain
-
-MODULES = [found.name for found in pkgutil.iter_modules(measured_package.__path__, f"{measured_package.__name__}.")]
 
 Lists = list[list[int]]
 
@@ -61,7 +55,7 @@ def requests(draw: st.DrawFn, *, most: int = 15, brokers_at_most: int = 6, capac
     )
 
 
-def after(request: MeasuredRequest, plan: MeasuredPlan) -> Lists:
+def after(request: MeasuredRequest, plan: Plan) -> Lists:
     """Every partition's replicas when all steps are done."""
     replicas = unpad_all(request.replicas)
     for step in plan.steps():
@@ -184,6 +178,28 @@ def test_the_figures_are_those_of_the_steps(request: MeasuredRequest) -> None:
             assert before[figures.name, broker] == int(figures.before[place])
             assert then[figures.name, broker] == int(figures.after[place])
     assert copied(request, after(request, plan)) == plan.copied_bytes == int(plan.bytes.sum())
+
+
+@given(requests(capacities=False), st.integers(1, 4))
+def test_a_replication_factor_is_reached_with_several_resources(request: MeasuredRequest, factor: int) -> None:
+    """Replicas are dropped and added before levelling; excluded partitions keep theirs, and figures and bound hold."""
+    request = replace(request, excluded_brokers=frozenset(), replication_factor=factor)
+    plan = plan_measured(request)
+    staying = request.brokers.keys() - request.drained
+    before, replicas = unpad_all(request.replicas), after(request, plan)
+    then = loads(request, replicas)
+
+    for row, (old, new) in enumerate(zip(before, replicas, strict=True)):
+        if excluded(request)[row]:
+            assert new == old
+        else:
+            assert len(set(new)) == len(new)
+            assert set(new) - set(old) <= staying
+            assert len(new) == factor or len(staying) < max(factor, len(old))
+    for figures in plan.resources:
+        assert [then[figures.name, broker] for broker in plan.ids.tolist()] == figures.after.tolist()
+    assert plan.copied_bytes == copied(request, replicas)
+    assert plan.lower_bound_bytes <= plan.copied_bytes or plan.unreached
 
 
 @given(requests())
@@ -316,6 +332,8 @@ def test_leaders_alone_level_what_leaders_alone_bear() -> None:
         ({"excluded": np.zeros(3, dtype=np.bool_)}, "excluded"),
         ({"drained": {1}, "excluded_brokers": {1}}, "drained and excluded"),
         ({"brokers": dict.fromkeys(range(3000))}, "more than a plan can have"),
+        ({"replication_factor": 101}, "not between 1 and 100"),
+        ({"replication_factor": 1, "excluded_brokers": {1}}, "where brokers are excluded"),
     ],
 )
 def test_a_request_that_contradicts_itself_is_refused(wrong: dict[str, object], words: str) -> None:
@@ -325,9 +343,3 @@ def test_a_request_that_contradicts_itself_is_refused(wrong: dict[str, object], 
 
     with pytest.raises(ValueError, match=words):
         plan_measured(replace(request, **wrong))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_examples_in_docstrings_hold(module: str) -> None:
-    """The examples are documentation that is checked."""
-    assert 0 == doctest.testmod(importlib.import_module(module)).failed

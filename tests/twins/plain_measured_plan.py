@@ -8,9 +8,9 @@ Leaves out budgets, steps, words and few bytes.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from move_planner.measured.books import books_of
-from move_planner.measured.ranges import ranges_of
-from move_planner.measured.request import MeasuredRequest
+from move_planner.books import books_of
+from move_planner.ranges import ranges_of
+from move_planner.request import MeasuredRequest
 
 Change = tuple[int, int, int]
 """Row, slot, broker number; the broker that has the slot already when it is to lead."""

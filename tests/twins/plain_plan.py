@@ -6,10 +6,9 @@ asks every broker for every replica. Leaves out budgets, steps, leaders and word
 
 from dataclasses import dataclass
 
-from move_planner.planning import final_factors
-from move_planner.request import PlanRequest
-from move_planner.table import table_of
-from move_planner.targets import targets_of
+from move_planner import PlanRequest
+from move_planner.books import books_of
+from move_planner.ranges import ranges_of
 
 Move = tuple[int, int, int]
 """Row, slot, broker number."""
@@ -48,23 +47,23 @@ class PlainTable:
 
 def plan_plain(request: PlanRequest) -> list[list[int]]:
     """Return each partition's new replicas, by id and by row; leaders are not evened."""
-    table = table_of(request)
-    factors = final_factors(table, request.replication_factor)
-    targets = targets_of(table, factors)
+    books = books_of(request.measured())
+    ranges = ranges_of(books, request.measured())
+    table = books.table
     plain = PlainTable(
         replicas=[[number for number in row if number != table.nobody] for row in table.replicas.tolist()],
-        load=table.load.tolist(),
+        load=books.bytes.tolist(),
         staying=[number for number in range(table.nobody) if table.stays[number]],
         rack=table.rack.tolist(),
         racks=table.racks,
-        target=targets.target.tolist(),
-        lower=targets.lower.tolist(),
-        upper=targets.upper.tolist(),
+        target=ranges.target[0].tolist(),
+        lower=ranges.lower[0].tolist(),
+        upper=ranges.upper[0].tolist(),
     )
     if plain.staying:
         if request.replication_factor is not None:
             drop(plain, request.replication_factor)
-        place_all(plain, factors.tolist())
+        place_all(plain, books.factors.tolist())
         while (move := best_move(plain)) is not None:
             row, slot, broker = move
             plain.replicas[row][slot] = broker

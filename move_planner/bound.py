@@ -4,7 +4,7 @@ Four floors, the highest of which counts. None of them charges for leadership: i
 1. Leaving. A broker above its range in a resource, though it led nothing, has to lose replicas that bear the surplus. The
    fewest bytes for that are its replicas with the most of the resource for their bytes, the last one in part (a fractional
    knapsack). Of several resources the dearest counts. A drained broker loses all that may move. A copied replica leaves one
-   broker, so these add up over brokers.
+   broker, so these add up over brokers; what a growing replication factor adds is copied besides, what a shrinking one drops is not.
 2. Arriving. The same for brokers below their range, though they led all that they hold: each takes the best replicas of the
    whole cluster. A copied replica arrives at one broker, so these add up as well.
 3. Arriving together. What all brokers lack of one resource comes out of one cluster: each replica there is can arrive once.
@@ -16,17 +16,20 @@ Real plans lie above: replicas are whole, they have to fit where they go, and wh
 import numpy as np
 import numpy.typing as npt
 
-from move_planner.measured.books import Books
-from move_planner.measured.ranges import Ranges
-from move_planner.placing import sums_by_group
+from move_planner.books import Books
+from move_planner.grouping import sums_by_group
+from move_planner.ranges import Ranges
 from move_planner.request import LoadArray
 from move_planner.table import Rows
 
 Floats = npt.NDArray[np.float64]
 
 
-def lower_bound_bytes(books: Books, ranges: Ranges) -> int:
-    """Return the fewest bytes that reach the ranges from where the books are now."""
+def lower_bound_bytes(books: Books, ranges: Ranges, *, level: bool, racks: bool) -> int:
+    """Return the fewest bytes that reach the ranges from where the books are now.
+
+    Without `level` brokers need not be within their ranges, without `racks` second replicas in a rack may stay.
+    """
     table = books.table
     rows, slots = np.nonzero((table.replicas != books.nobody) & books.free[:, None])
     holders = table.replicas[rows, slots]
@@ -37,9 +40,15 @@ def lower_bound_bytes(books: Books, ranges: Ranges) -> int:
     leaving = np.max([_leaving(books, number, rows, holders, surplus[number]) for number in range(len(lack))], axis=0)
     arriving = np.max([_arriving(books, number, lack[number]) for number in range(len(lack))], axis=0)
     together = max(_arriving_together(books, number, int(lack[number].sum())) for number in range(len(lack)))
-    floors = (float(drained.sum() + leaving.sum()), float(arriving.sum()), together, float(_doubled(books)))
-    # A float has digits enough but for the last: the bound is rounded down.
-    return int(max(floors) * (1 - 1e-9))
+    grown = float((books.bytes * (books.factors - table.factors())).sum())
+    floors = [float(drained.sum()) + grown]
+    if level:
+        floors = [floors[0] + float(leaving.sum()), float(arriving.sum()), together]
+    if racks:
+        floors.append(float(_doubled(books)))
+    # Bytes are whole, so the next whole number is a bound as well: that covers what floats round up. The small addend covers what
+    # they round down, where the floors are whole.
+    return int(max(0.0, *floors) + 1e-6)
 
 
 def _whatever_is_led(books: Books) -> tuple[LoadArray, LoadArray]:
@@ -107,5 +116,5 @@ def _doubled(books: Books) -> int:
     table = books.table
     if not table.racks:
         return 0
-    missing = np.maximum(0, np.minimum(table.racks, table.factors()) - table.racks_of(table.replicas))
+    missing = np.maximum(0, np.minimum(table.racks, books.factors) - table.racks_of(table.replicas))
     return int((books.bytes * missing)[books.free].sum())

@@ -1,20 +1,16 @@
 """The planner's books: who holds what of each resource, what a change does to it, and what may change at all.
 
-Brokers are numbers as in `planner.table`, with one more for nobody; arrays by resource and broker have shape (resources,
+Brokers are numbers as in `table`, with one more for nobody; arrays by resource and broker have shape (resources,
 brokers + 1). A partition of one replica is led by it wherever it goes, so all its load counts as `each`. Leaves out choices.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from controller_core.model.columns import BoolArray
-from move_planner.measured.request import MeasuredRequest
-from move_planner.ordering import new_to
-from move_planner.placing import within
-from move_planner.request import LoadArray, PlanRequest
-from move_planner.table import Rows, Table, table_of
+from move_planner.request import LoadArray, MeasuredRequest
+from move_planner.table import Rows, Table, new_to, table_of
 
 
 @dataclass(slots=True, eq=False)
@@ -32,11 +28,17 @@ class Books:
     """Brokers that are excluded."""
     free: BoolArray
     before: Rows
+    factors: Rows
+    """The number of replicas that each partition is to have: what is asked for, but no more than brokers that stay."""
+    leaders: Rows | None
+    """Present leaders, where the request has them."""
     held: LoadArray
     budget: int | None
     """Bytes that may be copied; None for no limit."""
     purse: int | None
     """What of them is left; what returns to where it was is paid back when bytes are counted anew."""
+    passes: int = 0
+    """Passes of picking replicas so far."""
 
     @property
     def nobody(self) -> int:
@@ -83,6 +85,17 @@ class Books:
         self._shift(givers, takers, self.led[:, rows])
         replicas[rows, 0], replicas[rows, slots] = takers, givers
 
+    def leads(self, rows: Rows, slots: Rows) -> BoolArray:
+        """Return which replicas lead: the present leader where the request has it, else the preferred one."""
+        leader = self.table.replicas[rows, 0] if self.leaders is None else self.leaders[rows]
+        found: BoolArray = np.equal(leader, self.table.replicas[rows, slots])
+        return found
+
+    def recount(self) -> None:
+        """Count the bytes again that may still be copied: what returned to where it was costs nothing."""
+        if self.budget is not None:
+            self.purse = self.budget - int(self.copied().sum())
+
     def copied(self) -> LoadArray:
         """Return the bytes that each partition copies, from before to now."""
         changed = np.flatnonzero((self.before != self.table.replicas).any(axis=1))
@@ -102,22 +115,29 @@ class Books:
 def books_of(request: MeasuredRequest) -> Books:
     """Lay a request out as books, with nothing changed yet."""
     request.check()
-    table = table_of(PlanRequest(request.replicas, request.brokers, loads=request.bytes, drained=request.drained))
+    table = table_of(request)
+    make_room(table, request.replication_factor or 0)
     fixed = np.append(np.isin(table.ids, list(request.excluded_brokers)), False)
     # An excluded broker that is not among those that may hold replicas keeps what it has all the same.
     table.stays |= fixed
-    single = table.factors() <= 1
+    excluded = np.zeros(len(table.replicas), dtype=np.bool_) if request.excluded is None else request.excluded
+    present = table.factors()
+    free = ~excluded & (present > 0)
+    asked = present if request.replication_factor is None else request.replication_factor
+    factors = np.where(free, np.minimum(asked, max(1, int(table.stays.sum()))), present)
+    single = np.maximum(present, factors) <= 1
     each = np.array([one.each + np.where(single, one.led, 0) for one in request.resources], dtype=np.int64)
     led = np.array([np.where(single, 0, one.led) for one in request.resources], dtype=np.int64)
-    excluded = np.zeros(len(table.replicas), dtype=np.bool_) if request.excluded is None else request.excluded
     return Books(
         table=table,
         each=each,
         led=led,
         open_to=table.stays & ~fixed,
         fixed=fixed,
-        free=~excluded & (table.factors() > 0),
+        free=free,
         before=table.replicas.copy(),
+        factors=factors,
+        leaders=None if request.leaders is None else table.leader,
         held=held_of(table.replicas, each, led, table.nobody),
         budget=request.budget_bytes,
         purse=request.budget_bytes,
@@ -134,13 +154,8 @@ def held_of(replicas: Rows, each: LoadArray, led: LoadArray, nobody: int) -> Loa
     return held
 
 
-def admitted(groups: Rows, loads: LoadArray, room: LoadArray) -> npt.NDArray[np.intp]:
-    """Return the indexes of what stays within the room of its group (a broker) in every resource, summed up in order.
-
-    >>> admitted(np.array([0, 0, 1]), np.array([[3, 3, 3], [1, 9, 1]]), np.array([[9, 9], [9, 0]])).tolist()
-    [0]
-    """
-    chosen = np.flatnonzero((loads <= room[:, groups]).all(axis=0))
-    for number in range(len(loads)):
-        chosen = chosen[within(groups[chosen], loads[number, chosen], room[number])]
-    return chosen
+def make_room(table: Table, factor: int) -> None:
+    """Widen the table to `factor` slots."""
+    missing = factor - table.replicas.shape[1]
+    if missing > 0:
+        table.replicas = np.pad(table.replicas, ((0, 0), (0, missing)), constant_values=table.nobody)

@@ -1,6 +1,6 @@
-"""What must move whatever the loads are: replicas on drained brokers, second replicas in a rack.
+"""What must change whatever the loads are: replicas on drained brokers, replication factors, second replicas in a rack.
 
-They go where every resource stays in its range, else where capacities allow it; what nobody can take stays, and is said. Leaves out
+They go where every resource stays in its range, else where capacities allow it; what no broker can take stays, and is listed as unreached. Leaves out
 levelling, which may take what was placed here farther for free.
 """
 
@@ -9,12 +9,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from controller_core.model.columns import BoolArray
-from move_planner.factor import doubled
-from move_planner.measured.books import Books, admitted
-from move_planner.measured.homes import find_homes
-from move_planner.measured.ranges import Ranges
+from move_planner.books import Books
+from move_planner.factor import drop_replicas
+from move_planner.grouping import admitted
+from move_planner.homes import find_homes
+from move_planner.ranges import Ranges
 from move_planner.request import LoadArray
-from move_planner.table import Rows
+from move_planner.table import Rows, doubled
 
 ASKED_AT_ONCE = 200_000
 """Pairs of replica and broker that are looked at together where proposals found nothing: a few MB."""
@@ -23,14 +24,19 @@ MAX_ROUNDS = 50
 """Rounds in which left replicas are placed on the best broker each; every round places one for each broker at least."""
 
 
-def place_forced(books: Books, ranges: Ranges, order: list[int]) -> None:
-    """Empty drained brokers, then repair racks; `order` are the resources, the dearest to level last."""
+def place_forced(books: Books, ranges: Ranges, order: list[int], *, factor: int | None, racks: bool) -> None:
+    """Change replication factors, empty drained brokers and repair racks; `order` are the resources, the dearest to level last."""
     table = books.table
+    if factor is not None:
+        drop_replicas(books, ranges, factor)
     for slot in range(table.replicas.shape[1]):
         rows = np.flatnonzero(books.free & (table.replicas[:, slot] != books.nobody))
         rows = rows[~table.stays[table.replicas[rows, slot]]]
         _place(books, ranges, order, rows, np.full(len(rows), slot), keep_racks=False)
-    for rows, slots in _doubles(books):
+    for _ in range(table.replicas.shape[1] if factor is not None else 0):
+        rows = np.flatnonzero(books.free & (table.factors() < books.factors))
+        _place(books, ranges, order, rows, table.factors()[rows], keep_racks=False)
+    for rows, slots in _doubles(books) if racks else ():
         _place(books, ranges, order, rows, slots, keep_racks=True)
 
 

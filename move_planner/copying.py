@@ -1,18 +1,18 @@
 """Level one resource by moving replicas, for few bytes: those with the most of it for their bytes first.
 
-As with one load (`planner.levelling`): brokers above their range give what is above; brokers below it take what they lack, first
-from those above their target, then from anybody above the range's lower end. What is new here is the order in which replicas are
-picked, and that other resources have their say on both sides. Leaves out replicas too large for this: `finishing`.
+Brokers above their range give what is above; brokers below it take what they lack, first from those above their target, then from
+any broker above the range's lower end. Other resources limit both sides.
+Leaves out replicas too large for this: `finishing`.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from controller_core.model.columns import BoolArray
-from move_planner.measured.books import Books, admitted
-from move_planner.measured.homes import find_homes
-from move_planner.measured.ranges import Ranges, may_give, may_take
-from move_planner.placing import sums_by_group
+from move_planner.books import Books
+from move_planner.grouping import admitted, sums_by_group
+from move_planner.homes import find_homes
+from move_planner.ranges import Ranges, may_give, may_take
 from move_planner.request import LoadArray
 from move_planner.table import Rows
 
@@ -30,6 +30,9 @@ ALIKE = 0.02
 
 ON_ITS_WAY = 0.5
 """What a replica that is copied anyway is taken to disturb, as a part of what another one like it does."""
+
+MIXING = 2_654_435_761
+"""Knuth's multiplier: rows times any power of it are in an order without a pattern."""
 
 SPARE = 4
 """Picks beyond what is lacked, as a factor on what is looked at: most of those that are cheapest find a home."""
@@ -56,6 +59,7 @@ def _exchange(
     floor, ceiling = ends
     tried, quiet = ~books.free, 0
     for _ in range(MAX_PASSES):
+        books.passes += 1
         held = books.held[number]
         over, under = held > ranges.upper[number], held < ranges.lower[number]
         give = np.where(books.open_to & (over if shedding else ~under), np.maximum(0, held - floor), 0)
@@ -118,11 +122,11 @@ def _near_the_front(
     rows, slots, load = rows[useful], slots[useful], load[useful]
     cost = _cost(books, number, rows, slots)
     if wanted is not None:
-        order = np.argsort(cost, kind="stable")
+        order = np.lexsort((_turn(books, rows), cost))
         order = order[: int(np.searchsorted(np.cumsum(load[order]), SPARE * wanted)) + 1]
         return rows[order], slots[order]
     givers = books.table.replicas[rows, slots]
-    order = np.lexsort((cost, givers))
+    order = np.lexsort((_turn(books, rows), cost, givers))
     begun = sums_by_group(givers[order], load[order]) - load[order]
     order = order[begun < SPARE * give[givers[order]]]
     return rows[order], slots[order]
@@ -138,7 +142,19 @@ def _cheapest_first(books: Books, number: int, rows: Rows, slots: Rows, loads: L
     step = np.floor(np.log(_cost(books, number, rows, slots)) / ALIKE).astype(np.int32)
     total = np.maximum(books.held.sum(axis=1), 1)[:, None]
     disturbing = (loads / total).sum(axis=0) / load * np.where(books.costs(rows, slots) > 0, 1.0, ON_ITS_WAY)
-    found: Rows = np.lexsort((rows, slots == 0, disturbing, step))
+    found: Rows = np.lexsort((_turn(books, rows), books.leads(rows, slots), disturbing, step))
+    return found
+
+
+def _turn(books: Books, rows: Rows) -> Rows:
+    """Return the order in which replicas are picked that cost and disturb alike.
+
+    With one resource all do. Rows next to each other are on the same brokers then, and those that were picked before are on the
+    same takers: so there is no pattern in the order, and it is another one in each pass.
+    """
+    if len(books.each) > 1:
+        return rows
+    found: Rows = (rows + 1) * pow(MIXING, books.passes, 2**32) % 2**32
     return found
 
 

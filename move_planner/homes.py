@@ -7,12 +7,20 @@ where the two do not go together the replica is turned to another place and aske
 import numpy as np
 
 from controller_core.model.columns import BoolArray
-from move_planner.measured.books import Books, admitted
-from move_planner.measured.ranges import Ranges
-from move_planner.placing import GOLDEN, MAX_QUIET_TURNS, MAX_TURNS
+from move_planner.books import Books
+from move_planner.grouping import admitted, level
+from move_planner.ranges import Ranges
 from move_planner.request import LoadArray
 from move_planner.table import Rows
-from move_planner.targets import level
+
+MAX_TURNS = 64
+"""Proposals to one replica: where one broker in three goes with it, all but one in 10^11 have found theirs."""
+
+MAX_QUIET_TURNS = 8
+"""Turns without any success before the rest is given up."""
+
+GOLDEN = 0.618033988749895
+"""Turning by this part of the whole each time comes near every place soon."""
 
 
 def find_homes(books: Books, ranges: Ranges, rows: Rows, slots: Rows, number: int, room: LoadArray) -> BoolArray:

@@ -2,7 +2,7 @@
 
 A target is a broker's share of every partition (`shares`: even, unless racks of different sizes forbid it) times `each`,
 and an even part of `led`; what a capacity keeps from one broker the others share. Excluded partitions count with the rest, excluded
-brokers and what is on them do not. Ranges are rounded outwards to whole units. Leaves out how it is reached.
+brokers and what is on them do not. Ranges are rounded outwards to whole units (`Resource.unit`). Leaves out how it is reached.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from controller_core.model.columns import BoolArray
-from move_planner.measured.books import Books
-from move_planner.measured.request import MeasuredRequest
-from move_planner.request import MAX_TOTAL_LOAD, LoadArray
+from move_planner.books import Books
+from move_planner.request import MAX_TOTAL_LOAD, LoadArray, MeasuredRequest
 from move_planner.shares import shares_by_rack
 
 
@@ -41,14 +40,16 @@ def ranges_of(books: Books, request: MeasuredRequest) -> Ranges:
     target = np.zeros(books.held.shape)
     open_to = np.flatnonzero(books.open_to)
     share = _shares(books)
+    growth = books.factors - books.table.factors()
     for number in range(len(target) if len(open_to) else 0):
-        total = float(books.held[number, ~books.fixed].sum())
+        total = float(books.held[number, ~books.fixed].sum() + (books.each[number] * growth).sum())
         weight = share[number, open_to]
         weight = weight if weight.sum() > 0 else np.ones(len(open_to))
         target[number, open_to] = _shared(total, weight, capacity[number, open_to].astype(np.float64))
     tolerance = np.array([[one.tolerance] for one in request.resources])
-    lower = np.minimum(np.ceil(target * (1 - tolerance)), np.floor(target + 1e-9)).astype(np.int64)
-    upper = np.maximum(np.floor(target * (1 + tolerance)), np.ceil(target - 1e-9)).astype(np.int64)
+    unit = np.array([[one.unit] for one in request.resources])
+    lower = np.minimum(np.ceil(target * (1 - tolerance)), np.floor(target / unit + 1e-9) * unit).astype(np.int64)
+    upper = np.maximum(np.floor(target * (1 + tolerance)), np.ceil(target / unit - 1e-9) * unit).astype(np.int64)
     return Ranges(target, np.minimum(lower, capacity), np.minimum(upper, capacity), capacity)
 
 
@@ -59,7 +60,7 @@ def _shares(books: Books) -> npt.NDArray[np.float64]:
     # Without racks every broker is a rack of its own.
     _, rack = np.unique(table.rack[takers] if table.racks else takers, return_inverse=True)
     sizes = np.bincount(rack).tolist()
-    factors = np.minimum(table.factors(), max(1, len(takers)))
+    factors = np.minimum(books.factors, max(1, len(takers)))
     for factor in np.unique(factors[factors > 0]).tolist() if len(takers) else []:
         share = np.array([float(one) for one in shares_by_rack(sizes, factor)])
         found[:, takers] += books.each[:, factors == factor].sum(axis=1)[:, None] * share[rack]

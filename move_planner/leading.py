@@ -8,9 +8,9 @@ summed up in order. Leaves out replicas.
 
 import numpy as np
 
-from move_planner.measured.books import Books, admitted
-from move_planner.measured.ranges import Ranges, may_give, may_take
-from move_planner.placing import sums_by_group
+from move_planner.books import Books
+from move_planner.grouping import admitted, sums_by_group
+from move_planner.ranges import Ranges, may_give, may_take
 from move_planner.request import LoadArray
 from move_planner.table import Rows
 

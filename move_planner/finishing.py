@@ -8,8 +8,8 @@ lowers the sum, so this ends. Leaves out swaps and chains.
 import numpy as np
 import numpy.typing as npt
 
-from move_planner.measured.books import Books
-from move_planner.measured.ranges import Ranges
+from move_planner.books import Books
+from move_planner.ranges import Ranges
 from move_planner.request import LoadArray
 from move_planner.table import Rows
 
