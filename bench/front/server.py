@@ -31,8 +31,9 @@ from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.front.endpoints import BrokerEndpoint
 from controller_core.shell.front.front import open_front
 from controller_core.shell.memory_limit import buffer_bytes
-from kafka_node.security.listeners import NOTHING, Demands
 from controller_core.shell.zookeeper.authority import Authority
+from kafka_node.authorization.authorizer import Rules
+from kafka_node.security.listeners import NOTHING, Demands
 from kafka_wire.net.buffers import Buffers
 from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.sasl.scram_keys import ScramCredential

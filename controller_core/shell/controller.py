@@ -52,6 +52,7 @@ from controller_core.shell.metrics import Metrics
 from controller_core.shell.state_log import log_change
 from controller_core.shell.store import Outcome, Store, StoreError
 from controller_core.shell.turns import Turns
+from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 
 log = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from kafka_node.authorization.acls import Acls, Entries
 from controller_core.cluster.features import FeatureUpdate
-from kafka_node.authorization.acl import Pattern
-from kafka_node.errors import Failure
 from controller_core.model.quota import EntityName, QuotaEntity, QuotaEntityType
+from kafka_node.authorization.acl import Pattern
+from kafka_node.authorization.acls import Acls, Entries
+from kafka_node.errors import Failure
 
 UpdateEntries = Callable[[Entries], Entries]
 """Makes a pattern's entries out of the present ones."""

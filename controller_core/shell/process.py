@@ -29,6 +29,12 @@ from controller_core.shell.zookeeper.authority import Authority
 from controller_core.shell.zookeeper.configs.entities import EntityConfigs
 from controller_core.shell.zookeeper.configs.features import Features
 from controller_core.shell.zookeeper.lives import Lives
+from controller_core.shell.zookeeper.scram_users import ScramUsers
+from controller_core.shell.zookeeper.security import zookeeper_settings
+from kafka_node.authorization.authorizer import Rules
+from kafka_node.security.brokers import broker_security
+from kafka_node.security.listeners import demands_of
+from kafka_node.security.renewal import Renewal
 from kafka_wire.net.buffers import Buffers
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from controller_core.shell.acls.keeper import AclKeeper, Known
 from controller_core.shell.admin.outcomes import Outcome, error_fields, timed_out
 from controller_core.shell.front.handler import OwnHandler
+from controller_core.shell.metadata_stores import AclStore, Known
 from kafka_node.authorization.acl import (
     CLUSTER_NAME,
     Binding,
@@ -26,11 +26,8 @@ from kafka_node.authorization.acl import (
     Permission,
     ResourceType,
 )
-from kafka_node.errors import Failure
-from controller_core.shell.admin.outcomes import Outcome, error_fields, timed_out
-from controller_core.shell.front.handler import OwnHandler
 from kafka_node.context import RequestContext
-from controller_core.shell.metadata_stores import AclStore, Known
+from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

@@ -12,12 +12,12 @@ from functools import partial
 
 from controller_core.cluster.client_quota_filter import Match, QuotaFilter, quota_values, read_filter
 from controller_core.cluster.client_quotas import alter_quotas, read_entity
-from kafka_node.errors import Failure
 from controller_core.model.quota import EntityName, QuotaChange, QuotaEntity, QuotaEntityType
 from controller_core.shell.admin.kept import where_kept
 from controller_core.shell.admin.outcomes import Outcome, error_fields
 from controller_core.shell.front.handler import OwnHandler
 from controller_core.shell.metadata_stores import Config, EntityConfigStore
+from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

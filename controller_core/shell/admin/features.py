@@ -10,8 +10,9 @@ from controller_core.cluster.features import FeatureUpdate, UpgradeType
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import error_fields
 from controller_core.shell.front.handler import RelayInstead
-from kafka_node.context import RequestContext
 from controller_core.shell.metadata_stores import FeatureStore
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 
 TYPES_FROM = 1

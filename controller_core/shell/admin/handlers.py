@@ -54,8 +54,9 @@ from controller_core.shell.admin.scram import scram_handlers
 from controller_core.shell.admin.standby import leave_to_brokers
 from controller_core.shell.admin.unregister_broker import unregister_broker, unregister_broker_refused
 from controller_core.shell.front.handler import OwnHandler
-from kafka_node.context import RequestContext
 from controller_core.shell.metadata_stores import EntityConfigStore, FeatureStore
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody

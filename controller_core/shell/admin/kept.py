@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from controller_core.shell.front.handler import OwnHandler, RelayInstead
-from kafka_node.context import RequestContext
 from controller_core.shell.metadata_stores import EntityConfigStore
+from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
 
 

@@ -27,8 +27,9 @@ from controller_core.model.events import CreatePartitions, CreateTopics, DeleteT
 from controller_core.model.mutation_quota import MutationAllowance
 from controller_core.model.quota import QuotaEntity
 from controller_core.shell.active import ActiveController
-from kafka_node.context import RequestContext
 from controller_core.shell.metadata_stores import EntityConfigStore
+from kafka_node.context import RequestContext
+from kafka_node.errors import Failure
 
 log = logging.getLogger(__name__)
 

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from kafka_node.errors import Failure
 from controller_core.model.quota import QuotaEntity
 from controller_core.shell.admin.kept import where_kept
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, Outcome, error_fields
 from controller_core.shell.admin.scram_users import MECHANISM_OF, describe_user_scram_credentials
 from controller_core.shell.front.handler import OwnHandler
 from controller_core.shell.metadata_stores import Config, EntityConfigStore
+from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

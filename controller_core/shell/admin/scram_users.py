@@ -7,10 +7,10 @@ Source: ZkAdminManager.describeUserScramCredentials. Leaves out altering (scram)
 
 from collections import Counter
 
-from kafka_node.errors import Failure
 from controller_core.model.quota import DEFAULT, QuotaEntity
 from controller_core.shell.admin.outcomes import Outcome, error_fields
 from controller_core.shell.metadata_stores import Config, EntityConfigStore
+from kafka_node.errors import Failure
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.sasl.scram_keys import SCRAM_MECHANISMS, decode_credential

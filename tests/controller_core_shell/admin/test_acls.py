@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from kafka_node.authorization.acl import BindingFilter, Operation, Pattern, PatternType, Permission, ResourceType
 from controller_core.shell.admin.acls import AclService, acl_handlers
-from kafka_node.context import RequestContext
 from controller_core.shell.zookeeper.acls import keeper as keeper_module
 from controller_core.shell.zookeeper.acls.keeper import AclKeeper
+from kafka_node.authorization.acl import BindingFilter, Operation, Pattern, PatternType, Permission, ResourceType
+from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -11,8 +11,8 @@ from controller_core.model.events import Event
 from controller_core.shell.admin.handlers import answer, apis
 from controller_core.shell.admin.metadata_encoder import MetadataEncoder
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
-from kafka_node.context import RequestContext
 from controller_core.shell.zookeeper.configs.entities import EntityConfigs
+from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from kafka_node.authorization.authorizer import Rules
+from controller_core.shell.authorization.table import NEEDS
 from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
+from kafka_node.authorization.acls import Acls
+from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
 from kafka_node.context import RequestContext
-from controller_core.shell.metadata_stores import Known
 from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -5,11 +5,11 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.twins.authorizer import may
 from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_node.authorization.acls import Acls
 from kafka_node.authorization.authorizer import Allowed, Denied, Rules, Verdict, authorize, authorize_all
 from tests.kafka_node.authorization.acl_cases import random_case
+from tests.twins.authorizer import may
 
 ALICE = "User:alice"
 HERE = "10.0.0.1"

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from kafka_node.authorization.authorizer import Rules
-from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
-from kafka_node.authorization import guard as guard_module
-from kafka_node.authorization.guard import Guard
 from controller_core.shell.authorization.table import NEEDS, OPEN
-from controller_core.shell.metadata_stores import Known
+from kafka_node.authorization import guard as guard_module
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.authorization.authorizer import Rules
+from kafka_node.authorization.guard import Guard
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import CloseConnection

@@ -15,9 +15,6 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable
 
-from kafka_node.authorization.acls import Acls, Entries
-from kafka_node.authorization.acl import WILDCARD, WILDCARD_PRINCIPAL, Entry, Operation, Pattern, PatternType, Permission
-from kafka_node.errors import Failure
 from controller_core.shell.metadata_stores import Known, UpdateEntries
 from controller_core.shell.zookeeper.acls.purging import Purging
 from controller_core.shell.zookeeper.acls.znodes import (
@@ -31,6 +28,17 @@ from controller_core.shell.zookeeper.acls.znodes import (
 )
 from controller_core.shell.zookeeper.armed import ArmedReads
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS, Attempt, optimistic_update
+from kafka_node.authorization.acl import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    Entry,
+    Operation,
+    Pattern,
+    PatternType,
+    Permission,
+)
+from kafka_node.authorization.acls import Acls, Entries
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError

@@ -9,7 +9,6 @@ is refused if somebody else's came between, and then made again on what is there
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kafka_node.errors import Failure
 from controller_core.model.quota import EntityName, QuotaEntity, QuotaEntityType
 from controller_core.shell.metadata_stores import Config, UpdateConfig
 from controller_core.shell.zookeeper.configs.entity_paths import (
@@ -20,6 +19,7 @@ from controller_core.shell.zookeeper.configs.entity_paths import (
     name_of,
 )
 from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError

@@ -6,9 +6,9 @@ Source: KafkaController.processFeatureUpdates, FeatureZNode. Leaves out what may
 from collections.abc import Callable, Iterable
 
 from controller_core.cluster.features import FeatureUpdate, Levels, Supported, update_features
-from kafka_node.errors import Failure
 from controller_core.shell.metadata_stores import FeatureOutcomes
 from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
+from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ZooKeeperError

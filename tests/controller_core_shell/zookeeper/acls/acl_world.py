@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
-from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from controller_core.shell.metadata_stores import Known
 from controller_core.shell.zookeeper.acls.keeper import AclKeeper
+from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_zookeeper.writes import Create
 from kafka_zookeeper.writes import Operation as Write
 from tests.controller_core_shell.tenures import settled

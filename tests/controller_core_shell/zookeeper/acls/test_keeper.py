@@ -4,13 +4,13 @@ import logging
 
 import pytest
 
-from kafka_node.authorization.acls import Entries
-from kafka_node.authorization.acl import Operation, PatternType
 from controller_core.shell.zookeeper.acls import keeper as keeper_module
 from controller_core.shell.zookeeper.acls.keeper import LOCKED
 from controller_core.shell.zookeeper.acls.purging import MAX_AGE_S, MAX_PURGED_AT_ONCE, Purging
 from controller_core.shell.zookeeper.acls.znodes import write_entries
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
+from kafka_node.authorization.acl import Operation, PatternType
+from kafka_node.authorization.acls import Entries
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper.writes import Refused, RefusedReason
 from tests.controller_core_shell.tenures import settled
