@@ -14,14 +14,16 @@ from controller_core.shell.authorization.table import NEEDS, OPEN
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import CloseConnection
+from tests.cases import case
 from tests.controller_core_shell.authorization.samples import (
     ADMIN,
     ALICE,
     Right,
+    by_name,
     context,
-    every_version,
     guard_of,
     sample,
+    versions_of,
 )
 from tests.controller_core_shell.authorization.test_refusal import codes
 
@@ -41,13 +43,15 @@ async def refused(guard: Guard, key: ApiKey, version: int, principal: str = ALIC
     return None if answer is None else set(codes(answer)) - {0}
 
 
-@pytest.mark.parametrize(("key", "version"), every_version(*JUDGED))
-async def test_who_has_no_right_is_refused_and_a_super_user_is_not(key: ApiKey, version: int) -> None:
+@pytest.mark.parametrize("key", JUDGED, ids=by_name)
+async def test_who_has_no_right_is_refused_and_a_super_user_is_not(key: ApiKey) -> None:
     """Every API that is not open or screened, in every version."""
-    guard = guard_of()
+    for version in versions_of(key):
+        with case(key.message, version):
+            guard = guard_of()
 
-    assert await guard.refuse(key, context(version), sample(key, version)) is not None
-    assert await refused(guard, key, version, ADMIN) is None
+            assert await guard.refuse(key, context(version), sample(key, version)) is not None
+            assert await refused(guard, key, version, ADMIN) is None
 
 
 RIGHTS: list[tuple[ApiKey, int, tuple[Right, ...], ErrorCode]] = [
