@@ -70,5 +70,9 @@ schemas: $(READY) ## draw the tables of Kafka's messages, errors and topic confi
 	  $(RUN) tools/draw_errors.py "$$newest" && \
 	  $(RUN) tools/draw_topic_configs.py "$$broker"
 
+.PHONY: shown
+shown: $(READY) ## write the lists of tests in docs/features.md and docs/invariants.md from the marks of the tests again
+	$(RUN) -m lab.shown
+
 clean: ## remove .venv and what tools leave in the tree; the user's cache stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -28,6 +28,7 @@ def test_columns_agree_with_the_plain_twin(brokers: Racks, partitions: int, fact
     assert sorted(expected) == sorted(ours)
 
 
+@pytest.mark.shows("C3")
 @given(clusters(), PARTITIONS, st.integers(1, 12), NUMBERS)
 def test_a_partition_is_on_distinct_brokers_in_as_many_racks_as_can_be(
     brokers: Racks, partitions: int, factor: int, mixed_by: int

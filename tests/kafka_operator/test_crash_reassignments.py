@@ -148,6 +148,7 @@ STORIES: tuple[Story, ...] = (
 )
 
 
+@pytest.mark.shows("F19", "E3", "O3", "O9")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 @pytest.mark.timeout(300)
 def test_killed_at_any_call_the_end_is_the_same(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:

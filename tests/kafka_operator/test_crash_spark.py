@@ -112,6 +112,7 @@ async def tell(story: Story, gate: Gate) -> tuple[object, list[str]]:
         await world.kill()
 
 
+@pytest.mark.shows("O11")
 @pytest.mark.parametrize(
     "story",
     [succeeds, fails_once, never_starts, suspended_and_resumed, lives_for_a_while, deleted, scheduled, replaced],

@@ -203,6 +203,7 @@ STORIES: tuple[Story, ...] = (
 )
 
 
+@pytest.mark.shows("O3")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_killed_at_any_call_the_end_is_the_same(story: Story) -> None:
     """O1, O3: every call, before and after its effect."""

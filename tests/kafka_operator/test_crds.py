@@ -50,6 +50,7 @@ NEW_TOPICS = [
 ]
 
 
+@pytest.mark.shows("F30")
 @pytest.mark.parametrize(("spec", "words"), NEW_TOPICS, ids=lambda value: str(value)[:40])
 def test_a_bad_topic_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
     """Required: an illegal name, RF 0: refused at apply by CEL, in words."""
@@ -74,6 +75,7 @@ CHANGED_TOPICS = [
 ]
 
 
+@pytest.mark.shows("F2", "F4", "O8")
 @pytest.mark.parametrize(("name", "spec", "words"), CHANGED_TOPICS, ids=lambda value: str(value)[:40])
 def test_a_bad_change_of_a_topic_is_refused(namespace: Namespace, name: str, spec: dict[str, Any], words: str) -> None:
     """Required: fewer partitions, a changed topic name: refused at apply by CEL, in words (O8)."""
@@ -105,6 +107,7 @@ BAD_PLANS = [
 ]
 
 
+@pytest.mark.shows("F30")
 @pytest.mark.parametrize(("spec", "words"), BAD_PLANS, ids=lambda value: str(value)[:40])
 def test_a_bad_plan_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
     """What can be known of a plan without the cluster."""
