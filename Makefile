@@ -33,8 +33,8 @@ check: $(READY) ## lint, format, types, layers
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-test: $(READY) ## run all tests that this machine can run, and list the others (ARGS="-k name" for some)
-	$(RUN) -m lab.prepare
+test: $(READY) ## run all tests that this machine can run, and list the others (ARGS="--quick", ARGS="-k name": some; ARGS=--help)
+	$(if $(filter --quick --help -h,$(ARGS)),,$(RUN) -m lab.prepare)
 	$(RUN) -m lab.suites $(ARGS)
 
 .PHONY: smoke e2e chaos

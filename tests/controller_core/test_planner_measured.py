@@ -21,6 +21,8 @@ from controller_core.cluster.planner.result import Reason
 from controller_core.model.columns import BoolArray, pad, unpad_all
 from tests.controller_core.measured_cases import uneven
 
+pytestmark = pytest.mark.slow
+
 MODULES = [found.name for found in pkgutil.iter_modules(measured_package.__path__, f"{measured_package.__name__}.")]
 
 Lists = list[list[int]]

@@ -16,6 +16,8 @@ from tests.kafka_operator.crash_stories import Story, ends_alike
 from tests.kafka_operator.makers import raw_cluster, raw_election, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.world import World
 
+pytestmark = pytest.mark.slow
+
 ORDERS = Key(Kind.TOPIC, "shop", "orders")
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])

@@ -20,6 +20,8 @@ from tests.kafka_operator.plans import raw_config_map
 from tests.kafka_operator.tenants import allow, tenant_move
 from tests.kafka_operator.world import World
 
+pytestmark = pytest.mark.slow
+
 Story = Callable[[World], Awaitable[None]]
 
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")

@@ -9,6 +9,8 @@ from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.test_engine_rebalances import BOTH, have
 from tests.kafka_operator.world import World
 
+pytestmark = pytest.mark.slow
+
 
 async def one_more_broker(world: World) -> None:
     """A broker comes and gets its part."""

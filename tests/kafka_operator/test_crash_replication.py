@@ -9,6 +9,8 @@ from tests.kafka_operator.makers import raw_topic
 from tests.kafka_operator.topics import ORDERS
 from tests.kafka_operator.world import World
 
+pytestmark = pytest.mark.slow
+
 
 async def fewer(world: World) -> None:
     """A copy of each partition less."""

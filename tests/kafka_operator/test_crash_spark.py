@@ -15,6 +15,8 @@ from tests.kafka_operator.spark import SparkWorld, raw_schedule, raw_spark
 from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import RESYNC_S
 
+pytestmark = pytest.mark.slow
+
 Story = Callable[[SparkWorld], Awaitable[None]]
 
 SETTLE_S = 60.0

@@ -12,6 +12,8 @@ from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.topics import ORDERS
 from tests.kafka_operator.world import World
 
+pytestmark = pytest.mark.slow
+
 MAIN = Key(Kind.CLUSTER, "shop", "main")
 
 

@@ -112,6 +112,7 @@ async def test_a_move_that_stands_still_is_named_with_its_likely_cause() -> None
         assert "broker 4" in condition(world, "Stuck")[2]
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_of_many_topics_those_that_move_are_looked_at_and_all_of_them_now_and_then() -> None:
     """A plan of 300 topics arrives; what somebody else did to one of them is found all the same."""

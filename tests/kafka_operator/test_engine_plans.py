@@ -338,6 +338,7 @@ async def test_a_tenant_moves_no_topic_that_is_not_its_own() -> None:
         assert [] == world.kafka.submitted
 
 
+@pytest.mark.slow
 @pytest.mark.shows("E12")
 def test_a_plan_of_a_hundred_thousand_partitions_begins_within_ten_seconds() -> None:
     """P8, the operator's own part, in time of the processor: read, checked, kept, begun (figures are for bench)."""

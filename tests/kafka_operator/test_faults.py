@@ -27,6 +27,8 @@ from tests.kafka_operator.patient_stories import (
 from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import RESYNC_S, World
 
+pytestmark = pytest.mark.slow
+
 STORIES: tuple[Story, ...] = (create, change, delete, conflict, refused, reassign, cancel, delete_running, elect)
 
 EVENTS = range(1, 9) if EXHAUSTIVE else (1, 2, 4, 7)

@@ -13,6 +13,8 @@ from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import RESYNC_S, World
 
+pytestmark = pytest.mark.slow
+
 WRITES_EACH = 2
 """Finalizer and notes, then the status; three would be allowed."""
 
