@@ -5,7 +5,7 @@ brokers to start. The third has the rest, which computes, and lets the others go
 What runs on Spark and Helm, which is as much to compute, begins when one of them has ended, so that no processor is idle at the end.
 Options go to all. What names files or folders (`tests/lab`, `tests/x.py::test_y`) is one plain run.
 
-With `--quick`, only tests that need no JVM, no cluster and no Helm run, as two runs side by side, in less than a minute on two
+With `--quick`, only tests that need no JVM, no cluster and no Helm run, as two runs side by side, in about a minute on two
 processors: without the marks of `lab.prepare.NEEDS`, without tests marked `slow`, and with few examples for each property.
 
 With `--retry-failed`, which CI gives, a failed test that starts processes runs once more after the others (lab.retries).
@@ -60,7 +60,7 @@ QUICK = "--quick"
 
 QUICK_MARKS = ("-m", f"not ({' or '.join([*NEEDS, 'slow'])})")
 
-QUICK_ENVIRONMENT = {"HYPOTHESIS_PROFILE": "brief", "KAFKA_WIRE_EFFORT": "0.25"}
+QUICK_ENVIRONMENT = {"HYPOTHESIS_PROFILE": "brief", "KAFKA_WIRE_EFFORT": "0.1"}
 
 QUICK_HALF = (
     "tests/balance_analytics",
@@ -68,12 +68,13 @@ QUICK_HALF = (
     "tests/controller_core_cluster",
     "tests/kafka_operator",
     "tests/kafka_zookeeper",
+    "tests/steward",
 )
 """About half of what `--quick` computes: one run; the other has the rest."""
 
 HELP = f"""usage: make test ARGS="[{QUICK}] [{RETRY_FAILED}] [pytest's options] [files, folders or tests]"
 
-  {QUICK}           only tests that need no JVM, no cluster and no Helm: less than a minute
+  {QUICK}           only tests that need no JVM, no cluster and no Helm: about a minute
   {RETRY_FAILED}    run a failed test that starts processes once more, after the others
   -k reassignment   tests whose names contain a word; pytest --help lists pytest's own options
   tests/kafka_wire/test_schema.py::test_names_are_spelled_as_pythons_are

@@ -161,6 +161,7 @@ async def tell_frozen(story: Story, freeze_at: int | None) -> tuple[object, list
             await process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.shows("F36", "O10")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)

@@ -75,6 +75,7 @@ def test_plan_and_base_are_kept_and_read_back_as_they_were(
     assert recorded == unpack(raws)
 
 
+@pytest.mark.slow
 def test_a_part_that_does_not_fit_is_halved() -> None:
     """Names that do not compress: every part stays below what an object holds."""
     rng = random.Random(1)

@@ -214,6 +214,7 @@ NUMBERS = st.lists(st.integers(0, 100), min_size=1, max_size=20)
 CRASHES = st.sets(st.integers(0, 60), max_size=6)
 
 
+@pytest.mark.slow
 @pytest.mark.shows("F16")
 @settings(max_examples=150, deadline=None)
 @given(stories(), NUMBERS, CRASHES)

@@ -1,4 +1,4 @@
-"""How many examples the property tests try: a few in a usual run, as many as one likes in a soak, a quarter in a quick run.
+"""How many examples the property tests try: a few in a usual run, as many as one likes in a soak, a tenth in a quick run.
 
 KAFKA_WIRE_EFFORT=50 python -m pytest tests/kafka_wire
 """
