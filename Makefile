@@ -30,8 +30,8 @@ check: $(READY) ## lint, format, types, layers
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
-test: $(READY) ## run all tests that this machine can run, and list the others (ARGS="-k name" for some)
-	$(RUN) -m lab.prepare
+test: $(READY) ## run all tests that this machine can run, and list the others (ARGS="--quick", ARGS="-k name": some; ARGS=--help)
+	$(if $(filter --quick --help -h,$(ARGS)),,$(RUN) -m lab.prepare)
 	$(RUN) -m lab.suites $(ARGS)
 
 .PHONY: smoke e2e chaos
@@ -66,6 +66,10 @@ schemas: $(READY) ## generate the tables of Kafka's messages, errors and topic c
 	  $(RUN) tools/draw_schemas.py "3.9.2=$$broker" "4.3.1=$$newest" && \
 	  $(RUN) tools/draw_errors.py "$$newest" && \
 	  $(RUN) tools/draw_topic_configs.py "$$broker"
+
+.PHONY: shown
+shown: $(READY) ## write the lists of tests in docs/features.md and docs/invariants.md from the marks of the tests again
+	$(RUN) -m lab.shown
 
 clean: ## remove .venv and what tools leave in the tree; the user's cache stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -42,6 +42,7 @@ def drained(release: Release) -> Iterator[str]:
     release.wait_ready()
 
 
+@pytest.mark.shows("F34")
 def test_a_node_drain_moves_leaders_first(
     parcels: str, witness: Witness, drained: str, release: Release, clients: KafkaClients
 ) -> None:

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from e2e import release as chart
 from e2e.clients import KafkaClients
 from e2e.faults import Faults
@@ -32,6 +34,7 @@ def test_a_namespace_with_topics_in_it_is_gone_within_a_minute(release: Release,
     )
 
 
+@pytest.mark.shows("E7")
 def test_a_namespace_goes_too_when_a_broker_is_away(release: Release, faults: Faults) -> None:
     """Kafka keeps a topic until its last replica is deleted; the namespace does not wait for that."""
     _tenant(release)

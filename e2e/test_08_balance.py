@@ -106,6 +106,7 @@ def sampled(release: Release, clients: KafkaClients, spark_node: str | None) -> 
     release.kube.run("delete", "namespace", chart.JOBS_NAMESPACE, "--timeout=120s", timeout_s=150)
 
 
+@pytest.mark.shows("F23", "E11")
 @pytest.mark.timeout(1200)
 def test_the_schedule_ends_in_a_proposal_that_levels_the_load_when_it_is_approved(
     sampled: Release, clients: KafkaClients

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import http
+import http.client
 import json
 import secrets
 import ssl
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lab.folder import lab_folder
-from lab.http_get import http_get
+from lab.http_get import Answer, http_get
 from lab.kube_binaries import kube_binaries
 from lab.missing import LabError
 from lab.ports import free_port, release_port
@@ -42,6 +43,7 @@ class KubernetesApi:
         self._certificates = folder / "certificates"
         self.certificate_authority = self._certificates / "apiserver.crt"
         self._tokens = {user: secrets.token_urlsafe(24) for user in USERS}
+        self._connection: http.client.HTTPSConnection | None = None
         folder.mkdir(parents=True, exist_ok=True)
         self.etcd = Process("etcd", self._etcd_command(), folder)
         self.server = Process("kube-apiserver", self._server_command(), folder)
@@ -108,8 +110,29 @@ class KubernetesApi:
             raise LabError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done
 
+    def send(self, method: str, path: str, document: object) -> Answer:
+        """Send a JSON document as the admin, over one connection that is kept: a process of kubectl takes a hundred times as long."""
+        if self._connection is None:
+            context = ssl.create_default_context(cafile=str(self.certificate_authority))
+            self._connection = http.client.HTTPSConnection(
+                "127.0.0.1", self._ports[2], timeout=KUBECTL_TIMEOUT_S, context=context
+            )
+        try:
+            return self._ask(self._connection, method, path, document)
+        except ConnectionError:  # the server ended a connection that was idle: the next request opens another
+            self._connection.close()
+            return self._ask(self._connection, method, path, document)
+
+    def _ask(self, connection: http.client.HTTPSConnection, method: str, path: str, document: object) -> Answer:
+        headers = {"Authorization": f"Bearer {self._tokens[ADMIN]}", "Content-Type": "application/json"}
+        connection.request(method, path, json.dumps(document), headers)
+        response = connection.getresponse()
+        return Answer(response.status, response.read())
+
     def close(self) -> None:
         """End both at once and give the ports back."""
+        if self._connection is not None:
+            self._connection.close()
         self.server.kill()
         self.etcd.kill()
         for port in self._ports:

@@ -1,9 +1,12 @@
-"""All tests, as four runs of pytest, three of them side by side: `python -m lab.suites [--retry-failed] [pytest's options]`.
+"""All tests, as four runs of pytest, three of them side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
 
 One has the tests on whole clusters and one the operator's on a live Kubernetes API: both wait most of the time, for sessions to end and
 brokers to start. The third has the rest, which computes, and lets the others go first, so that nothing in them is late for a session.
 What runs on Spark and Helm, which is as much to compute, begins when one of them has ended, so that no processor is idle at the end.
 Options go to all. What names files or folders (`tests/lab`, `tests/x.py::test_y`) is one plain run.
+
+With `--quick`, only tests that need no JVM, no cluster and no Helm run, as two runs side by side, in about a minute on two
+processors: without the marks of `lab.prepare.NEEDS`, without tests marked `slow`, and with few examples for each property.
 
 With `--retry-failed`, which CI gives, a failed test that starts processes runs once more after the others (lab.retries).
 """
@@ -24,6 +27,7 @@ import pytest
 
 from lab import failures
 from lab.interruption import end_as_by_ctrl_c
+from lab.prepare import NEEDS
 from lab.retries import retry
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,6 +55,31 @@ PLAIN_TRACEBACKS = {"PYTHONNODEBUGRANGES": "1"}
 collector has a traceback of its own to tell, Python 3.11 ends that in a SystemError, and pytest ends all of the run."""
 
 RETRY_FAILED = "--retry-failed"
+
+QUICK = "--quick"
+
+QUICK_MARKS = ("-m", f"not ({' or '.join([*NEEDS, 'slow'])})")
+
+QUICK_ENVIRONMENT = {"HYPOTHESIS_PROFILE": "brief", "KAFKA_WIRE_EFFORT": "0.1"}
+
+QUICK_HALF = (
+    "tests/balance_analytics",
+    "tests/controller_core",
+    "tests/controller_core_cluster",
+    "tests/kafka_operator",
+    "tests/kafka_zookeeper",
+    "tests/steward",
+)
+"""About half of what `--quick` computes: one run; the other has the rest."""
+
+HELP = f"""usage: make test ARGS="[{QUICK}] [{RETRY_FAILED}] [pytest's options] [files, folders or tests]"
+
+  {QUICK}           only tests that need no JVM, no cluster and no Helm: about a minute
+  {RETRY_FAILED}    run a failed test that starts processes once more, after the others
+  -k reassignment   tests whose names contain a word; pytest --help lists pytest's own options
+  tests/kafka_wire/test_schema.py::test_names_are_spelled_as_pythons_are
+                    one test, as one plain run of pytest
+"""
 
 END_TIMEOUT_S = 60
 """Several times what a run needs to end its peers when it is told to end."""
@@ -80,6 +109,12 @@ def parts(root: Path = ROOT) -> tuple[Part, ...]:
     )
 
 
+def quick_parts() -> tuple[Part, ...]:
+    """Return the runs of `--quick`; none has the tests on whole clusters."""
+    ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *QUICK_HALF)]
+    return (Part("half", QUICK_HALF), Part("rest", ["tests", *ignored]))
+
+
 def names_tests(arguments: Sequence[str]) -> bool:
     """Whether some of pytest's arguments are tests' names, so that the choice is made already."""
     return any(one.startswith("tests") and (ROOT / one.partition("::")[0]).exists() for one in arguments)
@@ -96,12 +131,19 @@ def verdict(statuses: Sequence[int]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Run the tests and return the exit status."""
-    chosen = [one for one in arguments if one != RETRY_FAILED]
+    if {"-h", "--help"} & set(arguments):
+        _show(HELP)
+        return 0
+    quick = QUICK in arguments
+    chosen = [one for one in arguments if one not in {RETRY_FAILED, QUICK}]
+    if quick:
+        chosen += QUICK_MARKS  # the last -m counts
+        os.environ.update(QUICK_ENVIRONMENT)
     if names_tests(chosen):
         return _start(chosen).wait()
     end_as_by_ctrl_c()
     with tempfile.TemporaryDirectory(prefix="steward-failures-") as folder:
-        statuses = _run_parts(chosen, Path(folder))
+        statuses = _run_parts(quick_parts() if quick else parts(), chosen, Path(folder))
         status = verdict(list(statuses.values()))
         if RETRY_FAILED in arguments and status not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
             passed = retry(statuses, failures.read_failures, lambda nodeid: _start([nodeid]).wait(), _show)
@@ -109,7 +151,7 @@ def main(arguments: list[str]) -> int:
         return status
 
 
-def _run_parts(arguments: Sequence[str], folder: Path) -> dict[Path, int]:
+def _run_parts(chosen: Sequence[Part], arguments: Sequence[str], folder: Path) -> dict[Path, int]:
     """Run all parts; return the exit status of each by the file that records its failures."""
     runs: list[subprocess.Popen[str]] = []
 
@@ -123,7 +165,7 @@ def _run_parts(arguments: Sequence[str], folder: Path) -> dict[Path, int]:
 
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        return dict(done.result() for done in [pool.submit(carry_out, part) for part in parts()])
+        return dict(done.result() for done in [pool.submit(carry_out, part) for part in chosen])
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for run in runs:

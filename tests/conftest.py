@@ -6,7 +6,10 @@ A test that breaks its peer (stops, kills or freezes something) starts one of it
 import os
 import zlib
 from collections.abc import Iterator
+from random import Random
 
+import kazoo.protocol.connection
+import kazoo.retry
 import pytest
 from hypothesis import settings
 
@@ -19,10 +22,14 @@ from lab.zookeeper import ZooKeeperServer
 
 pytest_plugins = ["lab.pytest_plugin", "pytester"]
 
-# A busy machine is no defect of an example; pytest's own timeout ends one that hangs. The soak looks further.
+# A busy machine is no defect of an example; pytest's own timeout ends one that hangs. The soak looks further, `--quick` less far.
+settings.register_profile("brief", deadline=None, max_examples=5)
 settings.register_profile("quick", deadline=None, max_examples=40)
 settings.register_profile("soak", deadline=None, max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# kazoo's threads draw from the module `random` at any time, and hypothesis would blame the strategy that it draws from meanwhile.
+kazoo.protocol.connection.random = kazoo.retry.random = Random()
 
 
 @pytest.fixture(scope="session")

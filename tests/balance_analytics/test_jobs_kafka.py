@@ -58,6 +58,7 @@ def run(spark: SparkSession, place: str, folder: Path) -> tuple[list[Any], list[
     return table.sort_by(order).to_pylist(), [(one.what, one.count) for one in left_out.all()]
 
 
+@pytest.mark.shows("F23")
 def test_a_topic_of_samples_makes_the_facts_that_parquet_makes(
     spark: SparkSession, kafka_cluster: KafkaCluster, tmp_path: Path
 ) -> None:

@@ -74,6 +74,7 @@ def written(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "out").iterdir() if path.suffix not in {"", ".crc"}}
 
 
+@pytest.mark.shows("E11")
 def test_the_moves_are_a_reassignment_that_waits(files: dict[str, bytes]) -> None:
     """The result is a Reassignment in state Proposed, with before and after figures for every broker."""
     figures, reassignment = json.loads(files["reassignment.json"])["items"]

@@ -47,6 +47,7 @@ def studied(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tu
     return folder, result, truth
 
 
+@pytest.mark.shows("F24", "E11")
 def test_the_planted_truth_is_found(studied: tuple[Path, Result, Truth]) -> None:
     """Hot partitions all and none else; skew and loads within two percent; every broker has a forecast."""
     _, result, truth = studied

@@ -85,6 +85,7 @@ def test_brokers_that_are_away_keep_what_they_have() -> None:
         assert (2 in before.replicas) == (2 in after.replicas)
 
 
+@pytest.mark.shows("E11")
 def test_a_proposal_waits_for_approval_unless_the_user_said_otherwise() -> None:
     """Never executed without approval unless the user said so."""
     waiting = manifests(proposal(), name="b", namespace="n", cluster="main")[-1]

@@ -110,6 +110,7 @@ def kept(one: Sampled) -> dict[str, Samples]:
     return found
 
 
+@pytest.mark.shows("F23")
 def test_what_it_wrote_is_what_the_cluster_has(sampled: Sampled) -> None:
     """Leaders and replicas as Kafka's own Admin client tells them, offsets as they were produced, what the group committed."""
     told = sampled.sampler(f"--topic={SAMPLES}", "--topic-partitions=2", "--topic-retention-hours=48")
@@ -157,6 +158,7 @@ def test_the_same_goes_into_parquet(sampled: Sampled, tmp_path: Path) -> None:
     assert [None] * 3 == [row["committed_offset_sum"] for row in rows]
 
 
+@pytest.mark.shows("F24")
 def test_keys_that_messages_pile_up_on_are_found(sampled: Sampled, tmp_path: Path) -> None:
     """Planted: half of the messages have one key, a tenth another; the study's --key-sketches takes the file that was written."""
     planted = {b"whale": 600, b"shark": 120, **{f"fish-{at}".encode(): 1 for at in range(480)}}

@@ -34,6 +34,7 @@ def test_hot_partitions_are_found_and_no_others() -> None:
     assert planted == len(SEEDS) * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_skew_is_within_two_percent_of_the_truth(seed: int) -> None:
     """And leader imbalance is counted exactly."""
@@ -48,6 +49,7 @@ def test_skew_is_within_two_percent_of_the_truth(seed: int) -> None:
     assert truth.not_preferred == result.leader_imbalance.not_preferred
 
 
+@pytest.mark.slow
 def test_full_disks_lie_in_their_intervals_in_nine_of_ten_cases() -> None:
     """Generated load goes on after the window until each disk is full; its brokers share days, so that seeds count, not disks."""
     covered = total = 0

@@ -64,7 +64,7 @@ def test_a_quiet_disk_has_a_narrow_interval() -> None:
 
 @given(st.floats(1, 1e9), st.floats(0, 1e12), st.floats(1.5, 200), st.integers(FEWEST_GROWTHS + 1, 40))
 def test_a_straight_line_is_full_when_it_says(growth: float, base: float, days: float, count: int) -> None:
-    """Without noise the interval is the day itself, or that and a neighbour."""
+    """Without noise the interval is the day itself, or that and a neighbour; rounding adds both neighbours where a day ends."""
     levels = base + growth * np.arange(float(count))
 
     found = forecast(grown(levels), levels[-1] + growth * days)
@@ -74,7 +74,8 @@ def test_a_straight_line_is_full_when_it_says(growth: float, base: float, days: 
     assert found.high is not None
     assert pytest.approx(days, rel=0.02) == found.days
     assert found.low - 1e-5 <= days <= found.high + 1e-5
-    assert found.high - found.low <= 1 + 0.04 * days + 1e-6
+    neighbours = 1 if abs(days - round(days)) < 1e-3 else 0
+    assert found.high - found.low <= 1 + neighbours + 0.04 * days + 1e-6
 
 
 @pytest.mark.parametrize("origin", [0.0, 20_000.0])

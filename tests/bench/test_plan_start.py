@@ -42,6 +42,7 @@ def test_every_partition_goes_to_the_next_broker_from_where_it_is(monkeypatch: p
     assert expected == found
 
 
+@pytest.mark.shows("E12")
 def test_the_limit_is_for_creation_which_has_the_check_in_it() -> None:
     """Validated and started: an approval alone would leave out the first."""
     at_once, after_approval = Begun(8.0, 5, 2, 200 * 10**6), Begun(1.0, 2, 0, 210 * 10**6)

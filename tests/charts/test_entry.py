@@ -111,6 +111,7 @@ def test_a_server_begins_with_the_classes_that_were_kept_of_one(bin_folder: Path
     """JEP 350: tools share the archive of brokers; what writes them runs with no agent, of which Java archives nothing."""
     broker = enter(bin_folder, "broker", **BROKER).stdout
     tool = enter(bin_folder, "tool", "A").stdout
+    (bin_folder.parent / "started").unlink()  # with it, the next broker waits for the end of the former one's session
     writing = enter(bin_folder, "broker", KEEP_CLASSES="-XX:ArchiveClassesAtExit=/kept.jsa", **BROKER).stdout
 
     assert "-XX:SharedArchiveFile=/opt/kafka/classes/broker.jsa" in broker

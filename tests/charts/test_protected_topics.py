@@ -69,6 +69,7 @@ def protected(chart: Chart, api: KubernetesApi) -> Iterator[None]:
     wait_until(lambda: not in_force(), timeout_s=TIMEOUT_S, what="the policy is gone")
 
 
+@pytest.mark.shows("F25")
 @pytest.mark.usefixtures("protected")
 def test_a_protected_topic_is_not_deleted_until_it_is_no_longer_protected(api: KubernetesApi) -> None:
     """Features (e) 7: refused at admission, in words that say what to do; others go as ever."""

@@ -11,27 +11,57 @@ from tests.charts.rendering import Chart
 pytestmark = pytest.mark.helm
 
 
+BY_THE_SCHEMA: list[tuple[dict[str, Any], list[str]]] = [
+    (
+        {
+            "brokers": {"replicas": 0, "heap": "lots", "storage": {"size": "ten"}},
+            "zookeeper": {"replicas": 2},
+            "controllers": {"replicas": 0},
+            "podSecurityContext": {"runAsUser": 0},
+            "broker": {"replicas": 3},
+            "operator": {"replica": 2, "replicas": 0, "shards": 33},
+            "kafka": {"config": {"log.retention.hours": "1\nbroker.id=7"}},
+        },
+        [
+            "'/brokers/replicas': minimum: got 0, want 1",
+            "'/brokers/heap': 'lots' does not match pattern",
+            "'/brokers/storage/size': 'ten' does not match pattern",
+            "'/zookeeper/replicas': value must be one of 1, 3, 5, 7",
+            "'/controllers/replicas': minimum: got 0, want 1",
+            "'/podSecurityContext/runAsUser': minimum: got 0, want 1",
+            "'': additional properties 'broker' not allowed",
+            "'/operator': additional properties 'replica' not allowed",
+            "'/operator/replicas': minimum: got 0, want 1",
+            "'/operator/shards': maximum: got 33, want 32",
+            "'/kafka/config/log.retention.hours'",
+        ],
+    ),
+    (
+        {"brokers": {"replicas": "three"}, "controllers": {"replicas": 11}},
+        ["'/brokers/replicas': got string, want integer", "'/controllers/replicas': maximum: got 11, want 10"],
+    ),
+    ({"brokers": {"replicas": None}}, ["'/brokers': missing property 'replicas'"]),
+]
+"""Values that are wrong each by itself, given at once: the schema's checks list all that they refuse."""
+
+
+@pytest.mark.parametrize(("values", "words"), BY_THE_SCHEMA, ids=["values", "types", "missing"])
+def test_what_the_schema_does_not_allow_is_refused_by_name(
+    chart: Chart, values: dict[str, Any], words: list[str]
+) -> None:
+    """Required: a wrong value is refused with its path."""
+    refusal = chart.refusal(values)
+
+    assert [one for one in words if one not in refusal] == []
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"brokers": {"replicas": 0}}, "'/brokers/replicas': minimum: got 0, want 1"),
-        ({"brokers": {"replicas": "three"}}, "'/brokers/replicas': got string, want integer"),
-        ({"brokers": {"replicas": None}}, "'/brokers': missing property 'replicas'"),
-        ({"brokers": {"heap": "lots"}}, "'/brokers/heap': 'lots' does not match pattern"),
-        ({"brokers": {"storage": {"size": "ten"}}}, "'/brokers/storage/size': 'ten' does not match pattern"),
-        ({"zookeeper": {"replicas": 2}}, "'/zookeeper/replicas': value must be one of 1, 3, 5, 7"),
-        ({"controllers": {"replicas": 0}}, "'/controllers/replicas': minimum: got 0, want 1"),
-        ({"controllers": {"replicas": 11}}, "'/controllers/replicas': maximum: got 11, want 10"),
-        ({"podSecurityContext": {"runAsUser": 0}}, "'/podSecurityContext/runAsUser': minimum: got 0, want 1"),
-        ({"broker": {"replicas": 3}}, "'': additional properties 'broker' not allowed"),
-        ({"operator": {"replica": 2}}, "'/operator': additional properties 'replica' not allowed"),
-        ({"operator": {"replicas": 0}}, "'/operator/replicas': minimum: got 0, want 1"),
-        ({"operator": {"shards": 33, "replicas": 33}}, "'/operator/shards': maximum: got 33, want 32"),
         (
             {"operator": {"shards": 3, "replicas": 2}},
             "operator.replicas is 2 and operator.shards is 3: a shard without a process is served by nobody",
         ),
-        ({"kafka": {"config": {"log.retention.hours": "1\nbroker.id=7"}}}, "'/kafka/config/log.retention.hours'"),
         (
             {"topics": {"replicationFactor": 4}},
             "topics.replicationFactor is 4 and brokers.replicas is 3: a topic cannot have more replicas than there are brokers",
@@ -61,5 +91,5 @@ pytestmark = pytest.mark.helm
     ],
 )
 def test_what_cannot_work_is_refused_by_name(chart: Chart, values: dict[str, Any], words: str) -> None:
-    """Refused by the schema or by a template message that names the value."""
+    """Refused by a template message that names the value; the first one is the only one."""
     assert words in chart.refusal(values)

@@ -44,6 +44,7 @@ def test_nothing_of_it_is_there_by_default(chart: Chart) -> None:
     assert [] == [item for item in resources if item["metadata"]["name"].startswith(NAME)]
 
 
+@pytest.mark.shows("F23")
 def test_a_run_studies_the_samplers_topic_and_proposes(chart: Chart) -> None:
     """By arguments that the job takes, with the sampler's own interval; never approved unasked; one at a time."""
     resources = chart.render(values())

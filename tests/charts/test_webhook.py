@@ -23,6 +23,7 @@ def test_it_is_off_by_default(rendered: list[Resource]) -> None:
     assert not any("webhook" in argument for argument in deployment["containers"][0]["args"])
 
 
+@pytest.mark.shows("E13")
 @pytest.mark.parametrize("webhook", [BY_SECRET, BY_CERT_MANAGER], ids=["secret", "cert-manager"])
 def test_it_asks_the_operator_and_takes_what_nobody_answers(chart: Chart, webhook: dict[str, Any]) -> None:
     """Static, Ignore, bounded; only for edited Topics and new Reassignments of the namespaces that are served."""

@@ -1,5 +1,6 @@
 """The selectors of leaders (PartitionLeaderElectionAlgorithms; protocol notes, Z62 to Z64; invariants C1, C2, C7, C8)."""
 
+import pytest
 from hypothesis import given
 
 from controller_core.cluster.election import (
@@ -29,6 +30,7 @@ def test_offline_without_a_live_isr_member_elects_nobody_and_keeps_the_isr() -> 
     assert Election(NO_LEADER, (1,), False, Reason.NO_REPLICA_ONLINE) == elected
 
 
+@pytest.mark.shows("C1")
 def test_unclean_election_makes_a_live_replica_the_only_isr_member() -> None:
     """Election.leaderForOffline: the new leader is the new ISR; invariant C1 demands the flag."""
     elected = elect_offline([1, 2, 3], [1], {2, 3}, unclean_allowed=True)
@@ -70,6 +72,7 @@ def test_preferred_is_not_needed_when_the_first_replica_leads() -> None:
     assert Election(1, (1, 2), False, Reason.ELECTION_NOT_NEEDED) == elect_preferred(1, [1, 2], [1, 2], {1, 2})
 
 
+@pytest.mark.shows("C14")
 def test_preferred_goes_neither_to_a_dead_nor_to_a_lagging_replica() -> None:
     """Invariant C14: only to live, in-ISR preferred replicas."""
     assert Reason.PREFERRED_LEADER_NOT_AVAILABLE == elect_preferred(2, [1, 2], [1, 2], {2}).reason
@@ -101,6 +104,7 @@ def test_a_new_partition_is_led_by_its_first_live_replica_with_all_live_ones_in_
     assert Election(NO_LEADER, (), False, Reason.NO_REPLICA_ONLINE) == elect_new([1], {2})
 
 
+@pytest.mark.shows("C1", "C2")
 @given(partition_cases())
 def test_whoever_is_elected_lives_and_is_in_the_isr(case: PartitionCase) -> None:
     """Invariants C1 and C2, for every selector that moves the lead."""
@@ -121,6 +125,7 @@ def test_who_elects_nobody_changes_nothing(case: PartitionCase) -> None:
             assert elected.isr in ((), tuple(case.isr))
 
 
+@pytest.mark.shows("C7")
 @given(partition_cases())
 def test_unclean_only_where_allowed_and_nobody_in_the_isr_lives(case: PartitionCase) -> None:
     """Invariant C7."""
@@ -131,6 +136,7 @@ def test_unclean_only_where_allowed_and_nobody_in_the_isr_lives(case: PartitionC
     assert (case.unclean_allowed and nobody_in_sync and someone_lives) == elected.unclean
 
 
+@pytest.mark.shows("C8")
 @given(partition_cases())
 def test_a_broker_that_shuts_down_leads_nothing_that_another_can_lead(case: PartitionCase) -> None:
     """Invariant C8."""

@@ -33,6 +33,7 @@ def test_columns_agree_with_the_plain_twin(
     assert expected == place_replicas(brokers, partitions, factor, start, shift, start_partition_id=first).tolist()
 
 
+@pytest.mark.shows("C3")
 @given(clusters(), st.integers(1, 200), NUMBERS, NUMBERS)
 def test_replicas_of_a_partition_are_on_distinct_brokers(
     brokers: Racks, partitions: int, start: int, shift: int
@@ -43,6 +44,7 @@ def test_replicas_of_a_partition_are_on_distinct_brokers(
     assert np.array_equal(np.sort(placed, axis=1), np.tile(sorted(brokers), (partitions, 1)))
 
 
+@pytest.mark.shows("C11")
 @given(clusters(), st.integers(1, 200), st.integers(1, 12), NUMBERS, NUMBERS)
 def test_leaders_per_broker_differ_by_one_at_most(
     brokers: Racks, partitions: int, factor: int, start: int, shift: int
@@ -54,6 +56,7 @@ def test_leaders_per_broker_differ_by_one_at_most(
     assert max(leads[broker] for broker in brokers) - min(leads[broker] for broker in brokers) <= 1
 
 
+@pytest.mark.shows("C11")
 @given(clusters(racks=False), st.integers(1, 200), st.integers(1, 12), NUMBERS, NUMBERS)
 def test_replicas_per_broker_differ_by_the_replication_factor_at_most(
     brokers: Racks, partitions: int, factor: int, start: int, shift: int

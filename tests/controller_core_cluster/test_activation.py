@@ -77,6 +77,7 @@ def test_states_carry_the_epoch_of_the_controller_that_wrote_them(driver: Driver
     )
 
 
+@pytest.mark.shows("C5")
 def test_a_deposed_controller_writes_nothing(driver: Driver) -> None:
     """C5, C6: the fence of every write."""
     driver.written.take_place(7)

@@ -79,6 +79,7 @@ def test_only_the_leader_may_ask(driver: Driver) -> None:
     assert ErrorCode.INVALID_REQUEST == refusal(driver.alter_isr("orders-0", [1, 2], broker=2))
 
 
+@pytest.mark.shows("C1", "C2")
 @pytest.mark.parametrize("isr", [[], [2, 3], [1, 1], [1, 2, 2], [1, 4]])
 def test_an_isr_that_cannot_be_is_refused(driver: Driver, isr: list[int]) -> None:
     """C1, C2: the leader is in it, no replica stands twice in it, nobody else is in it."""

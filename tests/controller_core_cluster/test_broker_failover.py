@@ -1,5 +1,7 @@
 """Brokers die, bounce and come; partitions have a leader whenever they can have one."""
 
+import pytest
+
 from controller_core.model import events
 from controller_core.model.changes import PartitionStates
 from controller_core.model.ids import NO_LEADER
@@ -37,6 +39,7 @@ def test_replicas_of_a_new_partition_are_told_that_it_is_new_and_nobody_else_is_
     assert tp("orders-0") in driver.told(UpdateMetadata, broker_id=3)[-1].partitions
 
 
+@pytest.mark.shows("C1")
 def test_a_dead_leader_is_followed_by_the_first_live_replica_of_the_isr() -> None:
     """Election.leaderForOffline: a live member of the ISR leads, the ISR loses the dead (C1, C4)."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
@@ -54,6 +57,7 @@ def test_a_live_replica_outside_the_isr_does_not_lead_while_a_member_lives() -> 
     assert State(3, 1, (3,)) == driver.state("orders-0")
 
 
+@pytest.mark.shows("C7")
 def test_without_a_live_isr_member_there_is_no_leader_and_the_isr_stays() -> None:
     """C7: its members are the ones that may lead again; the first of them back takes the lead."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
@@ -77,6 +81,7 @@ def test_a_partition_without_a_leader_is_written_once() -> None:
     assert [] == driver.changes
 
 
+@pytest.mark.shows("C7")
 def test_an_unclean_leader_is_elected_where_the_topic_allows_it() -> None:
     """C7: only by the topic's unclean.leader.election.enable, and the ISR is the leader alone."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]], "logs": [[1, 2, 3]]}, unclean=["logs"])
@@ -95,6 +100,7 @@ def test_an_unclean_leader_is_elected_where_the_topic_allows_it() -> None:
     ]
 
 
+@pytest.mark.shows("C7")
 def test_a_clean_leader_is_preferred_where_unclean_ones_are_allowed() -> None:
     """C7: unclean only if no ISR member lives."""
     driver = cluster_with(THREE, {"logs": [[1, 2, 3]]}, unclean=["logs"])
@@ -131,6 +137,7 @@ def test_a_bounced_broker_is_taken_out_before_it_is_added_again() -> None:
     assert State(2, 1, (2, 3)) == driver.state("orders-1")
 
 
+@pytest.mark.shows("C4")
 def test_a_bounced_broker_leads_its_only_replicas_again_under_a_higher_epoch() -> None:
     """C4: a partition of one replica is leaderless for a moment, and its epoch grows for each change."""
     driver = cluster_with(THREE, {"orders": [[1]]})
@@ -154,6 +161,7 @@ def test_a_broker_that_comes_hears_who_lives_before_what_it_leads() -> None:
     assert {tp("orders-0")} == full.partitions.keys()
 
 
+@pytest.mark.shows("C12")
 def test_a_broker_that_comes_is_told_what_it_has_replicas_of() -> None:
     """C12, KafkaController.onBrokerStartup: nothing else would tell it, since leader and ISR stay as they are."""
     driver = cluster_with(THREE, {"orders": [[1, 2]], "others": [[1, 3]]})

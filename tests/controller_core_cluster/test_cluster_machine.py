@@ -22,7 +22,7 @@ from controller_core.model.ids import NO_LEADER
 from tests.controller_core_cluster.actors import MAX_BROKERS, Actors
 from tests.controller_core_cluster.driver import CONTROLLER
 
-IS_SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE")
 MAX_TOPICS = 2
 MAX_PARTITIONS = 4
 
@@ -393,8 +393,10 @@ class ClusterMachine(Actors):
 
 ClusterMachine.TestCase.settings = (
     settings(max_examples=3_000, stateful_step_count=80, deadline=None)
-    if IS_SOAK
-    else settings(max_examples=250, stateful_step_count=40, deadline=None, derandomize=True)
+    if PROFILE == "soak"
+    else settings(
+        max_examples=30 if PROFILE == "brief" else 250, stateful_step_count=40, deadline=None, derandomize=True
+    )
 )
 # To make a failing example short takes longer than a test may take otherwise.
 TestCluster = pytest.mark.timeout(900)(ClusterMachine.TestCase)

@@ -1,5 +1,7 @@
 """ControlledShutdown: a broker's leaderships are taken before it exits (KIP-143, KIP-380; C8)."""
 
+import pytest
+
 from controller_core.cluster.shutdown import Remaining
 from controller_core.model import events
 from controller_core.model.ids import NO_LEADER
@@ -10,6 +12,7 @@ from tests.controller_core_cluster.messages import LeaderAndIsr, StopReplica
 THREE = [1, 2, 3]
 
 
+@pytest.mark.shows("C8")
 def test_a_broker_that_shuts_down_hands_its_leaderships_to_live_members_of_the_isr() -> None:
     """C8; Election.leaderForControlledShutdown: the ISR loses those that shut down, its first replica leads."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
@@ -65,6 +68,7 @@ def test_partitions_of_one_replica_stay_and_do_not_hold_the_broker_up() -> None:
     assert State(2, 1, (2,)) == driver.state("orders-0")
 
 
+@pytest.mark.shows("C8")
 def test_a_broker_on_its_way_out_is_not_elected() -> None:
     """C8: it leads nothing afterwards, whoever dies."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3], [3, 2, 1]]})

@@ -53,6 +53,7 @@ def test_a_topic_stays_until_the_last_broker_answered(driver: Driver) -> None:
     assert is_gone(driver)
 
 
+@pytest.mark.shows("C10")
 def test_everybody_hears_that_the_topic_is_gone_before_replicas_stop_and_they_stop_before_they_delete(
     driver: Driver,
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_topic_that_is_queued_already_may_be_asked_for_again(driver: Driver) -
     assert ([], []) == (driver.changes, driver.messages)
 
 
+@pytest.mark.shows("C10")
 def test_a_dead_broker_blocks_the_deletion_until_it_is_back(driver: Driver) -> None:
     """C10: ineligible while a replica is dead, resumed later; nobody is told to delete before."""
     driver.kill(2)
@@ -99,6 +101,7 @@ def test_a_dead_broker_blocks_the_deletion_until_it_is_back(driver: Driver) -> N
     assert is_gone(driver)
 
 
+@pytest.mark.shows("C10")
 def test_a_blocked_topic_is_not_brought_back_to_life(driver: Driver) -> None:
     """C10, never resurrect: no election, no LeaderAndIsr for a broker that is back."""
     driver.kill(2)
@@ -127,6 +130,7 @@ def test_a_broker_that_dies_before_it_answered_is_told_again_when_it_is_back(dri
     assert is_gone(driver)
 
 
+@pytest.mark.shows("C13")
 def test_a_broker_that_bounces_before_it_answered_is_told_again(driver: Driver) -> None:
     """Its queue went with its earlier life (C13)."""
     driver.holds_messages = True

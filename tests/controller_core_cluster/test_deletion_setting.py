@@ -39,6 +39,7 @@ def assert_kept(driver: Driver) -> None:
     assert [driver.brokers[broker_id].logs[tp("orders-0")] for broker_id in (1, 2)] == [7, 7]
 
 
+@pytest.mark.shows("C10")
 def test_a_name_queued_by_hand_is_removed_and_nothing_is_deleted(driver: Driver) -> None:
     """C10, KafkaController.processTopicDeletion: with delete.topic.enable=false the names leave the queue."""
     driver.report_topic_deletion(TopicDeletion.DISABLED)
@@ -48,6 +49,7 @@ def test_a_name_queued_by_hand_is_removed_and_nothing_is_deleted(driver: Driver)
     assert_kept(driver)
 
 
+@pytest.mark.shows("C10")
 def test_a_name_found_at_a_take_over_waits_for_the_setting(driver: Driver) -> None:
     """C10: no broker has reported the setting: nothing is sent and the name stays queued."""
     driver.written.deletions.append("orders")

@@ -54,6 +54,7 @@ def leaders(driver: Driver) -> list[int]:
     return [int(driver.cluster.columns.leader[row]) for row in driver.cluster.topics["orders"].rows]
 
 
+@pytest.mark.shows("F22", "C14")
 @pytest.mark.parametrize(
     ("lacking", "percentage", "is_balanced"),
     [(1, 10, False), (2, 10, True), (1, 9, True), (1, 0, True), (1, -1, True), (10, 100, False), (10, 99, True)],
@@ -100,6 +101,7 @@ def test_a_broker_within_the_percentage_gets_nothing_while_another_gets_all() ->
     assert [2, *[1] * 9, 3] == leaders(driver)
 
 
+@pytest.mark.shows("C14")
 def test_only_live_preferred_replicas_in_the_isr_get_the_lead() -> None:
     """C14, C8: away, out of sync and shutting down are reasons to wait for the next look."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})

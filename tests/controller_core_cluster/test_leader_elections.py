@@ -120,6 +120,7 @@ def test_a_partition_that_never_had_a_leader_has_none_to_elect(unclean: bool, co
     assert {"late-0": code} == elect(driver, "late-0", unclean=unclean)
 
 
+@pytest.mark.shows("C4")
 def test_a_partition_asked_for_twice_is_elected_once(driver: Driver) -> None:
     """C4: two writes of one row would not know each other's version."""
     driver.alter_isr("orders-0", [2, 3, 1])

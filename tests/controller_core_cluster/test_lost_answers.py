@@ -33,6 +33,7 @@ def everybody_knows(driver: Driver, partition: str = "orders-0") -> bool:
     )
 
 
+@pytest.mark.shows("C12", "D4")
 def test_a_new_leader_that_was_written_is_told(driver: Driver) -> None:
     """C12: an election that looks done when it is read again was told to nobody yet."""
     driver.lose_answer(commits=1)
@@ -42,6 +43,7 @@ def test_a_new_leader_that_was_written_is_told(driver: Driver) -> None:
     assert everybody_knows(driver)
 
 
+@pytest.mark.shows("C8")
 def test_a_handover_that_was_written_is_told(driver: Driver) -> None:
     """C8: the broker that shuts down hears that it leads no more before it is answered."""
     assert Remaining(()) == driver.shut_down(1)
@@ -74,6 +76,7 @@ def test_a_move_that_was_written_begins(driver: Driver) -> None:
     assert everybody_knows(driver)
 
 
+@pytest.mark.shows("C12")
 def test_another_order_of_replicas_that_was_written_is_told(driver: Driver) -> None:
     """C12: nothing is added or removed, so that what is written alone does not tell that it is to be told."""
     assert {"orders-0": None} == driver.reassign({"orders-0": [3, 2, 1]})

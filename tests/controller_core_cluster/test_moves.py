@@ -47,6 +47,7 @@ def test_a_running_move_is_listed(driver: Driver) -> None:
     assert [] == running_moves(driver.cluster, [tp("orders-1")])
 
 
+@pytest.mark.shows("C9")
 def test_no_old_replica_goes_before_every_target_replica_is_in_sync() -> None:
     """C9: with two replicas to add, the first one in sync changes nothing."""
     driver = cluster_with([1, 2, 3, 4, 5], {"orders": [[1, 2, 3]]})
@@ -61,6 +62,7 @@ def test_no_old_replica_goes_before_every_target_replica_is_in_sync() -> None:
     assert (3, 4, 5) == driver.replicas("orders-0")
 
 
+@pytest.mark.shows("C9")
 def test_an_old_replica_out_of_sync_is_waited_for_when_it_stays(driver: Driver) -> None:
     """C9: EVERY target replica, also one that was there before."""
     driver.alter_isr("orders-0", [1, 2])
@@ -277,6 +279,7 @@ def test_a_partition_that_never_had_a_leader_gets_one_by_being_moved() -> None:
     assert {0: (1,)} == driver.written.topics["orders"].replicas
 
 
+@pytest.mark.shows("C7")
 def test_a_partition_whose_in_sync_replicas_are_dead_is_not_led_by_an_added_one(driver: Driver) -> None:
     """C7: what the dead ones hold counts; the move waits for them."""
     driver.alter_isr("orders-0", [1])
@@ -305,6 +308,7 @@ def test_a_refused_start_is_decided_anew_on_what_is_written(driver: Driver) -> N
     assert ((2, 3, 4), (), ()) == written_lists(driver, partition=1)
 
 
+@pytest.mark.shows("C9")
 def test_a_refused_end_of_the_union_removes_nothing(driver: Driver) -> None:
     """propagation: StopReplica follows from what is written and never from the wish (C9)."""
     driver.reassign({"orders-0": [2, 3, 4]})

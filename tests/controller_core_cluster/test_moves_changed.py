@@ -25,6 +25,7 @@ def written_lists(driver: Driver) -> tuple[tuple[int, ...], tuple[int, ...], tup
     return topic.replicas[0], topic.adding.get(0, ()), topic.removing.get(0, ())
 
 
+@pytest.mark.shows("C9")
 def test_a_cancelled_move_returns_to_the_old_replicas(driver: Driver) -> None:
     """C9: what was added goes again, and it is told to delete."""
     assert {"orders-0": None} == driver.reassign({"orders-0": None})
@@ -44,6 +45,7 @@ def test_a_cancelled_move_is_written_as_such_until_the_added_replica_is_gone(dri
     assert ((2, 3, 1, 4), (4,), (4,)) == written_lists(driver)
 
 
+@pytest.mark.shows("C2")
 def test_an_added_replica_in_sync_leaves_the_isr_when_the_move_is_cancelled() -> None:
     """C2: the ISR stays within the replicas, the lead goes back."""
     driver = cluster_with(FIVE, {"orders": [[1, 2, 3]]})
@@ -174,6 +176,7 @@ def test_a_move_that_was_changed_can_still_be_cancelled(driver: Driver) -> None:
     assert {1, 2, 3} == {broker.id for broker in driver.brokers.values() if broker.logs}
 
 
+@pytest.mark.shows("C9", "D2")
 def test_a_move_that_is_changed_to_a_part_of_the_origin_waits_for_all_of_that_part(driver: Driver) -> None:
     """C9: it drops what it was adding and is no cancel; an old replica goes only when the target is in sync."""
     driver.alter_isr("orders-0", [1, 3])
@@ -220,6 +223,7 @@ def test_a_removed_replica_that_is_wanted_back_has_to_be_in_sync_again(driver: D
     assert {1, 2, 3} == {broker.id for broker in driver.brokers.values() if broker.logs}
 
 
+@pytest.mark.shows("D1")
 def test_a_late_answer_to_an_earlier_move_does_not_end_a_later_one(driver: Driver) -> None:
     """events: broker 1 was told to delete, then to follow again, then to delete again; the first answer says nothing."""
     driver.alter_isr("orders-0", [1, 2, 3, 4])

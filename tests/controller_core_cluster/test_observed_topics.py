@@ -1,5 +1,7 @@
 """Topics that somebody else wrote: brokers create some by themselves, and know the controller as one of them."""
 
+import pytest
+
 from controller_core.model import events
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import CONTROLLER, State, cluster_with, tp
@@ -148,6 +150,7 @@ def test_replicas_in_another_order_are_told_to_brokers() -> None:
     assert [(2, 1)] * 2 == [message.partitions[tp("orders-0")].replicas for message in driver.told(LeaderAndIsr)[-2:]]
 
 
+@pytest.mark.shows("C10", "D3")
 def test_replicas_in_another_order_bring_no_deleted_topic_back_to_life() -> None:
     """C10: brokers have been told that it is gone; whatever somebody writes of it begins nothing any more."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})

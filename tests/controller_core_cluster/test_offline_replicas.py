@@ -3,6 +3,7 @@
 Source: KafkaController.processLeaderAndIsrResponseReceived, ControllerContext.isReplicaOnline.
 """
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,6 +134,7 @@ def test_everybody_is_told_of_an_offline_replica_though_no_leader_and_no_isr_cha
         assert [{tp("orders-0")}, {tp("orders-0")}] == [set(told.partitions) for told in (everything, offline)]
 
 
+@pytest.mark.shows("C14", "D6")
 def test_leaders_are_not_brought_back_to_a_failed_log_directory() -> None:
     """C14: a partition that nobody can lead keeps its ISR, and its preferred replica is in it."""
     driver = cluster_with(THREE, {"logs": [[1]]})

@@ -47,6 +47,7 @@ def with_stale_log(*, is_known_deleted: bool, assignment: tuple[int, ...] = (2, 
 # Deletion waits for brokers that partitions left while they were away.
 
 
+@pytest.mark.shows("C10")
 def test_a_deletion_waits_for_a_broker_that_may_hold_a_log_that_a_move_left() -> None:
     """Kafka waits for replicas on dead brokers; a log that a move left there keeps the topic's name as well (C10)."""
     driver = moved_away()
@@ -353,6 +354,7 @@ def test_what_a_log_is_that_its_broker_lists() -> None:
 # An ISR that names brokers outside the assignment.
 
 
+@pytest.mark.shows("C2")
 def test_an_isr_outside_the_replicas_is_written_right_after_a_take_over() -> None:
     """C2. A native controller writes the assignment first and the ISR later (KafkaController.updateCurrentReassignment)."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]], "led": [[3, 1, 2]]})

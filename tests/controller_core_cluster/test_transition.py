@@ -33,6 +33,7 @@ def test_a_sound_state_is_made_true(driver: Driver) -> None:
     assert 1 == driver.cluster.columns.leader_epoch[driver.row("orders-0")]
 
 
+@pytest.mark.shows("C1", "C2", "C3", "C4")
 @pytest.mark.parametrize(
     ("invariant", "state"),
     [

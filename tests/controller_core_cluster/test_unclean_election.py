@@ -35,6 +35,7 @@ def test_a_topic_that_allows_it_from_now_on_has_a_leader_at_once(driver: Driver)
     assert any("UNCLEAN" in line for line in driver.lines)
 
 
+@pytest.mark.shows("C7")
 def test_a_default_that_allows_it_counts_for_topics_that_say_nothing(driver: Driver) -> None:
     """UncleanLeaderElectionEnable; C7 names the topic's own configuration first."""
     driver.submit(events.UncleanElectionRead({"logs": False}))

@@ -42,6 +42,7 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     await tenure.controller.close()
 
 
+@pytest.mark.shows("C9")
 async def test_an_answer_to_an_earlier_request_does_not_end_a_later_move(tenure: Tenure) -> None:
     """C9: broker 1 has been told to fetch again since. Were its answer taken for the last one, it would keep a stray log."""
     first = await move_away_and_back(tenure)

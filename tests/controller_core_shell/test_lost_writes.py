@@ -15,6 +15,7 @@ from tests.controller_core_shell.zookeeper.fake_zookeeper import Fault
 from tests.controller_core_shell.zookeeper.vocabulary import tp
 
 
+@pytest.mark.shows("C4")
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
 async def test_an_isr_whose_write_was_not_heard_of_is_written_once(tenure: Tenure, fault: Fault) -> None:
     """ConnectionLoss, with the write done and with it not done (protocol notes, Z103). C4: the partition epoch grows by one."""

@@ -62,6 +62,7 @@ async def test_an_event_that_others_write_against_is_given_up_and_the_tenure_goe
     assert (1,) == answers[tp("orders-0")].isr
 
 
+@pytest.mark.shows("C12", "D5")
 async def test_what_a_broker_refused_is_told_again_under_a_higher_leader_epoch(tenure: Tenure) -> None:
     """C12: a replica that was never made would stay out of sync for good."""
     await tenure.create("orders", (1, 2), (1, 2))

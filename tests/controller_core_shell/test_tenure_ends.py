@@ -20,6 +20,7 @@ from tests.controller_core_shell.tenures import Tenure, failing_decisions, isr_w
 from tests.controller_core_shell.zookeeper.fake_zookeeper import Fault
 
 
+@pytest.mark.shows("C5", "C6")
 async def test_when_the_fence_does_not_hold_nothing_is_written_and_the_tenure_is_over(tenure: Tenure) -> None:
     """C5, C6: another controller has raised the epoch."""
     await tenure.create("orders", (1, 2))

@@ -74,6 +74,7 @@ async def test_a_topic_that_is_corrected_is_taken_in_again(tenure: Tenure) -> No
     assert tenure.cluster.columns.replicas_of(tenure.cluster.row_of(*P0) or 0) == (1, 3, 2)
 
 
+@pytest.mark.shows("C2")
 async def test_an_assignment_by_hand_outside_the_isr_becomes_a_move(tenure: Tenure) -> None:
     """C2, C9: the old replicas go when all of the new ones are in sync; the other topics do not notice."""
     edit(tenure, b"[1,2,3]", b"[4,5,6]")

@@ -47,6 +47,7 @@ def test_a_name_queued_by_hand_is_removed_and_the_topic_keeps_its_records(cluste
     assert report.ok, report.summary()
 
 
+@pytest.mark.shows("C10")
 def test_a_name_found_at_a_take_over_waits_for_the_setting_and_is_removed(cluster: Held) -> None:
     """C10, TopicDeletionManager.init. No broker is there to report the setting when the controller takes over."""
     cluster.controller.kill()

@@ -31,6 +31,7 @@ def edit(held: Held, topic: str, old: bytes, new: bytes) -> None:
     held.cluster.zookeeper.client.set(path, data.replace(old, new))
 
 
+@pytest.mark.shows("C2")
 def test_an_assignment_outside_the_isr_becomes_a_move_that_loses_nothing(cluster: Held) -> None:
     """C2, C9: the partition's records are on 1 and 2; somebody writes 3 and 4. The term goes on."""
     create_on(cluster, "edited", [1, 2])

@@ -9,6 +9,7 @@ from tests.integration.conftest import PATIENCE_S, Held
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 
+@pytest.mark.shows("C1")
 def test_a_killed_leader_is_replaced_and_nothing_acknowledged_is_lost(held: Held) -> None:
     """B1 and C1: kill -9 of a leader under load, acks=all, min.insync.replicas 2."""
     held.create("killed", min_insync_replicas="2")
@@ -34,6 +35,7 @@ def test_a_killed_leader_is_replaced_and_nothing_acknowledged_is_lost(held: Held
     assert victim not in after["isr"]
 
 
+@pytest.mark.shows("C8")
 def test_a_broker_that_leaves_hands_its_leaders_over_before_it_exits(held: Held) -> None:
     """C8: SIGTERM, ControlledShutdown; the broker's log says that it succeeded, and no leader was offline in between."""
     held.create("leaving", min_insync_replicas="2")

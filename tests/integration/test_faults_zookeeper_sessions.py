@@ -92,6 +92,7 @@ def test_a_session_that_expires_in_a_black_hole_leaves_moves_to_a_broker(held: S
     judge_history(held)
 
 
+@pytest.mark.shows("C6")
 def test_a_deposed_controllers_late_transaction_is_refused(held: Stage) -> None:
     """C5, C6, C10: its session lives, a rival has the place, and what it sent before arrives: the fence alone keeps it out.
 

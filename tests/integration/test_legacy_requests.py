@@ -81,6 +81,7 @@ def test_garbage_is_removed_and_disturbs_nothing(held: Held, path: str) -> None:
     assert epoch == held.cluster.zookeeper.read(f"{CHROOT}/controller_epoch")
 
 
+@pytest.mark.shows("C14")
 def test_leaders_come_back_by_themselves(held: Held) -> None:
     """C14: leader.imbalance.per.broker.percentage and leader.imbalance.check.interval.seconds, as Kafka's users know them."""
     held.create("balanced")

@@ -56,6 +56,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.shows("C6")
 async def test_a_controller_that_hangs_is_followed_by_another(zookeeper: ZooKeeperServer, chroot: str) -> None:
     """C6: it holds the cluster, hangs until the other one holds it, and is a standby when it runs again."""
     connect = zookeeper.connect(chroot)

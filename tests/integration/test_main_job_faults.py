@@ -101,6 +101,7 @@ def test_the_operator_notices_no_change_of_controllers(held: Held, user: User) -
     assert [] == user.events()
 
 
+@pytest.mark.shows("O3")
 def test_an_operator_killed_while_it_creates_topics_ends_with_all_of_them(
     held: Held, user: User, operator: StewardOperator
 ) -> None:
@@ -124,6 +125,7 @@ def test_an_operator_killed_while_it_creates_topics_ends_with_all_of_them(
     assert [] == user.events()
 
 
+@pytest.mark.shows("O4")
 def test_an_operator_killed_while_it_deletes_topics_leaves_none(
     held: Held, user: User, operator: StewardOperator
 ) -> None:
@@ -141,6 +143,7 @@ def test_an_operator_killed_while_it_deletes_topics_leaves_none(
     assert set() == held.topics() & {*names, last}
 
 
+@pytest.mark.shows("E3", "O9")
 def test_an_operator_killed_during_a_move_follows_it_to_its_end_and_moves_once(
     held: Held, user: User, operator: StewardOperator
 ) -> None:
@@ -189,6 +192,7 @@ def test_a_move_goes_on_under_whoever_is_the_controller(held: Held, user: User) 
     assert "Warning" not in {kind for kind, _ in user.events()}
 
 
+@pytest.mark.shows("O1", "O7")
 def test_a_topic_rests_once_it_is_ready(user: User, operator: StewardOperator) -> None:
     """O1, O7: after the effects no write follows, whatever is looked at, a restart of the operator included."""
     user.apply(topic_text("resting", config={"retention.ms": "3600000"}))

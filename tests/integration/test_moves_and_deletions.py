@@ -10,6 +10,7 @@ from tests.integration.conftest import CHROOT, PATIENCE_S, Held
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 
+@pytest.mark.shows("C9")
 def test_a_move_under_load_ends_exactly_at_its_target(held: Held) -> None:
     """C9: never fewer than the old replicas until the new ones are in sync, then exactly the target; clients see nothing."""
     held.create("moved", partitions=4, min_insync_replicas="2")
@@ -28,6 +29,7 @@ def test_a_move_under_load_ends_exactly_at_its_target(held: Held) -> None:
     assert all(set(held.state("moved", partition)["isr"]) == {2, 3, 4} for partition in target)
 
 
+@pytest.mark.shows("C10")
 def test_a_deletion_waits_for_a_dead_replica_and_goes_on_when_it_is_back(held: Held) -> None:
     """C10; protocol notes, Z80: the znode stays until every replica's broker answered; the logs are gone then."""
     held.create("doomed", partitions=2, replication_factor=4)

@@ -55,6 +55,7 @@ def history(held: Held) -> list[Write]:
     return read_history(held.cluster.zookeeper.process.folder / "zookeeper-data")
 
 
+@pytest.mark.shows("C2")
 def test_isrs_that_brokers_write_are_taken_up_and_told(old: Held) -> None:
     """C2, C4, C12, B1 (KafkaController.processIsrChangeNotification): one shrinks, and grows; the notices go.
 

@@ -148,6 +148,7 @@ def wait_for(user: User, condition_type: str, status: str, reason: str) -> str:
     return str(found[0]["message"])
 
 
+@pytest.mark.shows("F33", "E9")
 def test_pods_are_drained_and_rolled_one_at_a_time_and_nothing_is_lost(place: Held, site: Site) -> None:
     """A rolling restart of all brokers under load loses nothing acked and never drops a partition under min ISR."""
     user, pods = site.user, site.pods
@@ -194,6 +195,7 @@ def test_a_topic_that_cannot_spare_a_copy_holds_up_its_broker(place: Held, site:
     assert ("Warning", "WouldFallUnderMinIsr") in user.events("main")
 
 
+@pytest.mark.shows("F21")
 def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site: Site) -> None:
     """Scaling in is refused while it holds replicas, and says which; then it goes by itself."""
     user, pods = site.user, site.pods

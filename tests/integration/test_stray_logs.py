@@ -102,6 +102,7 @@ def wait_until_isr(held: Held, topic: str, isr: Sequence[int], *, timeout_s: flo
     )
 
 
+@pytest.mark.shows("C10")
 def test_a_new_topic_does_not_meet_the_log_of_the_one_before(held: Held) -> None:
     """C10. The deletion waits for the broker that a partition left while it was down; then the name is free for good."""
     leave_log_on_2(held, "strayed")
@@ -160,6 +161,7 @@ def test_a_partition_that_a_broker_refuses_is_led_by_another_replica(held: Held)
     assert_produces(held, "refused")
 
 
+@pytest.mark.shows("C2")
 def test_what_a_relieved_native_controller_left_undone_is_done(held: Held) -> None:
     """C2. ADR 3: it wrote an assignment, and was relieved before it shrank the ISR and deleted the log outside it.
 

@@ -20,6 +20,7 @@ def epoch(held: Held) -> int:
     return int(held.cluster.zookeeper.read(f"{CHROOT}/controller_epoch") or b"-1")
 
 
+@pytest.mark.shows("C6")
 def test_a_broker_stands_in_for_a_killed_controller_and_is_relieved_in_one_step(held: Held) -> None:
     """C5, C6: kill -9 of our process under load; a native broker takes over; ours comes back under exactly the next epoch."""
     held.wait_until_held()
@@ -64,6 +65,7 @@ def _holder(data: bytes | None) -> int | None:
     return None if data is DELETED else int(json.loads(data)["brokerid"])
 
 
+@pytest.mark.shows("C5")
 def test_a_thawed_controller_does_nothing_more_under_its_old_epoch(held: Held) -> None:
     """C5: SIGSTOP past the session, a broker takes over, SIGCONT: ours notices, and takes the place back under a new epoch."""
     held.wait_until_held()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ PLURALS = {
     "ScheduledSparkApplication": "scheduledsparkapplications",
 }
 OK = 0
+TAKEN = {HTTPStatus.OK, HTTPStatus.CREATED}
 
 
 def install_crds(api: KubernetesApi) -> None:
@@ -53,6 +55,20 @@ class Namespace:
         named = {**raw, "metadata": {**raw["metadata"], "namespace": self.name}}
         done = self.api.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(named))
         return "" if done.returncode == OK else done.stderr
+
+    def refusal(self, raw: Mapping[str, Any]) -> str:
+        """Return the words by which the API server refuses a resource, empty when it would take it; nothing is changed.
+
+        A resource that exists is replaced as a whole, as `kubectl apply` changes one that it made.
+        """
+        kind, name = raw["kind"], raw["metadata"]["name"]
+        path = f"/apis/steward.dev/v1alpha1/namespaces/{self.name}/{PLURALS[kind]}"
+        found = self.get(kind, name)
+        version = {} if found is None else {"resourceVersion": found["metadata"]["resourceVersion"]}
+        named = {**raw, "metadata": {**raw["metadata"], **version, "namespace": self.name}}
+        method, path = ("POST", path) if found is None else ("PUT", f"{path}/{name}")
+        answer = self.api.send(method, f"{path}?dryRun=All&fieldValidation=Strict", named)
+        return "" if answer.status in TAKEN else json.loads(answer.body)["message"]
 
     def take(self, raw: Mapping[str, Any]) -> None:
         """Apply a resource that must be taken."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from kafka_operator.engine.cache import Cache
 from kafka_operator.names import ClusterRef, Kind
 from kafka_operator.resources.cluster import Cluster, ClusterStatus
@@ -72,6 +74,7 @@ def test_clusters_of_one_kafka_id_are_one() -> None:
     assert [ClusterRef("shop", "gone")] == cache.same_cluster(ClusterRef("shop", "gone"))
 
 
+@pytest.mark.shows("D7")
 def test_what_is_gone_stays_gone() -> None:
     """A late event of a deleted Topic would have its Kafka topic made anew; another of its name is another."""
     cache = Cache()

@@ -16,6 +16,8 @@ from tests.kafka_operator.crash_stories import Story, ends_alike
 from tests.kafka_operator.makers import raw_cluster, raw_election, raw_plan, raw_reassignment, raw_topic
 from tests.kafka_operator.world import World
 
+pytestmark = pytest.mark.slow
+
 ORDERS = Key(Kind.TOPIC, "shop", "orders")
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
 PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
@@ -166,6 +168,7 @@ STORIES: tuple[Story, ...] = (
 )
 
 
+@pytest.mark.shows("O1", "O3")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_killed_at_any_call_the_end_is_the_same(story: Story) -> None:
     """O1, O3: every call, before and after its effect."""

@@ -20,6 +20,8 @@ from tests.kafka_operator.plans import raw_config_map
 from tests.kafka_operator.tenants import allow, tenant_move
 from tests.kafka_operator.world import World
 
+pytestmark = pytest.mark.slow
+
 Story = Callable[[World], Awaitable[None]]
 
 MOVE = Key(Kind.REASSIGNMENT, "shop", "move")
@@ -148,6 +150,7 @@ STORIES: tuple[Story, ...] = (
 )
 
 
+@pytest.mark.shows("F19", "E3", "O3", "O9")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 @pytest.mark.timeout(300)
 def test_killed_at_any_call_the_end_is_the_same(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:

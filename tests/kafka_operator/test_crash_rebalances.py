@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.kafka_operator.crash_stories import ends_alike
 from tests.kafka_operator.makers import raw_cluster
 from tests.kafka_operator.test_engine_rebalances import BOTH, have
 from tests.kafka_operator.world import World
+
+pytestmark = pytest.mark.slow
 
 
 async def one_more_broker(world: World) -> None:
@@ -19,6 +23,7 @@ async def one_more_broker(world: World) -> None:
     await world.run(60)
 
 
+@pytest.mark.shows("F21")
 def test_killed_at_any_call_the_end_is_the_same() -> None:
     """O1, O3: every call, before and after its effect; one Reassignment of one name."""
     ends_alike(one_more_broker)

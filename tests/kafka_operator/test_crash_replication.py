@@ -9,6 +9,8 @@ from tests.kafka_operator.makers import raw_topic
 from tests.kafka_operator.topics import ORDERS
 from tests.kafka_operator.world import World
 
+pytestmark = pytest.mark.slow
+
 
 async def fewer(world: World) -> None:
     """A copy of each partition less."""
@@ -54,6 +56,7 @@ async def change_of_mind(world: World) -> None:
 STORIES: tuple[Story, ...] = (fewer, more_under_a_throttle, too_many, deleted_on_the_way, change_of_mind)
 
 
+@pytest.mark.shows("F5", "O3")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_killed_at_any_call_the_end_is_the_same(story: Story) -> None:
     """O1, O3: every call, before and after its effect; one Reassignment, whenever the process died."""

@@ -15,6 +15,8 @@ from tests.kafka_operator.spark import SparkWorld, raw_schedule, raw_spark
 from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import RESYNC_S
 
+pytestmark = pytest.mark.slow
+
 Story = Callable[[SparkWorld], Awaitable[None]]
 
 SETTLE_S = 60.0
@@ -112,6 +114,7 @@ async def tell(story: Story, gate: Gate) -> tuple[object, list[str]]:
         await world.kill()
 
 
+@pytest.mark.shows("O11")
 @pytest.mark.parametrize(
     "story",
     [succeeds, fails_once, never_starts, suspended_and_resumed, lives_for_a_while, deleted, scheduled, replaced],

@@ -12,6 +12,8 @@ from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.topics import ORDERS
 from tests.kafka_operator.world import World
 
+pytestmark = pytest.mark.slow
+
 MAIN = Key(Kind.CLUSTER, "shop", "main")
 
 
@@ -203,6 +205,7 @@ STORIES: tuple[Story, ...] = (
 )
 
 
+@pytest.mark.shows("O3")
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_killed_at_any_call_the_end_is_the_same(story: Story) -> None:
     """O1, O3: every call, before and after its effect."""

@@ -44,16 +44,17 @@ REFUSED = [
 ]
 
 
+@pytest.mark.shows("F30")
 @pytest.mark.parametrize(("spec", "words"), REFUSED, ids=lambda value: str(value)[:40])
 def test_what_cannot_be_meant_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
     """In words, before any operator runs."""
-    assert words in namespace.apply(raw_topic("bad", **spec))
+    assert words in namespace.refusal(raw_topic("bad", **spec))
 
 
 def test_the_clusters_namespace_cannot_be_changed(namespace: Namespace) -> None:
     """As the Cluster itself: a topic does not move between clusters."""
     for ref in ({"name": "main"}, {"name": "main", "namespace": "other"}):
-        assert "clusterRef cannot be changed" in namespace.apply(raw_topic("far", clusterRef=ref))
+        assert "clusterRef cannot be changed" in namespace.refusal(raw_topic("far", clusterRef=ref))
 
 
 def test_a_throttled_setting_may_be_left_alone(namespace: Namespace) -> None:
@@ -105,7 +106,7 @@ def test_a_rule_for_namespaces_that_cannot_be_is_refused(
     namespace: Namespace, rule: dict[str, Any], words: str
 ) -> None:
     """A pattern has * alone; ${namespace} is the only thing that is filled in."""
-    assert words in namespace.apply(raw_cluster("bad-rule", allowedNamespaces=[rule]))
+    assert words in namespace.refusal(raw_cluster("bad-rule", allowedNamespaces=[rule]))
 
 
 def test_rules_for_namespaces_are_taken(namespace: Namespace) -> None:

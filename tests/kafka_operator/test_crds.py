@@ -50,18 +50,19 @@ NEW_TOPICS = [
 ]
 
 
+@pytest.mark.shows("F30")
 @pytest.mark.parametrize(("spec", "words"), NEW_TOPICS, ids=lambda value: str(value)[:40])
 def test_a_bad_topic_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
     """An illegal name, RF 0: refused at apply by CEL, in words."""
     raw = raw_topic("bad")
     raw["spec"] |= spec
 
-    assert words in namespace.apply(raw)
+    assert words in namespace.refusal(raw)
 
 
 def test_a_resource_name_too_long_for_kafka_is_refused(namespace: Namespace) -> None:
     """metadata.name may have 253 characters, a topic 249; another name for Kafka helps."""
-    assert "longer than the 249 characters" in namespace.apply(raw_topic(LONG))
+    assert "longer than the 249 characters" in namespace.refusal(raw_topic(LONG))
     namespace.take(raw_topic(LONG, topicName="short"))
 
 
@@ -74,6 +75,7 @@ CHANGED_TOPICS = [
 ]
 
 
+@pytest.mark.shows("F2", "F4", "O8")
 @pytest.mark.parametrize(("name", "spec", "words"), CHANGED_TOPICS, ids=lambda value: str(value)[:40])
 def test_a_bad_change_of_a_topic_is_refused(namespace: Namespace, name: str, spec: dict[str, Any], words: str) -> None:
     """Fewer partitions, a changed topic name: refused at apply by CEL, in words (O8)."""
@@ -81,7 +83,7 @@ def test_a_bad_change_of_a_topic_is_refused(namespace: Namespace, name: str, spe
     raw["spec"] |= spec
     raw["spec"] = {key: value for key, value in raw["spec"].items() if value is not None}
 
-    assert words in namespace.apply(raw)
+    assert words in namespace.refusal(raw)
 
 
 def test_good_changes_of_a_topic_are_taken(namespace: Namespace) -> None:
@@ -105,19 +107,20 @@ BAD_PLANS = [
 ]
 
 
+@pytest.mark.shows("F30")
 @pytest.mark.parametrize(("spec", "words"), BAD_PLANS, ids=lambda value: str(value)[:40])
 def test_a_bad_plan_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
     """What can be known of a plan without the cluster."""
-    assert words in namespace.apply(raw_reassignment("bad", **spec))
+    assert words in namespace.refusal(raw_reassignment("bad", **spec))
 
 
 def test_a_plan_cannot_be_edited(namespace: Namespace) -> None:
     """Not even the order of replicas, which says who leads."""
     plan = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2])
     for changed in ([*plan, *raw_plan(p2=[2])], raw_plan(p0=[3, 2, 4], p1=[3, 4, 2]), plan[:1]):
-        assert "plan cannot be changed" in namespace.apply(raw_reassignment(plan=changed))
+        assert "plan cannot be changed" in namespace.refusal(raw_reassignment(plan=changed))
     compact = raw_reassignment("compact", topics=[{"name": "orders", "brokers": [1, 2, 3]}])
-    assert "topics cannot be changed" in namespace.apply(compact)
+    assert "topics cannot be changed" in namespace.refusal(compact)
 
 
 def test_an_action_goes_forward_and_is_not_taken_back(namespace: Namespace) -> None:
@@ -127,12 +130,12 @@ def test_an_action_goes_forward_and_is_not_taken_back(namespace: Namespace) -> N
     namespace.take(raw_reassignment("cancelled", plan=plan, action="Cancel"))
     for action in ("Execute", None):
         spec = {"plan": plan} | ({"action": action} if action else {})
-        assert "cannot be taken back" in namespace.apply(raw_reassignment("cancelled", **spec))
+        assert "cannot be taken back" in namespace.refusal(raw_reassignment("cancelled", **spec))
 
     namespace.take(raw_reassignment("cancelled", plan=plan, action="Rollback"))
 
-    assert "cannot be taken back" in namespace.apply(raw_reassignment("cancelled", plan=plan, action="Cancel"))
-    assert "Unsupported value" in namespace.apply(raw_reassignment("odd", plan=plan, action="Pause"))
+    assert "cannot be taken back" in namespace.refusal(raw_reassignment("cancelled", plan=plan, action="Cancel"))
+    assert "Unsupported value" in namespace.refusal(raw_reassignment("odd", plan=plan, action="Pause"))
 
 
 BAD_GOALS = [
@@ -155,7 +158,7 @@ def test_a_goal_that_contradicts_itself_is_refused_at_apply(
     namespace: Namespace, goal: dict[str, Any], words: str
 ) -> None:
     """Contradictory goals."""
-    assert words in namespace.apply(raw_reassignment("bad-goal", goal=goal))
+    assert words in namespace.refusal(raw_reassignment("bad-goal", goal=goal))
 
 
 DIGEST = f"sha256:{'0' * 64}"
@@ -178,7 +181,7 @@ def test_other_terms_of_a_reassignment_are_checked_at_apply(
     namespace: Namespace, spec: dict[str, Any], words: str
 ) -> None:
     """One way to say a plan, a digest that is one, a throttle and limits that can be."""
-    assert words in namespace.apply(raw_reassignment("bad-terms", **spec))
+    assert words in namespace.refusal(raw_reassignment("bad-terms", **spec))
 
 
 def test_a_goal_and_where_a_plan_is_cannot_be_edited_and_the_rest_can(namespace: Namespace) -> None:
@@ -188,12 +191,12 @@ def test_a_goal_and_where_a_plan_is_cannot_be_edited_and_the_rest_can(namespace:
     namespace.take(raw_reassignment("named", **named, throttle={"bytesPerSecond": 5}, concurrency={"cluster": 3}))
     namespace.take(raw_reassignment("named", **named, approval="Required", approvedDigest=DIGEST))
     other = {"planFrom": {"configMaps": ["a", "c"], "digest": DIGEST}}
-    assert "planFrom cannot be changed" in namespace.apply(raw_reassignment("named", **other))
+    assert "planFrom cannot be changed" in namespace.refusal(raw_reassignment("named", **other))
 
     namespace.take(raw_reassignment("goal", goal={"racks": True, "maxBytesMoved": "500Gi"}))
     namespace.take(raw_reassignment("counted", goal={"racks": True, "maxBytesMoved": 5, "excludedTopics": ["a"]}))
 
-    assert "goal cannot be changed" in namespace.apply(raw_reassignment("goal", goal={"rebalance": True}))
+    assert "goal cannot be changed" in namespace.refusal(raw_reassignment("goal", goal={"rebalance": True}))
 
 
 def test_a_plan_of_the_largest_size_is_taken(namespace: Namespace, tmp_path: Path) -> None:
@@ -229,7 +232,7 @@ BAD_ELECTIONS = [
 @pytest.mark.parametrize(("spec", "words"), BAD_ELECTIONS, ids=lambda value: str(value)[:40])
 def test_a_bad_election_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
     """Unclean with acceptDataLoss: true; one selection."""
-    assert words in namespace.apply(raw_election("bad", **spec))
+    assert words in namespace.refusal(raw_election("bad", **spec))
 
 
 def test_an_election_cannot_be_edited(namespace: Namespace) -> None:
@@ -238,7 +241,7 @@ def test_an_election_cannot_be_edited(namespace: Namespace) -> None:
     namespace.take(raw_election("large", partitions=partitions[:3]))
     namespace.take(raw_election("unclean", type="Unclean", acceptDataLoss=True, topics=["a"]))
     changed = raw_election("large", partitions=partitions[:2])
-    assert "An election cannot be changed. Create another Election." in namespace.apply(changed)
+    assert "An election cannot be changed. Create another Election." in namespace.refusal(changed)
     raw = raw_election("larger", partitions=partitions)
     raw["metadata"]["namespace"] = namespace.name
     namespace.api.kubectl("create", "-f", "-", stdin=json.dumps(raw), check=True)
@@ -260,7 +263,7 @@ BAD_SECURITY = [
 @pytest.mark.parametrize(("spec", "words"), BAD_SECURITY, ids=lambda value: str(value)[:40])
 def test_security_that_cannot_be_is_refused_at_apply(namespace: Namespace, spec: dict[str, Any], words: str) -> None:
     """A password never goes over the wire as it is."""
-    assert words in namespace.apply(raw_cluster("bad-security", **spec))
+    assert words in namespace.refusal(raw_cluster("bad-security", **spec))
 
 
 def test_security_is_taken_in_all_its_forms(namespace: Namespace) -> None:
@@ -286,7 +289,7 @@ def test_security_is_taken_in_all_its_forms(namespace: Namespace) -> None:
 )
 def test_a_bootstrap_server_is_host_and_port(namespace: Namespace, server: str, good: bool) -> None:
     """Told at apply."""
-    refusal = namespace.apply(raw_cluster(f"c-{abs(hash(server))}", server))
+    refusal = namespace.refusal(raw_cluster(f"c-{abs(hash(server))}", server))
 
     assert good is ("" == refusal)
     assert good or "A bootstrap server is written host:port" in refusal
@@ -304,13 +307,13 @@ BAD_BROKERS = [
 @pytest.mark.parametrize(("brokers", "words"), BAD_BROKERS, ids=lambda value: str(value)[:40])
 def test_pods_that_cannot_be_are_refused_at_apply(namespace: Namespace, brokers: dict[str, Any], words: str) -> None:
     """Values that cannot work are refused; a name that leads elsewhere as well."""
-    assert words in namespace.apply(raw_cluster("bad-brokers", brokers=brokers))
+    assert words in namespace.refusal(raw_cluster("bad-brokers", brokers=brokers))
 
 
 def test_a_cluster_with_pods_has_a_name_that_fits_into_a_label(namespace: Namespace) -> None:
     """steward.dev/cluster on their StatefulSet has the Cluster's name, and a label's value has at most 63 characters."""
-    assert "at most 63 characters" in namespace.apply(raw_cluster("c" * 64, brokers={"statefulSet": "b"}))
-    assert "at most 63 characters" in namespace.apply(raw_cluster("c" * 64, controllers={"statefulSet": "b"}))
+    assert "at most 63 characters" in namespace.refusal(raw_cluster("c" * 64, brokers={"statefulSet": "b"}))
+    assert "at most 63 characters" in namespace.refusal(raw_cluster("c" * 64, controllers={"statefulSet": "b"}))
     namespace.take(raw_cluster("c" * 64))
     namespace.take(raw_cluster("c" * 63, brokers={"statefulSet": "b"}))
 
@@ -324,7 +327,7 @@ def test_brokers_are_scaled_by_kubectl_scale_and_keep_their_ids(namespace: Names
     found = namespace.get("Cluster", "scaled")
     assert found is not None
     assert 4 == found["spec"]["brokers"]["replicas"]
-    refusal = namespace.apply(raw_cluster("scaled", brokers={"statefulSet": "b", "replicas": 4, "firstId": 6}))
+    refusal = namespace.refusal(raw_cluster("scaled", brokers={"statefulSet": "b", "replicas": 4, "firstId": 6}))
     assert "firstId cannot be changed" in refusal
 
 
@@ -366,7 +369,7 @@ BAD_AUTO = [
 @pytest.mark.parametrize(("auto", "words"), BAD_AUTO, ids=lambda value: str(value)[:40])
 def test_a_bad_automatic_rebalance_is_refused_at_apply(namespace: Namespace, auto: dict[str, Any], words: str) -> None:
     """The same words as a Reassignment's own."""
-    assert words in namespace.apply(raw_cluster("bad-auto", autoRebalance=auto))
+    assert words in namespace.refusal(raw_cluster("bad-auto", autoRebalance=auto))
 
 
 def test_an_automatic_rebalance_is_taken(namespace: Namespace) -> None:

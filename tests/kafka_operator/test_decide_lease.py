@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,6 +80,7 @@ def test_a_holder_that_meets_another_has_lost() -> None:
     assert Take(Lease("operator", "", "us", LEASE_DURATION_S)) == decide_holder("operator", None, "us")
 
 
+@pytest.mark.shows("O10")
 @given(st.floats(0, 1e6), st.floats(0, 100))
 def test_nobody_acts_when_another_may_begin(renewed_s: float, later_s: float) -> None:
     """O10: a holder counts from before its call, others from when they saw it: it stops seconds before they may begin."""

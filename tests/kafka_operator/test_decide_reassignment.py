@@ -196,6 +196,7 @@ def test_a_passing_refusal_is_tried_again() -> None:
     assert isinstance(decide(replace(at(State.PENDING), status=told), seen), Retry)
 
 
+@pytest.mark.shows("O9")
 @pytest.mark.parametrize(
     "seen",
     [

@@ -64,6 +64,7 @@ def test_a_missing_topic_is_created_as_declared() -> None:
     assert Apply((CreateTopic("orders", 6, 3, (("retention.ms", "5"),)),)) == step
 
 
+@pytest.mark.shows("F2")
 def test_the_kafka_name_is_topic_name_where_there_is_one() -> None:
     """Names that Kubernetes does not allow, such as Order_Lines, are written in spec.topicName."""
     step = decide_topic(topic(topicName="Order_Lines", origin=TO_CREATE), topic_view())
@@ -92,6 +93,7 @@ def test_a_setting_taken_out_of_the_spec_is_reset() -> None:
     assert Apply((AlterConfig("orders", (), ("retention.ms",)),)) == step
 
 
+@pytest.mark.shows("O6")
 def test_as_declared_is_ready_and_shows_what_is_there() -> None:
     """O6: the generation is observed once it has taken effect."""
     step = decide_topic(topic(generation=3), topic_view(kafka_topic()))
@@ -106,6 +108,7 @@ def test_as_declared_is_ready_and_shows_what_is_there() -> None:
     )
 
 
+@pytest.mark.shows("O2")
 def test_a_ready_topic_is_left_alone() -> None:
     """O2: the second look finds nothing to do and writes nothing."""
     declared = topic()
@@ -122,6 +125,7 @@ def test_names_of_settings_are_forgotten_after_their_reset() -> None:
     assert Claim(frozenset()) == decide_topic(ready_topic, topic_view(kafka_topic()))
 
 
+@pytest.mark.shows("F4", "O8")
 def test_more_partitions_than_declared_are_told_and_never_taken_away() -> None:
     """O8."""
     seen = kafka_topic(partitions=9)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from kafka_operator.decide.observed import Away, Failure
 from kafka_operator.decide.patience import DELETION_PATIENCE_S
 from kafka_operator.decide.steps import Apply, Done, DropTopic, Release, Retry, StopMoves
@@ -32,6 +34,7 @@ def test_a_topic_that_moves_is_stopped_before_it_goes() -> None:
     assert expected == decide_topic_deletion(topic(deleted=True), topic_view(moving))
 
 
+@pytest.mark.shows("O4")
 def test_a_topic_without_our_finalizer_is_none_of_ours() -> None:
     """O4: no delete of a Kafka topic without the finalizer."""
     assert Done() == decide_topic_deletion(topic(deleted=True, held=False), topic_view(kafka_topic()))
@@ -44,6 +47,7 @@ def test_the_loser_of_a_conflict_goes_and_the_kafka_topic_stays() -> None:
     assert Release() == decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic(), owner=owner))
 
 
+@pytest.mark.shows("O4")
 def test_a_topic_of_another_id_is_kept() -> None:
     """O4: somebody deleted ours and created another of the same name."""
     ours = replace(
@@ -78,6 +82,7 @@ def test_a_topic_that_is_gone_already_is_released() -> None:
     assert Release() == decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic(), failure=gone))
 
 
+@pytest.mark.shows("E7")
 def test_deletion_never_wedges_a_namespace() -> None:
     """Bounded wait, then the finalizer goes, and an event says that the topic is kept and why."""
     deleted = topic(deleted=True)

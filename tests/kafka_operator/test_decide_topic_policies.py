@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from kafka_operator.decide.observed import Failure, KafkaPartition
 from kafka_operator.decide.steps import (
     AlterConfig,
@@ -54,6 +56,7 @@ def condition(status: TopicStatus, condition_type: str) -> tuple[str, str]:
     return found.status, found.message
 
 
+@pytest.mark.shows("F9")
 def test_a_topic_that_only_observes_lists_what_differs_and_changes_nothing() -> None:
     """Features 8: drift reported, not fixed. No finalizer either: there is nothing to undo."""
     watching = topic(held=False, policy="Observe", partitions=8, replicationFactor=2, config={"a": "1", "b": "2"})
@@ -198,6 +201,7 @@ def test_a_namespace_that_may_not_is_told_before_anything_else() -> None:
     assert status.topic_id is None
 
 
+@pytest.mark.shows("F9")
 def test_a_refused_topic_that_only_observes_shows_the_brokers_words() -> None:
     """It may not be allowed to look."""
     failure = Failure(29, "TOPIC_AUTHORIZATION_FAILED", "Not authorized.")

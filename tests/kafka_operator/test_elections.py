@@ -167,6 +167,7 @@ def test_what_is_named_and_not_there_is_waited_for_and_then_told() -> None:
     assert ("False", "NothingSelected") == ready(after(election(brokers=[9]), nothing).status.conditions)
 
 
+@pytest.mark.shows("E9")
 def test_unclean_needs_consent_and_tells_of_the_loss() -> None:
     """CEL says so at apply; a store without CEL is told here."""
     without = election(type="Unclean", topics=["orders"])

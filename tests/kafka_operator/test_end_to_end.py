@@ -19,6 +19,7 @@ from tests.kafka_operator.stock import Brokers, Stock
 pytestmark = [pytest.mark.kubernetes, pytest.mark.kafka, pytest.mark.timeout(180)]
 
 
+@pytest.mark.shows("F1")
 def test_a_topic_is_created_grows_changes_and_goes(shop: Namespace, kafka: Stock, operator: StewardOperator) -> None:
     """Create to Ready; partitions and settings; two writes for the creation; the Kafka topic goes with the resource."""
     before = _topic_writes(operator)
@@ -101,6 +102,7 @@ def test_a_name_that_collides_is_told(shop: Namespace) -> None:
     shop.until("Topic", "second", "False", "InvalidTopic")
 
 
+@pytest.mark.shows("F6")
 def test_drift_is_reverted_and_foreign_settings_stay(shop: Namespace, kafka: Stock) -> None:
     """At the next look at everything; nothing is written to Kubernetes for it."""
     shop.take(raw_topic("e2e-drift", config={"retention.ms": "60000"}))
@@ -117,6 +119,7 @@ def test_drift_is_reverted_and_foreign_settings_stay(shop: Namespace, kafka: Sto
     assert found["metadata"]["resourceVersion"] == again["metadata"]["resourceVersion"]
 
 
+@pytest.mark.shows("F28")
 def test_the_oldest_topic_wins_and_the_next_takes_over(shop: Namespace, kafka: Stock) -> None:
     """O5."""
     shop.take(raw_topic("e2e-first", topicName="e2e-shared", partitions=2))
@@ -132,6 +135,7 @@ def test_the_oldest_topic_wins_and_the_next_takes_over(shop: Namespace, kafka: S
     wait_until(lambda: len(kafka.replicas("e2e-shared")) == 3, timeout_s=PATIENCE_S, what="it was created anew")
 
 
+@pytest.mark.shows("F11", "F20", "E15")
 def test_a_reassignment_moves_and_shows_how_far_it_is(shop: Namespace, kafka: Stock) -> None:
     """Ends Ready with exactly the target; the base is kept in the status."""
     kafka.create("e2e-move", [[1, 2]] * 4)
@@ -158,6 +162,7 @@ def test_a_reassignment_moves_and_shows_how_far_it_is(shop: Namespace, kafka: St
     shop.until_events("move", ("Normal", "Running"), ("Normal", "Completed"))
 
 
+@pytest.mark.shows("F17")
 def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancelled(
     shop: Namespace, kafka: Stock, operator: StewardOperator
 ) -> None:
@@ -275,6 +280,7 @@ def test_killed_while_it_creates_many_topics_it_converges(shop: Namespace, opera
     wait_until(all_ready, timeout_s=PATIENCE_S, what="all topics are ready")
 
 
+@pytest.mark.shows("F37")
 def test_probes_and_metrics_answer(operator: StewardOperator, shop: Namespace) -> None:
     """/healthz (asked by the lab), /readyz, /metrics with the names that alerts use."""
     assert shop.ready("Cluster", "main")[0] == "True"

@@ -38,6 +38,7 @@ def until_ended(shop: Namespace, name: str) -> dict[str, object]:
     return shop.status("Election", name)
 
 
+@pytest.mark.shows("F35")
 def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, brokers: Brokers) -> None:
     """Features 35: by ElectLeaders, on a controller that is not ours; what needs none is told, too."""
     kafka.create("elect-preferred", [[2, 1], [1, 2], [2, 3]])
@@ -59,6 +60,7 @@ def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, 
     assert "Completed" == until_ended(shop, "again")["state"]
 
 
+@pytest.mark.shows("F35")
 def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     shop: Namespace, kafka: Stock, brokers: Brokers
 ) -> None:
@@ -87,6 +89,7 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     )
 
 
+@pytest.mark.shows("F27")
 def test_what_is_imported_applies_and_is_ready_at_once(shop: Namespace, kafka: Stock, tmp_path: Path) -> None:
     """Features (e) 8: the command, kubectl apply, Ready; nothing changes in Kafka."""
     kafka.create("Import_Me", [[1, 2], [2, 3]])

@@ -63,6 +63,7 @@ def test_a_cluster_shows_its_versions(shop: Namespace) -> None:
     assert "interBrokerProtocol" not in versions
 
 
+@pytest.mark.shows("F31")
 @pytest.mark.parametrize(
     ("name", "spec", "reason", "words"),
     [

@@ -70,6 +70,7 @@ def writer(kafka: Stock) -> Iterator[Any]:
         thread.join(PATIENCE_S)
 
 
+@pytest.mark.shows("F15", "F17", "F18", "E2")
 def test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back(shop: Namespace, kafka: Stock) -> None:
     """The throttle is in Kafka while it moves and gone after the cancel; bytes are shown; a rollback after the end."""
     kafka.create("e2e-throttled", [[1, 2], [2, 1]])
@@ -97,6 +98,7 @@ def test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back(shop:
     assert {} == throttles(kafka, "e2e-throttled")
 
 
+@pytest.mark.shows("F16")
 def test_a_throttled_move_that_is_killed_and_deleted_leaves_no_throttle(
     shop: Namespace, kafka: Stock, operator: Any
 ) -> None:
@@ -118,6 +120,7 @@ def test_a_throttled_move_that_is_killed_and_deleted_leaves_no_throttle(
     wait_until(lambda: {1, 2} == set(kafka.replicas("e2e-killed")[0]), timeout_s=PATIENCE_S, what="it is as before")
 
 
+@pytest.mark.shows("F15")
 def test_a_throttle_below_the_traffic_is_told_before_anything_moves(shop: Namespace, kafka: Stock, writer: Any) -> None:
     """Measured on the real logs, told with figures; raised, it is carried out while the traffic goes on."""
     kafka.create("e2e-busy", [[1, 2]])
@@ -136,6 +139,7 @@ def test_a_throttle_below_the_traffic_is_told_before_anything_moves(shop: Namesp
     assert {} == throttles(kafka, "e2e-busy")
 
 
+@pytest.mark.shows("F10", "F12")
 def test_a_goal_is_proposed_approved_and_reached(shop: Namespace, kafka: Stock) -> None:
     """Another replication factor: figures from real sizes, waiting for its digest, executed as approved."""
     kafka.create("e2e-goal", [[1], [2]])
@@ -154,6 +158,7 @@ def test_a_goal_is_proposed_approved_and_reached(shop: Namespace, kafka: Stock) 
     wait_until(lambda: kafka.replicas("e2e-goal") == target, timeout_s=PATIENCE_S, what="both have two replicas")
 
 
+@pytest.mark.shows("F11", "E1")
 def test_a_plan_in_config_maps_is_carried_out_if_its_digest_is_right(shop: Namespace, kafka: Stock) -> None:
     """Kafka's own file, as text and gzipped; another digest moves nothing."""
     kafka.create("e2e-maps", [[1, 2], [1, 2]])

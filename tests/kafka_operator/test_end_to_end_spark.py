@@ -129,6 +129,7 @@ def test_another_attempt_has_another_driver(jobs: Namespace, kubelet: Kubelet) -
     assert ("False", "DriverFailed") == jobs.ready("SparkApplication", "bad")[:2]
 
 
+@pytest.mark.shows("O11")
 def test_a_killed_operator_finds_its_driver_again(jobs: Namespace, kubelet: Kubelet, operator: StewardOperator) -> None:
     """O11: killed at any moment, one driver an attempt."""
     kubelet.fates["long"] = FOR_EVER

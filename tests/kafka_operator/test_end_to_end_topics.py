@@ -40,6 +40,7 @@ def annotate(namespace: Namespace, name: str, text: str) -> None:
     namespace.kubectl("annotate", "--overwrite", "topic", name, text)
 
 
+@pytest.mark.shows("F8", "E6")
 def test_a_topic_observes_and_then_enforces(shop: Namespace, kafka: Stock) -> None:
     """Features 8: the drift is listed in the status, nothing is changed; Enforce mends it."""
     kafka.create("e2e-observed", [[1, 2]])
@@ -66,6 +67,7 @@ def test_a_topic_observes_and_then_enforces(shop: Namespace, kafka: Stock) -> No
     assert "drift" not in shop.status("Topic", "e2e-observed")
 
 
+@pytest.mark.shows("F26")
 def test_a_topic_that_is_there_and_differs_is_adopted_by_consent(shop: Namespace, kafka: Stock) -> None:
     """Features (e) 8: the difference is shown, its digest is agreed to; one as declared is adopted at once."""
     kafka.create("e2e-equal", [[1]])
@@ -88,6 +90,7 @@ def test_a_topic_that_is_there_and_differs_is_adopted_by_consent(shop: Namespace
     shop.until_events("e2e-found", ("Warning", "AdoptionPending"), ("Normal", "Adopted"))
 
 
+@pytest.mark.shows("F31")
 def test_what_the_brokers_refuse_in_part_is_not_done_in_part(shop: Namespace, kafka: Stock) -> None:
     """Checked with validate_only before; partitions that are added can never be taken away."""
     shop.take(declared("e2e-half"))
@@ -100,6 +103,7 @@ def test_what_the_brokers_refuse_in_part_is_not_done_in_part(shop: Namespace, ka
     assert 1 == len(kafka.replicas("e2e-half"))
 
 
+@pytest.mark.shows("F7")
 def test_settings_left_alone_are_left_alone(shop: Namespace, kafka: Stock) -> None:
     """By null, which server-side apply keeps, and by unmanagedConfig; what this Topic had set keeps its value."""
 
@@ -136,6 +140,7 @@ def test_drift_that_is_mended_and_a_topic_created_anew_are_told_once(shop: Names
     shop.until_events("e2e-mended", ("Normal", "DriftMended"))
 
 
+@pytest.mark.shows("F5")
 @pytest.mark.timeout(240)
 def test_an_edited_replication_factor_is_carried_out_under_a_throttle(shop: Namespace, kafka: Stock) -> None:
     """Features 5, (e) 5: without Cruise Control, with progress, and nothing of the throttle is left behind."""
@@ -160,6 +165,7 @@ def test_an_edited_replication_factor_is_carried_out_under_a_throttle(shop: Name
     assert "replicationChange" not in shop.status("Topic", "e2e-factor")
 
 
+@pytest.mark.shows("F29", "E14")
 def test_topics_of_another_namespace_are_bound_by_the_clusters_rules(
     shop: Namespace, team: Namespace, kafka: Stock
 ) -> None:
@@ -184,6 +190,7 @@ def test_topics_of_another_namespace_are_bound_by_the_clusters_rules(
     team.until("Topic", "second", "True")
 
 
+@pytest.mark.shows("F32")
 def test_a_paused_topic_keeps_ready_and_goes_on_later(shop: Namespace, kafka: Stock) -> None:
     """Features 32."""
     shop.take(declared("e2e-paused"))
@@ -204,6 +211,7 @@ def test_a_paused_topic_keeps_ready_and_goes_on_later(shop: Namespace, kafka: St
     wait_until(lambda: len(kafka.replicas("e2e-paused")) == 2, timeout_s=PATIENCE_S, what="it goes on")
 
 
+@pytest.mark.shows("F25")
 def test_a_protected_topic_that_is_deleted_all_the_same_is_kept_in_kafka(shop: Namespace, kafka: Stock) -> None:
     """Without the chart's ValidatingAdmissionPolicy nothing holds the resource; the event says so."""
     shop.take(declared("e2e-protected", deletionPolicy="Protect"))
@@ -216,6 +224,7 @@ def test_a_protected_topic_that_is_deleted_all_the_same_is_kept_in_kafka(shop: N
     assert kafka.exists("e2e-protected")
 
 
+@pytest.mark.shows("F25")
 def test_a_foreign_finalizer_holds_the_kafka_topic_too(shop: Namespace, kafka: Stock) -> None:
     """Koperator #953."""
     raw = declared("e2e-held")

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from kafka_operator.kube.port import RefusedError, UnavailableError
 from kafka_operator.names import Key, Kind
 from tests.kafka_operator.fake_pods import START_S, STOP_S, FakePods
@@ -114,6 +116,7 @@ async def test_a_roll_goes_on_after_the_operator_is_killed() -> None:
         assert (3, 1) == (len(pods.deleted), pods.away_at_once)
 
 
+@pytest.mark.shows("F34")
 @in_virtual_time
 async def test_a_pod_leaves_a_node_that_is_cordoned() -> None:
     """The operator sees the cordoned node and deletes the pod; no webhook."""

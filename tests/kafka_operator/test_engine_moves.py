@@ -18,6 +18,7 @@ PLAN = raw_plan(p0=[2, 3, 4], p1=[3, 4, 2], p2=[4, 2, 3])
 AT_BASE = [(1, 2, 3)] * 3
 
 
+@pytest.mark.shows("E2")
 @pytest.mark.parametrize("first", ["Completed", "Cancelled", "Failed", "Running"])
 def test_a_rollback_takes_every_partition_back(first: str) -> None:
     """Features (e) 2: after any end, and on the way, with progress."""
@@ -65,6 +66,7 @@ async def test_a_rollback_waits_for_another_that_moves_the_same() -> None:
         assert AT_BASE == world.kafka.topics["orders"].replicas
 
 
+@pytest.mark.shows("F20")
 @in_virtual_time
 async def test_moves_go_on_in_waves_and_show_bytes_and_time_left() -> None:
     """Concurrency in the cluster and per broker; bytes moved of total, percent, ETA."""
@@ -89,6 +91,7 @@ async def test_moves_go_on_in_waves_and_show_bytes_and_time_left() -> None:
         assert "etaSeconds" not in status(world)["progress"]
 
 
+@pytest.mark.shows("E15")
 @in_virtual_time
 async def test_a_move_that_stands_still_is_named_with_its_likely_cause() -> None:
     """Features rows 19, 20: a dead broker is told; when it goes on, so is that."""
@@ -109,6 +112,7 @@ async def test_a_move_that_stands_still_is_named_with_its_likely_cause() -> None
         assert "broker 4" in condition(world, "Stuck")[2]
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_of_many_topics_those_that_move_are_looked_at_and_all_of_them_now_and_then() -> None:
     """A plan of 300 topics arrives; what somebody else did to one of them is found all the same."""

@@ -140,6 +140,7 @@ def test_plan_and_base_that_are_gone_or_changed_are_told(monkeypatch: pytest.Mon
     run_virtually(story())
 
 
+@pytest.mark.shows("F10")
 @in_virtual_time
 async def test_a_goal_is_proposed_with_figures_and_waits_for_its_digest() -> None:
     """Features row 10-12: reviewed, approved by digest, executed as approved."""
@@ -174,6 +175,7 @@ async def test_a_goal_is_proposed_with_figures_and_waits_for_its_digest() -> Non
         assert [tuple(entry["replicas"]) for entry in plan] == world.kafka.topics["orders"].replicas
 
 
+@pytest.mark.shows("F12", "E1")
 @in_virtual_time
 async def test_a_base_that_drifted_asks_for_approval_again() -> None:
     """Features (e) 1: another proposal, another digest, the old approval void."""
@@ -213,6 +215,7 @@ async def test_an_exact_plan_can_be_asked_to_wait_and_a_goal_not_to() -> None:
         assert 1 == world.kafka.topics["other"].replicas[0][0]
 
 
+@pytest.mark.shows("E10")
 @in_virtual_time
 async def test_a_goal_with_a_limit_of_bytes_is_the_first_part_and_says_what_is_left_out() -> None:
     """Features (e) 10: a budget beside the bound; the same goal once more goes on from there."""
@@ -335,6 +338,8 @@ async def test_a_tenant_moves_no_topic_that_is_not_its_own() -> None:
         assert [] == world.kafka.submitted
 
 
+@pytest.mark.slow
+@pytest.mark.shows("E12")
 def test_a_plan_of_a_hundred_thousand_partitions_begins_within_ten_seconds() -> None:
     """Benchmark P8, the operator's own part, in time of the processor: read, checked, kept, begun (figures are for bench)."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kafka_operator.decide.observed import Failure
 from kafka_operator.names import FINALIZER, Key, Kind
 from kafka_operator.resources.reassignment import Partition
@@ -50,6 +52,7 @@ async def test_a_plan_moves_shows_progress_and_ends_ready_with_exactly_the_targe
         assert ["Running", "Completed"] == [notice.reason for notice in world.kube.events]
 
 
+@pytest.mark.shows("O7")
 @in_virtual_time
 async def test_a_long_move_writes_only_when_something_arrived() -> None:
     """O7: looked at each second, written on change alone."""
@@ -238,6 +241,7 @@ async def test_an_unreachable_cluster_is_told_and_the_move_goes_on() -> None:
         assert 1 == len(world.kafka.submitted)
 
 
+@pytest.mark.shows("O9")
 @in_virtual_time
 async def test_moves_that_somebody_cancelled_are_not_begun_again() -> None:
     """O9."""

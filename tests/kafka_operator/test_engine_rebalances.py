@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kafka_operator.decide.rebalance_need import GONE_AFTER_S, SETTLE_S
 from kafka_operator.names import PAUSE, Key, Kind
 from kafka_operator.resources.reassignment import Partition
@@ -48,6 +50,7 @@ async def three_known(world: World) -> None:
     await noted(world, **BOTH)
 
 
+@pytest.mark.shows("F21")
 @in_virtual_time
 async def test_brokers_that_are_new_get_one_proposal_that_waits_for_approval() -> None:
     """Row 21: two come one after the other, and one Reassignment of the template's terms is for both."""
@@ -170,6 +173,7 @@ def scaled(replicas: int, **auto: Any) -> dict[str, Any]:
     return raw_cluster(brokers=brokers, autoRebalance={**BOTH, **auto})
 
 
+@pytest.mark.shows("F21")
 @in_virtual_time
 async def test_scaling_in_empties_the_brokers_and_their_pods_go() -> None:
     """Row 21: what is refused while a broker holds replicas makes the Reassignment that moves them."""
@@ -243,6 +247,7 @@ async def test_a_broker_without_a_pod_that_is_away_for_long_is_emptied() -> None
         assert {"removeBrokers": [7]} == world.kube.objects[FIRST]["spec"]["goal"]
 
 
+@pytest.mark.shows("F22")
 @in_virtual_time
 async def test_bytes_that_lie_unevenly_are_levelled_and_then_left_for_the_interval() -> None:
     """Row 22: measured against the mean; what a plan cannot better makes none."""
@@ -269,6 +274,7 @@ async def test_bytes_that_lie_unevenly_are_levelled_and_then_left_for_the_interv
         await world.until(lambda: made(world) == ["main-auto-1", "main-auto-2"], seconds=1500)
 
 
+@pytest.mark.shows("F22")
 @in_virtual_time
 async def test_one_partition_that_is_larger_than_all_others_is_no_reason_to_copy_for_ever() -> None:
     """Nothing that moves would make it better: no Reassignment."""

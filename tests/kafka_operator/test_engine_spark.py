@@ -270,6 +270,7 @@ async def test_one_of_the_same_name_has_drivers_of_other_names() -> None:
         assert first != world.status()["driver"]["podName"]
 
 
+@pytest.mark.slow
 @in_virtual_time
 async def test_pods_of_a_hundred_applications_are_looked_at_by_one_list_at_a_time() -> None:
     """A list each second or two, not one for each application."""

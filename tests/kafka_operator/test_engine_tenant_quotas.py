@@ -34,6 +34,7 @@ async def is_refused(world: World, name: str, namespace: str = TEAM, **spec: Any
     return world.kube.ready(topic_key(name, namespace))[1] == "QuotaExceeded"
 
 
+@pytest.mark.shows("O13")
 @in_virtual_time
 async def test_a_topic_that_outlives_its_resource_counts_until_kafka_does_not_have_it() -> None:
     """O13: DeletionPolicy Retain, and deleting the Kafka topic by hand later."""
@@ -51,6 +52,7 @@ async def test_a_topic_that_outlives_its_resource_counts_until_kafka_does_not_ha
         assert set(world.kafka.topics) == {"b"}
 
 
+@pytest.mark.shows("O13")
 @in_virtual_time
 async def test_a_topic_that_is_only_observed_now_counts_when_it_was_created_here() -> None:
     """O13: Policy Observe frees no room; nor does its deletion, which keeps the Kafka topic."""
@@ -99,6 +101,7 @@ def test_no_way_to_part_from_a_topic_frees_room(way: str) -> None:
     scenario()
 
 
+@pytest.mark.shows("O13")
 @in_virtual_time
 async def test_a_forged_status_frees_no_room() -> None:
     """O13: What counts is kept at the Cluster, which the namespace cannot write."""
@@ -131,6 +134,7 @@ async def test_a_retained_topic_may_be_declared_again_and_counts_once() -> None:
         assert counted == [{"name": "b", "namespace": TEAM, "partitions": 6}]
 
 
+@pytest.mark.shows("O13")
 @in_virtual_time
 async def test_growth_of_a_topic_counts_before_it_happens_and_after_the_resource_is_gone() -> None:
     """O13: MaxPartitions."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from kafka_operator.names import FINALIZER, PAUSE, Key, Kind
 from kafka_operator.resources.reassignment import Partition
 from tests.kafka_operator.makers import raw_plan, raw_reassignment
@@ -31,6 +33,7 @@ async def with_orders(world: World) -> None:
     await world.run(1)
 
 
+@pytest.mark.shows("O12")
 @in_virtual_time
 async def test_an_approval_after_the_revocation_moves_nothing() -> None:
     """O12: AllowedNamespaces is asked before each step that changes Kafka, not only when the plan is made."""
@@ -52,6 +55,7 @@ async def test_an_approval_after_the_revocation_moves_nothing() -> None:
         await world.until(lambda: state_of(world, MOVE) == "Completed")
 
 
+@pytest.mark.shows("O12")
 @in_virtual_time
 async def test_a_rollback_after_the_revocation_moves_nothing() -> None:
     """O12: The topic of that name may be another namespace's by then."""
@@ -71,6 +75,7 @@ async def test_a_rollback_after_the_revocation_moves_nothing() -> None:
         assert world.kafka.state()["brokers"] == {}
 
 
+@pytest.mark.shows("O12")
 @in_virtual_time
 async def test_no_further_wave_begins_after_the_revocation_and_the_throttle_goes() -> None:
     """O12: Moves that the controller has run to their end under their throttle; it is removed then, and no other move is submitted."""
@@ -163,6 +168,7 @@ def forged(plan: list[dict[str, Any]], base: list[dict[str, Any]], **status: Any
     return {"state": "Running", "plan": plan, "base": base, "digest": "x", "planDigest": "y", **status}
 
 
+@pytest.mark.shows("O12")
 @in_virtual_time
 async def test_a_forged_status_moves_no_topic_that_the_namespace_may_not_name() -> None:
     """O12: Status content gives no right: plan and base in it are checked as those of the spec are."""
@@ -230,6 +236,7 @@ async def test_an_election_after_the_revocation_elects_nobody() -> None:
         assert world.kube.ready(key)[1] == "NotAllowed"
 
 
+@pytest.mark.shows("O12")
 @in_virtual_time
 async def test_a_right_that_goes_between_the_look_and_the_change_changes_no_topic() -> None:
     """O12: The right is asked once more right before the Admin call."""

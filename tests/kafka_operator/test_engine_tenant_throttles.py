@@ -44,6 +44,7 @@ def rates(world: World) -> set[str]:
     return {rate for config in world.kafka.broker_configs.values() for rate in config.values()}
 
 
+@pytest.mark.shows("O14")
 @in_virtual_time
 async def test_another_namespace_never_lowers_the_owners_rate() -> None:
     """O14: Else a move of the owner stands still for as long as a tenant likes."""
@@ -82,6 +83,7 @@ async def test_the_owners_rate_replaces_one_of_another_namespace_that_was_there_
         assert world.kafka.throttled() == {}
 
 
+@pytest.mark.shows("O14")
 @in_virtual_time
 async def test_a_move_of_the_owner_without_a_throttle_stays_without_one() -> None:
     """O14: A rate on a broker counts only for the replicas that a topic lists, and the owner's topic lists none."""
@@ -163,6 +165,7 @@ def test_a_throttle_of_another_namespace_stays_within_its_rule(
     scenario()
 
 
+@pytest.mark.shows("O14")
 @in_virtual_time
 async def test_an_edit_of_a_running_throttle_does_not_leave_the_bounds() -> None:
     """O14: Bounds hold at each step, whatever was accepted before."""

@@ -83,6 +83,7 @@ async def test_what_somebody_else_had_set_is_back_in_the_end() -> None:
         assert before == world.kafka.throttled()
 
 
+@pytest.mark.shows("F16")
 @pytest.mark.parametrize("end", ["cancel", "rollback", "delete", "interrupted", "refused"])
 def test_a_throttle_is_gone_at_every_end(end: str) -> None:
     """On cancel, rollback, deletion and failure too (always removed)."""
@@ -139,6 +140,7 @@ async def test_a_throttle_below_the_traffic_is_told_with_figures_and_nothing_mov
         assert "False" == condition(world, "ThrottleTooLow")[0]
 
 
+@pytest.mark.shows("F15")
 @in_virtual_time
 async def test_an_adaptive_throttle_rises_with_use_and_falls_when_replicas_fall_behind() -> None:
     """Raised while the moves use it; halved when a replica that does not move is out of sync."""
@@ -181,6 +183,7 @@ async def test_two_reassignments_share_a_broker_and_leave_nothing() -> None:
         assert before == world.kafka.throttled()
 
 
+@pytest.mark.shows("E4")
 @in_virtual_time
 async def test_a_throttle_that_a_broker_keeps_is_told_and_removed_when_it_is_back() -> None:
     """The broker is away when the move ends: the end is told, and so is what was left."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafka_operator.names import FINALIZER, Key, Kind
 from kafka_operator.resources.reassignment import Partition
 from tests.kafka_operator.makers import raw_cluster, raw_topic
@@ -35,6 +37,7 @@ async def test_retain_leaves_the_kafka_topic() -> None:
         assert ["TopicRetained"] == [notice.reason for notice in world.kube.events]
 
 
+@pytest.mark.shows("E7")
 @in_virtual_time
 async def test_a_namespace_is_not_wedged_by_a_dead_cluster() -> None:
     """Within 60 s; Kafka went with the namespace, so its Topics go soon, and events say what is kept."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.kafka_operator.fake_kafka import FakeKafka
 from tests.kafka_operator.gate import Gate
 from tests.kafka_operator.makers import raw_cluster, raw_topic
@@ -9,6 +11,7 @@ from tests.kafka_operator.topics import ORDERS, key, settled_topic
 from tests.kafka_operator.world import in_virtual_time, running
 
 
+@pytest.mark.shows("O5")
 @in_virtual_time
 async def test_the_oldest_of_two_topics_wins_and_the_next_takes_over() -> None:
     """O5: the other says Conflict and names the winner; on the winner's deletion it creates the topic anew."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafka_operator.names import ADOPT, PAUSE, Key, Kind
 from tests.kafka_operator.makers import raw_topic
 from tests.kafka_operator.topics import ORDERS, key, settled_topic
@@ -151,6 +153,7 @@ async def test_a_topic_deleted_in_kafka_is_created_anew_with_a_warning() -> None
         assert "True" == world.kube.ready(ORDERS)[0]
 
 
+@pytest.mark.shows("E13")
 @in_virtual_time
 async def test_nothing_is_half_done() -> None:
     """The brokers check all of it before; partitions that are added can never be taken away."""
@@ -214,6 +217,7 @@ async def test_a_foreign_finalizer_holds_the_kafka_topic_too() -> None:
         assert {} == world.kafka.topics
 
 
+@pytest.mark.shows("E5")
 @in_virtual_time
 async def test_an_edited_replication_factor_makes_one_reassignment_that_the_topic_owns() -> None:
     """Features (e) 5; however often the Topic is looked at meanwhile."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafka_operator.kube.port import ConflictError, UnavailableError
 from kafka_operator.names import FINALIZER
 from tests.kafka_operator.makers import raw_cluster, raw_topic
@@ -114,6 +116,7 @@ async def test_lost_watch_events_are_made_up_for_by_the_resync() -> None:
         assert key("unseen") not in world.kube.objects
 
 
+@pytest.mark.shows("O2")
 @in_virtual_time
 async def test_a_restart_with_everything_as_declared_writes_nothing() -> None:
     """O2, O3: the new process finds what is there."""

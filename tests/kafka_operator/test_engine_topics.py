@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafka_operator.names import FINALIZER
 from kafka_operator.resources.reassignment import Partition
 from tests.kafka_operator.makers import raw_topic
@@ -66,6 +68,7 @@ async def test_one_bad_topic_does_not_spoil_the_batch() -> None:
         ) == world.kube.ready(key("too-many"))
 
 
+@pytest.mark.shows("O7")
 @in_virtual_time
 async def test_a_topic_that_fails_is_no_hot_loop() -> None:
     """O7: one status write for the failure, tries with growing distance, one event."""
@@ -96,6 +99,7 @@ async def test_a_new_broker_wakes_those_that_waited_for_it() -> None:
         assert await world.until(lambda: world.kube.ready(ORDERS)[0] == "True") < 15
 
 
+@pytest.mark.shows("F3")
 @in_virtual_time
 async def test_partitions_grow_and_settings_change() -> None:
     """A changed spec: two writes at most (names of settings, status)."""

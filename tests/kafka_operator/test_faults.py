@@ -27,6 +27,8 @@ from tests.kafka_operator.patient_stories import (
 from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import RESYNC_S, World
 
+pytestmark = pytest.mark.slow
+
 STORIES: tuple[Story, ...] = (create, change, delete, conflict, refused, reassign, cancel, delete_running, elect)
 
 EVENTS = range(1, 9) if EXHAUSTIVE else (1, 2, 4, 7)
@@ -79,6 +81,7 @@ def story_name(story: Story) -> str:
     return story.__name__
 
 
+@pytest.mark.shows("O1")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("fault", Fault)
 @pytest.mark.parametrize("story", STORIES, ids=story_name)
@@ -102,6 +105,7 @@ def test_whichever_call_is_spoilt_the_end_is_the_same(story: Story, fault: Fault
         assert expected == run_virtually(spoilt()), f"{fault} at call {number}: {calls[number - 1]}"
 
 
+@pytest.mark.shows("F19", "O3")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("story", STORIES, ids=story_name)
 def test_many_faults_and_a_kill_change_no_end(story: Story) -> None:
@@ -118,6 +122,7 @@ def test_many_faults_and_a_kill_change_no_end(story: Story) -> None:
         assert expected == run_virtually(spoilt()), f"seed {seed}: {faults}"
 
 
+@pytest.mark.shows("O2")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("watch", Watch)
 @pytest.mark.parametrize("story", STORIES, ids=story_name)
@@ -134,6 +139,7 @@ def test_whichever_event_is_lost_or_late_the_end_is_the_same(story: Story, watch
         assert expected == run_virtually(watched()), f"{watch} from event {number} on"
 
 
+@pytest.mark.shows("O1")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("story", STORIES, ids=story_name)
 def test_stale_lists_change_no_end(story: Story) -> None:

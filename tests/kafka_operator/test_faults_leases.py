@@ -161,6 +161,8 @@ async def tell_frozen(story: Story, freeze_at: int | None) -> tuple[object, list
             await process.kill()
 
 
+@pytest.mark.slow
+@pytest.mark.shows("F36", "O10")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_a_thawed_holders_late_calls_change_no_end(story: Story) -> None:

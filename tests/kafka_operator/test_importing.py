@@ -114,6 +114,7 @@ def test_topics_are_chosen_by_patterns_and_internal_ones_are_left_out(wanted: Wa
     assert expected == [name for name in names if is_wanted(name, wanted)]
 
 
+@pytest.mark.shows("E8")
 @in_virtual_time
 async def test_what_is_imported_is_ready_at_once_with_no_change() -> None:
     """It applies and is Ready; nothing is created, altered, grown or moved."""

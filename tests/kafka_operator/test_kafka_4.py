@@ -87,6 +87,7 @@ async def test_a_cluster_shows_what_it_is(admin: KafkaAdmin, stock: Stock) -> No
     await eventually(well)
 
 
+@pytest.mark.shows("F35")
 async def test_leaders_are_elected_and_what_is_not_needed_is_no_failure(
     admin: KafkaAdmin, stock: Stock, nodes: dict[int, KraftNode]
 ) -> None:

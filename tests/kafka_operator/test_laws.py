@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -159,6 +160,7 @@ def converge(before: Topic, seen: KafkaTopic | None) -> tuple[Topic, KafkaTopic 
     raise AssertionError(f"no end after {MAX_STEPS} steps")
 
 
+@pytest.mark.shows("O1", "O2")
 @given(declared(), shown())
 def test_every_topic_converges_and_then_nothing_is_done(before: Topic, seen: KafkaTopic | None) -> None:
     """O1, O2: a bounded number of steps, after which the same look asks for none."""
@@ -182,6 +184,7 @@ def test_what_can_be_mended_is_as_declared_in_the_end(before: Topic, seen: Kafka
     assert ((), ()) == config_changes(dict(present.config), before.managed_config, settled.config)
 
 
+@pytest.mark.shows("E6")
 @given(declared(), shown())
 def test_what_only_observes_or_was_not_agreed_to_is_left_as_it_is(before: Topic, seen: KafkaTopic | None) -> None:
     """Neither has any effect on Kafka; each lists in what the topic differs, until there is nothing to list."""
@@ -192,6 +195,7 @@ def test_what_only_observes_or_was_not_agreed_to_is_left_as_it_is(before: Topic,
         assert find_drift(present, seen) == present.status.drift
 
 
+@pytest.mark.shows("F7")
 @given(declared(), shown())
 def test_what_is_left_alone_is_never_touched(before: Topic, seen: KafkaTopic | None) -> None:
     """Neither set nor reset, whatever this Topic has set before, and no difference to tell of."""
@@ -203,6 +207,7 @@ def test_what_is_left_alone_is_never_touched(before: Topic, seen: KafkaTopic | N
             assert all(item.field != f"config.{name}" for item in find_drift(before, seen))
 
 
+@pytest.mark.shows("O8")
 @given(declared(), shown())
 def test_partitions_are_never_fewer_than_before(before: Topic, seen: KafkaTopic | None) -> None:
     """O8: and no step ever deletes a topic that is declared."""
@@ -222,6 +227,7 @@ def test_what_others_set_is_left_alone(before: Topic, seen: KafkaTopic | None) -
             assert set(action.reset) | {name for name, _ in action.set} <= ours
 
 
+@pytest.mark.shows("O4")
 @given(declared(), shown())
 def test_nothing_is_done_in_kafka_without_the_finalizer(before: Topic, seen: KafkaTopic | None) -> None:
     """O4, for a living Topic and for one that is being deleted."""
@@ -234,6 +240,7 @@ def test_nothing_is_done_in_kafka_without_the_finalizer(before: Topic, seen: Kaf
     assert Done() == decide_topic_deletion(going, view)
 
 
+@pytest.mark.shows("O4")
 @given(declared(), shown())
 def test_only_what_is_a_topics_own_is_changed_or_deleted(before: Topic, seen: KafkaTopic | None) -> None:
     """O4: created by it, or taken over and noted as such; one that only observes has no effect at all."""
@@ -260,6 +267,7 @@ def test_a_namespace_that_may_not_has_no_effect(before: Topic, seen: KafkaTopic 
         assert isinstance(decide_topic_deletion(going, view), Release | Done)
 
 
+@pytest.mark.shows("O6")
 @given(declared(), shown())
 def test_the_generation_is_observed_only_when_no_action_is_left(before: Topic, seen: KafkaTopic | None) -> None:
     """O6."""
@@ -270,6 +278,7 @@ def test_the_generation_is_observed_only_when_no_action_is_left(before: Topic, s
         assert before.metadata.generation == step.status.observed_generation
 
 
+@pytest.mark.shows("O7")
 @given(declared(), shown())
 def test_a_status_reads_back_as_it_was_written(before: Topic, seen: KafkaTopic | None) -> None:
     """Else every look would find a difference and write again (O7)."""

@@ -40,6 +40,7 @@ def kill(leader: Leadership) -> None:
     leader._keeping.cancel()
 
 
+@pytest.mark.shows("O10")
 @in_virtual_time
 async def test_one_works_and_the_others_stand_by() -> None:
     """O10; they say for whom. The holder renews every two seconds and nobody else writes."""

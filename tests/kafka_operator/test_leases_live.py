@@ -97,6 +97,7 @@ def worked_on(place: Namespace, name: str) -> float:
     return place.until("Topic", name, "Unknown", "ClusterNotFound")
 
 
+@pytest.mark.shows("F36")
 def test_a_standby_is_ready_and_follows_a_killed_holder(
     pair: tuple[StewardOperator, StewardOperator], place: Namespace
 ) -> None:
@@ -146,6 +147,7 @@ def test_a_standby_that_is_told_to_end_ends_well(
     assert 1 == held(first)
 
 
+@pytest.mark.shows("O10")
 def test_a_thawed_holder_begins_anew_and_changes_nothing(
     pair: tuple[StewardOperator, StewardOperator], place: Namespace
 ) -> None:

@@ -13,6 +13,8 @@ from tests.kafka_operator.makers import raw_cluster, raw_topic
 from tests.kafka_operator.virtual_time import run_virtually
 from tests.kafka_operator.world import RESYNC_S, World
 
+pytestmark = pytest.mark.slow
+
 WRITES_EACH = 2
 """Finalizer and notes, then the status; three would be allowed."""
 
@@ -42,6 +44,7 @@ async def with_topics(world: World, count: int) -> None:
     assert count == len(world.kafka.topics)
 
 
+@pytest.mark.shows("E12")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("count", [1_000, 10_000] if EXHAUSTIVE else [2_500])
 def test_many_topics_are_few_admin_calls_and_two_writes_each(count: int) -> None:
@@ -65,6 +68,7 @@ def test_many_topics_are_few_admin_calls_and_two_writes_each(count: int) -> None
     run_virtually(story())
 
 
+@pytest.mark.shows("E12")
 @pytest.mark.timeout(300)
 def test_a_queue_that_is_full_slows_down_and_neither_exits_nor_drops() -> None:
     """A queue of fifty for a thousand Topics: all become Ready, and no more than fifty ever wait."""

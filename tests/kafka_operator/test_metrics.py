@@ -39,6 +39,7 @@ def existing() -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.shows("F37")
 def test_what_is_documented_is_there_and_the_reverse() -> None:
     """Names and labels alike: alerts are written by the page."""
     assert existing() == documented()

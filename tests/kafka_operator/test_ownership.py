@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from tests.kafka_operator.makers import topic
 TIMES = st.sampled_from(["2026-01-01T10:00:00Z", "2026-01-01T10:00:01Z", "2026-01-01T10:00:02Z"])
 
 
+@pytest.mark.shows("O5")
 def test_the_oldest_wins_and_the_uid_breaks_a_tie() -> None:
     """O5; creationTimestamp has whole seconds, so ties are usual."""
     young = topic("young", uid="a", created="2026-01-02T00:00:00Z")

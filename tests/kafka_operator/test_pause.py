@@ -22,6 +22,7 @@ def settled(**fields: object) -> Topic:
     return replace(declared, status=step.status)
 
 
+@pytest.mark.shows("F32")
 def test_a_paused_resource_keeps_its_ready_and_tells_of_the_pause_once() -> None:
     """Features (d): who replaces Ready breaks `kubectl wait --for=condition=Ready`."""
     paused = settled(annotations={PAUSE: "true"})

@@ -34,6 +34,7 @@ def plans(draw: st.DrawFn) -> tuple[Assignment, ...]:
     return tuple(Assignment(partition, tuple(draw(replicas))) for partition in partitions)
 
 
+@pytest.mark.shows("E1")
 @given(plans(), st.randoms(use_true_random=False))
 def test_a_digest_is_that_of_the_plan_however_it_is_written(plan: tuple[Assignment, ...], rng: random.Random) -> None:
     """Order, white space and log_dirs do not count; the formula is the one in the documentation."""
@@ -74,6 +75,7 @@ def test_plan_and_base_are_kept_and_read_back_as_they_were(
     assert recorded == unpack(raws)
 
 
+@pytest.mark.slow
 def test_a_part_that_does_not_fit_is_halved() -> None:
     """Names that do not compress: every part stays below what an object holds."""
     rng = random.Random(1)

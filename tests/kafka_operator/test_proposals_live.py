@@ -84,6 +84,7 @@ async def test_an_account_without_rights_is_told_which_it_lacks(kafka: Namespace
         await propose_in(wanted, "main", kafka.name, kubeconfig(kafka, tmp_path))
 
 
+@pytest.mark.shows("E11")
 async def test_one_proposal_waits_and_none_that_is_approved_is_touched(kafka: Namespace, tmp_path: Path) -> None:
     """Proposed once; a newer one takes its place; nothing beside one that is approved; the next one after its end."""
     grant(kafka)

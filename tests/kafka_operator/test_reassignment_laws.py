@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -213,6 +214,8 @@ NUMBERS = st.lists(st.integers(0, 100), min_size=1, max_size=20)
 CRASHES = st.sets(st.integers(0, 60), max_size=6)
 
 
+@pytest.mark.slow
+@pytest.mark.shows("F16")
 @settings(max_examples=150, deadline=None)
 @given(stories(), NUMBERS, CRASHES)
 def test_every_plan_arrives_within_its_limits_and_leaves_no_throttle(
@@ -230,6 +233,7 @@ def test_every_plan_arrives_within_its_limits_and_leaves_no_throttle(
     assert before == cluster.settings()
 
 
+@pytest.mark.shows("F18")
 @settings(max_examples=200, deadline=None)
 @given(stories(), NUMBERS, CRASHES, st.integers(0, 40), st.one_of(st.none(), st.integers(0, 40)))
 def test_base_and_plan_and_rollback_is_base(

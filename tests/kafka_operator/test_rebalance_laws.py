@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -213,6 +214,7 @@ def auto(**fields: Any) -> Cluster:
     return declared(replace(cluster(), auto_rebalance=replace(spec, **fields)), 3)
 
 
+@pytest.mark.shows("F21")
 @given(st.lists(ACTIONS, max_size=12))
 def test_never_two_are_open_and_it_comes_to_rest_with_every_broker_accounted_for(
     actions: Actions,

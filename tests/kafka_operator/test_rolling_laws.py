@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -170,6 +171,7 @@ def lived(layout: Layout, seed: int) -> Site:
     return site
 
 
+@pytest.mark.shows("F33")
 @settings(deadline=None)  # the machine may be busy
 @given(layouts(), st.integers(0, 2**32))
 def test_never_two_pods_away_nor_a_partition_under_min_isr_by_our_act(layout: Layout, seed: int) -> None:

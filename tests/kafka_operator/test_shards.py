@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from kafka_operator.names import ClusterRef
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=20)
 
 
+@pytest.mark.shows("O10")
 @given(NAMES, NAMES, st.integers(1, MAX_SHARDS))
 def test_every_cluster_is_served_by_exactly_one_shard(namespace: str, name: str, shards: int) -> None:
     """O10: the same in every process; so is what refers to it, wherever that is."""

@@ -6,6 +6,8 @@ import asyncio
 import random
 from datetime import timedelta
 
+import pytest
+
 from kafka_operator.decide.shards import shard_of
 from kafka_operator.engine.core import Core, build_core
 from kafka_operator.metrics import Metrics
@@ -35,6 +37,7 @@ def serving(world: World, shard: int) -> Core:
     )
 
 
+@pytest.mark.shows("F28", "O5")
 @in_virtual_time
 async def test_of_two_topics_in_two_shards_one_has_the_kafka_topic() -> None:
     """O5, O10: each process works on its own Clusters' alone, and knows all others: Kafka's own id tells that they are one."""

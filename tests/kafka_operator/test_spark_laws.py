@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,6 +59,7 @@ async def live(fates: Sequence[Fate], happenings: Sequence[Happening], *, lose: 
     return world
 
 
+@pytest.mark.shows("O11")
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(FATES), min_size=1, max_size=4), HAPPENINGS)
 def test_there_is_exactly_one_driver_an_attempt(fates: list[Fate], happenings: list[Happening]) -> None:

@@ -48,6 +48,7 @@ def message(**changes: Any) -> str:
     return json.dumps({"kind": "BalanceSummary", **SUMMARY, **changes}, separators=(",", ":"))
 
 
+@pytest.mark.shows("F24")
 @in_virtual_time
 async def test_the_summary_of_a_driver_that_completed_is_in_the_status() -> None:
     """With its end, in one write; a failed driver's words are in the condition instead."""

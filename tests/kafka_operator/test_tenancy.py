@@ -142,6 +142,7 @@ def test_what_only_observes_takes_no_room() -> None:
     assert set() == refused(found, tenants("a", minute=1, policy="Observe"), tenants("b", minute=2))
 
 
+@pytest.mark.shows("E14")
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(1, 8)), max_size=6),
     st.integers(0, 4),

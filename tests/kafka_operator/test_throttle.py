@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafka_operator.decide.observed import Failure
 from kafka_operator.decide.reassignment_steps import AlterBroker, LookAtThrottle
 from kafka_operator.decide.steps import AlterConfig
@@ -39,6 +41,7 @@ def test_nothing_is_recorded_before_it_was_looked_at() -> None:
     assert None is unseen(None, WISH, EMPTY)
 
 
+@pytest.mark.shows("E4")
 def test_a_record_grows_before_it_is_set_and_shrinks_after_it_was_seen() -> None:
     """Between the two, both the old and the new may be in Kafka."""
     first = recorded(None, WISH, EMPTY, ALONE)

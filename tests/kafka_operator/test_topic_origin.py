@@ -48,6 +48,7 @@ def test_a_topic_that_differs_is_shown_and_not_touched() -> None:
     assert Done() == decide_topic(replace(declared, status=status), topic_view(seen))
 
 
+@pytest.mark.shows("E8")
 @pytest.mark.parametrize("word", ["true", "digest"])
 def test_it_is_taken_over_when_its_user_agrees_to_these_differences(word: str) -> None:
     """By their digest, or to whatever differs."""

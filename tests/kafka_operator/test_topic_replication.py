@@ -79,6 +79,7 @@ def test_one_partition_with_another_number_of_replicas_is_enough() -> None:
     assert isinstance(decide_topic(topic(), topic_view(seen)), CreateReassignment)
 
 
+@pytest.mark.shows("E5")
 def test_a_change_is_mirrored_in_steps_while_it_runs() -> None:
     """With progress; and few writes, however long it takes (O7). It is no trouble to warn of."""
     declared = topic(replicationFactor=2)

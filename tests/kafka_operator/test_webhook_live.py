@@ -81,6 +81,7 @@ def hook(api: KubernetesApi, tmp_path: Path, request: pytest.FixtureRequest) -> 
     release_port(made.port)
 
 
+@pytest.mark.shows("E13")
 async def test_the_brokers_words_refuse_at_apply(api: KubernetesApi, hook: Hook) -> None:
     """Features (e) 13: before anything is stored; what the brokers take is stored, and what only they know is a warning."""
     kafka = FakeKafka(Gate())

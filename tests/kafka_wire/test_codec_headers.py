@@ -5,44 +5,45 @@ import pytest
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import CodecError, RequestHeader
+from tests.cases import case
+from tests.kafka_wire.bodies import versions_of
 
 
-@pytest.mark.parametrize("key", list(ApiKey))
-def test_a_request_header_is_the_schemas(key: ApiKey) -> None:
+@pytest.mark.parametrize("key", list(ApiKey), ids=lambda key: key.message)
+def test_headers_are_the_schemas(key: ApiKey) -> None:
+    """Of every version's request and response."""
+    for version in versions_of(key.message + "Request"):
+        with case(key.message, version):
+            a_request_header_is_the_schemas(key, version)
+            a_response_header_has_tags_when_the_response_is_flexible(key, version)
+
+
+def a_request_header_is_the_schemas(key: ApiKey, version: int) -> None:
     """The header that the facade writes by hand has the bytes that the header's own schema gives (KIP-482)."""
-    name = key.message + "Request"
-    flexible = codec.flexible_from(name)
-    lowest, highest = codec.versions(name)
+    flexible = codec.flexible_from(key.message + "Request")
+    header_version = 2 if flexible is not None and version >= flexible else 1
+    if (key, version) == (ApiKey.CONTROLLED_SHUTDOWN, 0):
+        header_version = 0
+    fields = {"request_api_key": int(key), "request_api_version": version, "correlation_id": 5, "client_id": "me"}
+    if header_version == 0:
+        del fields["client_id"]
+    header = codec.encode("RequestHeader", header_version, fields)
+    frame = codec.encode_request(key, version, 5, "me", {})
 
-    for version in range(lowest, highest + 1):
-        header_version = 2 if flexible is not None and version >= flexible else 1
-        if (key, version) == (ApiKey.CONTROLLED_SHUTDOWN, 0):
-            header_version = 0
-        fields = {"request_api_key": int(key), "request_api_version": version, "correlation_id": 5, "client_id": "me"}
-        if header_version == 0:
-            del fields["client_id"]
-        header = codec.encode("RequestHeader", header_version, fields)
-        frame = codec.encode_request(key, version, 5, "me", {})
-
-        assert header == frame[: len(header)]
-        assert RequestHeader(key, version, 5, None if header_version == 0 else "me", len(header)) == codec.peek_header(
-            frame
-        )
+    assert header == frame[: len(header)]
+    assert RequestHeader(key, version, 5, None if header_version == 0 else "me", len(header)) == codec.peek_header(
+        frame
+    )
 
 
-@pytest.mark.parametrize("key", list(ApiKey))
-def test_a_response_header_has_tags_when_the_response_is_flexible(key: ApiKey) -> None:
+def a_response_header_has_tags_when_the_response_is_flexible(key: ApiKey, version: int) -> None:
     """But for ApiVersions, whose asker may be too old for them (KIP-511)."""
-    name = key.message + "Response"
-    flexible = codec.flexible_from(name)
-    lowest, highest = codec.versions(name)
+    flexible = codec.flexible_from(key.message + "Response")
+    tagged = key is not ApiKey.API_VERSIONS and flexible is not None and version >= flexible
+    frame = codec.encode_response(key, version, 5, {})
 
-    for version in range(lowest, highest + 1):
-        tagged = key is not ApiKey.API_VERSIONS and flexible is not None and version >= flexible
-        frame = codec.encode_response(key, version, 5, {})
-
-        assert codec.encode("ResponseHeader", int(tagged), {"correlation_id": 5}) == frame[: 5 if tagged else 4]
-        assert 5 == codec.decode_response(key, version, frame)[0]
+    assert codec.encode("ResponseHeader", int(tagged), {"correlation_id": 5}) == frame[: 5 if tagged else 4]
+    assert 5 == codec.decode_response(key, version, frame)[0]
 
 
 def test_a_request_without_client_id() -> None:

@@ -16,12 +16,11 @@ import pytest
 from kafka_wire import codec, schema
 from kafka_wire.names import snake_case
 from kafka_wire.schema import Field
-from tests.kafka_wire.bodies import Body, for_bodies
+from tests.cases import case
+from tests.kafka_wire.bodies import Body, for_bodies, messages_of_apis
 from tests.kafka_wire.judge import Judge
 
 pytestmark = pytest.mark.java
-
-MESSAGES = [(kafka, name) for kafka in schema.GENERATIONS for name in sorted(schema.generation(kafka))]
 
 RENAMED = {
     "candidate_epoch": "replica_epoch",
@@ -41,11 +40,18 @@ def judge_of() -> Iterator[Callable[[str], Judge]]:
         yield cache(lambda kafka: running.enter_context(Judge(kafka)))
 
 
-@pytest.mark.parametrize(("kafka", "name"), MESSAGES)
-def test_java_reads_the_same_fields_and_writes_the_same_bytes(
-    judge_of: Callable[[str], Judge], kafka: str, name: str
-) -> None:
-    """Every version that this generation knows, also where another generation's definition serves it here."""
+@pytest.mark.parametrize("api", messages_of_apis())
+def test_java_reads_the_same_fields_and_writes_the_same_bytes(judge_of: Callable[[str], Judge], api: str) -> None:
+    """Every version that a generation knows, also where another generation's definition serves it here."""
+    for kafka in schema.GENERATIONS:
+        for name in messages_of_apis()[api]:
+            if name in schema.generation(kafka):
+                with case("Kafka", kafka):
+                    judge_message(judge_of, kafka, name)
+
+
+def judge_message(judge_of: Callable[[str], Judge], kafka: str, name: str) -> None:
+    """Let one generation's Java read and write every version that it has of a message."""
     definition = schema.generation(kafka)[name]
 
     def judged(name: str, version: int, body: Body) -> None:

@@ -102,6 +102,7 @@ def test_a_topic_without_a_name(version: int) -> None:
     assert from_columns(version, body) == codec.encode("MetadataResponse", version, body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [9, 12])
 def test_more_ids_than_one_byte_counts(version: int) -> None:
     """Counts of 127 and more take two bytes."""

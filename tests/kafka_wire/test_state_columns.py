@@ -184,6 +184,7 @@ def test_a_request_keeps_its_bytes_whatever_is_written_after_it() -> None:
         assert expected == written
 
 
+@pytest.mark.slow
 def test_states_of_more_bytes_than_are_kept_at_hand_are_written_alike() -> None:
     """SCRATCH_BYTES is no limit of what can be told."""
     key, count = ApiKey.UPDATE_METADATA, SCRATCH_BYTES // 25

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from lab.folder import LabFolder
 from lab.spawn import wrapped
 from lab.waiting import wait_until
 
@@ -78,43 +77,6 @@ def test_a_child_does_not_start_when_its_owner_is_gone_already() -> None:
 
     with os.fdopen(reading) as reasons:
         assert (b"", "the parent is gone") == (done.stdout, reasons.read())
-
-
-@pytest.mark.kafka
-def test_a_cluster_ends_with_its_killed_owner_and_the_next_lab_sweeps_its_folder() -> None:
-    """ZooKeeper and a broker, kill -9 of the process that started them."""
-    program = """
-import time
-from lab.cluster import kafka_cluster
-
-with kafka_cluster((1,)) as cluster:
-    print(cluster.zookeeper.process.pid, cluster.broker(1).process.pid, cluster.folder, flush=True)
-    time.sleep(600)
-"""
-    owner = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert owner.stdout is not None
-    *pids, folder = owner.stdout.readline().split()
-    assert Path(folder).is_dir()
-
-    assert_ends_with(owner, signal.SIGKILL, [int(pid) for pid in pids])
-    LabFolder().remove()
-    assert not Path(folder).exists()
-
-
-@pytest.mark.kubernetes
-def test_an_api_server_ends_with_its_killed_owner() -> None:
-    """Etcd and kube-apiserver, kill -9 of the process that started them."""
-    program = """
-import time
-from lab.kubernetes import kubernetes_api
-
-with kubernetes_api() as api:
-    print(api.etcd.pid, api.server.pid, flush=True)
-    time.sleep(600)
-"""
-    owner, pids = run_until_it_names_its_processes(program)
-
-    assert_ends_with(owner, signal.SIGKILL, pids)
 
 
 def test_a_failed_start_leaves_no_process_behind(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.suites import PLAIN_TRACEBACKS, ROOT, names_tests, parts, verdict
+from lab.suites import ON_CLUSTERS, PLAIN_TRACEBACKS, ROOT, Part, names_tests, parts, quick_parts, verdict
 
 OK, FAILED, NONE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED
 
@@ -47,15 +47,29 @@ def test_named_tests_are_one_plain_run(*, expected: bool, arguments: list[str]) 
 
 def test_each_file_of_tests_is_in_one_run() -> None:
     """None is left out, and none runs twice."""
-    runs = [
-        {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py") if _takes(part.arguments, path)}
-        for part in parts()
-    ]
+    runs = [_files_of(part) for part in parts()]
 
-    files = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
-    assert files == set().union(*runs)
-    assert len(files) == sum(map(len, runs))
+    assert set().union(*runs) == set(_files())
+    assert sum(map(len, runs)) == len(_files())
     assert all(runs)
+
+
+def test_each_file_of_tests_but_those_on_clusters_is_in_one_quick_run() -> None:
+    """Marks leave out the tests that need more."""
+    runs = [_files_of(part) for part in quick_parts()]
+
+    files = {path for path in _files() if ROOT / ON_CLUSTERS not in path.parents}
+    assert set().union(*runs) == files
+    assert sum(map(len, runs)) == len(files)
+    assert all(runs)
+
+
+def _files() -> list[Path]:
+    return list((ROOT / "tests").rglob("test_*.py"))
+
+
+def _files_of(part: Part) -> set[Path]:
+    return {path for path in _files() if _takes(part.arguments, path)}
 
 
 def _takes(arguments: Sequence[str], path: Path) -> bool:

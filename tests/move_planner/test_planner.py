@@ -82,6 +82,7 @@ def racks_used(request: PlanRequest, row: list[int]) -> int:
     return len({request.brokers[broker] for broker in row if broker not in request.drained})
 
 
+@pytest.mark.shows("C3")
 @given(requests())
 def test_a_plan_is_valid_whatever_is_asked(request: PlanRequest) -> None:
     """C3: no broker twice; nobody new but brokers that stay; as many replicas as asked for, or as before."""
@@ -104,6 +105,7 @@ def test_drained_brokers_end_empty_wherever_brokers_suffice(request: PlanRequest
     assert all(staying <= set(row) for row in replicas if not set(row) <= staying)
 
 
+@pytest.mark.shows("F14")
 @given(requests(racks=True))
 def test_replicas_are_in_distinct_racks_wherever_the_number_of_racks_allows(request: PlanRequest) -> None:
     """Moving one replica is always enough, since any broker of a rack without one will do."""
@@ -126,6 +128,7 @@ def test_the_figures_are_those_of_the_steps(request: PlanRequest) -> None:
     assert [held[broker] for broker in plan.ids.tolist()] == plan.resources[0].after.tolist()
 
 
+@pytest.mark.shows("F13")
 @given(requests())
 def test_without_levelling_nothing_moves_that_need_not(request: PlanRequest) -> None:
     """Drained, doubled in a rack, or of another factor: everything else keeps its replicas and their order."""
@@ -161,6 +164,7 @@ def test_racks_alone_move_nothing_where_they_are_not_asked_for(request: PlanRequ
     assert not any("rack" in one.why for one in plan.unreached)
 
 
+@pytest.mark.shows("E10")
 @given(requests(racks=False))
 def test_the_lower_bound_is_surplus_or_deficit_whichever_is_larger(request: PlanRequest) -> None:
     """Computed anew from its definition: surplus over the allowed mean, all of drained brokers, deficits (no racks)."""
@@ -205,6 +209,7 @@ def test_the_plan_is_as_good_as_the_plain_twins(request: PlanRequest) -> None:
     assert plan.copied_bytes <= copied_bytes(request, plain) + largest * brokers
 
 
+@pytest.mark.shows("E10")
 @given(requests(), st.integers(0, 3000))
 def test_a_budget_is_kept_by_a_prefix_of_the_same_steps(request: PlanRequest, budget: int) -> None:
     """The order is the same with and without a budget; drains first."""
@@ -318,6 +323,7 @@ def test_a_request_that_contradicts_itself_is_refused(wrong: dict[str, object], 
         plan_moves(replace(cluster(3, 6), **wrong))  # type: ignore[arg-type]
 
 
+@pytest.mark.shows("F13")
 @pytest.mark.parametrize("racks", [0, 5])
 @pytest.mark.parametrize("by_bytes", [False, True])
 def test_a_large_plan_is_near_its_bound(racks: int, by_bytes: bool) -> None:

@@ -17,6 +17,8 @@ from move_planner.result import Reason
 from tests.move_planner.measured_cases import uneven
 from tests.twins.plain_measured_plan import plan_plain
 
+pytestmark = pytest.mark.slow
+
 Lists = list[list[int]]
 
 

@@ -19,6 +19,7 @@ def pairs(brokers: Racks) -> list[tuple[int, str | None]]:
     return list(brokers.items())
 
 
+@pytest.mark.shows("C11")
 def test_ten_thousand_random_clusters_are_placed_as_kafka_places_them(judge: Judge) -> None:
     """C11, AdminUtils.assignReplicasToBrokers: half with fixedStartIndex, half with its random source reseeded and so both numbers apart."""
     source = random.Random(3003)
@@ -43,6 +44,7 @@ def test_ten_thousand_random_clusters_are_placed_as_kafka_places_them(judge: Jud
         assert answer["placed"] == ours.tolist(), case
 
 
+@pytest.mark.shows("C11")
 def test_partitions_are_added_as_kafka_adds_them(judge: Judge) -> None:
     """C11, AdminZkClient.createNewPartitionsAssignment: the start comes from partition 0's first replica, alive or not."""
     source = random.Random(3004)

@@ -9,7 +9,8 @@ from kafka_node.authorization.needs import On
 from kafka_node.authorization.table import needs_of
 from kafka_node.versions import BETWEEN_SERVERS
 from kafka_wire.api import ApiKey
-from tests.kafka_node.authorization.samples import every_version, sample
+from tests.cases import case
+from tests.kafka_node.authorization.samples import by_name, sample, versions_of
 
 OPEN_TO_ALL = {
     ApiKey.API_VERSIONS,
@@ -34,12 +35,16 @@ def test_an_api_without_needs_is_screened_or_open_by_decision() -> None:
     assert OPEN_TO_ALL | set(SCREENS) | GIVEN_RIGHTS == {key for key, row in NEEDS.items() if row == OPEN}
 
 
-@pytest.mark.parametrize(("key", "version"), every_version(*NEEDS))
-def test_needs_are_found_in_every_version(key: ApiKey, version: int) -> None:
+@pytest.mark.parametrize("key", NEEDS, ids=by_name)
+def test_needs_are_found_in_every_version(key: ApiKey) -> None:
     """Every path leads somewhere, and whatever a version calls its topics, one is found."""
-    body = sample(key, version)
-    for need in needs_of(NEEDS, key, version, body):
-        if isinstance(need, On):
-            found = [*need.names(body), *need.topic_ids(body)]
-            # Produce had no transactional id before KIP-98.
-            assert found or (key is ApiKey.PRODUCE and version < KIP_98 and need.path == "transactional_id"), need
+    for version in versions_of(key):
+        with case(key.message, version):
+            body = sample(key, version)
+            for need in needs_of(NEEDS, key, version, body):
+                if isinstance(need, On):
+                    found = [*need.names(body), *need.topic_ids(body)]
+                    # Produce had no transactional id before KIP-98.
+                    assert found or (key is ApiKey.PRODUCE and version < KIP_98 and need.path == "transactional_id"), (
+                        need
+                    )

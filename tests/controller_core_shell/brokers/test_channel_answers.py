@@ -17,6 +17,7 @@ from tests.controller_core_shell.brokers.clusters import lead, metadata
 from tests.controller_core_shell.brokers.fake_broker import refuse_once
 
 
+@pytest.mark.shows("C10")
 async def test_an_answered_deletion_is_an_event_of_that_broker(world: World) -> None:
     """C10: the topic's znode goes after every replica's broker answered."""
     await world.send(stop(1, 0, delete=False), stop(1, 0, 1), stop(2, 0, 1))

@@ -17,6 +17,7 @@ from tests.controller_core_shell.brokers.fake_broker import hang
 from tests.controller_core_shell.zookeeper.vocabulary import read_change
 
 
+@pytest.mark.shows("C12")
 async def test_a_broker_that_lags_too_far_behind_is_told_the_present_state_instead(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,6 +5,8 @@ Sources: C13; protocol notes, Z47; KIP-380.
 
 import asyncio
 
+import pytest
+
 from controller_core.model.broker import Broker
 from controller_core.model.events import StopReplicaAnswered
 from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
@@ -13,6 +15,7 @@ from tests.controller_core_shell.brokers.clusters import broker, lead, metadata
 from tests.controller_core_shell.brokers.fake_broker import hang
 
 
+@pytest.mark.shows("C13")
 async def test_another_life_of_a_broker_begins_with_an_empty_channel(world: World) -> None:
     """C13: nothing after its epoch changed; it is told everything anew."""
     first, _ = world.brokers

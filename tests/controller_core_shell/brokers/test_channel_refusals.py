@@ -55,6 +55,7 @@ async def test_a_leader_and_isr_that_a_broker_throws_at_comes_back_in_halves(
     assert ["NOT_LEADER_OR_FOLLOWER"] == [record.error for record in caplog.records]
 
 
+@pytest.mark.shows("C12")
 async def test_an_update_metadata_that_a_broker_throws_at_is_sent_again(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -15,6 +15,7 @@ from tests.controller_core_shell.brokers.clusters import lead, metadata
 from tests.controller_core_shell.brokers.fake_broker import hang, hang_up
 
 
+@pytest.mark.shows("C13")
 async def test_requests_come_in_the_order_they_were_sent(world: World) -> None:
     """C13: brokers rely on it (a StopReplica after the LeaderAndIsr that took a partition away)."""
     first, second = world.brokers
@@ -44,6 +45,7 @@ async def test_a_broker_hears_that_a_leader_recovers_where_its_version_says_such
     assert [1 if told else 0] * len(states) == [state["leader_recovery_state"] for state in states]
 
 
+@pytest.mark.shows("C13")
 async def test_every_request_carries_the_epoch_of_the_broker_it_goes_to(world: World) -> None:
     """C13, KIP-380: what was meant for another life of the broker is refused."""
     await world.send(metadata(world.cluster), stop(1, 0), lead(world.cluster, 2))

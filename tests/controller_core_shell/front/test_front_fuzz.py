@@ -5,6 +5,8 @@ import pytest
 from bench.front.fuzz import fuzz
 from bench.front.server import ADMITTED, OPEN, REFUSED
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 3.0
 ANY_STALL_MS = float("inf")
 

@@ -59,6 +59,7 @@ def spied_on(world: World) -> list[Sequence[Operation]]:
     return seen
 
 
+@pytest.mark.shows("C4")
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.booleans(), min_size=1, max_size=12), st.integers(2, 6))
 def test_exactly_what_is_stale_is_left_out(stale: list[bool], operations: int) -> None:

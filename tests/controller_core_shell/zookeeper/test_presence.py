@@ -176,6 +176,7 @@ async def test_what_nobody_can_mend_is_complained_of_once(
     assert all("delete it" in why for why in whys)
 
 
+@pytest.mark.shows("C5", "C6")
 async def test_of_many_that_want_the_place_one_has_it_and_epochs_only_grow(world: World) -> None:
     """C5, C6: five processes of ours race, the one that holds it dies, until nobody is left."""
     world.happens("znode /controller_epoch 0")

@@ -55,9 +55,14 @@ def _value(field: Field, version: int) -> Any:
     return [one] if field.is_array else one
 
 
-def every_version(*keys: ApiKey) -> list[tuple[ApiKey, int]]:
-    """List each version of some APIs that the codec knows."""
-    return [(key, version) for key in keys for version in range(codec.versions(key.message + "Request")[1] + 1)]
+def versions_of(key: ApiKey) -> range:
+    """Return the versions of an API that the codec knows, from 0."""
+    return range(codec.versions(key.message + "Request")[1] + 1)
+
+
+def by_name(key: ApiKey) -> str:
+    """Name an API in the id of a test."""
+    return key.message
 
 
 def context(version: int = 0, principal: str = ALICE, host: str = "10.0.0.1") -> RequestContext:

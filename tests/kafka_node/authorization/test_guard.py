@@ -13,7 +13,18 @@ from kafka_node.authorization.guard import Guard
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import CloseConnection
-from tests.kafka_node.authorization.samples import ADMIN, ALICE, Known, Right, context, every_version, guard_of, sample
+from tests.cases import case
+from tests.kafka_node.authorization.samples import (
+    ADMIN,
+    ALICE,
+    Known,
+    Right,
+    by_name,
+    context,
+    guard_of,
+    sample,
+    versions_of,
+)
 from tests.kafka_node.authorization.test_refusal import codes
 
 NEVER_ALONE = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
@@ -32,13 +43,15 @@ async def refused(guard: Guard, key: ApiKey, version: int, principal: str = ALIC
     return None if answer is None else set(codes(answer)) - {0}
 
 
-@pytest.mark.parametrize(("key", "version"), every_version(*JUDGED))
-async def test_who_has_no_right_is_refused_and_a_super_user_is_not(key: ApiKey, version: int) -> None:
+@pytest.mark.parametrize("key", JUDGED, ids=by_name)
+async def test_who_has_no_right_is_refused_and_a_super_user_is_not(key: ApiKey) -> None:
     """Every API that is not open or screened, in every version."""
-    guard = guard_of()
+    for version in versions_of(key):
+        with case(key.message, version):
+            guard = guard_of()
 
-    assert await guard.refuse(key, context(version), sample(key, version)) is not None
-    assert await refused(guard, key, version, ADMIN) is None
+            assert await guard.refuse(key, context(version), sample(key, version)) is not None
+            assert await refused(guard, key, version, ADMIN) is None
 
 
 RIGHTS: list[tuple[ApiKey, int, tuple[Right, ...], ErrorCode]] = [
