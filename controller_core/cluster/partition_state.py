@@ -1,6 +1,6 @@
 """The state of a partition by Kafka's names, derived from its leader.
 
-Source: Kafka 3.9's PartitionState and PartitionStateMachine.initializePartitionState; seed 000. Leaves out elections (`election`).
+Source: Kafka 3.9's PartitionState and PartitionStateMachine.initializePartitionState. Leaves out elections (`election`).
 """
 
 from enum import IntEnum

@@ -16,7 +16,7 @@ from controller_core.cluster.partition_state import PartitionState, partition_st
 def test_a_partitions_state_follows_from_its_leader(
     has_leader_and_isr: bool, leader_is_live: bool, state: PartitionState
 ) -> None:
-    """Seed 000, initializePartitionState."""
+    """PartitionStateMachine.initializePartitionState."""
     assert partition_state(has_leader_and_isr=has_leader_and_isr, leader_is_live=leader_is_live) == state
 
 

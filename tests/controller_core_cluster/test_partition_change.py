@@ -1,4 +1,4 @@
-"""Leader, ISR and epochs of changed partitions: each function against one partition after another (style.md, habit 14)."""
+"""Leader, ISR and epochs of changed partitions: each function against one partition after another."""
 
 from collections.abc import Sequence
 from dataclasses import replace
