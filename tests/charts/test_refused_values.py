@@ -49,7 +49,7 @@ BY_THE_SCHEMA: list[tuple[dict[str, Any], list[str]]] = [
 def test_what_the_schema_does_not_allow_is_refused_by_name(
     chart: Chart, values: dict[str, Any], words: list[str]
 ) -> None:
-    """Required: a wrong value is refused with its path."""
+    """A wrong value is refused with its path."""
     refusal = chart.refusal(values)
 
     assert [one for one in words if one not in refusal] == []
