@@ -297,6 +297,7 @@ class Controller:
             outcome = await self._store.commit(self.cluster, decision.changes)
         except StoreError as error:
             raise self._lost(error) from error
+        self._check()
         self._commits.notify()
         # Also when some of the changes were refused: no later decision sends it, and it does no harm (`Decision`).
         await self._channels.send(decision.sends)
