@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray
+from controller_core.model.columns import IntArray, places_of
 from controller_core.model.ids import NO_LEADER, NOBODY
 from controller_core.model.partition_health import PartitionHealth, partition_health
 
@@ -24,9 +24,8 @@ def health_of(cluster: Cluster) -> ServiceHealth:
     rows = cluster.not_deleting(columns.used())
     leader, replicas = columns.leader[rows], columns.replicas[rows]
     adding = np.zeros(len(rows), dtype=np.int32)
-    if cluster.moves:
-        moving = np.flatnonzero(np.isin(rows, list(cluster.moves)))
-        adding[moving] = [len(cluster.moves[row].adding) for row in rows[moving].tolist()]
+    for place in places_of(cluster.moves, rows):
+        adding[place] = len(cluster.moves[int(rows[place])].adding)
     return ServiceHealth(
         rows,
         partition_health(

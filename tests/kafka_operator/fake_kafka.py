@@ -22,13 +22,14 @@ from kafka_operator.decide.observed import (
     Move,
 )
 from kafka_operator.decide.steps import AlterConfig, CreateTopic, GrowTopic
-from kafka_operator.decide.vitals import Seat, Vitals, read_versions, tally
+from kafka_operator.decide.vitals import Vitals, read_versions
 from kafka_operator.resources.cluster import Versions
 from kafka_operator.resources.election import ElectionType
 from kafka_operator.resources.reassignment import Partition
 from kafka_operator.resources.security import Security
 from tests.kafka_operator.fake_brokers import FakeBrokers
 from tests.kafka_operator.gate import Gate
+from tests.kafka_operator.seats import Seat, tally
 
 KNOWN_SETTINGS = {
     "retention.ms": "LONG",

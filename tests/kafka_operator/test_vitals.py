@@ -21,11 +21,12 @@ from kafka_operator.decide.cluster import (
 )
 from kafka_operator.decide.observed import NO_LEADER, Away, ClusterSeen
 from kafka_operator.decide.steps import WriteStatus
-from kafka_operator.decide.vitals import METADATA_VERSIONS, Seat, Vitals, read_versions, tally
+from kafka_operator.decide.vitals import METADATA_VERSIONS, Vitals, read_versions
 from kafka_operator.resources.cluster import ClusterStatus, Imbalance, Versions, read_cluster
 from kafka_operator.resources.reassignment import Partition
 from kafka_wire import codec
 from tests.kafka_operator.makers import CREATED, NOW, cluster, moving, raw_cluster
+from tests.kafka_operator.seats import Seat, tally
 from tests.kafka_operator.world import in_virtual_time, running
 
 SEEN = ClusterSeen("abc", 2, (1, 2, 3))

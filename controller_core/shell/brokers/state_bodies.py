@@ -42,10 +42,6 @@ class StatesBody:
         """Write it as a version has it, in parts to be joined; the first ones and the last one are small."""
         return request_parts(f"{self.key.message}Request", version, self.head, self.states)
 
-    def encoded(self, version: int) -> bytes:
-        """Write it as a version has it, in one go."""
-        return b"".join(self.parts(version))
-
     @property
     def partitions(self) -> int:
         """Count the partitions told."""

@@ -149,11 +149,8 @@ class Store:
             return Outcome([change])
         outcome.unknown |= refused.unknown
         if isinstance(change, PartitionStates):
-            stale = [group.row for group in refused.groups]
-            outcome.stale_rows += stale
-            written = np.flatnonzero(~np.isin(change.rows, stale)).astype(np.int32)
-            if len(written):
-                outcome.committed.append(change.take(written))
+            outcome.stale_rows += [group.row for group in refused.groups]
+            outcome.committed += _written(change, outcome.stale_rows)
         elif isinstance(change, ProducerIdsAllocated):
             outcome.stale_producer_ids = True
         else:
@@ -186,9 +183,7 @@ class Store:
         stale = [row for part in parts for row in part.stale_rows]
         if not stale:
             return Outcome([change], unknown=any(part.unknown for part in parts))
-        written = np.flatnonzero(~np.isin(change.rows, stale)).astype(np.int32)
-        committed: list[Change] = [change.take(written)] if len(written) else []
-        return Outcome(committed, stale, unknown=any(part.unknown for part in parts))
+        return Outcome(_written(change, stale), stale, unknown=any(part.unknown for part in parts))
 
     async def transact(self, operations: Sequence[Operation]) -> Committed | Refused | None:
         """Do operations at once behind the fence. Refused never names the fence. None: the connection went, done or not.
@@ -224,3 +219,9 @@ class Store:
             return True
         missing = [path for path, node in zip(wanted, await self.nodes_of(wanted), strict=True) if node is None]
         return None not in await asyncio.gather(*(self.transact([Create(path, None)]) for path in missing))
+
+
+def _written(change: PartitionStates, stale: Sequence[int]) -> list[Change]:
+    """Keep the part of a change whose rows are not stale; nothing where all of them are."""
+    places = np.flatnonzero(~np.isin(change.rows, stale)).astype(np.int32)
+    return [change.take(places)] if len(places) else []

@@ -60,16 +60,6 @@ METADATA_VERSIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """One partition, as a look at all of them needs it: its leader (-1 for none), its replicas in order, how many are in sync."""
-
-    partition: Partition
-    leader: int
-    replicas: tuple[int, ...]
-    in_sync: int
-
-
-@dataclass(frozen=True, slots=True)
 class Vitals:
     """All partitions of a cluster, counted; the examples are the first ones by name."""
 
@@ -120,14 +110,6 @@ class Tally:
     def _examples(self, flags: BoolArray) -> tuple[Partition, ...]:
         names = sorted(self._names[place] for place in np.flatnonzero(flags).tolist())
         return tuple(Partition(*name) for name in names[:MAX_NAMED])
-
-
-def tally(seats: Iterable[Seat], moves: Moves) -> Vitals:
-    """Return the numbers of some partitions."""
-    counted = Tally()
-    for seat in seats:
-        counted.count(seat.partition.topic, seat.partition.index, seat.leader, list(seat.replicas), seat.in_sync)
-    return counted.sum_up(moves)
 
 
 def _imbalance(partitions: int, found: LeaderImbalance) -> Imbalance:

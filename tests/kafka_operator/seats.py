@@ -1,0 +1,28 @@
+"""Partitions of a cluster as values, and what the product's `Tally` counts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kafka_operator.decide.observed import Moves
+from kafka_operator.decide.vitals import Tally, Vitals
+from kafka_operator.resources.reassignment import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """One partition, as a look at all of them needs it: its leader (-1 for none), its replicas in order, how many are in sync."""
+
+    partition: Partition
+    leader: int
+    replicas: tuple[int, ...]
+    in_sync: int
+
+
+def tally(seats: Iterable[Seat], moves: Moves) -> Vitals:
+    """Return the numbers of some partitions."""
+    counted = Tally()
+    for seat in seats:
+        counted.count(seat.partition.topic, seat.partition.index, seat.leader, list(seat.replicas), seat.in_sync)
+    return counted.sum_up(moves)
