@@ -119,7 +119,7 @@ def test_the_schedule_ends_in_a_proposal_that_levels_the_load_when_it_is_approve
 
     assert {DRIVER, EXECUTOR} <= pods
     assert proposal["status"]["state"] == "Proposed"
-    assert {0} == _leaders(clients)
+    assert _leaders(clients) == {0}
     assert "<html" in _report(sampled, found["report"])
 
     approval = {"spec": {"approvedDigest": proposal["status"]["digest"]}}
@@ -130,7 +130,7 @@ def test_the_schedule_ends_in_a_proposal_that_levels_the_load_when_it_is_approve
     second = _next_run(sampled, known, pods)["status"]["summary"]
     print(f"second study: {json.dumps(second)}")
 
-    assert {0, 1, 2} == _leaders(clients)
+    assert _leaders(clients) == {0, 1, 2}
     assert second["skewBefore"][LEVELLED] < found["skewBefore"][LEVELLED]
     assert second["skewBefore"][LEVELLED] == pytest.approx(found["skewAfter"][LEVELLED], rel=0.05)
 

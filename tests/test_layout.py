@@ -26,7 +26,7 @@ def test_the_standard_librarys_operator_is_found_from_the_root_of_the_checkout()
         timeout=60,
     )
 
-    assert (0, "<class 'operator.itemgetter'>\n") == (done.returncode, done.stdout)
+    assert (done.returncode, done.stdout) == (0, "<class 'operator.itemgetter'>\n")
 
 
 def test_every_package_of_the_wheel_reaches_the_image_builder() -> None:

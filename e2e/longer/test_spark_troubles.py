@@ -137,7 +137,7 @@ def test_an_executor_is_lost_and_the_application_completed(
     found = run(analytics, spark_node, name)
 
     assert found["status"]["state"] == "Completed", found["status"]
-    assert ("False", reason) == condition(analytics, name, "ExecutorsHealthy")
+    assert condition(analytics, name, "ExecutorsHealthy") == ("False", reason)
     assert reason in _events(analytics, name)
 
 

@@ -54,9 +54,9 @@ def test_a_corrupt_file_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
 
     assert result is not None
     named = [one.what for one in result.left_out if "corrupt" in one.what]
-    assert 2 == len(named)
+    assert len(named) == 2
     assert any("date=2026-01-05" in one for one in named)
-    assert (48, 12) == (result.window.hours_seen, result.partitions)
+    assert (result.window.hours_seen, result.partitions) == (48, 12)
 
 
 def test_too_few_hours_say_how_many_there_must_be(tmp_path: Path) -> None:
@@ -102,5 +102,5 @@ def test_files_given_by_hand_are_checked(tmp_path: Path, capsys: pytest.CaptureF
         ("--key-sketches", "c.json", "lacks messages, error or counts"),
         ("--brokers", "d.json", "cannot be read"),
     ):
-        assert 1 == main([*base, option, str(tmp_path / file)])
+        assert main([*base, option, str(tmp_path / file)]) == 1
         assert words in capsys.readouterr().err

@@ -38,7 +38,7 @@ class Future:
 
     def get(self, timeout: int, unit: str) -> Any:
         """Return the value, or raise it."""
-        assert (30, "seconds") == (timeout, unit)
+        assert (timeout, unit) == (30, "seconds")
         if isinstance(self._value, Exception):
             raise self._value
         return self._value
@@ -101,7 +101,7 @@ class _Resource:
         self.Type = of.Type
 
     def __call__(self, kind: str, name: str) -> str:
-        assert ("BROKER", "990") == (kind, name)
+        assert (kind, name) == ("BROKER", "990")
         return "controller"
 
 
@@ -124,7 +124,7 @@ def test_a_controller_that_holds_no_data_is_no_broker(roles: Any, brokers: set[i
     racks, sizes = _asked(spark_with(roles, node(990), DISKS), {}, left_out)
 
     assert brokers == racks.keys() == sizes.keys()
-    assert ("a", 3 * GIB) == (racks[1], sizes[1])
+    assert (racks[1], sizes[1]) == ("a", 3 * GIB)
     assert left == [one.what for one in left_out.all()]
 
 
@@ -134,7 +134,7 @@ def test_disks_that_are_not_told_are_left_out() -> None:
     disks = {1: {"/a": folder(GIB), "/b": folder(None)}, 990: DISKS[990]}
     racks, sizes = _asked(spark_with("", None, disks), {}, left_out)
 
-    assert ({1, 2, 990}, {990: GIB}) == (set(racks), sizes)
-    assert [("brokers that did not tell the size of their disks", 1)] == [
-        (one.what, one.count) for one in left_out.all()
+    assert (set(racks), sizes) == ({1, 2, 990}, {990: GIB})
+    assert [(one.what, one.count) for one in left_out.all()] == [
+        ("brokers that did not tell the size of their disks", 1)
     ]

@@ -116,12 +116,12 @@ def test_what_cannot_be_compared_is_marked_and_gives_no_number(spark: SparkSessi
         "moved": (2, 0, 1, 20.0, pytest.approx(20 * (77 + 177) / (1010 + 1020)), 100.0),
         "groups": (2, 0, 0, 20.0, None, 2000.0),
     }
-    assert expected == {
+    assert {
         topic: (row.minutes, row.resets, row.leader_changes, row.messages_in, row.bytes_out, row.size_growth_bytes)
         for topic, row in found.items()
-    }
-    assert {"none"} == {found[topic].bytes_out_source for topic in ("unknown", "groups")}
-    assert (1, 55, 2) == (found["unknown"].leader, found["plain"].gap_minutes, found["moved"].leader)
+    } == expected
+    assert {found[topic].bytes_out_source for topic in ("unknown", "groups")} == {"none"}
+    assert (found["unknown"].leader, found["plain"].gap_minutes, found["moved"].leader) == (1, 55, 2)
 
 
 def test_facts_are_what_the_generator_put_in(spark: SparkSession, written: Path, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_late_data_is_taken_and_facts_outlive_their_samples(spark: SparkSession,
     after = bring_up_to_date(spark, tmp_path)
 
     in_eighth = [[one["minutes"] for one in found if one["hour"].hour == 8] for found in (without, late)]
-    assert [[0] * MINUTES.partitions, [60] * MINUTES.partitions] == in_eighth
+    assert in_eighth == [[0] * MINUTES.partitions, [60] * MINUTES.partitions]
     assert late == after
 
 
@@ -188,5 +188,5 @@ def test_looks_of_wrong_clocks_are_left_out_and_named(spark: SparkSession, tmp_p
     options = facts.FactsOptions(now_ms=END_MS, window_days=14)
     facts.run(spark, samples, str(tmp_path / "facts"), str(tmp_path / "new"), options, left_out)
 
-    assert [("looks whose clocks disagree", 2)] == [(one.what, one.count) for one in left_out.all()]
-    assert [3.0] == [one["messages_in"] for one in stored(tmp_path / "facts") if one["minutes"]]
+    assert [(one.what, one.count) for one in left_out.all()] == [("looks whose clocks disagree", 2)]
+    assert [one["messages_in"] for one in stored(tmp_path / "facts") if one["minutes"]] == [3.0]

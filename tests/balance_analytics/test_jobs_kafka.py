@@ -75,7 +75,7 @@ def test_a_topic_of_samples_makes_the_facts_that_parquet_makes(
         producer.poll(0)
     for junk in (b"no sample", b'{"schema": 2}'):
         producer.produce(TOPIC, junk, b"junk", timestamp=LOAD.start_s * 1000 + 60_000)
-    assert 0 == producer.flush(PATIENCE_S)
+    assert producer.flush(PATIENCE_S) == 0
     write_samples(lay_out(LOAD), tmp_path / "looks")
 
     from_parquet, nothing = run(spark, str(tmp_path / "looks"), tmp_path / "parquet")
@@ -83,8 +83,8 @@ def test_a_topic_of_samples_makes_the_facts_that_parquet_makes(
 
     assert LOAD.hours - 2 <= len(from_parquet) // LOAD.partitions
     assert from_parquet == from_kafka
-    assert [] == nothing
-    assert [("messages that are no samples of this version", 2)] == left_out
+    assert nothing == []
+    assert left_out == [("messages that are no samples of this version", 2)]
 
 
 def test_a_topic_that_is_not_there_says_what_to_start(
@@ -106,9 +106,9 @@ def test_brokers_tell_who_they_are_and_how_large_their_disks_are(
     alive = frozenset(
         int(node) for node in AdminClient({"bootstrap.servers": kafka_cluster.bootstrap()}).list_topics().brokers
     )
-    assert () == left_out.all()
+    assert left_out.all() == ()
     assert alive == found.alive
-    assert ("by-hand", 7) == (found.facts.racks[1], found.facts.capacities[1])
+    assert (found.facts.racks[1], found.facts.capacities[1]) == ("by-hand", 7)
     assert alive == found.facts.capacities.keys()
     assert all(size > 2**20 for broker, size in found.facts.capacities.items() if broker != 1)
 
@@ -127,4 +127,4 @@ def test_parquet_has_no_brokers_to_ask(spark: SparkSession) -> None:
     """What was told by hand is all."""
     told = BrokerFacts({1: "a"}, {})
 
-    assert Brokers(told, None) == brokers_of(spark, Samples(spark, "/looks"), told, LeftOuts())
+    assert brokers_of(spark, Samples(spark, "/looks"), told, LeftOuts()) == Brokers(told, None)

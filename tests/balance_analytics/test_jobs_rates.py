@@ -90,11 +90,12 @@ def test_a_topics_rate_is_spread_by_the_first_rule_that_knows(spark: SparkSessio
         ("even", 1): 120.0,
         ("no rate", 0): round(30 / 3600, 9),
     }
-    assert expected == paces
-    assert {("no rate", "estimate"), ("unseen", "none")} == {
-        (one.topic, one.bytes_out_source) for one in found if one.bytes_out_source != "prometheus"
+    assert paces == expected
+    assert {(one.topic, one.bytes_out_source) for one in found if one.bytes_out_source != "prometheus"} == {
+        ("no rate", "estimate"),
+        ("unseen", "none"),
     }
-    assert {(60.0, "offsets")} == {(one.bytes_in, one.source_in) for one in found}
+    assert {(one.bytes_in, one.source_in) for one in found} == {(60.0, "offsets")}
     # They stay once Prometheus no longer has them.
     assert sorted(found) == sorted(merged(plain, rated).collect())
 
@@ -156,7 +157,7 @@ def test_planted_rates_are_found_again_and_their_source_is_said(spark: SparkSess
             for hour in range(LOAD.hours):
                 of_topic = {at: one for at, one in facts.items() if (at[0], at[2]) == (name, hour)}
                 if hour in RATED and (resource == "bytes_out" or name == names[0]):
-                    assert {"prometheus"} == {one[source] for one in of_topic.values()}
+                    assert {one[source] for one in of_topic.values()} == {"prometheus"}
                     pace = sum(one[resource] / one["minutes"] / 60 for one in of_topic.values())
                     assert pytest.approx(planted(name, resource, hour)) == pace
                     shares = [one[resource] * before[at]["minutes"] / one["minutes"] for at, one in of_topic.items()]
@@ -170,10 +171,10 @@ def test_planted_rates_are_found_again_and_their_source_is_said(spark: SparkSess
     sources = {one.resource: one.source for one in result.skew}
     assert sources["bytes_in"].startswith("prometheus in ")
     assert sources["bytes_in"].endswith(" % of hours, else offsets")
-    assert "prometheus in 75.0 % of hours, else estimate" == sources["bytes_out"]
+    assert sources["bytes_out"] == "prometheus in 75.0 % of hours, else estimate"
     noted = {one.what: one.count for one in result.left_out if "rates" in one.what}
-    assert {"lines that are no rates of Prometheus": 10, "topics of rates that no look knows": 1} == noted
-    assert (None, facts) == studied(folder, "facts", "--rates", f"{folder}/rates")
+    assert noted == {"lines that are no rates of Prometheus": 10, "topics of rates that no look knows": 1}
+    assert studied(folder, "facts", "--rates", f"{folder}/rates") == (None, facts)
 
 
 @pytest.mark.parametrize("empty", [False, True])

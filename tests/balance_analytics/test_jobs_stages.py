@@ -79,13 +79,13 @@ def test_the_moves_are_a_reassignment_that_waits(files: dict[str, bytes]) -> Non
     """The result is a Reassignment in state Proposed, with before and after figures for every broker."""
     figures, reassignment = json.loads(files["reassignment.json"])["items"]
 
-    assert ("Required", {"name": "main"}) == (reassignment["spec"]["approval"], reassignment["spec"]["clusterRef"])
-    assert ("kafka", "ConfigMap") == (reassignment["metadata"]["namespace"], figures["kind"])
+    assert (reassignment["spec"]["approval"], reassignment["spec"]["clusterRef"]) == ("Required", {"name": "main"})
+    assert (reassignment["metadata"]["namespace"], figures["kind"]) == ("kafka", "ConfigMap")
     assert reassignment["metadata"]["name"].startswith("main-balance-")
     brokers = json.loads(figures["data"]["figures.json"])["brokers"]
     leaders = {one["id"]: one["leaders"] for one in brokers}
-    assert [11, 0, 1] == [leaders[broker]["before"] for broker in (1, 2, 3)]
-    assert [4, 4, 4] == [leaders[broker]["after"] for broker in (1, 2, 3)]
+    assert [leaders[broker]["before"] for broker in (1, 2, 3)] == [11, 0, 1]
+    assert [leaders[broker]["after"] for broker in (1, 2, 3)] == [4, 4, 4]
 
 
 def test_rates_of_a_few_minutes_are_of_those_minutes(files: dict[str, bytes]) -> None:
@@ -99,7 +99,7 @@ def test_the_report_and_the_summary_are_there(files: dict[str, bytes]) -> None:
     """One page, a picture for each thing that there is, the summary."""
     assert {"report.html", "before-after.png", "heat-map.png", "summary.json", "metrics.prom"} <= files.keys()
     summary = json.loads(files["summary.json"])
-    assert 12 == summary["partitions"]
+    assert summary["partitions"] == 12
     assert summary["movedPartitions"] > 0
     assert summary["skewAfter"]["leaders"] < summary["skewBefore"]["leaders"]
     assert summary["reassignment"] is None  # nobody was asked to propose
@@ -117,12 +117,12 @@ def test_the_last_words_are_the_summary(
 ) -> None:
     """For the termination message, within what Kubernetes keeps; a place that is not there is none."""
     assert files
-    assert 0 == main(asked(folder, "--stage", "report"))
+    assert main(asked(folder, "--stage", "report")) == 0
     said = json.loads((folder / "termination-log").read_text())
 
-    assert ("BalanceSummary", f"{folder}/out/report.html") == (said["kind"], said["report"])
+    assert (said["kind"], said["report"]) == ("BalanceSummary", f"{folder}/out/report.html")
     assert f"the report is {folder}/out/report.html" in capsys.readouterr().out
-    assert 0 == main(asked(folder, "--stage", "report", "--termination-log", f"{folder}/nowhere"))
+    assert main(asked(folder, "--stage", "report", "--termination-log", f"{folder}/nowhere")) == 0
     assert not (folder / "nowhere").exists()
 
 
@@ -131,7 +131,7 @@ def test_where_nothing_needs_to_move_nothing_is_proposed(folder: Path, files: di
     ran = run(options_of(asked(folder, "--stage", "moves,report", "--exclude-topics", "orders")), NOW_MS)
     now = written(folder)
 
-    assert ["nothing needs to move, so nothing is proposed"] == ran.told
+    assert ran.told == ["nothing needs to move, so nothing is proposed"]
     assert "reassignment.json" not in now
     assert b"Nothing needs to move" in now["report.html"]
     run(options_of(asked(folder, "--stage", "moves,report")), NOW_MS)
@@ -155,7 +155,7 @@ def test_a_proposal_that_cannot_be_made_fails_the_run_and_is_still_reported(
     status = main(asked(folder, "--stage", "moves,report", "--propose", "--kubeconfig", f"{folder}/kubeconfig"))
 
     last = capsys.readouterr().err.splitlines()[-1]
-    assert 1 == status
+    assert status == 1
     assert "the API server does not answer when asked to list reassignments in namespace kafka" in last
     assert "list reassignments" in (folder / "termination-log").read_text()
     assert files == written(folder)
@@ -190,7 +190,7 @@ def test_arguments_that_cannot_be_are_refused(more: list[str], words: str, capsy
     with pytest.raises(SystemExit) as ended:
         options_of(["--facts", "f", "--out", "o", *more])
 
-    assert 2 == ended.value.code
+    assert ended.value.code == 2
     assert words in capsys.readouterr().err
 
 
@@ -200,4 +200,4 @@ def test_moves_have_the_shape_of_a_plan(files: dict[str, bytes]) -> None:
     moves = [Assignment((one["topic"], one["partition"]), tuple(one["replicas"])) for one in plan]  # type: ignore[arg-type]
 
     assert len(moves) == len({move.partition for move in moves})
-    assert {2} == {len(set(move.replicas)) for move in moves}
+    assert {len(set(move.replicas)) for move in moves} == {2}

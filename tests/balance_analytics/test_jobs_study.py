@@ -59,9 +59,9 @@ def test_the_planted_truth_is_found(studied: tuple[Path, Result, Truth]) -> None
     assert pytest.approx(truth.broker_bytes_in, rel=0.02) == {one.broker: one.bytes_in_mean for one in result.brokers}
     assert pytest.approx(truth.disk_bytes, rel=1e-6) == {one.broker: one.disk_bytes for one in result.brokers}
     assert truth.not_preferred == result.leader_imbalance.not_preferred
-    assert {1, 2, 3, 4, 5} == {one.broker for one in result.forecasts if one.days is not None}
-    assert ["rack-1", "rack-0"] == [one.rack for one in result.brokers[:2]]
-    assert (336, 336) == (result.window.hours, result.window.hours_seen)
+    assert {one.broker for one in result.forecasts if one.days is not None} == {1, 2, 3, 4, 5}
+    assert [one.rack for one in result.brokers[:2]] == ["rack-1", "rack-0"]
+    assert (result.window.hours, result.window.hours_seen) == (336, 336)
 
 
 def test_loads_are_what_the_plain_twins_say(studied: tuple[Path, Result, Truth]) -> None:
@@ -101,7 +101,7 @@ def test_a_topic_that_was_deleted_is_named_and_in_no_load(studied: tuple[Path, R
     loads = pq.read_table(folder / "out" / "loads" / "partition", columns=["topic"])["topic"].to_pylist()
 
     assert gone not in loads
-    assert [1] == [one.count for one in result.left_out if gone in one.what]
+    assert [one.count for one in result.left_out if gone in one.what] == [1]
     assert SMALL.partitions - list(layout.topic).count(SMALL.topics - 1) == result.partitions == len(loads)
 
 

@@ -47,9 +47,9 @@ def test_every_resource_is_levelled_and_every_broker_has_figures() -> None:
     """Before and after figures for every broker; half the bytes must be copied, as two brokers of four are empty."""
     found = proposal()
 
-    assert RESOURCES == found.resources
+    assert found.resources == RESOURCES
     assert tuple(BROKERS) == tuple(one.broker for one in found.brokers)
-    assert [2.0] == [round(one.max_over_mean_before, 1) for one in found.skew if one.resource == "disk"]
+    assert [round(one.max_over_mean_before, 1) for one in found.skew if one.resource == "disk"] == [2.0]
     assert all(one.max_over_mean_after <= 1.07 for one in found.skew)
     assert found.lower_bound_bytes <= found.copied_bytes <= 1.2 * found.lower_bound_bytes
     assert found.figures()["brokers"][0]["disk"]["before"] == sum(columns()["size_bytes"])
@@ -60,7 +60,7 @@ def test_moves_of_leaders_alone_come_first() -> None:
     replicas = [[1 + (row + place) % 4 for place in range(4)] for row in range(60)]
     found = proposal(replicas=[[1, *sorted(set(row) - {1})] for row in replicas])
 
-    assert 0 == found.copied_bytes
+    assert found.copied_bytes == 0
     assert len(found.moves) == found.leaders_only > 0
 
 
@@ -71,7 +71,7 @@ def test_what_is_not_known_and_what_is_excluded_stays() -> None:
     terms = replace(TERMS, excluded_topics=frozenset({"topic-1"}))
     found = proposal(terms=terms, size_bytes=sizes)
 
-    assert 1 == found.kept_unknown
+    assert found.kept_unknown == 1
     moved = {str(move.partition) for move in found.moves}
     assert "topic-0-3" not in moved
     assert not any(name.startswith("topic-1-") for name in moved)
@@ -91,9 +91,9 @@ def test_a_proposal_waits_for_approval_unless_the_user_said_otherwise() -> None:
     waiting = manifests(proposal(), name="b", namespace="n", cluster="main")[-1]
     approved = manifests(proposal(), name="b", namespace="n", cluster="main", approved=True)[-1]
 
-    assert "Required" == waiting["spec"]["approval"]
+    assert waiting["spec"]["approval"] == "Required"
     assert "approvedDigest" not in waiting["spec"]
-    assert "Automatic" == approved["spec"]["approval"]
+    assert approved["spec"]["approval"] == "Automatic"
 
 
 def test_a_small_plan_is_in_the_reassignment_and_is_read_by_the_operator() -> None:
@@ -109,7 +109,7 @@ def test_a_small_plan_is_in_the_reassignment_and_is_read_by_the_operator() -> No
         }
     )
     assert found.moves == read.plan
-    assert Approval.REQUIRED is read.approval
+    assert read.approval is Approval.REQUIRED
     assert json.loads(figures["data"]["figures.json"])["bytesToMove"] == found.copied_bytes
     assert reassignment["metadata"]["annotations"]["steward.dev/figures"] == figures["metadata"]["name"]
 
@@ -141,7 +141,7 @@ def test_nothing_to_move_is_no_manifest() -> None:
     even: list[Any] = [100.0] * 80
     found = proposal(80, replicas=replicas, bytes_in_p95=even, bytes_out_mean=even, size_bytes=[10_000] * 80)
 
-    assert [] == manifests(found, name="b", namespace="n", cluster="main")
+    assert manifests(found, name="b", namespace="n", cluster="main") == []
 
 
 @pytest.mark.parametrize(
@@ -176,5 +176,5 @@ def test_the_report_shows_what_is_proposed() -> None:
 
     assert found.copied_bytes == shown.copied_bytes
     disk = next(one for one in shown.resources if one.resource == "disk")
-    assert (*BROKERS,) == disk.brokers
+    assert disk.brokers == (*BROKERS,)
     assert np.isclose(np.mean(disk.before), disk.mean, rtol=0.01)

@@ -18,8 +18,8 @@ def test_moves_are_read_back_as_they_were() -> None:
     """With the schema first, a line for each field."""
     text = moves_to_json(MOVES)
 
-    assert MOVES == moves_from_json(text)
-    assert ["{", '  "schema": 1,', '  "name": null,'] == text.splitlines()[:3]
+    assert moves_from_json(text) == MOVES
+    assert text.splitlines()[:3] == ["{", '  "schema": 1,', '  "name": null,']
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_every_text_is_escaped(page: str) -> None:
     """A topic's or a rack's name, or a cluster's title, is never markup."""
     tags = Tags(page)
 
-    assert [] == tags.open
+    assert tags.open == []
     assert not {"script", "link", "iframe", "object", "form"} & {name for name, _ in tags.found}
     assert "<script" not in page
     assert "&lt;script" in page
@@ -116,7 +116,7 @@ def test_every_picture_says_in_words_what_it_shows_and_where_it_comes_from(page:
     """Alt texts; the report states each resource's source in the report."""
     pictures = pictures_of(REPORT)
 
-    assert {"heat-map", "before-after", "skew", "hot-partitions", "disk-forecast"} == {one.name for one in pictures}
+    assert {one.name for one in pictures} == {"heat-map", "before-after", "skew", "hot-partitions", "disk-forecast"}
     for one in pictures:
         assert one.png.startswith(b"\x89PNG")
         assert len(one.alt) > 40
@@ -148,7 +148,7 @@ def test_a_study_that_found_nothing_is_a_page_too() -> None:
     )
     report = ReportInput("c", "2026-01-02T00:10:00Z", empty)
 
-    assert () == pictures_of(report)
+    assert pictures_of(report) == ()
     assert "None were asked for" in page_of(report, ())
 
 
@@ -156,13 +156,13 @@ def test_the_summary_names_what_a_person_asks_first() -> None:
     """A summary in the resource's status: skew now and as promised, the disk that is full first."""
     summary = summary_of(REPORT).to_json()
 
-    assert {"bytes_in": 2.0, "disk": 1.2} == summary["skew"]
-    assert {"disk": 1.05} == summary["skewAfter"]
-    assert {"broker": 1, "days": 4.0} == {name: summary["soonestFull"][name] for name in ("broker", "days")}
+    assert summary["skew"] == {"bytes_in": 2.0, "disk": 1.2}
+    assert summary["skewAfter"] == {"disk": 1.05}
+    assert {name: summary["soonestFull"][name] for name in ("broker", "days")} == {"broker": 1, "days": 4.0}
     assert summary["soonestFull"]["daysLow"] <= 4.0
     assert summary["soonestFull"]["daysHigh"] is None  # beyond the forecast
     assert summary["skewBefore"].keys() == summary["skewAfter"].keys()
-    assert 2048 == summary["bytesToMove"]
+    assert summary["bytesToMove"] == 2048
 
 
 def test_metrics_are_read_back_by_prometheus_own_parser() -> None:
@@ -173,9 +173,9 @@ def test_metrics_are_read_back_by_prometheus_own_parser() -> None:
     }
 
     skew = {sample.labels["resource"]: sample.value for sample in families["steward_balance_skew"].samples}
-    assert {"bytes_in": 2.0, "disk": 1.2} == skew
-    assert HOSTILE + "\n\\" == families["steward_balance_partitions"].samples[0].labels["cluster_id"]
-    assert 4.0 == families["steward_balance_disk_full_days"].samples[0].value
+    assert skew == {"bytes_in": 2.0, "disk": 1.2}
+    assert families["steward_balance_partitions"].samples[0].labels["cluster_id"] == HOSTILE + "\n\\"
+    assert families["steward_balance_disk_full_days"].samples[0].value == 4.0
 
 
 def test_a_report_of_generated_load_promises_less_skew() -> None:

@@ -45,13 +45,13 @@ def test_a_result_is_read_back_as_it_was() -> None:
     """And written to the same bytes again."""
     text = to_json(RESULT)
 
-    assert RESULT == from_json(text)
+    assert from_json(text) == RESULT
     assert text == to_json(from_json(text))
 
 
 def test_a_field_that_is_new_is_passed_over() -> None:
     """A newer study may say more."""
-    assert RESULT == from_json(json.dumps({**json.loads(to_json(RESULT)), "weather": "fair"}))
+    assert from_json(json.dumps({**json.loads(to_json(RESULT)), "weather": "fair"})) == RESULT
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ class Sampled:
             timeout=PATIENCE_S,
             env={"PYTHONPATH": path, "PATH": ""},
         )
-        assert 0 == done.returncode, done.stderr
+        assert done.returncode == 0, done.stderr
         return done.stderr
 
     def consumer(self, group: str) -> Consumer:
@@ -82,7 +82,7 @@ def sampled(request: pytest.FixtureRequest) -> Iterator[Sampled]:
     for partition, count in MESSAGES.items():
         for _ in range(count):
             producer.produce(TOPIC, b"x" * 100, partition=partition)
-    assert 0 == producer.flush(PATIENCE_S)
+    assert producer.flush(PATIENCE_S) == 0
     consumer = one.consumer(GROUP)
     wait_until(lambda: committed(consumer), timeout_s=PATIENCE_S, what=f"offsets of {GROUP} committed")
     consumer.close()
@@ -101,7 +101,7 @@ def kept(one: Sampled) -> dict[str, Samples]:
         message = consumer.poll(PATIENCE_S)
         assert message is not None
         assert message.error() is None, message.error()
-        assert [("schema", b"1")] == message.headers()
+        assert message.headers() == [("schema", b"1")]
         key, value = message.key(), message.value()
         assert isinstance(key, bytes)
         assert value is not None
@@ -119,17 +119,17 @@ def test_what_it_wrote_is_what_the_cluster_has(sampled: Sampled) -> None:
     partitions = metadata.topics[TOPIC].partitions
 
     assert '"message": "looked"' in told
-    assert [0, 1, 2] == look.partition.tolist()
+    assert look.partition.tolist() == [0, 1, 2]
     assert [partitions[at].leader for at in range(3)] == look.leader.tolist()
     assert [partitions[at].replicas for at in range(3)] == look.replicas.tolist()
     assert [sorted(partitions[at].isrs) for at in range(3)] == [sorted(row) for row in look.isr.tolist()]
     assert list(MESSAGES.values()) == look.end_offset.tolist()
-    assert [0, 0, 0] == look.start_offset.tolist()
-    assert [20, 7, 0] == look.committed_offset_sum.tolist()
-    assert [1, 1, 0] == look.committed_groups.tolist()
+    assert look.start_offset.tolist() == [0, 0, 0]
+    assert look.committed_offset_sum.tolist() == [20, 7, 0]
+    assert look.committed_groups.tolist() == [1, 1, 0]
     sizes = look.size_bytes.tolist()
     assert all(30 * 100 < size < 30 * 300 for size in sizes[0])
-    assert [0, 0] == sizes[2]
+    assert sizes[2] == [0, 0]
 
 
 def test_the_samples_topic_is_as_it_was_asked_for(sampled: Sampled) -> None:
@@ -140,9 +140,9 @@ def test_the_samples_topic_is_as_it_was_asked_for(sampled: Sampled) -> None:
     resource = ConfigResource(ResourceType.TOPIC, SAMPLES)
     configs = sampled.admin.describe_configs([resource])[resource].result(PATIENCE_S)
 
-    assert [3, 3] == [len(one.replicas) for one in partitions.values()]
-    assert "172800000" == configs["retention.ms"].value
-    assert "delete" == configs["cleanup.policy"].value
+    assert [len(one.replicas) for one in partitions.values()] == [3, 3]
+    assert configs["retention.ms"].value == "172800000"
+    assert configs["cleanup.policy"].value == "delete"
     assert SAMPLES in kept(sampled)
 
 
@@ -155,7 +155,7 @@ def test_the_same_goes_into_parquet(sampled: Sampled, tmp_path: Path) -> None:
     rows = [row for row in pq.read_table(path, partitioning=None).to_pylist() if row["topic"] == TOPIC]
 
     assert list(MESSAGES.items()) == [(row["partition"], row["end_offset"]) for row in rows]
-    assert [None] * 3 == [row["committed_offset_sum"] for row in rows]
+    assert [row["committed_offset_sum"] for row in rows] == [None] * 3
 
 
 @pytest.mark.shows("F24")
@@ -168,7 +168,7 @@ def test_keys_that_messages_pile_up_on_are_found(sampled: Sampled, tmp_path: Pat
     for key, count in (*planted.items(), without_key):
         for _ in range(count):
             producer.produce(KEYED, b"value", key)
-    assert 0 == producer.flush(PATIENCE_S)
+    assert producer.flush(PATIENCE_S) == 0
 
     file = tmp_path / "keys.json"
     told = sampled.sampler(
@@ -184,8 +184,8 @@ def test_keys_that_messages_pile_up_on_are_found(sampled: Sampled, tmp_path: Pat
     options = parser().parse_args(["--facts=f", "--out=o", f"--key-sketches={file}"])
     sketch = sketches_of(options.key_sketches)[KEYED]
     heavy = heavy_keys(sketch, 0.05)
-    assert 1200 == sketch.messages
-    assert [key_name(b"whale"), key_name(b"shark")] == [one.key for one in heavy]
+    assert sketch.messages == 1200
+    assert [one.key for one in heavy] == [key_name(b"whale"), key_name(b"shark")]
     for one, part in zip(heavy, (0.5, 0.1), strict=True):
         assert one.at_least <= part <= one.at_most
         assert one.at_most - one.at_least <= 1 / COUNTERS

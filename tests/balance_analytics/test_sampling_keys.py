@@ -76,8 +76,8 @@ async def test_the_last_messages_of_each_partition_are_counted_by_its_part() -> 
         found = await sampled(link, 100)
 
     expected = Counter(map(key_name, ((logs.partitions[0][-75:]) + logs.partitions[1][-25:])))  # type: ignore[arg-type]
-    assert expected == found.sketches["orders"].counts
-    assert (100, 0, ()) == (found.sketches["orders"].messages, found.sketches["orders"].error, found.left_out)
+    assert found.sketches["orders"].counts == expected
+    assert (found.sketches["orders"].messages, found.sketches["orders"].error, found.left_out) == (100, 0, ())
 
 
 async def test_a_topic_with_fewer_messages_is_counted_whole() -> None:
@@ -86,7 +86,7 @@ async def test_a_topic_with_fewer_messages_is_counted_whole() -> None:
     async with holding(logs) as (_, link):
         found = await sampled(link, 1_000)
 
-    assert {key_name(b"a"): 2} == found.sketches["orders"].counts
+    assert found.sketches["orders"].counts == {key_name(b"a"): 2}
 
 
 async def test_what_is_fetched_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,8 +96,8 @@ async def test_what_is_fetched_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     async with holding(logs) as (_, link):
         found = await sampled(link, 1_000)
 
-    assert [0, 10, 20] == logs.fetched
-    assert 30 == found.sketches["orders"].messages
+    assert logs.fetched == [0, 10, 20]
+    assert found.sketches["orders"].messages == 30
 
 
 async def test_batches_in_a_codec_that_is_not_opened_are_named() -> None:
@@ -116,8 +116,8 @@ async def test_batches_in_a_codec_that_is_not_opened_are_named() -> None:
         cluster.instead[2] = zstd
         found = await sampled(link, 40)
 
-    assert {key_name(b"a"): 20} == found.sketches["orders"].counts
-    assert ("orders: The records are compressed with zstd; only gzip and none are opened here.",) == found.left_out
+    assert found.sketches["orders"].counts == {key_name(b"a"): 20}
+    assert found.left_out == ("orders: The records are compressed with zstd; only gzip and none are opened here.",)
 
 
 def _marked(batch: bytes, compression: Compression) -> bytes:
@@ -152,7 +152,7 @@ async def test_partitions_that_cannot_be_fetched_are_named() -> None:
         "orders-0: TOPIC_AUTHORIZATION_FAILED",
     }
     assert expected <= set(found.left_out)
-    assert 0 == found.sketches["orders"].messages
+    assert found.sketches["orders"].messages == 0
 
 
 @pytest.mark.parametrize(("messages", "topics"), [(0, 1), (10**7, 1), (10, 65)])
@@ -169,5 +169,5 @@ async def test_the_file_is_what_the_study_reads(tmp_path: Path) -> None:
         write_sketches(tmp_path / "keys.json", (await sampled(link, 100)).sketches)
     written = json.loads((tmp_path / "keys.json").read_text(encoding="utf-8"))
 
-    assert {"orders": {"messages": 7, "error": 0, "counts": {key_name(b"a"): 7}}} == written
+    assert written == {"orders": {"messages": 7, "error": 0, "counts": {key_name(b"a"): 7}}}
     assert b"a".decode() not in written["orders"]["counts"]

@@ -68,19 +68,19 @@ async def test_a_look_has_what_the_cluster_has() -> None:
         found = (await look(link)).samples
 
     orders = cluster.topics["orders"]
-    assert ("stand-in", ROUND_MS, ("orders", "payments")) == (found.cluster_id, found.round_ms, found.topics)
-    assert [NOW_MS, NOW_MS] == found.sampled_at_ms.tolist()
-    assert [0, 1, 2, 3] == column(found, "partition", "orders")
+    assert (found.cluster_id, found.round_ms, found.topics) == ("stand-in", ROUND_MS, ("orders", "payments"))
+    assert found.sampled_at_ms.tolist() == [NOW_MS, NOW_MS]
+    assert column(found, "partition", "orders") == [0, 1, 2, 3]
     assert [one.leader for one in orders] == column(found, "leader", "orders")
-    assert [3] * 4 == column(found, "leader_epoch", "orders")
+    assert column(found, "leader_epoch", "orders") == [3] * 4
     assert [[*one.replicas, -1] for one in orders] == column(found, "replicas", "orders")
     assert [[*one.replicas, -1] for one in orders] == column(found, "isr", "orders")
     assert [one.start for one in orders] == column(found, "start_offset", "orders")
     assert [one.end for one in orders] == column(found, "end_offset", "orders")
     sizes = [[*(one.size + broker for broker in one.replicas), UNKNOWN] for one in orders]
     assert sizes == column(found, "size_bytes", "orders")
-    assert [[71, 72, 73], [2, 3, 1]] == column(found, "size_bytes", "payments")
-    assert [UNKNOWN, UNKNOWN] == column(found, "committed_offset_sum", "payments")
+    assert column(found, "size_bytes", "payments") == [[71, 72, 73], [2, 3, 1]]
+    assert column(found, "committed_offset_sum", "payments") == [UNKNOWN, UNKNOWN]
 
 
 async def test_nothing_is_left_out_when_all_is_well() -> None:
@@ -88,7 +88,7 @@ async def test_nothing_is_left_out_when_all_is_well() -> None:
     async with linked(groups={"readers": {("orders", 0): 5}}) as (_, link):
         found = await look(link, with_committed=True)
 
-    assert {} == dict(found.left_out.counts)
+    assert dict(found.left_out.counts) == {}
 
 
 async def test_committed_offsets_are_added_over_groups() -> None:
@@ -97,9 +97,9 @@ async def test_committed_offsets_are_added_over_groups() -> None:
     async with linked(groups=groups) as (_, link):
         found = (await look(link, with_committed=True)).samples
 
-    assert [100, 0, 0, 0] == column(found, "committed_offset_sum", "orders")
-    assert [2, 0, 0, 0] == column(found, "committed_groups", "orders")
-    assert [0, 5] == column(found, "committed_offset_sum", "payments")
+    assert column(found, "committed_offset_sum", "orders") == [100, 0, 0, 0]
+    assert column(found, "committed_groups", "orders") == [2, 0, 0, 0]
+    assert column(found, "committed_offset_sum", "payments") == [0, 5]
 
 
 async def test_a_group_that_cannot_be_asked_leaves_every_sum_unknown() -> None:
@@ -109,9 +109,9 @@ async def test_a_group_that_cannot_be_asked_leaves_every_sum_unknown() -> None:
         cluster.instead[1] = instead(ApiKey.OFFSET_FETCH, refused)
         found = await look(link, with_committed=True)
 
-    assert [UNKNOWN] * 4 == column(found.samples, "committed_offset_sum", "orders")
-    assert [0] * 4 == column(found.samples, "committed_groups", "orders")
-    assert {(What.COMMITTED, Reason.REFUSED): 6} == dict(found.left_out.counts)
+    assert column(found.samples, "committed_offset_sum", "orders") == [UNKNOWN] * 4
+    assert column(found.samples, "committed_groups", "orders") == [0] * 4
+    assert dict(found.left_out.counts) == {(What.COMMITTED, Reason.REFUSED): 6}
 
 
 async def test_coordinators_are_the_leaders_of_the_offsets_topic() -> None:
@@ -120,8 +120,8 @@ async def test_coordinators_are_the_leaders_of_the_offsets_topic() -> None:
     async with linked(topics, groups={"a": {("orders", 0): 40}}) as (cluster, link):
         found = await look(link, with_committed=True)
 
-    assert {1} == {broker for broker, key, _ in cluster.asked if key is ApiKey.LIST_GROUPS}
-    assert [40, 0, 0, 0] == column(found.samples, "committed_offset_sum", "orders")
+    assert {broker for broker, key, _ in cluster.asked if key is ApiKey.LIST_GROUPS} == {1}
+    assert column(found.samples, "committed_offset_sum", "orders") == [40, 0, 0, 0]
 
 
 async def test_a_group_that_two_brokers_tell_of_is_added_once() -> None:
@@ -131,8 +131,8 @@ async def test_a_group_that_two_brokers_tell_of_is_added_once() -> None:
         cluster.instead[3] = instead(ApiKey.LIST_GROUPS, listed)
         found = await look(link, with_committed=True)
 
-    assert [40, 0, 0, 0] == column(found.samples, "committed_offset_sum", "orders")
-    assert [1, 0, 0, 0] == column(found.samples, "committed_groups", "orders")
+    assert column(found.samples, "committed_offset_sum", "orders") == [40, 0, 0, 0]
+    assert column(found.samples, "committed_groups", "orders") == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize(("leader", "reason"), [(-1, Reason.NO_LEADER), (9, Reason.CONNECTION)])
@@ -142,8 +142,8 @@ async def test_groups_whose_coordinator_is_away_leave_every_sum_unknown(leader: 
     async with linked(topics, groups={"a": {("orders", 0): 40}}) as (_, link):
         found = await look(link, with_committed=True)
 
-    assert [UNKNOWN] == column(found.samples, "committed_offset_sum", "orders")
-    assert 2 == found.left_out.counts[What.COMMITTED, reason]
+    assert column(found.samples, "committed_offset_sum", "orders") == [UNKNOWN]
+    assert found.left_out.counts[What.COMMITTED, reason] == 2
 
 
 async def test_a_cluster_with_too_many_groups_keeps_its_sums_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ async def test_a_cluster_with_too_many_groups_keeps_its_sums_unknown(monkeypatch
     async with linked(groups={"a": {}, "b": {}}) as (cluster, link):
         found = await look(link, with_committed=True)
 
-    assert {(What.COMMITTED, Reason.TOO_MANY_GROUPS): 6} == dict(found.left_out.counts)
+    assert dict(found.left_out.counts) == {(What.COMMITTED, Reason.TOO_MANY_GROUPS): 6}
     assert ApiKey.OFFSET_FETCH not in {key for _, key, _ in cluster.asked}
 
 
@@ -163,12 +163,12 @@ async def test_a_broker_that_is_away_leaves_its_part_unknown() -> None:
         found = await look(link)
 
     samples = found.samples
-    assert [100, 101, UNKNOWN, 103] == column(samples, "end_offset", "orders")
-    assert [0, 1, UNKNOWN, 3] == column(samples, "start_offset", "orders")
-    assert [[71, 72, UNKNOWN], [2, UNKNOWN, 1]] == column(samples, "size_bytes", "payments")
-    assert [1, 2, 3, 1] == column(samples, "leader", "orders")
+    assert column(samples, "end_offset", "orders") == [100, 101, UNKNOWN, 103]
+    assert column(samples, "start_offset", "orders") == [0, 1, UNKNOWN, 3]
+    assert column(samples, "size_bytes", "payments") == [[71, 72, UNKNOWN], [2, UNKNOWN, 1]]
+    assert column(samples, "leader", "orders") == [1, 2, 3, 1]
     expected = {(What.OFFSETS, Reason.CONNECTION): 1, (What.SIZES, Reason.CONNECTION): 4}
-    assert expected == dict(found.left_out.counts)
+    assert dict(found.left_out.counts) == expected
     assert any("cannot be reached" in words for words in found.left_out.examples)
 
 
@@ -179,8 +179,8 @@ async def test_a_broker_that_the_cluster_no_longer_names_leaves_its_part_unknown
         del cluster.ports[3]
         found = await look(link)
 
-    assert {(What.OFFSETS, Reason.CONNECTION): 1, (What.SIZES, Reason.CONNECTION): 4} == dict(found.left_out.counts)
-    assert [100, 101, UNKNOWN, 103] == column(found.samples, "end_offset", "orders")
+    assert dict(found.left_out.counts) == {(What.OFFSETS, Reason.CONNECTION): 1, (What.SIZES, Reason.CONNECTION): 4}
+    assert column(found.samples, "end_offset", "orders") == [100, 101, UNKNOWN, 103]
 
 
 async def test_a_silent_broker_costs_a_look_no_more_than_its_time() -> None:
@@ -191,10 +191,10 @@ async def test_a_silent_broker_costs_a_look_no_more_than_its_time() -> None:
         link._looks = 1  # the next to tell the metadata is the third broker
         found = await look(link)
 
-    assert {What.OFFSETS, What.SIZES} == {what for what, _ in found.left_out.counts}
+    assert {what for what, _ in found.left_out.counts} == {What.OFFSETS, What.SIZES}
     assert {Reason.TIMED_OUT} <= {reason for _, reason in found.left_out.counts}
-    assert [100, UNKNOWN, 102, 103] == column(found.samples, "end_offset", "orders")
-    assert [7, UNKNOWN] == column(found.samples, "end_offset", "payments")
+    assert column(found.samples, "end_offset", "orders") == [100, UNKNOWN, 102, 103]
+    assert column(found.samples, "end_offset", "payments") == [7, UNKNOWN]
 
 
 async def test_a_silent_broker_is_not_the_last_word_on_the_metadata() -> None:
@@ -204,7 +204,7 @@ async def test_a_silent_broker_is_not_the_last_word_on_the_metadata() -> None:
         cluster.silent.update({1, 2})
         found = await look(link)
 
-    assert 6 == len(found.samples)
+    assert len(found.samples) == 6
 
 
 async def test_a_leader_that_moved_meanwhile_leaves_its_partition_unknown() -> None:
@@ -218,10 +218,10 @@ async def test_a_leader_that_moved_meanwhile_leaves_its_partition_unknown() -> N
         cluster.instead[2] = move
         found, later = await look(link), await look(link)
 
-    assert [100, UNKNOWN, 102, 103] == column(found.samples, "end_offset", "orders")
-    assert {(What.OFFSETS, Reason.MOVED): 1} == dict(found.left_out.counts)
-    assert [100, 101, 102, 103] == column(later.samples, "end_offset", "orders")
-    assert {} == dict(later.left_out.counts)
+    assert column(found.samples, "end_offset", "orders") == [100, UNKNOWN, 102, 103]
+    assert dict(found.left_out.counts) == {(What.OFFSETS, Reason.MOVED): 1}
+    assert column(later.samples, "end_offset", "orders") == [100, 101, 102, 103]
+    assert dict(later.left_out.counts) == {}
 
 
 async def test_a_topic_deleted_meanwhile_is_unknown_and_gone_the_next_time() -> None:
@@ -235,11 +235,11 @@ async def test_a_topic_deleted_meanwhile_is_unknown_and_gone_the_next_time() -> 
         cluster.instead[1] = cluster.instead[2] = cluster.instead[3] = delete
         found, later = await look(link), await look(link)
 
-    assert [UNKNOWN, UNKNOWN] == column(found.samples, "end_offset", "payments")
-    assert [100, 101, 102, 103] == column(found.samples, "end_offset", "orders")
-    assert 2 == found.left_out.counts[What.OFFSETS, Reason.GONE]
-    assert 6 == found.left_out.counts[What.SIZES, Reason.ABSENT]
-    assert ("orders",) == later.samples.topics
+    assert column(found.samples, "end_offset", "payments") == [UNKNOWN, UNKNOWN]
+    assert column(found.samples, "end_offset", "orders") == [100, 101, 102, 103]
+    assert found.left_out.counts[What.OFFSETS, Reason.GONE] == 2
+    assert found.left_out.counts[What.SIZES, Reason.ABSENT] == 6
+    assert later.samples.topics == ("orders",)
 
 
 async def test_a_partition_without_a_leader_is_not_asked_about() -> None:
@@ -248,10 +248,10 @@ async def test_a_partition_without_a_leader_is_not_asked_about() -> None:
     async with linked(topics) as (_, link):
         found = await look(link)
 
-    assert [UNKNOWN] == column(found.samples, "end_offset", "lone")
-    assert [[6, 7]] == column(found.samples, "size_bytes", "lone")
-    assert {(What.OFFSETS, Reason.NO_LEADER): 1} == dict(found.left_out.counts)
-    assert [NOW_MS] == found.samples.sampled_at_ms.tolist()
+    assert column(found.samples, "end_offset", "lone") == [UNKNOWN]
+    assert column(found.samples, "size_bytes", "lone") == [[6, 7]]
+    assert dict(found.left_out.counts) == {(What.OFFSETS, Reason.NO_LEADER): 1}
+    assert found.samples.sampled_at_ms.tolist() == [NOW_MS]
 
 
 async def test_an_answer_over_the_limit_is_refused_and_costs_that_broker_alone() -> None:
@@ -261,9 +261,9 @@ async def test_an_answer_over_the_limit_is_refused_and_costs_that_broker_alone()
         cluster.instead[2] = instead(ApiKey.DESCRIBE_LOG_DIRS, {"results": [folder]})
         found = await look(link)
 
-    assert {(What.SIZES, Reason.CONNECTION): 5} == dict(found.left_out.counts)
+    assert dict(found.left_out.counts) == {(What.SIZES, Reason.CONNECTION): 5}
     assert any("the limit is 4096" in words for words in found.left_out.examples)
-    assert [100, 101, 102, 103] == column(found.samples, "end_offset", "orders")
+    assert column(found.samples, "end_offset", "orders") == [100, 101, 102, 103]
 
 
 async def test_a_malformed_answer_costs_that_broker_alone() -> None:
@@ -272,8 +272,8 @@ async def test_a_malformed_answer_costs_that_broker_alone() -> None:
         cluster.instead[2] = instead(ApiKey.LIST_OFFSETS, b"\0\0\0\0\0garbage")
         found = await look(link)
 
-    assert {(What.OFFSETS, Reason.MALFORMED): 2} == dict(found.left_out.counts)
-    assert [100, UNKNOWN, 102, 103] == column(found.samples, "end_offset", "orders")
+    assert dict(found.left_out.counts) == {(What.OFFSETS, Reason.MALFORMED): 2}
+    assert column(found.samples, "end_offset", "orders") == [100, UNKNOWN, 102, 103]
 
 
 async def test_what_a_broker_tells_of_others_partitions_is_not_taken() -> None:
@@ -287,8 +287,8 @@ async def test_what_a_broker_tells_of_others_partitions_is_not_taken() -> None:
         cluster.instead[2] = instead(ApiKey.LIST_OFFSETS, {"topics": [{"name": "orders", "partitions": partitions}]})
         found = await look(link)
 
-    assert [100, UNKNOWN, 102, 103] == column(found.samples, "end_offset", "orders")
-    assert {(What.OFFSETS, Reason.ABSENT): 2} == dict(found.left_out.counts)
+    assert column(found.samples, "end_offset", "orders") == [100, UNKNOWN, 102, 103]
+    assert dict(found.left_out.counts) == {(What.OFFSETS, Reason.ABSENT): 2}
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ async def test_sizes_that_are_not_told_have_a_reason(body: Body, reason: Reason)
         cluster.instead[1] = instead(ApiKey.DESCRIBE_LOG_DIRS, body)
         found = await look(link)
 
-    assert {(What.SIZES, reason): 5} == dict(found.left_out.counts)
+    assert dict(found.left_out.counts) == {(What.SIZES, reason): 5}
 
 
 async def test_the_copy_that_is_being_moved_between_folders_is_not_the_replicas_size() -> None:
@@ -318,7 +318,7 @@ async def test_the_copy_that_is_being_moved_between_folders_is_not_the_replicas_
         cluster.instead[1] = instead(ApiKey.DESCRIBE_LOG_DIRS, {"results": folders})
         found = await look(link)
 
-    assert [[9]] == column(found.samples, "size_bytes", "lone")
+    assert column(found.samples, "size_bytes", "lone") == [[9]]
 
 
 async def test_a_leader_is_asked_for_so_many_partitions_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,8 +330,8 @@ async def test_a_leader_is_asked_for_so_many_partitions_at_a_time(monkeypatch: p
 
     asked = [body for _, key, body in cluster.asked if key is ApiKey.LIST_OFFSETS]
     counts = [sum(len(topic["partitions"]) for topic in body["topics"]) for body in asked]
-    assert [3, 3, 3, 3, 2, 2] == counts
-    assert [0, 1, 2, 3] == column(found.samples, "end_offset", "b")
+    assert counts == [3, 3, 3, 3, 2, 2]
+    assert column(found.samples, "end_offset", "b") == [0, 1, 2, 3]
 
 
 async def test_nobody_who_tells_the_metadata_is_said_in_words() -> None:
@@ -348,8 +348,8 @@ async def test_an_empty_cluster_is_an_empty_look() -> None:
     async with linked({}) as (_, link):
         found = await look(link, with_committed=True)
 
-    assert 0 == len(found.samples)
-    assert {} == dict(found.left_out.counts)
+    assert len(found.samples) == 0
+    assert dict(found.left_out.counts) == {}
 
 
 async def test_a_broker_at_another_address_is_asked_there() -> None:
@@ -361,7 +361,7 @@ async def test_a_broker_at_another_address_is_asked_there() -> None:
             found = await look(link)
 
         assert before is not link.broker(3)
-        assert {} == dict(found.left_out.counts)
+        assert dict(found.left_out.counts) == {}
         assert ApiKey.LIST_OFFSETS in {key for _, key, _ in other.asked}
 
 
@@ -369,4 +369,4 @@ def test_the_stand_ins_answers_are_kafkas() -> None:
     """Every one is encoded by the codec, so a field that Kafka does not have cannot be in one."""
     body = StandInCluster(two_topics(), ports={1: 9092}).metadata({"topics": None})
 
-    assert 2 == len(codec.decode("MetadataResponse", 12, codec.encode("MetadataResponse", 12, body))["topics"])
+    assert len(codec.decode("MetadataResponse", 12, codec.encode("MetadataResponse", 12, body))["topics"]) == 2

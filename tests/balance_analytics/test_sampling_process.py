@@ -54,7 +54,7 @@ def test_rounds_that_a_look_overran_fall_out_and_are_counted(at: int, interval_m
     now_ms = previous + took_ms
     plan = next_round(previous, now_ms, interval_ms)
 
-    assert 0 == plan.round_ms % interval_ms
+    assert plan.round_ms % interval_ms == 0
     assert now_ms <= plan.round_ms or took_ms < 0
     if took_ms >= -interval_ms:
         assert previous < plan.round_ms
@@ -65,9 +65,9 @@ def test_rounds_that_a_look_overran_fall_out_and_are_counted(at: int, interval_m
 
 def test_a_look_that_ends_on_time_is_followed_by_the_next_round() -> None:
     """And one that ends at the very moment of a round still takes that one."""
-    assert Round(2 * MINUTE, 0) == next_round(MINUTE, MINUTE + 500, MINUTE)
-    assert Round(2 * MINUTE, 0) == next_round(MINUTE, 2 * MINUTE, MINUTE)
-    assert Round(3 * MINUTE, 1) == next_round(MINUTE, 2 * MINUTE + 1, MINUTE)
+    assert next_round(MINUTE, MINUTE + 500, MINUTE) == Round(2 * MINUTE, 0)
+    assert next_round(MINUTE, 2 * MINUTE, MINUTE) == Round(2 * MINUTE, 0)
+    assert next_round(MINUTE, 2 * MINUTE + 1, MINUTE) == Round(3 * MINUTE, 1)
 
 
 class Kept:
@@ -128,15 +128,15 @@ async def test_a_look_is_kept_and_counted() -> None:
     """Under its round: the minute that it was taken in."""
     sink, clock = Kept(), Clock(5 * MINUTE + 20_000)
     async with sampler(clock, sink) as (one, _, metrics):
-        assert None is await one.once()
+        assert await one.once() is None
 
-    assert [5 * MINUTE] == [look.round_ms for look in sink.looks]
-    assert 1 == sample(metrics, "steward_sampler_looks_total", result="kept")
-    assert 6 == sample(metrics, "steward_sampler_partitions")
-    assert 3 == sample(metrics, "steward_sampler_brokers")
-    assert 300 == sample(metrics, "steward_sampler_last_kept_round_seconds")
-    assert 100 == sample(metrics, "steward_sampler_written_bytes_total")
-    assert 1 == sample(metrics, "steward_sampler_look_duration_seconds_count")
+    assert [look.round_ms for look in sink.looks] == [5 * MINUTE]
+    assert sample(metrics, "steward_sampler_looks_total", result="kept") == 1
+    assert sample(metrics, "steward_sampler_partitions") == 6
+    assert sample(metrics, "steward_sampler_brokers") == 3
+    assert sample(metrics, "steward_sampler_last_kept_round_seconds") == 300
+    assert sample(metrics, "steward_sampler_written_bytes_total") == 100
+    assert sample(metrics, "steward_sampler_look_duration_seconds_count") == 1
 
 
 async def test_what_is_left_out_is_shown_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -148,11 +148,11 @@ async def test_what_is_left_out_is_shown_and_said_once(caplog: pytest.LogCapture
             cluster.topics["orders"][0].leader = leader
             await one.once()
             expected = 0 if leader == 1 else 1
-            assert expected == sample(metrics, "steward_sampler_left_out", what="offsets", reason="no_leader")
+            assert sample(metrics, "steward_sampler_left_out", what="offsets", reason="no_leader") == expected
 
     lines = [record.message for record in caplog.records]
-    assert 1 == lines.count("something is left out")
-    assert 1 == lines.count("nothing is left out any more")
+    assert lines.count("something is left out") == 1
+    assert lines.count("nothing is left out any more") == 1
 
 
 async def test_a_cluster_that_is_away_is_a_failed_look_with_its_reason() -> None:
@@ -165,8 +165,8 @@ async def test_a_cluster_that_is_away_is_a_failed_look_with_its_reason() -> None
 
     assert why is not None
     assert why.startswith("no broker tells the cluster's metadata")
-    assert 1 == sample(metrics, "steward_sampler_looks_total", result="look_failed")
-    assert [] == sink.looks
+    assert sample(metrics, "steward_sampler_looks_total", result="look_failed") == 1
+    assert sink.looks == []
 
 
 async def test_it_is_not_ready_until_there_is_a_place_to_keep_looks_in() -> None:
@@ -174,17 +174,17 @@ async def test_it_is_not_ready_until_there_is_a_place_to_keep_looks_in() -> None
     sink, clock = Kept(), Clock(5 * MINUTE)
     sink.refuses = "the topic is compacted"
     async with sampler(clock, sink) as (one, _, metrics):
-        assert "the topic is compacted" == await one.once()
-        assert "the topic is compacted" == one.not_ready()
+        assert await one.once() == "the topic is compacted"
+        assert one.not_ready() == "the topic is compacted"
         sink.refuses = None
-        assert None is await one.once()
-        assert None is one.not_ready()
+        assert await one.once() is None
+        assert one.not_ready() is None
         sink.refuses = "a leader is away"
-        assert "a leader is away" == await one.once()
-        assert None is one.not_ready()
+        assert await one.once() == "a leader is away"
+        assert one.not_ready() is None
 
-    assert 1 == sink.opened
-    assert 2 == sample(metrics, "steward_sampler_looks_total", result="write_failed")
+    assert sink.opened == 1
+    assert sample(metrics, "steward_sampler_looks_total", result="write_failed") == 2
 
 
 async def test_it_looks_once_a_round_until_it_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +194,7 @@ async def test_it_looks_once_a_round_until_it_is_stopped(monkeypatch: pytest.Mon
     async with sampler(clock, sink) as (one, _, metrics):
         running_one = asyncio.create_task(one.run())
         await asyncio.sleep(0.05)
-        assert [] == sink.looks
+        assert sink.looks == []
         for now_ms in (5 * MINUTE, 6 * MINUTE, 9 * MINUTE + 1):
             sink.kept.clear()
             clock.now_ms = now_ms
@@ -202,9 +202,9 @@ async def test_it_looks_once_a_round_until_it_is_stopped(monkeypatch: pytest.Mon
         one.stop()
         await asyncio.wait_for(running_one, 30)
 
-    assert [5 * MINUTE, 6 * MINUTE] == [look.round_ms for look in sink.looks][:2]
+    assert [look.round_ms for look in sink.looks][:2] == [5 * MINUTE, 6 * MINUTE]
     assert sink.looks[2].round_ms in {7 * MINUTE, 10 * MINUTE}
-    assert 3 == len(sink.looks)
+    assert len(sink.looks) == 3
     assert sample(metrics, "steward_sampler_rounds_skipped_total") in {0, 2}
 
 
@@ -220,7 +220,7 @@ async def test_a_clock_that_is_set_back_is_followed(monkeypatch: pytest.MonkeyPa
         one.stop()
         await asyncio.wait_for(running_one, 30)
 
-    assert [30 * MINUTE] == [look.round_ms for look in sink.looks]
+    assert [look.round_ms for look in sink.looks] == [30 * MINUTE]
 
 
 async def test_a_look_under_way_has_a_moment_left_when_the_process_is_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ async def test_a_look_under_way_has_a_moment_left_when_the_process_is_to_end(mon
         one.stop()
         await asyncio.wait_for(running_one, 30)
 
-    assert [] == sink.looks
+    assert sink.looks == []
 
 
 async def test_probes_say_how_it_is() -> None:
@@ -255,8 +255,8 @@ async def test_probes_say_how_it_is() -> None:
         await probes.close()
         release_port(port)
 
-    assert [(503, "the topic is compacted"), (200, "ok")] == answers[:2]
-    assert [200, 200] == [status for status, _ in answers[2:]]
+    assert answers[:2] == [(503, "the topic is compacted"), (200, "ok")]
+    assert [status for status, _ in answers[2:]] == [200, 200]
     assert answers[2][1].startswith("# HELP steward_sampler_")
 
 
@@ -287,8 +287,8 @@ def test_words_are_kept_of_some_and_counts_of_all() -> None:
         left_out.add(What.SIZES, Reason.CONNECTION, 2, f"broker {broker}")
         left_out.add(What.SIZES, Reason.ABSENT, 0, "nothing is missing here")
 
-    assert {(What.SIZES, Reason.CONNECTION): 2_000} == dict(left_out.counts)
-    assert MAX_EXAMPLES == len(left_out.examples)
+    assert dict(left_out.counts) == {(What.SIZES, Reason.CONNECTION): 2_000}
+    assert len(left_out.examples) == MAX_EXAMPLES
 
 
 @pytest.mark.parametrize("server", ["broker", "broker:", ":9092", "broker:0", "broker:99999", "broker:٣"])
@@ -312,4 +312,4 @@ def test_examples_are_true(module: ModuleType) -> None:
     found = doctest.testmod(module)
 
     assert found.attempted
-    assert 0 == found.failed
+    assert found.failed == 0

@@ -66,11 +66,11 @@ async def test_rates_are_asked_for_by_resource_and_say_their_source() -> None:
     async with answering(answer) as settings:
         found = await query_rates(settings, 60_000, 120_000, 60)
 
-    assert [{"query": QUERY["bytes_in"].expression, "start": "60.000", "end": "120.000", "step": "60s"}] == asked
-    assert [
+    assert asked == [{"query": QUERY["bytes_in"].expression, "start": "60.000", "end": "120.000", "step": "60s"}]
+    assert found == [
         Rate("bytes_in", "orders", 60_000, 1.5, "prometheus"),
         Rate("bytes_in", "orders", 120_000, 2.0, "prometheus"),
-    ] == found
+    ]
 
 
 async def test_an_answer_over_the_limit_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_values_that_are_none_are_left_out() -> None:
     """NaN of a rate over nothing, and what is below 0: neither is a rate."""
     series = of_topic("orders", (1, "NaN"), (2, "+Inf"), (3, "-1"), (4, "0"))
 
-    assert [Rate("bytes_in", "orders", 4_000, 0.0)] == parse("bytes_in", "topic", json.dumps(matrix(series)).encode())
+    assert parse("bytes_in", "topic", json.dumps(matrix(series)).encode()) == [Rate("bytes_in", "orders", 4_000, 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -166,4 +166,4 @@ def test_the_file_has_an_object_a_line(tmp_path: Path) -> None:
     (path,) = tmp_path.iterdir()
     first, _ = map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
-    assert {"resource": "cpu", "of": "broker-1", "at_ms": 60_000, "value": 0.5, "source": "prometheus"} == first
+    assert first == {"resource": "cpu", "of": "broker-1", "at_ms": 60_000, "value": 0.5, "source": "prometheus"}

@@ -87,10 +87,10 @@ async def test_what_is_in_the_topic_is_what_was_seen() -> None:
 
     assert {(one.key, one.value) for one in encode(look)} == {(key, value) for _, key, value, _, _ in found}
     assert (len(look.topics), sum(len(data) for _, _, data in cluster.produced)) == (written.pieces, written.size_bytes)
-    assert {((("schema", b"1"),), ROUND_MS)} == {(headers, at_ms) for *_, headers, at_ms in found}
+    assert {(headers, at_ms) for *_, headers, at_ms in found} == {((("schema", b"1"),), ROUND_MS)}
     assert all(partition == partition_of(key, TOPIC.partitions) for partition, key, *_ in found)
-    assert {1} == {batch.header.compression for *_, data in cluster.produced for batch in decode_batches(data)}
-    assert [10, 10] == decode(found[0][1], found[0][2]).start_offset.tolist()
+    assert {batch.header.compression for *_, data in cluster.produced for batch in decode_batches(data)} == {1}
+    assert decode(found[0][1], found[0][2]).start_offset.tolist() == [10, 10]
 
 
 @pytest.mark.parametrize(("brokers", "factor", "in_sync"), [((1,), 1, "1"), ((1, 2), 2, "1"), ((1, 2, 3, 4), 3, "2")])
@@ -99,7 +99,7 @@ async def test_the_topic_is_created_as_it_should_be(brokers: tuple[int, ...], fa
     async with writing(brokers) as (cluster, writer):
         await writer.open(deadline=deadline())
 
-    assert [factor] * 3 == [len(one.replicas) for one in cluster.topics["samples"]]
+    assert [len(one.replicas) for one in cluster.topics["samples"]] == [factor] * 3
     expected = {"cleanup.policy": "delete", "retention.ms": "86400000", "min.insync.replicas": in_sync}
     assert expected.items() <= cluster.configs["samples"].items()
 
@@ -112,7 +112,7 @@ async def test_a_topic_that_is_there_is_taken_as_it_is() -> None:
         await writer.write(a_look(), deadline=deadline())
 
     assert ApiKey.CREATE_TOPICS not in {key for _, key, _ in cluster.asked}
-    assert {0} == {partition for _, partition, _ in cluster.produced}
+    assert {partition for _, partition, _ in cluster.produced} == {0}
 
 
 async def test_a_compacted_topic_is_refused() -> None:
@@ -184,14 +184,14 @@ def test_batches_hold_everything_and_are_bounded(sizes: list[int], partitions: i
 
     assert sorted(encode(look)) == sorted(one for _, batch in batches for one in batch)
     for partition, batch in batches:
-        assert {partition} == {partition_of(one.key, partitions) for one in batch}
-        assert 1 == len(batch) or sum(len(one.key) + len(one.value) for one in batch) <= 60_000
+        assert {partition_of(one.key, partitions) for one in batch} == {partition}
+        assert len(batch) == 1 or sum(len(one.key) + len(one.value) for one in batch) <= 60_000
 
 
 @given(st.binary(max_size=40))
 def test_a_key_belongs_where_kafkas_producers_put_it(key: bytes) -> None:
     """The Admin client's library has the same hash, signed or not."""
-    assert theirs(key) % 2**32 == murmur2(key)
+    assert murmur2(key) == theirs(key) % 2**32
 
 
 @pytest.mark.parametrize(
@@ -224,12 +224,12 @@ async def test_what_is_in_the_file_is_what_was_seen(tmp_path: Path) -> None:
     (path,) = files(tmp_path / "samples" / "date=2026-02-01")
     found = pq.read_table(path, partitioning=None).to_pylist()
     assert (1, path.stat().st_size) == (written.pieces, written.size_bytes)
-    assert ["orders"] * 3 + ["payments"] == [one["topic"] for one in found]
-    assert {("cluster", ROUND_MS, ROUND_MS + 5)} == {
-        (one["cluster_id"], one["round_ms"], one["sampled_at_ms"]) for one in found
+    assert [one["topic"] for one in found] == ["orders"] * 3 + ["payments"]
+    assert {(one["cluster_id"], one["round_ms"], one["sampled_at_ms"]) for one in found} == {
+        ("cluster", ROUND_MS, ROUND_MS + 5)
     }
     for one, expected in zip(found, [*found_rows, row(5, leader=-1, committed_offset_sum=None)], strict=True):
-        assert expected == {name: one[name] for name in expected}
+        assert {name: one[name] for name in expected} == expected
 
 
 async def test_a_look_taken_again_replaces_the_one_before(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ async def test_a_look_taken_again_replaces_the_one_before(tmp_path: Path) -> Non
         await writer.write(a_look(count), deadline=deadline())
 
     (path,) = files(tmp_path)
-    assert 4 == pq.read_table(path, partitioning=None).num_rows
+    assert pq.read_table(path, partitioning=None).num_rows == 4
 
 
 async def test_a_look_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +253,7 @@ async def test_a_look_that_cannot_be_written_leaves_nothing(tmp_path: Path, monk
     with pytest.raises(WriteFailed, match="No space left on device"):
         await ParquetWriter(tmp_path).write(a_look(), deadline=deadline())
 
-    assert [] == files(tmp_path)
+    assert files(tmp_path) == []
 
 
 async def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
@@ -267,4 +267,4 @@ async def test_an_empty_look_is_no_file(tmp_path: Path) -> None:
     """Nothing to keep."""
     written = await ParquetWriter(tmp_path).write(samples({}), deadline=deadline())
 
-    assert (0, []) == (written.pieces, files(tmp_path))
+    assert (written.pieces, files(tmp_path)) == (0, [])

@@ -58,7 +58,7 @@ INCOMPLETE = there(NEW, "Failed") | {"status": {"state": "Failed", "conditions":
 )
 def test_a_newer_proposal_takes_the_place_of_one_that_waits(found: list[dict[str, Any]], expected: object) -> None:
     """And of no other."""
-    assert expected == decide_standing(found, NEW, "main")
+    assert decide_standing(found, NEW, "main") == expected
 
 
 def test_the_name_follows_from_the_moves_and_where_they_begin() -> None:

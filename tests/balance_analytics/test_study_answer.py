@@ -29,8 +29,8 @@ def test_hot_partitions_are_found_and_no_others() -> None:
         truth = truth_of(layout).hot
         hits, found, planted = hits + len(hot & truth), found + len(hot), planted + len(truth)
 
-    assert 0.95 <= hits / found
-    assert 0.95 <= hits / planted
+    assert hits / found >= 0.95
+    assert hits / planted >= 0.95
     assert planted == len(SEEDS) * 4
 
 
@@ -66,7 +66,7 @@ def test_full_disks_lie_in_their_intervals_in_nine_of_ten_cases() -> None:
                 total += 1
 
     assert total == 2 * len(FORECAST_SEEDS)
-    assert 0.9 <= covered / total
+    assert covered / total >= 0.9
 
 
 def test_a_broker_missing_in_half_of_the_hours_is_named_and_not_counted() -> None:
@@ -78,7 +78,7 @@ def test_a_broker_missing_in_half_of_the_hours_is_named_and_not_counted() -> Non
 
     result = study(asked, ())
 
-    assert [False] == [one.counted for one in result.brokers if one.broker == 3]
+    assert [one.counted for one in result.brokers if one.broker == 3] == [False]
     assert any("broker 3 led nothing in 201 of 336 hours" in one.what for one in result.left_out)
 
 
@@ -104,7 +104,7 @@ def test_a_heat_map_of_many_brokers_takes_wider_columns() -> None:
 
     found = heat_map(wide)
 
-    assert (4, 84) == (found.hours_per_column, len(found.hours))
+    assert (found.hours_per_column, len(found.hours)) == (4, 84)
     assert len(found.brokers) * len(found.hours) <= MAX_HEAT_CELLS
     assert pytest.approx(brokers.bytes_in[0].mean(), rel=1e-6) == np.mean(found.bytes_in[0])
 
@@ -115,5 +115,5 @@ def test_heavy_keys_are_listed_with_what_they_have_at_least_and_at_most() -> Non
 
     (found,) = study(replace(question(seeded(1)), sketches={"t": sketch}), ()).key_skew
 
-    assert ("t", 100, 0.5) == (found.topic, found.messages, found.partition_floor)
-    assert [("a", 0.5, 0.6), ("b", 0.2, 0.3)] == [(one.key, one.at_least, one.at_most) for one in found.heavy]
+    assert (found.topic, found.messages, found.partition_floor) == ("t", 100, 0.5)
+    assert [(one.key, one.at_least, one.at_most) for one in found.heavy] == [("a", 0.5, 0.6), ("b", 0.2, 0.3)]

@@ -54,7 +54,7 @@ def test_skew_does_not_depend_on_the_unit_or_the_order(loads: list[float], facto
 def test_nothing_to_share_is_shared_evenly() -> None:
     """Zero loads, and no brokers at all, are no division by zero."""
     for nothing in (np.zeros(3), np.zeros(0)):
-        assert skew.Unevenness(0.0, 1.0, 0.0) == skew.unevenness(nothing)
+        assert skew.unevenness(nothing) == skew.Unevenness(0.0, 1.0, 0.0)
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1e6)), min_size=1, max_size=60))

@@ -58,8 +58,8 @@ def test_a_quiet_disk_has_a_narrow_interval() -> None:
         if found.low is not None and found.high is not None:
             widths.append((found.high - found.low) / day)
 
-    assert 45 < len(widths)
-    assert 0.4 > float(np.median(widths))
+    assert len(widths) > 45
+    assert float(np.median(widths)) < 0.4
 
 
 @given(st.floats(1, 1e9), st.floats(0, 1e12), st.floats(1.5, 200), st.integers(FEWEST_GROWTHS + 1, 40))
@@ -93,7 +93,7 @@ def test_what_does_not_grow_is_never_full() -> None:
     """Beyond the horizon there is nothing to tell."""
     found = forecast(grown(np.full(15, 7e9)), 8e9)
 
-    assert Forecast(None, None, None, 0.0) == found
+    assert found == Forecast(None, None, None, 0.0)
 
 
 def test_a_full_disk_is_full_today() -> None:
@@ -101,7 +101,7 @@ def test_a_full_disk_is_full_today() -> None:
     found = forecast(grown(np.linspace(1e9, 9e9, 15)), 8e9)
 
     assert found is not None
-    assert (0.0, 0.0, 0.0) == (found.low, found.days, found.high)
+    assert (found.low, found.days, found.high) == (0.0, 0.0, 0.0)
 
 
 def test_a_few_days_say_nothing() -> None:
@@ -118,8 +118,8 @@ def test_hours_with_copies_unknown_and_days_with_replicas_moved_are_not_read() -
 
     chosen = readings(hours, levels, copies)
 
-    assert [0.0, 220.0, 470.0, 5710.0] == chosen.levels.tolist()
-    assert [True, True, False] == chosen.fit.tolist()
+    assert chosen.levels.tolist() == [0.0, 220.0, 470.0, 5710.0]
+    assert chosen.fit.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from bench.harness import Better, Effort, Row, Side, alternate, duration, promis
 
 def test_the_median_stands_for_a_side_with_its_lowest_and_highest() -> None:
     """One slow run does not move the figure."""
-    assert Side(2.0, 1.0, 50.0) == side_of([50.0, 1.0, 2.0])
+    assert side_of([50.0, 1.0, 2.0]) == Side(2.0, 1.0, 50.0)
 
 
 def test_a_ratio_over_one_speaks_for_ours_whichever_way_is_better() -> None:
@@ -13,15 +13,15 @@ def test_a_ratio_over_one_speaks_for_ours_whichever_way_is_better() -> None:
     faster = throughput("a.b", "", "", "things/s", 100, ([1.0], [4.0]))
     sooner = duration("a.c", "", "", ([0.1], [0.4]))
 
-    assert (4.0, Better.HIGHER) == (faster.ratio, faster.better)
-    assert (4.0, Better.LOWER) == (sooner.ratio, sooner.better)
+    assert (faster.ratio, faster.better) == (4.0, Better.HIGHER)
+    assert (sooner.ratio, sooner.better) == (4.0, Better.LOWER)
 
 
 def test_a_promise_is_kept_by_the_ratio_that_was_promised_or_a_greater_one() -> None:
     """Without a promise, every ratio is enough."""
     row = throughput("a.b", "", "", "things/s", 100, ([1.0], [4.0]))
 
-    assert [True, True, False] == [promised(row, "P1", least).kept for least in (None, 4.0, 4.1)]
+    assert [promised(row, "P1", least).kept for least in (None, 4.0, 4.1)] == [True, True, False]
 
 
 def test_figures_are_in_the_rows_unit() -> None:
@@ -29,13 +29,13 @@ def test_figures_are_in_the_rows_unit() -> None:
     faster = throughput("a.b", "", "", "things/s", 100, ([0.5, 1.0, 2.0], [1.0, 1.0, 1.0]))
     sooner = duration("a.c", "", "", ([0.25], [0.5]))
 
-    assert Side(100.0, 50.0, 200.0) == faster.ours
-    assert Side(250.0, 250.0, 250.0) == sooner.ours
+    assert faster.ours == Side(100.0, 50.0, 200.0)
+    assert sooner.ours == Side(250.0, 250.0, 250.0)
 
 
 def test_the_spread_is_a_part_of_the_median() -> None:
     """From the lowest to the highest."""
-    assert 1.5 == Side(100.0, 50.0, 200.0).spread
+    assert Side(100.0, 50.0, 200.0).spread == 1.5
 
 
 def test_ours_and_the_peer_run_in_turn() -> None:
@@ -48,15 +48,15 @@ def test_ours_and_the_peer_run_in_turn() -> None:
 
     seconds = alternate(lambda: run("ours", 1.0), lambda: run("peer", 2.0), 2)
 
-    assert ["ours", "peer", "ours", "peer"] == order
-    assert ([1.0, 1.0], [2.0, 2.0]) == seconds
+    assert order == ["ours", "peer", "ours", "peer"]
+    assert seconds == ([1.0, 1.0], [2.0, 2.0])
 
 
 def test_a_quick_run_is_short_and_given_rounds_win() -> None:
     """--quick and --rounds."""
-    assert 7 == Effort().runs()
-    assert 3 == Effort(quick=True).runs()
-    assert 2 == Effort(quick=True, rounds=2).runs()
+    assert Effort().runs() == 7
+    assert Effort(quick=True).runs() == 3
+    assert Effort(quick=True, rounds=2).runs() == 2
 
 
 def test_no_peer_time_at_all_is_no_division_by_zero() -> None:

@@ -21,9 +21,9 @@ def test_every_change_but_the_creations_counts() -> None:
     """Rejected ones too: they cost the same."""
     api = cast("KubernetesApi", SimpleNamespace(get=lambda _: TEXT))
 
-    assert 13 == writes(api)
-    assert 3 == writes(api, "clusters")
-    assert 100 == writes(api, "topics", {"POST"})
+    assert writes(api) == 13
+    assert writes(api, "clusters") == 3
+    assert writes(api, "topics", {"POST"}) == 100
 
 
 def test_a_topic_is_done_with_when_it_is_ready() -> None:

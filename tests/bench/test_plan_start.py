@@ -39,7 +39,7 @@ def test_every_partition_goes_to_the_next_broker_from_where_it_is(monkeypatch: p
 
     found = {(entry["topic"], entry["partition"]): entry["replicas"] for entry in document["partitions"]}
     expected = {("bench-0000", 0): [2], ("bench-0000", 1): [5], ("bench-0001", 0): [1], ("bench-0001", 1): [2]}
-    assert expected == found
+    assert found == expected
 
 
 @pytest.mark.shows("E12")
@@ -49,10 +49,10 @@ def test_the_limit_is_for_creation_which_has_the_check_in_it() -> None:
 
     found = {row.name: row for row in rows("a plan", [at_once], [after_approval], (6.0, 250 * 10**6))}
 
-    assert 1.25 == found["plan-start.created_limit"].ratio
+    assert found["plan-start.created_limit"].ratio == 1.25
     assert found["plan-start.created_limit"].kept
-    assert (8000, 6000) == (found["plan-start.created"].ours.median, found["plan-start.created"].peer.median)
-    assert 1000 == found["plan-start.approved"].ours.median
-    assert (5, 4) == (found["plan-start.writes"].ours.median, found["plan-start.writes"].peer.median)
-    assert 205 == found["plan-start.memory_highest"].ours.median
-    assert PEER == found["plan-start.memory_highest"].peer_is
+    assert (found["plan-start.created"].ours.median, found["plan-start.created"].peer.median) == (8000, 6000)
+    assert found["plan-start.approved"].ours.median == 1000
+    assert (found["plan-start.writes"].ours.median, found["plan-start.writes"].peer.median) == (5, 4)
+    assert found["plan-start.memory_highest"].ours.median == 205
+    assert found["plan-start.memory_highest"].peer_is == PEER

@@ -20,37 +20,38 @@ def test_a_row_is_one_object() -> None:
     """The promise's number in its name, medians of four significant digits, the date in UTC."""
     document = results.document(promised(ROW, "P9", 2.0), 0.5, NOON)
 
-    assert FIELDS == set(document)
-    assert ("P9 a.b", 3.0, 1.235) == (document["name"], document["ours"], document["peer"])
-    assert ([2.0, 4.0], [1.0, 2.0]) == (document["ours_range"], document["peer_range"])
-    assert (2.43, 2.0) == (document["ratio"], document["at_least"])
-    assert "2025-01-02T12:00:00Z" == document["date"]
+    assert set(document) == FIELDS
+    assert (document["name"], document["ours"], document["peer"]) == ("P9 a.b", 3.0, 1.235)
+    assert (document["ours_range"], document["peer_range"]) == ([2.0, 4.0], [1.0, 2.0])
+    assert (document["ratio"], document["at_least"]) == (2.43, 2.0)
+    assert document["date"] == "2025-01-02T12:00:00Z"
 
 
 def test_a_new_run_takes_the_place_of_its_own_rows_alone() -> None:
     """Benchmarks can be run one by one."""
     old = [{"name": "a.b", "ratio": 1}, {"name": "c.d", "ratio": 2}]
 
-    assert [{"name": "a.b", "ratio": 3}, {"name": "c.d", "ratio": 2}] == results.merged(
-        old, [{"name": "a.b", "ratio": 3}]
-    )
+    assert results.merged(old, [{"name": "a.b", "ratio": 3}]) == [
+        {"name": "a.b", "ratio": 3},
+        {"name": "c.d", "ratio": 2},
+    ]
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     """A missing file has no rows."""
     path = tmp_path / "results" / "latest.json"
 
-    assert [] == results.read(path)
+    assert results.read(path) == []
     results.write([{"name": "a.b"}], {"cores": 2}, path)
-    assert [{"name": "a.b"}] == results.read(path)
-    assert {"cores": 2} == json.loads(path.read_text())["machine"]
+    assert results.read(path) == [{"name": "a.b"}]
+    assert json.loads(path.read_text())["machine"] == {"cores": 2}
 
 
 def test_the_results_that_are_kept_are_whole_and_name_no_host_and_no_path() -> None:
     """They are public."""
     kept = json.loads(results.LATEST.read_text(encoding="utf-8"))
 
-    assert {"machine", "rows"} == set(kept)
+    assert set(kept) == {"machine", "rows"}
     assert set(kept["machine"]) <= MACHINE
     assert kept["rows"], "results are kept with the code"
     assert all(set(row) == FIELDS for row in kept["rows"])
@@ -64,4 +65,4 @@ def test_stamps_of_a_brokers_log_are_found_by_what_the_line_says() -> None:
 
     first, second = stamps(text, "one th.ng")
 
-    assert 0.5 == second - first
+    assert second - first == 0.5

@@ -9,7 +9,7 @@ from bench.soaking.seeded_bugs import SEEDED_BUGS, SeededBug
 @pytest.mark.parametrize("bug", SEEDED_BUGS, ids=[bug.name for bug in SEEDED_BUGS])
 def test_a_bug_can_be_seeded(bug: SeededBug) -> None:
     """The text that it replaces is in its module once; no test would catch a bug that changes nothing."""
-    assert 1 == (ROOT / bug.path).read_text().count(bug.before)
+    assert (ROOT / bug.path).read_text().count(bug.before) == 1
     assert bug.before != bug.after
     assert all((ROOT / path).exists() for path in bug.tests)
 

@@ -24,18 +24,18 @@ def with_topic(topic: Topic) -> Snapshot:
 
 def test_a_quiet_cluster_breaks_nothing() -> None:
     """The base of all other cases."""
-    assert [] == list(always(QUIET, QUIET, OURS))
-    assert [] == list(once_quiet(QUIET, Wanted(present={"a"}), OURS))
+    assert list(always(QUIET, QUIET, OURS)) == []
+    assert list(once_quiet(QUIET, Wanted(present={"a"}), OURS)) == []
 
 
 def test_an_assignment_that_names_the_controller_is_broken_at_any_time() -> None:
     """Protocol notes, Z22: no assignment ever names the controller's id."""
-    assert [True] == [
+    assert [
         "assignment" in wrong for wrong in always(with_topic(replace(TOPIC, replicas={0: (1, OURS)})), QUIET, OURS)
-    ]
-    assert [True] == [
+    ] == [True]
+    assert [
         "state" in wrong for wrong in always(with_state(replace(STATE, isr=(1, OURS), version=10)), QUIET, OURS)
-    ]
+    ] == [True]
 
 
 def test_epochs_never_go_back() -> None:
@@ -45,20 +45,20 @@ def test_epochs_never_go_back() -> None:
         with_state(replace(STATE, version=8)),
         replace(QUIET, controller_epoch=6),
     ):
-        assert 1 == len(list(always(back, QUIET, OURS)))
+        assert len(list(always(back, QUIET, OURS))) == 1
 
 
 def test_a_new_leader_has_a_new_epoch() -> None:
     """C4: one leader for each leader epoch."""
-    assert 1 == len(list(always(with_state(replace(STATE, leader=2, version=10)), QUIET, OURS)))
-    assert [] == list(always(with_state(replace(STATE, leader=2, leader_epoch=5, version=10)), QUIET, OURS))
+    assert len(list(always(with_state(replace(STATE, leader=2, version=10)), QUIET, OURS))) == 1
+    assert list(always(with_state(replace(STATE, leader=2, leader_epoch=5, version=10)), QUIET, OURS)) == []
 
 
 def test_a_topic_made_anew_begins_anew() -> None:
     """Epochs of an earlier topic of the same name do not count."""
     anew = replace(with_topic(replace(TOPIC, born=50)), states={("a", 0): State(1, 0, (1, 2, 3), 0)})
 
-    assert [] == list(always(anew, QUIET, OURS))
+    assert list(always(anew, QUIET, OURS)) == []
 
 
 def test_what_is_not_at_its_end_is_told() -> None:
@@ -71,7 +71,7 @@ def test_what_is_not_at_its_end_is_told() -> None:
         replace(QUIET, states={}),
     )
     for snapshot in unlike:
-        assert 1 == len(list(once_quiet(snapshot, Wanted(), OURS)))
+        assert len(list(once_quiet(snapshot, Wanted(), OURS))) == 1
 
 
 def test_promises_are_kept() -> None:
@@ -79,12 +79,12 @@ def test_promises_are_kept() -> None:
     kept = Wanted(replicas={("a", 0): {(1, 2, 3), (4, 5, 6)}})
     broken = (Wanted(present={"b"}), Wanted(absent={"a"}), Wanted(replicas={("a", 0): {(4, 5, 6)}}))
 
-    assert [] == list(once_quiet(QUIET, kept, OURS))
+    assert list(once_quiet(QUIET, kept, OURS)) == []
     for wanted in broken:
-        assert 1 == len(list(once_quiet(QUIET, wanted, OURS)))
+        assert len(list(once_quiet(QUIET, wanted, OURS))) == 1
 
 
 def test_a_cancelled_move_ends_on_its_origin_in_the_order_of_the_union() -> None:
     """KafkaController, ReplicaAssignment.originReplicas: the union less what was added; the old order is not kept."""
-    assert (3, 2, 4) == cancelled_to(origin=(3, 4, 2), target=(1, 3, 2))
-    assert (1, 2, 3) == cancelled_to(origin=(1, 2, 3), target=(1, 2, 3))
+    assert cancelled_to(origin=(3, 4, 2), target=(1, 3, 2)) == (3, 2, 4)
+    assert cancelled_to(origin=(1, 2, 3), target=(1, 2, 3)) == (1, 2, 3)

@@ -72,7 +72,7 @@ class Chart:
 def one(resources: list[Resource], kind: str, name: str) -> Resource:
     """Return the one resource of this kind and name."""
     found = [item for item in resources if (kind, name) == (item["kind"], item["metadata"]["name"])]
-    assert 1 == len(found), f"{kind} {name}: {[(item['kind'], item['metadata']['name']) for item in resources]}"
+    assert len(found) == 1, f"{kind} {name}: {[(item['kind'], item['metadata']['name']) for item in resources]}"
     return found[0]
 
 

@@ -68,7 +68,7 @@ def test_every_rendered_object_is_taken(chart: Chart, api: KubernetesApi, values
 
     done = api.kubectl("apply", "--dry-run=server", "--validate=strict", "--filename=-", stdin=text)
 
-    assert (0, "") == (done.returncode, done.stderr)
+    assert (done.returncode, done.stderr) == (0, "")
     assert text.count("\nkind: ") == len(done.stdout.splitlines())
 
 
@@ -90,7 +90,7 @@ def test_every_pod_is_taken_where_the_restricted_standard_is_enforced(chart: Cha
         listed = {"apiVersion": "v1", "kind": "List", "items": pods}
         return api.kubectl("apply", "--dry-run=server", "--filename=-", stdin=json.dumps(listed)).stderr
 
-    assert "" == submit([*items, *_spark_pods(chart, values)])
+    assert submit([*items, *_spark_pods(chart, values)]) == ""
     items[0]["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
     assert 'violates PodSecurity "restricted:latest"' in submit(items[:1])
 

@@ -78,7 +78,7 @@ def test_a_broker_without_a_label_on_its_node_has_no_rack(bin_folder: Path) -> N
     missing = enter(bin_folder, "broker", RACK_FILE=str(rack), **BROKER)
     rack.touch()
 
-    assert (2, True) == (missing.returncode, str(rack) in missing.stderr)
+    assert (missing.returncode, str(rack) in missing.stderr) == (2, True)
     assert not enter(bin_folder, "broker", RACK_FILE=str(rack), **BROKER).returncode
     assert "broker.rack" not in (bin_folder.parent / "server.properties").read_text(encoding="ascii")
 
@@ -88,7 +88,7 @@ def test_a_pod_without_a_number_is_refused(bin_folder: Path, name: str) -> None:
     """Two brokers of one id would end each other."""
     done = enter(bin_folder, "broker", **{**BROKER, "POD_NAME": name})
 
-    assert (2, f"steward-kafka: the pod's name {name} does not end in a number\n") == (done.returncode, done.stderr)
+    assert (done.returncode, done.stderr) == (2, f"steward-kafka: the pod's name {name} does not end in a number\n")
 
 
 @pytest.mark.parametrize("name", sorted(BROKER))
@@ -104,7 +104,7 @@ def test_an_unknown_command_is_refused(bin_folder: Path) -> None:
     """With those that there are."""
     done = enter(bin_folder, "start")
 
-    assert (2, True) == (done.returncode, "unknown command 'start': broker, zookeeper" in done.stderr)
+    assert (done.returncode, "unknown command 'start': broker, zookeeper" in done.stderr) == (2, True)
 
 
 def test_a_server_begins_with_the_classes_that_were_kept_of_one(bin_folder: Path) -> None:

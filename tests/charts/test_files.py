@@ -40,7 +40,7 @@ def test_the_image_holds_the_kafka_that_is_tested() -> None:
     """One line of Kafka is proven, and no other is shipped."""
     dockerfile = (ROOT / "images" / "kafka" / "Dockerfile").read_text(encoding="utf-8")
 
-    assert [KAFKA_VERSION] == re.findall(r"^ARG KAFKA_VERSION=(.+)$", dockerfile, re.MULTILINE)
+    assert re.findall(r"^ARG KAFKA_VERSION=(.+)$", dockerfile, re.MULTILINE) == [KAFKA_VERSION]
 
 
 def test_the_image_is_built_by_the_pip_that_is_tested() -> None:
@@ -55,7 +55,7 @@ def test_an_image_runs_as_a_numbered_user_on_any_base(image: str) -> None:
     """A pod with runAsNonRoot takes a number alone; BASE serves whoever has another base."""
     dockerfile = (ROOT / "images" / image / "Dockerfile").read_text(encoding="utf-8")
 
-    assert ["10001:10001"] == re.findall(r"^USER (.+)$", dockerfile, re.MULTILINE)
+    assert re.findall(r"^USER (.+)$", dockerfile, re.MULTILINE) == ["10001:10001"]
     assert re.search(r"^ARG BASE=", dockerfile, re.MULTILINE)
     assert not re.search(r"--mount=|<<|\bcurl\b|\bwget\b|^ADD ", dockerfile, re.MULTILINE)
 
@@ -87,7 +87,7 @@ def test_every_value_and_its_default_is_in_the_documentation() -> None:
         return found
 
     assert {name: default(name) for name in documented} == documented
-    assert set() == {leaf for leaf in _leaves(values) if not _told(leaf, documented)}
+    assert {leaf for leaf in _leaves(values) if not _told(leaf, documented)} == set()
 
 
 def _leaves(values: dict[str, Any], prefix: str = "") -> set[str]:
@@ -110,7 +110,7 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
 
     names = set(re.findall(r"\b(?:kafka_controller|steward)_\w+", asked))
     of_operator = _names(OperatorMetrics().registry)
-    assert set() == names - _names(ControllerMetrics().registry) - of_operator
+    assert names - _names(ControllerMetrics().registry) - of_operator == set()
     assert {one for one in of_operator if one.startswith("steward_balance_")} <= names
     assert len(dashboard["panels"]) == len({panel["id"] for panel in dashboard["panels"]})
 

@@ -55,13 +55,13 @@ def test_an_uninstall_lets_go_of_everything_and_keeps_it(api: KubernetesApi, ser
     declare(api, OTHER_NAMESPACE, "held", [FINALIZER])
     client = client_of(release, api)
 
-    assert 2 == release.release_all(client, served)
-    assert ([], ["example.org/backup"], []) == (
+    assert release.release_all(client, served) == 2
+    assert (
         finalizers(api, NAMESPACE, "plain"),
         finalizers(api, NAMESPACE, "held"),
         finalizers(api, OTHER_NAMESPACE, "held"),
-    )
-    assert 0 == release.release_all(client, served)
+    ) == ([], ["example.org/backup"], [])
+    assert release.release_all(client, served) == 0
 
 
 @pytest.mark.kubernetes
@@ -89,7 +89,7 @@ def test_operator_and_brokers_are_stopped_before_the_rest_goes(api: KubernetesAp
     release.stop(client, OTHER_NAMESPACE, f"{kind.lower()}s/not-there", LABELS)
 
     found = client.get(f"/apis/apps/v1/namespaces/{OTHER_NAMESPACE}/{kind.lower()}s/steward-operator")
-    assert 0 == found["spec"]["replicas"]
+    assert found["spec"]["replicas"] == 0
 
 
 @pytest.mark.kafka
@@ -97,7 +97,7 @@ def test_records_come_back(kafka_cluster: KafkaCluster) -> None:
     """Helm test that produces and consumes; it leaves no topic behind."""
     check = program("produce_and_consume")
 
-    assert check.RECORDS == check.produce_and_consume(kafka_cluster.bootstrap(), "steward-test-here")
+    assert check.produce_and_consume(kafka_cluster.bootstrap(), "steward-test-here") == check.RECORDS
 
 
 def test_a_broker_that_is_on_its_way_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_a_broker_that_is_on_its_way_is_waited_for(monkeypatch: pytest.MonkeyPat
 
     check._create(Admin(), "steward-test-here")
 
-    assert [] == answers
+    assert answers == []
 
 
 def test_a_cluster_that_is_away_is_told_in_one_line(
@@ -124,5 +124,5 @@ def test_a_cluster_that_is_away_is_told_in_one_line(
     check = program("produce_and_consume")
     monkeypatch.setattr(check, "BOOTSTRAP_TIMEOUT_MS", 200)
 
-    assert 1 == check.main("127.0.0.1:1")
+    assert check.main("127.0.0.1:1") == 1
     assert "127.0.0.1:1: " in capsys.readouterr().err

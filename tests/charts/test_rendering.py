@@ -31,7 +31,7 @@ def test_the_names_that_people_and_tools_rely_on(rendered: list[Resource]) -> No
         ("Service", "steward-brokers"),
         ("Cluster", "steward"),
     }
-    assert [9092] == [port["port"] for port in one(rendered, "Service", "steward-kafka")["spec"]["ports"]]
+    assert [port["port"] for port in one(rendered, "Service", "steward-kafka")["spec"]["ports"]] == [9092]
 
 
 @pytest.mark.parametrize("name", ["steward-brokers", "steward-controllers", "steward-zookeeper"])
@@ -39,17 +39,17 @@ def test_names_of_pods_are_published_before_they_are_ready(rendered: list[Resour
     """The headless Services set publishNotReadyAddresses."""
     spec = one(rendered, "Service", name)["spec"]
 
-    assert ("None", True) == (spec["clusterIP"], spec["publishNotReadyAddresses"])
+    assert (spec["clusterIP"], spec["publishNotReadyAddresses"]) == ("None", True)
 
 
 @pytest.mark.parametrize("name", ["steward-broker", "steward-controller"])
 def test_the_operator_and_nobody_else_replaces_brokers_and_controllers(rendered: list[Resource], name: str) -> None:
     """OnDelete updates rolled by the operator; a drain's eviction is refused and the operator moves leaders first."""
-    assert {"type": "OnDelete"} == one(rendered, "StatefulSet", name)["spec"]["updateStrategy"]
-    assert 0 == one(rendered, "PodDisruptionBudget", "steward-broker")["spec"]["maxUnavailable"]
+    assert one(rendered, "StatefulSet", name)["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    assert one(rendered, "PodDisruptionBudget", "steward-broker")["spec"]["maxUnavailable"] == 0
     cluster = one(rendered, "Cluster", "steward")["spec"]
-    assert {"statefulSet": "steward-broker", "firstId": 0, "replicas": 3} == cluster["brokers"]
-    assert {"statefulSet": "steward-controller", "firstId": 990} == cluster["controllers"]
+    assert cluster["brokers"] == {"statefulSet": "steward-broker", "firstId": 0, "replicas": 3}
+    assert cluster["controllers"] == {"statefulSet": "steward-controller", "firstId": 990}
 
 
 @pytest.mark.parametrize("name", ["steward-broker", "steward-controller"])
@@ -119,15 +119,15 @@ def test_every_container_is_as_the_restricted_standard_wants_it_and_has_limits(r
     """Restricted Pod Security, resource limits; and a root file system that nothing can be written to."""
     for where, pod in pods(rendered).items():
         assert pod["spec"]["securityContext"]["runAsNonRoot"], where
-        assert {"type": "RuntimeDefault"} == pod["spec"]["securityContext"]["seccompProfile"], where
+        assert pod["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, where
         for container in containers(pod):
-            assert {
+            assert container["securityContext"] == {
                 "allowPrivilegeEscalation": False,
                 "readOnlyRootFilesystem": True,
                 "capabilities": {"drop": ["ALL"]},
-            } == container["securityContext"], where
-            assert {"requests", "limits"} == set(container["resources"]), where
-            assert {"cpu", "memory"} == set(container["resources"]["limits"]), where
+            }, where
+            assert set(container["resources"]) == {"requests", "limits"}, where
+            assert set(container["resources"]["limits"]) == {"cpu", "memory"}, where
 
 
 def test_every_server_has_probes_of_itself_alone(rendered: list[Resource]) -> None:
@@ -136,13 +136,13 @@ def test_every_server_has_probes_of_itself_alone(rendered: list[Resource]) -> No
         if where.startswith(("StatefulSet", "Deployment")):
             for container in pod["spec"]["containers"]:
                 for probe in ("readinessProbe", "livenessProbe"):
-                    assert 5 == container[probe]["timeoutSeconds"], where
+                    assert container[probe]["timeoutSeconds"] == 5, where
 
 
 def test_no_secret_is_rendered(chart: Chart) -> None:
     """What is in a rendered manifest is in helm's release and in people's repositories."""
     for item in chart.render({"monitoring": {"dashboard": {"enabled": True}}}):
-        assert "Secret" != item["kind"]
+        assert item["kind"] != "Secret"
     for where, pod in pods(chart.render()).items():
         for container in containers(pod):
             names = {variable["name"] for variable in container.get("env", []) if "value" in variable}

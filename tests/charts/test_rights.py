@@ -19,13 +19,13 @@ def test_only_who_asks_kubernetes_is_given_a_token(rendered: list[Resource]) -> 
     with_token = {
         where for where, pod in pods(rendered).items() if pod["spec"].get("automountServiceAccountToken", True)
     }
-    assert {"Deployment steward-operator", "Job steward-uninstall"} == with_token
+    assert with_token == {"Deployment steward-operator", "Job steward-uninstall"}
 
     pod = one(rendered, "StatefulSet", "steward-broker")["spec"]["template"]
     mounting = {
-        item["name"] for item in containers(pod) if any("api" == mount["name"] for mount in item["volumeMounts"])
+        item["name"] for item in containers(pod) if any(mount["name"] == "api" for mount in item["volumeMounts"])
     }
-    assert {"rack"} == mounting
+    assert mounting == {"rack"}
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_the_operator_may_read_and_change_its_own_leases_alone(chart: Chart, rep
         for rule in item["rules"]
         if "leases" in rule["resources"]
     ]
-    assert [(NAMESPACE, ["create"]), (NAMESPACE, ["get", "patch"])] == [(place, rule["verbs"]) for place, rule in rules]
+    assert [(place, rule["verbs"]) for place, rule in rules] == [(NAMESPACE, ["create"]), (NAMESPACE, ["get", "patch"])]
     names = list(lease_names(f"{RELEASE}-operator", shards))
     assert names == rules[1][1]["resourceNames"]
     assert names == [
@@ -103,7 +103,7 @@ def test_nothing_is_granted_by_a_wildcard(rendered: list[Resource]) -> None:
         if item["kind"] in {"Role", "ClusterRole"}:
             for rule in item["rules"]:
                 assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], item["metadata"]["name"]
-    assert {("get", "", "nodes", None)} == granted(rendered, "steward-broker")
+    assert granted(rendered, "steward-broker") == {("get", "", "nodes", None)}
 
 
 def test_a_tenant_without_rights_of_the_whole_cluster_can_install(chart: Chart) -> None:
@@ -112,7 +112,7 @@ def test_a_tenant_without_rights_of_the_whole_cluster_can_install(chart: Chart) 
         {"brokers": {"rackLabel": ""}, "operator": {"drain": False}, "admission": {"protectTopics": False}}
     )
 
-    assert {NAMESPACE} == {item["metadata"].get("namespace") for item in resources}
+    assert {item["metadata"].get("namespace") for item in resources} == {NAMESPACE}
     arguments = one(resources, "Deployment", "steward-operator")["spec"]["template"]["spec"]["containers"][0]["args"]
     assert "--drain" not in arguments
 
@@ -121,5 +121,5 @@ def test_without_racks_no_broker_asks_kubernetes(chart: Chart) -> None:
     """A cluster of one rack needs no right on nodes for its brokers."""
     resources = chart.render({"brokers": {"rackLabel": ""}})
 
-    assert set() == granted(resources, "steward-broker")
+    assert granted(resources, "steward-broker") == set()
     assert "initContainers" not in one(resources, "StatefulSet", "steward-broker")["spec"]["template"]["spec"]

@@ -38,14 +38,14 @@ def arguments(resources: list[Resource]) -> list[str]:
 
 def test_it_is_off_by_default(rendered: list[Resource]) -> None:
     """Who does not study balance keeps no samples."""
-    assert [] == [item for item in rendered if item["metadata"]["name"] == NAME]
+    assert [item for item in rendered if item["metadata"]["name"] == NAME] == []
 
 
 def test_it_looks_at_the_releases_own_cluster(chart: Chart) -> None:
     """One value switches it on."""
     found = arguments(chart.render(sampler()))
 
-    assert "sampler" == found[0]
+    assert found[0] == "sampler"
     assert "--bootstrap-server=steward-kafka.kafka.svc.cluster.local:9092" in found
     assert "--topic=__steward_samples" in found
     assert "--committed" in found
@@ -59,9 +59,9 @@ def test_it_is_as_restricted_as_every_other_pod(chart: Chart) -> None:
     assert pod["securityContext"]["runAsNonRoot"]
     assert not pod["automountServiceAccountToken"]
     assert container["securityContext"]["readOnlyRootFilesystem"]
-    assert {"drop": ["ALL"]} == container["securityContext"]["capabilities"]
-    assert {"requests", "limits"} == set(container["resources"])
-    assert [5, 5] == [container[probe]["timeoutSeconds"] for probe in ("readinessProbe", "livenessProbe")]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert set(container["resources"]) == {"requests", "limits"}
+    assert [container[probe]["timeoutSeconds"] for probe in ("readinessProbe", "livenessProbe")] == [5, 5]
 
 
 def test_secrets_are_files_of_a_secret_that_others_may_not_read(chart: Chart) -> None:
@@ -71,7 +71,7 @@ def test_secrets_are_files_of_a_secret_that_others_may_not_read(chart: Chart) ->
     options = {one.partition("=")[0].removeprefix("--").replace("-", "_") for one in arguments(resources)}
 
     (volume,) = [one for one in pod["volumes"] if one["name"] == "brokers"]
-    assert {"secretName": "kafka-user", "defaultMode": 0o440} == volume["secret"]
+    assert volume["secret"] == {"secretName": "kafka-user", "defaultMode": 0o440}
     assert "--broker-sasl-password-file=/etc/steward/brokers/password" in arguments(resources)
     assert "--broker-tls-ca=/etc/steward/brokers/ca.crt" in arguments(resources)
     assert {one for one in options if one.startswith("broker_")} <= set(BrokerSecurityOptions.__slots__)
@@ -88,9 +88,9 @@ def test_it_is_watched_and_reached_like_the_others(chart: Chart) -> None:
     }
     resources = chart.render(values)
 
-    assert 9407 == one(resources, "Service", NAME)["spec"]["ports"][0]["port"]
-    assert "metrics" == one(resources, "ServiceMonitor", NAME)["spec"]["endpoints"][0]["port"]
-    assert [{"port": "metrics"}] == one(resources, "NetworkPolicy", NAME)["spec"]["ingress"][0]["ports"]
+    assert one(resources, "Service", NAME)["spec"]["ports"][0]["port"] == 9407
+    assert one(resources, "ServiceMonitor", NAME)["spec"]["endpoints"][0]["port"] == "metrics"
+    assert one(resources, "NetworkPolicy", NAME)["spec"]["ingress"][0]["ports"] == [{"port": "metrics"}]
     rules = one(resources, "NetworkPolicy", "steward-broker")["spec"]["ingress"]
     assert {"podSelector": {}} in rules[1]["from"], "the sampler is in the release's namespace"
 

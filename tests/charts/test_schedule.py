@@ -41,7 +41,7 @@ def test_nothing_of_it_is_there_by_default(chart: Chart) -> None:
     """Nor where SparkApplications are served."""
     resources = chart.render({"analytics": {"enabled": True}})
 
-    assert [] == [item for item in resources if item["metadata"]["name"].startswith(NAME)]
+    assert [item for item in resources if item["metadata"]["name"].startswith(NAME)] == []
 
 
 @pytest.mark.shows("F23")
@@ -51,11 +51,11 @@ def test_a_run_studies_the_samplers_topic_and_proposes(chart: Chart) -> None:
     spec = one(resources, "ScheduledSparkApplication", NAME)["spec"]
     options = options_of(template(resources)["arguments"])
 
-    assert "kafka://steward-kafka.kafka.svc.cluster.local:9092/__steward_samples" == options.samples
-    assert ("file:///var/lib/steward/facts", "file:///var/lib/steward/out") == (options.facts, options.out)
-    assert (14, 24, 5, 60) == (options.window_days, options.min_hours, options.min_minutes, options.round_seconds)
-    assert ("steward", NAMESPACE, True, False) == (options.cluster, options.namespace, options.propose, options.approve)
-    assert ("Forbid", "30 2 * * *", "UTC") == (spec["concurrencyPolicy"], spec["schedule"], spec["timeZone"])
+    assert options.samples == "kafka://steward-kafka.kafka.svc.cluster.local:9092/__steward_samples"
+    assert (options.facts, options.out) == ("file:///var/lib/steward/facts", "file:///var/lib/steward/out")
+    assert (options.window_days, options.min_hours, options.min_minutes, options.round_seconds) == (14, 24, 5, 60)
+    assert (options.cluster, options.namespace, options.propose, options.approve) == ("steward", NAMESPACE, True, False)
+    assert (spec["concurrencyPolicy"], spec["schedule"], spec["timeZone"]) == ("Forbid", "30 2 * * *", "UTC")
 
 
 def test_what_is_wanted_of_a_proposal_is_handed_on(chart: Chart) -> None:
@@ -70,8 +70,8 @@ def test_what_is_wanted_of_a_proposal_is_handed_on(chart: Chart) -> None:
     rates = "s3a://bucket/rates"
     options = options_of(template(chart.render(values(goal=goal, approve=True, rates=rates)))["arguments"])
 
-    assert (("disk", "leaders"), 10, 3 * 2**29) == (options.resources, options.tolerance_percent, options.max_bytes)
-    assert (("a", "b"), (3,), True) == (options.exclude_topics, options.exclude_brokers, options.approve)
+    assert (options.resources, options.tolerance_percent, options.max_bytes) == (("disk", "leaders"), 10, 3 * 2**29)
+    assert (options.exclude_topics, options.exclude_brokers, options.approve) == (("a", "b"), (3,), True)
     assert rates == options.rates
 
 
@@ -88,16 +88,16 @@ def test_a_volume_is_in_driver_and_executors_and_outlives_the_release(chart: Cha
     there = template(chart.render(values(storage={"existingClaim": "mine", "accessMode": "ReadWriteMany"})))
     claim = one(made, "PersistentVolumeClaim", NAME)
 
-    assert (["ReadWriteOnce"], "keep") == (
+    assert (
         claim["spec"]["accessModes"],
         claim["metadata"]["annotations"]["helm.sh/resource-policy"],
-    )
+    ) == (["ReadWriteOnce"], "keep")
     for name in ("driver", "executor"):
-        assert [{"name": "balance", "mountPath": "/var/lib/steward"}] == template(made)[name]["volumeMounts"]
-        assert 10001 == template(made)[name]["podSecurityContext"]["fsGroup"]
+        assert template(made)[name]["volumeMounts"] == [{"name": "balance", "mountPath": "/var/lib/steward"}]
+        assert template(made)[name]["podSecurityContext"]["fsGroup"] == 10001
     affinity = template(made)["executor"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert template(made)["driver"]["labels"] == affinity[0]["labelSelector"]["matchLabels"]
-    assert [{"name": "balance", "persistentVolumeClaim": {"claimName": "mine"}}] == there["volumes"]
+    assert there["volumes"] == [{"name": "balance", "persistentVolumeClaim": {"claimName": "mine"}}]
     assert "affinity" not in there["executor"]
 
 
@@ -110,8 +110,8 @@ def test_object_storage_takes_its_keys_from_a_secret(chart: Chart) -> None:
     assert "volumes" not in found
     for name in ("driver", "executor"):
         references = {one["name"]: one["valueFrom"]["secretKeyRef"] for one in found[name]["env"]}
-        assert {"name": "object-storage", "key": "secret-key"} == references["AWS_SECRET_ACCESS_KEY"]
-    assert [] == [item for item in resources if item["kind"] == "PersistentVolumeClaim"]
+        assert references["AWS_SECRET_ACCESS_KEY"] == {"name": "object-storage", "key": "secret-key"}
+    assert [item for item in resources if item["kind"] == "PersistentVolumeClaim"] == []
 
 
 def test_its_driver_may_propose_and_no_other_driver_may(chart: Chart) -> None:

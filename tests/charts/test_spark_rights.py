@@ -27,7 +27,7 @@ def test_nothing_of_spark_is_there_by_default(chart: Chart) -> None:
     """Least privilege: no right to create pods."""
     resources = chart.render()
 
-    assert [] == [argument for argument in arguments(resources) if argument.startswith("--spark")]
+    assert [argument for argument in arguments(resources) if argument.startswith("--spark")] == []
     assert not [item for item in resources if item["metadata"]["name"] == DEFAULT_SERVICE_ACCOUNT]
     assert ("create", "", "pods", NAMESPACE) not in granted(resources, LEASE)
 

@@ -34,11 +34,11 @@ def test_it_asks_the_operator_and_takes_what_nobody_answers(chart: Chart, webhoo
     ports = {item["name"]: item["containerPort"] for item in pod["containers"][0]["ports"]}
     policy = one(resources, "NetworkPolicy", "steward-operator")["spec"]
 
-    assert ("Ignore", "None", 8) == (hook["failurePolicy"], hook["sideEffects"], hook["timeoutSeconds"])
-    assert [NAMESPACE, "orders"] == hook["namespaceSelector"]["matchExpressions"][0]["values"]
+    assert (hook["failurePolicy"], hook["sideEffects"], hook["timeoutSeconds"]) == ("Ignore", "None", 8)
+    assert hook["namespaceSelector"]["matchExpressions"][0]["values"] == [NAMESPACE, "orders"]
     called = {"name": SERVICE, "namespace": NAMESPACE, "path": "/validate", "port": 443}
     assert called == hook["clientConfig"]["service"]
-    assert [{"name": "webhook", "port": 443, "targetPort": "webhook"}] == service["spec"]["ports"]
+    assert service["spec"]["ports"] == [{"name": "webhook", "port": 443, "targetPort": "webhook"}]
     assert f"--webhook-port={ports['webhook']}" in pod["containers"][0]["args"]
     assert {"ports": [{"port": "webhook"}]} in policy["ingress"]
 
@@ -53,15 +53,15 @@ def test_the_certificate_is_that_of_the_secret_or_of_cert_manager(chart: Chart) 
     name = f"{NAMESPACE}-steward-resources"
 
     own = one(by_secret, "ValidatingWebhookConfiguration", name)
-    assert ("own", "Q0E=") == (_mounted(by_secret), own["webhooks"][0]["clientConfig"]["caBundle"])
+    assert (_mounted(by_secret), own["webhooks"][0]["clientConfig"]["caBundle"]) == ("own", "Q0E=")
     managed = one(by_manager, "ValidatingWebhookConfiguration", name)["metadata"]["annotations"]
-    assert {"cert-manager.io/inject-ca-from": f"{NAMESPACE}/{SERVICE}"} == managed
+    assert managed == {"cert-manager.io/inject-ca-from": f"{NAMESPACE}/{SERVICE}"}
     certificate = one(by_manager, "Certificate", SERVICE)["spec"]
     assert (_mounted(by_manager), [f"{SERVICE}.{NAMESPACE}.svc"]) == (
         certificate["secretName"],
         certificate["dnsNames"],
     )
-    assert {"selfSigned": {}} == one(by_manager, "Issuer", SERVICE)["spec"]
+    assert one(by_manager, "Issuer", SERVICE)["spec"] == {"selfSigned": {}}
     assert issuer == one(by_issuer, "Certificate", SERVICE)["spec"]["issuerRef"]
     assert not any(item["kind"] == "Issuer" for item in by_issuer)
 

@@ -70,7 +70,7 @@ def test_offline_agrees_row_by_row(cases: list[PartitionCase], live: set[int]) -
         election.elect_offline(case.assignment, case.isr, live, unclean_allowed=case.unclean_allowed) for case in cases
     ]
 
-    assert expected == rows(elect_offline(replicas, isr_of(cases), membership(live), allowed))
+    assert rows(elect_offline(replicas, isr_of(cases), membership(live), allowed)) == expected
 
 
 @given(CASES, BROKERS)
@@ -81,7 +81,7 @@ def test_preferred_agrees_row_by_row(cases: list[PartitionCase], live: set[int])
     expected = [election.elect_preferred(case.leader, case.assignment, case.isr, live) for case in cases]
 
     elected = elect_preferred(leader_of(cases), replicas, isr_of(cases), membership(live))
-    assert expected == rows(elected)
+    assert rows(elected) == expected
 
 
 @given(CASES, BROKERS, BROKERS)
@@ -92,7 +92,7 @@ def test_shutdown_agrees_row_by_row(cases: list[PartitionCase], live: set[int], 
     expected = [election.elect_shutdown(case.assignment, case.isr, live, leaving) for case in cases]
 
     elected = elect_shutdown(replicas, isr_of(cases), membership(live), membership(leaving))
-    assert expected == rows(elected)
+    assert rows(elected) == expected
 
 
 @given(CASES, BROKERS)
@@ -102,16 +102,16 @@ def test_new_agrees_row_by_row(cases: list[PartitionCase], live: set[int]) -> No
 
     expected = [twins.elect_new(case.assignment, live) for case in cases]
 
-    assert expected == rows(elect_new(replicas, membership(live)))
+    assert rows(elect_new(replicas, membership(live))) == expected
 
 
 def test_no_rows_are_no_elections() -> None:
     """An event may concern no partition at all."""
     none, live = np.zeros((0, 3), dtype=np.int32), membership([1])
 
-    assert 0 == len(elect_offline(none, none, live, np.zeros(0, dtype=np.bool_)).leader)
-    assert 0 == len(elect_shutdown(none, none, live, live).leader)
-    assert 0 == len(elect_new(none, live).leader)
+    assert len(elect_offline(none, none, live, np.zeros(0, dtype=np.bool_)).leader) == 0
+    assert len(elect_shutdown(none, none, live, live).leader) == 0
+    assert len(elect_new(none, live).leader) == 0
 
 
 def test_the_columns_given_are_left_as_they_were() -> None:

@@ -30,7 +30,7 @@ def test_columns_agree_with_the_plain_twin(
 
     expected = place_replicas_plain(brokers, partitions, factor, start, shift, start_partition_id=first)
 
-    assert expected == place_replicas(brokers, partitions, factor, start, shift, start_partition_id=first).tolist()
+    assert place_replicas(brokers, partitions, factor, start, shift, start_partition_id=first).tolist() == expected
 
 
 @pytest.mark.shows("C3")
@@ -80,7 +80,7 @@ def test_racks_fill_before_any_has_a_second_replica(
 
     used = {len({brokers[broker] for broker in replicas}) for replicas in placed.tolist()}
 
-    assert {min(factor, racks)} == used
+    assert used == {min(factor, racks)}
 
 
 def test_the_result_is_a_contiguous_int32_column_pair() -> None:
@@ -133,7 +133,7 @@ def test_added_partitions_go_on_where_a_topic_begun_at_the_same_index_would(
     expected = place_replicas_plain(brokers, added, factor, start, start, start_partition_id=present)
 
     replicas = [first_replica, *range(3000, 3000 + factor - 1)]
-    assert expected == place_added(brokers, replicas, present, added).tolist()
+    assert place_added(brokers, replicas, present, added).tolist() == expected
 
 
 @given(clusters(), st.integers(1, 30), st.integers(1, 30), NUMBERS)

@@ -82,7 +82,7 @@ def test_a_legal_config_is_taken(name: str, text: str) -> None:
 
 def test_kafkas_defaults_obey_kafkas_rules() -> None:
     """The table is drawn by a tool; an empty map is legal."""
-    assert [] == [row.name for row in ROWS if isinstance(row.read(row.default), Invalid)]
+    assert [row.name for row in ROWS if isinstance(row.read(row.default), Invalid)] == []
 
 
 def test_the_first_error_is_the_tables_first_whatever_the_maps_order() -> None:
@@ -90,7 +90,7 @@ def test_the_first_error_is_the_tables_first_whatever_the_maps_order() -> None:
     error = topic_config_error({"preallocate": "x", "segment.bytes": "x"})
 
     assert error is not None
-    assert "Invalid value x for configuration segment.bytes: Not a number of type INT" == error.message
+    assert error.message == "Invalid value x for configuration segment.bytes: Not a number of type INT"
 
 
 def test_null_values_come_before_unknown_names_and_those_before_values() -> None:
@@ -100,8 +100,8 @@ def test_null_values_come_before_unknown_names_and_those_before_values() -> None
 
     assert null is not None
     assert unknown is not None
-    assert "Null value not supported for topic configs: segment.ms,retention.ms" == null.message
-    assert "Unknown topic config name: foo" == unknown.message
+    assert null.message == "Null value not supported for topic configs: segment.ms,retention.ms"
+    assert unknown.message == "Unknown topic config name: foo"
 
 
 def test_the_compaction_lag_is_checked_against_what_the_brokers_have() -> None:
@@ -111,7 +111,7 @@ def test_the_compaction_lag_is_checked_against_what_the_brokers_have() -> None:
     error = topic_config_error({"min.compaction.lag.ms": "6"}, setting)
 
     assert error is not None
-    assert "conflict topic config setting min.compaction.lag.ms (6) > max.compaction.lag.ms (5)" == error.message
+    assert error.message == "conflict topic config setting min.compaction.lag.ms (6) > max.compaction.lag.ms (5)"
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_a_configs_value_is_the_topics_then_the_brokers_then_kafkas() -> None:
     """LogConfig.fromProps: overrides over defaults."""
     assert not config_value("unclean.leader.election.enable", {})
     assert config_value("unclean.leader.election.enable", {"unclean.leader.election.enable": "true"})
-    assert Invalid("min.insync.replicas", "0", "Value must be at least 1") == config_value(
-        "min.insync.replicas", {"min.insync.replicas": "0"}
+    assert config_value("min.insync.replicas", {"min.insync.replicas": "0"}) == Invalid(
+        "min.insync.replicas", "0", "Value must be at least 1"
     )
 
 

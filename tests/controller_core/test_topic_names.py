@@ -32,19 +32,19 @@ def test_a_legal_name_is_taken(name: str) -> None:
 )
 def test_an_illegal_name_is_refused_in_kafkas_words(name: str, words: str) -> None:
     """Error code INVALID_TOPIC_EXCEPTION, with Kafka's own sentence."""
-    assert Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words) == refuse_name(name)
+    assert refuse_name(name) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
 
 
 def test_names_that_metrics_cannot_tell_apart_collide() -> None:
     """A dot and an underscore are the same in the name of a metric (AdminZkClient.validateTopicCreate)."""
     words = "Topic 'a.b_c' collides with existing topics: a.b.c, a_b_c"
 
-    assert Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words) == refuse_name("a.b_c", {"a_b_c", "a.b.c", "abc", "a.b"})
+    assert refuse_name("a.b_c", {"a_b_c", "a.b.c", "abc", "a.b"}) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
 
 
 def test_a_name_does_not_collide_with_itself() -> None:
     """Whether the topic exists is another question with another answer."""
-    assert [] == collisions("a.b", {"a.b"})
+    assert collisions("a.b", {"a.b"}) == []
 
 
 def test_kafkas_own_topics_are_known() -> None:

@@ -54,8 +54,8 @@ class Actors(RuleBasedStateMachine):
     def check_the_end(self) -> None:
         """Every partition online and in sync, every move where it was to be, every deletion done, no log forgotten."""
         written = self.driver.written
-        assert [] == written.deletions
-        assert {} == self.driver.cluster.moves
+        assert written.deletions == []
+        assert self.driver.cluster.moves == {}
         assert self.driver.requested() is None
         assert self.driver.written.election_requests is None
         assigned = {

@@ -26,7 +26,7 @@ def test_brokers_hear_who_lives_before_what_they_lead_and_follow(driver: Driver)
 
     for broker_id in THREE:
         kinds = [type(message) for to, message in driver.messages if broker_id in to]
-        assert [UpdateMetadata, LeaderAndIsr] == kinds
+        assert kinds == [UpdateMetadata, LeaderAndIsr]
 
 
 def test_every_broker_is_told_all_partitions_and_those_that_it_has_replicas_of(driver: Driver) -> None:
@@ -35,7 +35,7 @@ def test_every_broker_is_told_all_partitions_and_those_that_it_has_replicas_of(d
 
     everything = {tp("orders-0"), tp("orders-1"), tp("alone-0")}
     assert everything == driver.told(UpdateMetadata, 1)[0].partitions.keys()
-    assert {tp("orders-1"), tp("alone-0")} == driver.told(LeaderAndIsr, 3)[0].partitions.keys()
+    assert driver.told(LeaderAndIsr, 3)[0].partitions.keys() == {tp("orders-1"), tp("alone-0")}
 
 
 def test_nothing_is_written_where_nothing_is_wrong(driver: Driver) -> None:
@@ -52,9 +52,9 @@ def test_what_happened_while_nobody_held_the_cluster_is_mended(driver: Driver) -
     driver.brokers[3].is_up = False
     driver.take_over()
 
-    assert State(2, 1, (2,)) == driver.state("orders-0")
-    assert State(2, 1, (2,)) == driver.state("orders-1")
-    assert State(NO_LEADER, 1, (3,)) == driver.state("alone-0")
+    assert driver.state("orders-0") == State(2, 1, (2,))
+    assert driver.state("orders-1") == State(2, 1, (2,))
+    assert driver.state("alone-0") == State(NO_LEADER, 1, (3,))
 
 
 def test_a_cluster_without_brokers_is_told_nothing(driver: Driver) -> None:
@@ -63,7 +63,7 @@ def test_a_cluster_without_brokers_is_told_nothing(driver: Driver) -> None:
     driver.forget()
     driver.take_over()
 
-    assert ([], []) == (driver.changes, driver.messages)
+    assert (driver.changes, driver.messages) == ([], [])
 
 
 def test_states_carry_the_epoch_of_the_controller_that_wrote_them(driver: Driver) -> None:
@@ -71,10 +71,10 @@ def test_states_carry_the_epoch_of_the_controller_that_wrote_them(driver: Driver
     driver.take_over()
     driver.kill(1)
 
-    assert (2, 1) == (
+    assert (
         driver.written.states[tp("orders-0")].controller_epoch,
         driver.written.states[tp("alone-0")].controller_epoch,
-    )
+    ) == (2, 1)
 
 
 @pytest.mark.shows("C5")
@@ -93,7 +93,7 @@ def test_a_shutdown_that_the_earlier_controller_knew_of_is_asked_for_again(drive
     driver.shut_down(1)
     driver.take_over()
 
-    assert frozenset() == frozenset(driver.cluster.shutting_down)
+    assert frozenset(driver.cluster.shutting_down) == frozenset()
 
 
 @pytest.mark.parametrize(("leader", "isr", "expected"), [(2, (2, 3), (2, (2,))), (3, (3, 2), (2, (2,)))])
@@ -122,8 +122,8 @@ def test_a_controller_that_dies_in_the_middle_of_a_failover_leaves_no_partition_
         driver.crashing(driver.read_brokers)
     driver.take_over()
 
-    assert (1, (1,)) == (driver.state("orders-0").leader, driver.state("orders-0").isr)
-    assert (3, (3,)) == (driver.state("orders-1").leader, driver.state("orders-1").isr)
+    assert (driver.state("orders-0").leader, driver.state("orders-0").isr) == (1, (1,))
+    assert (driver.state("orders-1").leader, driver.state("orders-1").isr) == (3, (3,))
 
 
 def test_deciding_changes_nothing_and_the_same_event_gets_the_same_decision(driver: Driver) -> None:

@@ -27,10 +27,10 @@ def test_a_leader_shrinks_its_isr_and_keeps_its_epoch(driver: Driver) -> None:
     """KIP-497: the partition epoch grows, the leader epoch does not; replicas are not told, everybody else is."""
     answer = driver.alter_isr("orders-0", [1, 2])
 
-    assert PartitionAnswer(leader=1, leader_epoch=0, isr=(1, 2), partition_epoch=1) == answer
-    assert State(1, 0, (1, 2)) == driver.state("orders-0")
-    assert [] == driver.told(LeaderAndIsr)
-    assert (1, 2) == driver.told(UpdateMetadata, broker_id=4)[0].partitions[tp("orders-0")].isr
+    assert answer == PartitionAnswer(leader=1, leader_epoch=0, isr=(1, 2), partition_epoch=1)
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
+    assert driver.told(LeaderAndIsr) == []
+    assert driver.told(UpdateMetadata, broker_id=4)[0].partitions[tp("orders-0")].isr == (1, 2)
 
 
 def test_a_leader_grows_its_isr(driver: Driver) -> None:
@@ -38,7 +38,7 @@ def test_a_leader_grows_its_isr(driver: Driver) -> None:
     driver.alter_isr("orders-0", [1])
     driver.alter_isr("orders-0", [1, 3])
 
-    assert State(1, 0, (1, 3)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 0, (1, 3))
 
 
 def test_a_wish_that_is_true_already_is_granted_under_an_old_partition_epoch(driver: Driver) -> None:
@@ -48,50 +48,51 @@ def test_a_wish_that_is_true_already_is_granted_under_an_old_partition_epoch(dri
 
     answer = driver.alter_isr("orders-0", [1, 2], partition_epoch=0)
 
-    assert PartitionAnswer(leader=1, leader_epoch=0, isr=(1, 2), partition_epoch=1) == answer
-    assert [] == driver.changes
+    assert answer == PartitionAnswer(leader=1, leader_epoch=0, isr=(1, 2), partition_epoch=1)
+    assert driver.changes == []
 
 
 def test_a_stale_partition_epoch_is_refused(driver: Driver) -> None:
     """INVALID_UPDATE_VERSION: the leader waits for the state that it does not know yet."""
     driver.alter_isr("orders-0", [1, 2])
 
-    assert ErrorCode.INVALID_UPDATE_VERSION == refusal(driver.alter_isr("orders-0", [1], partition_epoch=0))
+    assert refusal(driver.alter_isr("orders-0", [1], partition_epoch=0)) == ErrorCode.INVALID_UPDATE_VERSION
 
 
 def test_a_leader_that_knows_more_than_the_controller_is_sent_elsewhere(driver: Driver) -> None:
     """NOT_CONTROLLER: another controller must have written; this one is deposed and does not know it yet (C6)."""
-    assert ErrorCode.NOT_CONTROLLER == refusal(driver.alter_isr("orders-0", [1], partition_epoch=7))
-    assert ErrorCode.NOT_CONTROLLER == refusal(driver.alter_isr("orders-0", [1], leader_epoch=7))
+    assert refusal(driver.alter_isr("orders-0", [1], partition_epoch=7)) == ErrorCode.NOT_CONTROLLER
+    assert refusal(driver.alter_isr("orders-0", [1], leader_epoch=7)) == ErrorCode.NOT_CONTROLLER
 
 
 def test_a_deposed_leader_is_fenced(driver: Driver) -> None:
     """FENCED_LEADER_EPOCH: its epoch has passed."""
     driver.bounce(1)
 
-    assert ErrorCode.FENCED_LEADER_EPOCH == refusal(
-        driver.alter_isr("orders-0", [1], broker=1, leader_epoch=0, partition_epoch=0)
+    assert (
+        refusal(driver.alter_isr("orders-0", [1], broker=1, leader_epoch=0, partition_epoch=0))
+        == ErrorCode.FENCED_LEADER_EPOCH
     )
 
 
 def test_only_the_leader_may_ask(driver: Driver) -> None:
     """INVALID_REQUEST: a follower has no say."""
-    assert ErrorCode.INVALID_REQUEST == refusal(driver.alter_isr("orders-0", [1, 2], broker=2))
+    assert refusal(driver.alter_isr("orders-0", [1, 2], broker=2)) == ErrorCode.INVALID_REQUEST
 
 
 @pytest.mark.shows("C1", "C2")
 @pytest.mark.parametrize("isr", [[], [2, 3], [1, 1], [1, 2, 2], [1, 4]])
 def test_an_isr_that_cannot_be_is_refused(driver: Driver, isr: list[int]) -> None:
     """C1, C2: the leader is in it, no replica stands twice in it, nobody else is in it."""
-    assert ErrorCode.INVALID_REQUEST == refusal(driver.alter_isr("orders-0", isr))
-    assert State(1, 0, (1, 2, 3)) == driver.state("orders-0")
+    assert refusal(driver.alter_isr("orders-0", isr)) == ErrorCode.INVALID_REQUEST
+    assert driver.state("orders-0") == State(1, 0, (1, 2, 3))
 
 
 def test_a_leader_that_recovers_is_alone_in_its_isr(driver: Driver) -> None:
     """KIP-704: others join when it has recovered."""
     driver.alter_isr("orders-0", [1])
 
-    assert ErrorCode.INVALID_REQUEST == refusal(driver.alter_isr("orders-0", [1, 2], is_recovering=True))
+    assert refusal(driver.alter_isr("orders-0", [1, 2], is_recovering=True)) == ErrorCode.INVALID_REQUEST
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def test_an_unclean_leader_may_say_that_it_is_done_and_change_nothing_else(uncle
     unclean.alter_isr("logs-0", [1])
 
     assert not is_recovering(unclean)
-    assert epoch + 1 == unclean.written.states[tp("logs-0")].version
+    assert unclean.written.states[tp("logs-0")].version == epoch + 1
 
 
 def test_recovery_outlives_its_leader_and_the_controller(unclean: Driver) -> None:
@@ -137,30 +138,30 @@ def test_recovery_outlives_its_leader_and_the_controller(unclean: Driver) -> Non
     unclean.kill(1)
     unclean.take_over()
     unclean.kill(2)
-    assert NO_LEADER == unclean.state("logs-0").leader
+    assert unclean.state("logs-0").leader == NO_LEADER
     unclean.start(2)
 
-    assert 2 == unclean.state("logs-0").leader
+    assert unclean.state("logs-0").leader == 2
     assert is_recovering(unclean)
 
 
 def test_a_leader_that_has_recovered_does_not_recover_again(driver: Driver) -> None:
     """KafkaController.alterPartitions: RECOVERED to RECOVERING is INVALID_REQUEST."""
-    assert ErrorCode.INVALID_REQUEST == refusal(driver.alter_isr("orders-0", [1], is_recovering=True))
+    assert refusal(driver.alter_isr("orders-0", [1], is_recovering=True)) == ErrorCode.INVALID_REQUEST
 
 
 def test_a_broker_that_is_away_does_not_join(driver: Driver) -> None:
     """KIP-841: INELIGIBLE_REPLICA."""
     driver.kill(3)
 
-    assert ErrorCode.INELIGIBLE_REPLICA == refusal(driver.alter_isr("orders-0", [1, 2, 3]))
+    assert refusal(driver.alter_isr("orders-0", [1, 2, 3])) == ErrorCode.INELIGIBLE_REPLICA
 
 
 def test_a_broker_that_shuts_down_does_not_join(driver: Driver) -> None:
     """KIP-841: else it would be elected just before it exits."""
     driver.shut_down(3)
 
-    assert ErrorCode.INELIGIBLE_REPLICA == refusal(driver.alter_isr("orders-0", [1, 2, 3]))
+    assert refusal(driver.alter_isr("orders-0", [1, 2, 3])) == ErrorCode.INELIGIBLE_REPLICA
 
 
 def test_an_unknown_partition_is_refused(driver: Driver) -> None:
@@ -168,7 +169,7 @@ def test_an_unknown_partition_is_refused(driver: Driver) -> None:
     wish = events.IsrChange(tp("ghost-0"), 0, (1,), 0)
     answers = driver.submit(events.AlterPartition(1, driver.brokers[1].epoch, (wish,)))
 
-    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == refusal(answers[tp("ghost-0")])
+    assert refusal(answers[tp("ghost-0")]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_topic_that_is_being_deleted_is_unknown(driver: Driver) -> None:
@@ -176,13 +177,13 @@ def test_a_topic_that_is_being_deleted_is_unknown(driver: Driver) -> None:
     driver.holds_answers = True
     driver.delete("orders")
 
-    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == refusal(driver.alter_isr("orders-0", [1]))
+    assert refusal(driver.alter_isr("orders-0", [1])) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize("epoch", [-1, 0, 10_000])
 def test_only_the_life_that_is_registered_may_ask(driver: Driver, epoch: int) -> None:
     """KIP-380: any other broker epoch is refused for the whole request, also none."""
-    assert ErrorCode.STALE_BROKER_EPOCH == refusal(driver.alter_isr("orders-0", [1], broker_epoch=epoch))
+    assert refusal(driver.alter_isr("orders-0", [1], broker_epoch=epoch)) == ErrorCode.STALE_BROKER_EPOCH
 
 
 def test_a_broker_that_is_not_registered_is_refused(driver: Driver) -> None:
@@ -190,8 +191,9 @@ def test_a_broker_that_is_not_registered_is_refused(driver: Driver) -> None:
     epoch = driver.brokers[1].epoch
     driver.kill(1)
 
-    assert ErrorCode.STALE_BROKER_EPOCH == refusal(
-        driver.submit(events.AlterPartition(1, epoch, (events.IsrChange(tp("orders-0"), 0, (1,), 0),)))
+    assert (
+        refusal(driver.submit(events.AlterPartition(1, epoch, (events.IsrChange(tp("orders-0"), 0, (1,), 0),))))
+        == ErrorCode.STALE_BROKER_EPOCH
     )
 
 
@@ -204,21 +206,21 @@ def test_each_partition_of_a_request_stands_on_its_own() -> None:
     )
     answers = driver.submit(events.AlterPartition(1, driver.brokers[1].epoch, wishes))
 
-    assert ErrorCode.NOT_CONTROLLER == refusal(answers[tp("orders-0")])
-    assert PartitionAnswer(1, 0, (1,), 1) == answers[tp("orders-1")]
-    assert State(1, 0, (1, 2)) == driver.state("orders-0")
+    assert refusal(answers[tp("orders-0")]) == ErrorCode.NOT_CONTROLLER
+    assert answers[tp("orders-1")] == PartitionAnswer(1, 0, (1,), 1)
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
 def test_a_refused_write_is_answered_by_what_is_written(driver: Driver) -> None:
     """The event is decided anew on what was found: the leader's version has passed by then."""
     driver.intrude(lambda: driver.write_isr("orders-0", [1, 3]))
 
-    assert ErrorCode.INVALID_UPDATE_VERSION == refusal(driver.alter_isr("orders-0", [1, 2], partition_epoch=0))
-    assert State(1, 0, (1, 3)) == driver.state("orders-0")
+    assert refusal(driver.alter_isr("orders-0", [1, 2], partition_epoch=0)) == ErrorCode.INVALID_UPDATE_VERSION
+    assert driver.state("orders-0") == State(1, 0, (1, 3))
 
 
 def test_a_write_that_was_done_by_itself_is_answered_as_done(driver: Driver) -> None:
     """A lost connection, the write done: read again, the wish is true already (idempotent)."""
     driver.intrude(lambda: driver.write_isr("orders-0", [1, 2]))
 
-    assert PartitionAnswer(1, 0, (1, 2), 1) == driver.alter_isr("orders-0", [1, 2])
+    assert driver.alter_isr("orders-0", [1, 2]) == PartitionAnswer(1, 0, (1, 2), 1)

@@ -15,7 +15,7 @@ def test_a_new_partition_is_led_by_its_first_replica_and_all_live_replicas_are_i
     """Protocol notes, Z64: New to Online takes the first live replica as leader and all live ones as the ISR."""
     driver = cluster_with(THREE, {"orders": [[2, 3, 1]]})
 
-    assert State(2, 0, (2, 3, 1)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(2, 0, (2, 3, 1))
 
 
 def test_a_new_partition_leaves_dead_replicas_out_of_its_first_isr() -> None:
@@ -24,7 +24,7 @@ def test_a_new_partition_leaves_dead_replicas_out_of_its_first_isr() -> None:
     driver.kill(2)
     driver.find("late", [[2, 3, 1]])
 
-    assert State(3, 0, (3, 1)) == driver.state("late-0")
+    assert driver.state("late-0") == State(3, 0, (3, 1))
 
 
 def test_replicas_of_a_new_partition_are_told_that_it_is_new_and_nobody_else_is_told_to_follow() -> None:
@@ -32,10 +32,11 @@ def test_replicas_of_a_new_partition_are_told_that_it_is_new_and_nobody_else_is_
     driver = cluster_with(THREE)
     driver.create("orders", [[1, 2]])
 
-    assert [True, True] == [
-        told.is_new for message in driver.told(LeaderAndIsr) for told in message.partitions.values()
+    assert [told.is_new for message in driver.told(LeaderAndIsr) for told in message.partitions.values()] == [
+        True,
+        True,
     ]
-    assert [] == driver.told(LeaderAndIsr, broker_id=3)
+    assert driver.told(LeaderAndIsr, broker_id=3) == []
     assert tp("orders-0") in driver.told(UpdateMetadata, broker_id=3)[-1].partitions
 
 
@@ -45,7 +46,7 @@ def test_a_dead_leader_is_followed_by_the_first_live_replica_of_the_isr() -> Non
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.kill(1)
 
-    assert State(2, 1, (2, 3)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(2, 1, (2, 3))
 
 
 def test_a_live_replica_outside_the_isr_does_not_lead_while_a_member_lives() -> None:
@@ -54,7 +55,7 @@ def test_a_live_replica_outside_the_isr_does_not_lead_while_a_member_lives() -> 
     driver.alter_isr("orders-0", [1, 3])
     driver.kill(1)
 
-    assert State(3, 1, (3,)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(3, 1, (3,))
 
 
 @pytest.mark.shows("C7")
@@ -64,11 +65,11 @@ def test_without_a_live_isr_member_there_is_no_leader_and_the_isr_stays() -> Non
     driver.alter_isr("orders-0", [1, 2])
     driver.kill(1, 2)
 
-    assert State(NO_LEADER, 1, (1, 2)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(NO_LEADER, 1, (1, 2))
 
     driver.start(2)
 
-    assert State(2, 2, (2,)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(2, 2, (2,))
 
 
 def test_a_partition_without_a_leader_is_written_once() -> None:
@@ -78,7 +79,7 @@ def test_a_partition_without_a_leader_is_written_once() -> None:
     driver.forget()
     driver.submit(events.Heal())
 
-    assert [] == driver.changes
+    assert driver.changes == []
 
 
 @pytest.mark.shows("C7")
@@ -90,14 +91,14 @@ def test_an_unclean_leader_is_elected_where_the_topic_allows_it() -> None:
     driver.forget()
     driver.kill(1)
 
-    assert State(NO_LEADER, 1, (1,)) == driver.state("orders-0")
-    assert State(2, 1, (2,)) == driver.state("logs-0")
-    assert ["logs-0"] == [
+    assert driver.state("orders-0") == State(NO_LEADER, 1, (1,))
+    assert driver.state("logs-0") == State(2, 1, (2,))
+    assert [
         f"{name.topic}-{name.partition}"
         for change in driver.changes
         if isinstance(change, PartitionStates) and change.unclean is not None
         for name in map(driver.cluster.name_of, change.rows[change.unclean].tolist())
-    ]
+    ] == ["logs-0"]
 
 
 @pytest.mark.shows("C7")
@@ -107,7 +108,7 @@ def test_a_clean_leader_is_preferred_where_unclean_ones_are_allowed() -> None:
     driver.alter_isr("logs-0", [1, 3])
     driver.kill(1)
 
-    assert State(3, 1, (3,)) == driver.state("logs-0")
+    assert driver.state("logs-0") == State(3, 1, (3,))
 
 
 def test_a_dead_follower_leaves_the_isr_under_a_higher_leader_epoch() -> None:
@@ -115,8 +116,8 @@ def test_a_dead_follower_leaves_the_isr_under_a_higher_leader_epoch() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.kill(3)
 
-    assert State(1, 1, (1, 2)) == driver.state("orders-0")
-    assert (1, 2) == driver.brokers[1].states[tp("orders-0")].isr
+    assert driver.state("orders-0") == State(1, 1, (1, 2))
+    assert driver.brokers[1].states[tp("orders-0")].isr == (1, 2)
 
 
 def test_a_dead_broker_outside_the_isr_changes_nothing() -> None:
@@ -125,7 +126,7 @@ def test_a_dead_broker_outside_the_isr_changes_nothing() -> None:
     driver.alter_isr("orders-0", [1, 2])
     driver.kill(3)
 
-    assert State(1, 0, (1, 2)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
 def test_a_bounced_broker_is_taken_out_before_it_is_added_again() -> None:
@@ -133,8 +134,8 @@ def test_a_bounced_broker_is_taken_out_before_it_is_added_again() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2, 3], [2, 3, 1]]})
     driver.bounce(1)
 
-    assert State(2, 1, (2, 3)) == driver.state("orders-0")
-    assert State(2, 1, (2, 3)) == driver.state("orders-1")
+    assert driver.state("orders-0") == State(2, 1, (2, 3))
+    assert driver.state("orders-1") == State(2, 1, (2, 3))
 
 
 @pytest.mark.shows("C4")
@@ -143,7 +144,7 @@ def test_a_bounced_broker_leads_its_only_replicas_again_under_a_higher_epoch() -
     driver = cluster_with(THREE, {"orders": [[1]]})
     driver.bounce(1)
 
-    assert State(1, 2, (1,)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 2, (1,))
     assert driver.brokers[1].leads(tp("orders-0"))
 
 
@@ -157,8 +158,8 @@ def test_a_broker_that_comes_hears_who_lives_before_what_it_leads() -> None:
     first = next(message for to, message in driver.messages if 1 in to)
     full = next(message for message in driver.told(UpdateMetadata, broker_id=1) if message.partitions)
     assert isinstance(first, UpdateMetadata)
-    assert (1, 2, 3) == full.live
-    assert {tp("orders-0")} == full.partitions.keys()
+    assert full.live == (1, 2, 3)
+    assert full.partitions.keys() == {tp("orders-0")}
 
 
 @pytest.mark.shows("C12")
@@ -169,8 +170,8 @@ def test_a_broker_that_comes_is_told_what_it_has_replicas_of() -> None:
     driver.forget()
     driver.start(2)
 
-    assert State(1, 1, (1,)) == driver.state("orders-0")
-    assert [{tp("orders-0")}] == [set(message.partitions) for message in driver.told(LeaderAndIsr)]
+    assert driver.state("orders-0") == State(1, 1, (1,))
+    assert [set(message.partitions) for message in driver.told(LeaderAndIsr)] == [{tp("orders-0")}]
     assert 2 in driver.brokers[2].states[tp("orders-0")].replicas
 
 
@@ -179,8 +180,8 @@ def test_the_others_hear_of_a_new_broker_and_of_no_partition() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.start(4)
 
-    assert {} == driver.told(UpdateMetadata, broker_id=2)[0].partitions
-    assert (1, 2, 3, 4) == driver.told(UpdateMetadata, broker_id=2)[0].live
+    assert driver.told(UpdateMetadata, broker_id=2)[0].partitions == {}
+    assert driver.told(UpdateMetadata, broker_id=2)[0].live == (1, 2, 3, 4)
 
 
 def test_a_read_of_the_same_brokers_tells_nobody_anything() -> None:
@@ -188,7 +189,7 @@ def test_a_read_of_the_same_brokers_tells_nobody_anything() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.read_brokers()
 
-    assert ([], []) == (driver.changes, driver.messages)
+    assert (driver.changes, driver.messages) == ([], [])
 
 
 def test_several_deaths_and_a_birth_in_one_read_are_all_seen() -> None:
@@ -198,7 +199,7 @@ def test_several_deaths_and_a_birth_in_one_read_are_all_seen() -> None:
         driver.brokers[broker_id].is_up = False
     driver.start(4)
 
-    assert State(3, 1, (3,)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(3, 1, (3,))
     assert driver.cluster.may_lead() == {3, 4}
 
 
@@ -208,8 +209,8 @@ def test_a_refused_write_is_read_again_and_decided_anew() -> None:
     driver.intrude(lambda: driver.write_isr("orders-0", [1, 3]))  # Before the brokers are observed.
     driver.kill(1)
 
-    assert State(3, 1, (3,)) == driver.state("orders-0")
-    assert State(2, 1, (2, 3)) == driver.state("orders-1")
+    assert driver.state("orders-0") == State(3, 1, (3,))
+    assert driver.state("orders-1") == State(2, 1, (2, 3))
 
 
 def test_a_partition_whose_replicas_were_all_dead_when_it_was_made_is_online_when_one_comes() -> None:
@@ -222,4 +223,4 @@ def test_a_partition_whose_replicas_were_all_dead_when_it_was_made_is_online_whe
 
     driver.start(2)
 
-    assert State(2, 0, (2,)) == driver.state("late-0")
+    assert driver.state("late-0") == State(2, 0, (2,))

@@ -36,7 +36,7 @@ def test_a_byte_rate_is_a_whole_number(value: float, expected: str | None) -> No
 @pytest.mark.parametrize(("value", "expected"), [(200.0, "200.0"), (12.5, "12.5"), (1e7, "1.0E7"), (1e-4, "1.0E-4")])
 def test_a_percentage_is_written_as_java_writes_it(value: float, expected: str) -> None:
     """Double.toString."""
-    assert {"request_percentage": expected} == alter_quotas(USER, [QuotaChange("request_percentage", value)], {})
+    assert alter_quotas(USER, [QuotaChange("request_percentage", value)], {}) == {"request_percentage": expected}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_brokers_could_not_use_is_refused(
     entity: QuotaEntity, key: str, value: float, code: ErrorCode, words: str
 ) -> None:
     """Kafka's codes, and its words where it has any."""
-    assert Failure(code, words) == alter_quotas(entity, [QuotaChange(key, value)], {})
+    assert alter_quotas(entity, [QuotaChange(key, value)], {}) == Failure(code, words)
 
 
 def test_what_nobody_understands_is_refused_until_it_is_removed() -> None:
@@ -68,21 +68,21 @@ def test_what_nobody_understands_is_refused_until_it_is_removed() -> None:
     ):
         result = alter_quotas(entity, [QuotaChange("consumer_byte_rate", 1.0)], config)
         assert isinstance(result, Failure)
-        assert ErrorCode.UNKNOWN_SERVER_ERROR is result.code
-        assert {} == alter_quotas(entity, [QuotaChange(key, None) for key in config], config)
+        assert result.code is ErrorCode.UNKNOWN_SERVER_ERROR
+        assert alter_quotas(entity, [QuotaChange(key, None) for key in config], config) == {}
 
 
 def test_a_rate_below_zero_that_was_there_before_is_refused() -> None:
     """ConfigDef.Range; what is written by hand may be anything."""
     words = "Invalid value -1 for configuration connection_creation_rate: Value must be at least 0"
-    assert Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words) == alter_quotas(IP, [], {"connection_creation_rate": "-1"})
+    assert alter_quotas(IP, [], {"connection_creation_rate": "-1"}) == Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
 
 
 def test_a_double_is_cast_as_java_casts_it() -> None:
     """JLS 5.1.3."""
     values = (2.9, -2.9, 1e300, -1e300, float("nan"), float("inf"))
     expected = (2, -2, 2**63 - 1, -(2**63), 0, 2**63 - 1)
-    assert expected == tuple(java_whole(value, ConfigType.LONG) for value in values)
+    assert tuple(java_whole(value, ConfigType.LONG) for value in values) == expected
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_a_double_is_cast_as_java_casts_it() -> None:
 )  # fmt: skip
 def test_an_entity_that_cannot_be_is_refused(named: list[tuple[str, str | None]], words: str) -> None:
     """ZkAdminManager.parseAndSanitizeQuotaEntity."""
-    assert Failure(ErrorCode.INVALID_REQUEST, words) == read_entity(named)
+    assert read_entity(named) == Failure(ErrorCode.INVALID_REQUEST, words)
 
 
 def test_of_two_names_of_one_type_the_last_counts() -> None:
     """AlterClientQuotasRequest.entries makes a map of them."""
-    assert QuotaEntity(user="b") == read_entity([("user", "a"), ("user", "b")])
-    assert QuotaEntity(user=DEFAULT, client_id="c") == read_entity([("client-id", "c"), ("user", None)])
+    assert read_entity([("user", "a"), ("user", "b")]) == QuotaEntity(user="b")
+    assert read_entity([("client-id", "c"), ("user", None)]) == QuotaEntity(user=DEFAULT, client_id="c")
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_a_filter_that_cannot_be_is_refused(
     components: list[tuple[str, int, str | None]], code: ErrorCode, words: str
 ) -> None:
     """ZkAdminManager.describeClientQuotas; where Java would fail at a match type, we say why."""
-    assert Failure(code, words) == read_filter(components, strict=False)
+    assert read_filter(components, strict=False) == Failure(code, words)

@@ -122,7 +122,7 @@ class ColumnsAgreeWithRows(RuleBasedStateMachine):
             "in isr": columns.with_in_isr(flags),
             "hosted": columns.hosted_by(flags),
         }
-        assert expected == {name: set(rows_found.tolist()) for name, rows_found in found.items()}
+        assert {name: set(rows_found.tolist()) for name, rows_found in found.items()} == expected
 
     @invariant()
     def values_agree(self) -> None:
@@ -185,12 +185,12 @@ def test_a_broker_id_over_the_limit_is_refused_and_leaves_the_columns_as_they_we
 
     with pytest.raises(ValueError, match="over the largest"):
         columns.set_replicas(np.array([0], dtype=np.int32), pad([(MAX_BROKER_ID + 1,)]))
-    assert (1, 2) == columns.replicas_of(0)
-    assert 4 == len(columns.flags([1]))
+    assert columns.replicas_of(0) == (1, 2)
+    assert len(columns.flags([1])) == 4
 
     columns.set_replicas(np.array([0], dtype=np.int32), pad([(3,)]))
 
-    assert (3,) == columns.replicas_of(0)
+    assert columns.replicas_of(0) == (3,)
 
 
 def test_a_leader_that_no_list_names_can_be_asked_for() -> None:
@@ -200,4 +200,4 @@ def test_a_leader_that_no_list_names_can_be_asked_for() -> None:
     epochs = np.array([0], dtype=np.int32)
     columns.set_states(rows, np.array([50], dtype=np.int32), epochs, pad([(1,)]), epochs, 1)
 
-    assert [0] == columns.without_live_leader(columns.flags([1, 2])).tolist()
+    assert columns.without_live_leader(columns.flags([1, 2])).tolist() == [0]

@@ -17,8 +17,8 @@ def test_a_broker_that_shuts_down_hands_its_leaderships_to_live_members_of_the_i
     """C8; Election.leaderForControlledShutdown: the ISR loses those that shut down, its first replica leads."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
 
-    assert Remaining(()) == driver.shut_down(1)
-    assert State(2, 1, (2, 3)) == driver.state("orders-0")
+    assert driver.shut_down(1) == Remaining(())
+    assert driver.state("orders-0") == State(2, 1, (2, 3))
 
 
 def test_a_broker_that_shuts_down_leaves_the_isrs_that_it_follows_in() -> None:
@@ -26,7 +26,7 @@ def test_a_broker_that_shuts_down_leaves_the_isrs_that_it_follows_in() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.shut_down(3)
 
-    assert State(1, 1, (1, 2)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 1, (1, 2))
 
 
 def test_a_broker_that_shuts_down_is_told_to_stop_following_and_to_keep_its_logs() -> None:
@@ -34,9 +34,9 @@ def test_a_broker_that_shuts_down_is_told_to_stop_following_and_to_keep_its_logs
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.shut_down(3)
 
-    assert [StopReplica({tp("orders-0"): 1}, delete=False)] == driver.told(StopReplica)
+    assert driver.told(StopReplica) == [StopReplica({tp("orders-0"): 1}, delete=False)]
     assert tp("orders-0") in driver.brokers[3].logs
-    assert {tp("orders-0")} == driver.brokers[3].stopped
+    assert driver.brokers[3].stopped == {tp("orders-0")}
 
 
 def test_the_last_member_of_an_isr_keeps_the_lead_and_is_told_what_remains() -> None:
@@ -44,8 +44,8 @@ def test_the_last_member_of_an_isr_keeps_the_lead_and_is_told_what_remains() -> 
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.alter_isr("orders-0", [1])
 
-    assert Remaining((tp("orders-0"),)) == driver.shut_down(1)
-    assert State(1, 0, (1,)) == driver.state("orders-0")
+    assert driver.shut_down(1) == Remaining((tp("orders-0"),))
+    assert driver.state("orders-0") == State(1, 0, (1,))
 
 
 def test_a_repeated_request_takes_what_can_be_taken_by_then() -> None:
@@ -55,17 +55,17 @@ def test_a_repeated_request_takes_what_can_be_taken_by_then() -> None:
     driver.shut_down(1)
     driver.alter_isr("orders-0", [1, 2])
 
-    assert Remaining(()) == driver.shut_down(1)
-    assert State(2, 1, (2,)) == driver.state("orders-0")
+    assert driver.shut_down(1) == Remaining(())
+    assert driver.state("orders-0") == State(2, 1, (2,))
 
 
 def test_partitions_of_one_replica_stay_and_do_not_hold_the_broker_up() -> None:
     """KafkaController.doControlledShutdown acts on partitions with more than one replica."""
     driver = cluster_with(THREE, {"alone": [[1]], "orders": [[1, 2]]})
 
-    assert Remaining(()) == driver.shut_down(1)
-    assert State(1, 0, (1,)) == driver.state("alone-0")
-    assert State(2, 1, (2,)) == driver.state("orders-0")
+    assert driver.shut_down(1) == Remaining(())
+    assert driver.state("alone-0") == State(1, 0, (1,))
+    assert driver.state("orders-0") == State(2, 1, (2,))
 
 
 @pytest.mark.shows("C8")
@@ -76,8 +76,8 @@ def test_a_broker_on_its_way_out_is_not_elected() -> None:
     driver.alter_isr("orders-0", [1, 3])
     driver.kill(1)
 
-    assert State(3, 2, (3,)) == driver.state("orders-0")
-    assert State(3, 2, (3,)) == driver.state("orders-1")
+    assert driver.state("orders-0") == State(3, 2, (3,))
+    assert driver.state("orders-1") == State(3, 2, (3,))
 
 
 def test_a_broker_on_its_way_out_leads_no_new_partition() -> None:
@@ -86,7 +86,7 @@ def test_a_broker_on_its_way_out_leads_no_new_partition() -> None:
     driver.shut_down(2)
     driver.find("orders", [[2, 3]])
 
-    assert State(3, 0, (3,)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(3, 0, (3,))
 
 
 def test_two_brokers_may_shut_down_one_after_the_other() -> None:
@@ -94,8 +94,8 @@ def test_two_brokers_may_shut_down_one_after_the_other() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.shut_down(2)
 
-    assert Remaining(()) == driver.shut_down(1)
-    assert State(3, 2, (3,)) == driver.state("orders-0")
+    assert driver.shut_down(1) == Remaining(())
+    assert driver.state("orders-0") == State(3, 2, (3,))
 
 
 def test_the_last_member_of_an_isr_is_not_taken_out_while_nobody_leads() -> None:
@@ -104,10 +104,10 @@ def test_the_last_member_of_an_isr_is_not_taken_out_while_nobody_leads() -> None
     driver.brokers[1].is_up = False
     driver.cluster.shutting_down.add(2)
     driver.read_brokers()
-    assert State(NO_LEADER, 1, (1, 2)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(NO_LEADER, 1, (1, 2))
     driver.shut_down(2)
 
-    assert State(NO_LEADER, 1, (1, 2)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(NO_LEADER, 1, (1, 2))
 
 
 def test_a_broker_that_is_back_after_its_shutdown_leads_again() -> None:
@@ -119,7 +119,7 @@ def test_a_broker_that_is_back_after_its_shutdown_leads_again() -> None:
     driver.alter_isr("orders-0", [2, 1])
     driver.kill(2)
 
-    assert 1 == driver.state("orders-0").leader
+    assert driver.state("orders-0").leader == 1
 
 
 def test_a_request_of_an_earlier_life_is_refused() -> None:
@@ -129,22 +129,22 @@ def test_a_request_of_an_earlier_life_is_refused() -> None:
     driver.bounce(1)
     driver.forget()
 
-    assert ErrorCode.STALE_BROKER_EPOCH == driver.submit(events.ControlledShutdown(1, old)).code
-    assert ([], frozenset()) == (driver.changes, frozenset(driver.cluster.shutting_down))
+    assert driver.submit(events.ControlledShutdown(1, old)).code == ErrorCode.STALE_BROKER_EPOCH
+    assert (driver.changes, frozenset(driver.cluster.shutting_down)) == ([], frozenset())
 
 
 def test_a_request_without_an_epoch_is_taken() -> None:
     """ControlledShutdown below version 2 has no broker epoch."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
 
-    assert Remaining(()) == driver.submit(events.ControlledShutdown(1))
+    assert driver.submit(events.ControlledShutdown(1)) == Remaining(())
 
 
 def test_an_unknown_broker_is_refused() -> None:
     """KafkaController.processControlledShutdown: BROKER_NOT_AVAILABLE."""
     driver = cluster_with(THREE)
 
-    assert ErrorCode.BROKER_NOT_AVAILABLE == driver.submit(events.ControlledShutdown(9)).code
+    assert driver.submit(events.ControlledShutdown(9)).code == ErrorCode.BROKER_NOT_AVAILABLE
 
 
 def test_a_handover_that_was_refused_is_decided_anew() -> None:
@@ -152,8 +152,8 @@ def test_a_handover_that_was_refused_is_decided_anew() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.intrude(lambda: driver.write_isr("orders-0", [1, 3]))
 
-    assert Remaining(()) == driver.shut_down(1)
-    assert State(3, 1, (3,)) == driver.state("orders-0")
+    assert driver.shut_down(1) == Remaining(())
+    assert driver.state("orders-0") == State(3, 1, (3,))
 
 
 def test_the_broker_itself_hears_that_it_leads_no_more() -> None:
@@ -161,4 +161,4 @@ def test_the_broker_itself_hears_that_it_leads_no_more() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.shut_down(1)
 
-    assert 2 == driver.told(LeaderAndIsr, broker_id=1)[0].partitions[tp("orders-0")].leader
+    assert driver.told(LeaderAndIsr, broker_id=1)[0].partitions[tp("orders-0")].leader == 2

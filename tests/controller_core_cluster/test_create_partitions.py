@@ -30,16 +30,16 @@ def add(driver: Driver, count: int, *, topic: str = "orders", **wish: Any) -> Fa
 def test_partitions_are_added_behind_the_others_and_online_in_one_turn(driver: Driver) -> None:
     """AdminZkClient: placement goes on where partition 0 began."""
     assert add(driver, 4) is None
-    assert [0, 1, 2, 3] == driver.cluster.columns.partition[driver.cluster.topics["orders"].rows].tolist()
-    assert 2 == len(driver.replicas("orders-3"))
+    assert driver.cluster.columns.partition[driver.cluster.topics["orders"].rows].tolist() == [0, 1, 2, 3]
+    assert len(driver.replicas("orders-3")) == 2
     assert driver.replicas("orders-2") == driver.state("orders-2").isr
-    assert State(1, 0, (1, 2)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
 def test_replicas_that_the_caller_chose_are_taken_as_they_are(driver: Driver) -> None:
     """CreatePartitions with assignments."""
     assert add(driver, 4, assignments=[(3, 1), (1, 3)]) is None
-    assert [(3, 1), (1, 3)] == [driver.replicas("orders-2"), driver.replicas("orders-3")]
+    assert [driver.replicas("orders-2"), driver.replicas("orders-3")] == [(3, 1), (1, 3)]
 
 
 REFUSALS: list[tuple[int, dict[str, Any], ErrorCode, str]] = [
@@ -88,14 +88,14 @@ def test_partitions_that_cannot_be_added_are_refused_in_kafkas_words(
     driver: Driver, count: int, wish: dict[str, Any], code: ErrorCode, message: str
 ) -> None:
     """O8: partitions are never decreased; bad input gets a clear error."""
-    assert Failure(code, message) == add(driver, count, **wish)
-    assert [] == driver.changes
+    assert add(driver, count, **wish) == Failure(code, message)
+    assert driver.changes == []
 
 
 def test_an_unknown_topic_is_refused(driver: Driver) -> None:
     """UNKNOWN_TOPIC_OR_PARTITION."""
-    assert Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic 'ghost' does not exist.") == add(
-        driver, 3, topic="ghost"
+    assert add(driver, 3, topic="ghost") == Failure(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic 'ghost' does not exist."
     )
 
 
@@ -104,48 +104,48 @@ def test_a_topic_that_is_being_deleted_does_not_grow(driver: Driver) -> None:
     driver.kill(3)
     driver.delete("orders")
 
-    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == getattr(add(driver, 3), "code", None)
+    assert getattr(add(driver, 3), "code", None) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_topic_that_moves_does_not_grow(driver: Driver) -> None:
     """REASSIGNMENT_IN_PROGRESS: the number of replicas of its partition 0 is not what it will be."""
     driver.reassign({"orders-0": [3, 1]})
 
-    assert Failure(
+    assert add(driver, 3) == Failure(
         ErrorCode.REASSIGNMENT_IN_PROGRESS, "A partition reassignment is in progress for the topic 'orders'."
-    ) == add(driver, 3)
+    )
 
 
 def test_a_topic_whose_partitions_were_numbered_by_hand_does_not_grow(driver: Driver) -> None:
     """AdminZkClient.createPartitions: without partition 0 there is nothing to go on from."""
     driver.find("empty", [])
 
-    assert Failure(
+    assert add(driver, 1, topic="empty") == Failure(
         ErrorCode.UNKNOWN_SERVER_ERROR, "The partitions of the topic 'empty' are not numbered from 0 on without gaps."
-    ) == add(driver, 1, topic="empty")
+    )
 
 
 def test_too_few_brokers_are_named(driver: Driver) -> None:
     """The words that people know from Kafka."""
     driver.kill(2, 3)
 
-    assert Failure(
+    assert add(driver, 3) == Failure(
         ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor: 2 larger than available brokers: 1."
-    ) == add(driver, 3)
+    )
 
 
 def test_asking_alone_writes_nothing(driver: Driver) -> None:
     """validate_only."""
     assert add(driver, 3, validate_only=True) is None
-    assert ([], 2) == (driver.changes, len(driver.written.topics["orders"].replicas))
+    assert (driver.changes, len(driver.written.topics["orders"].replicas)) == ([], 2)
 
 
 def test_partitions_that_somebody_else_added_meanwhile_are_found_and_online(driver: Driver) -> None:
     """The write is refused, the topic is read again, the wish is decided anew on what was found."""
     driver.intrude(lambda: driver.write_topic("orders", [[1, 2], [2, 3], [3, 1]]))
 
-    assert Failure(ErrorCode.INVALID_PARTITIONS, "Topic already has 3 partitions.") == add(driver, 3)
+    assert add(driver, 3) == Failure(ErrorCode.INVALID_PARTITIONS, "Topic already has 3 partitions.")
 
     driver.submit(events.Heal())
 
-    assert State(3, 0, (3, 1)) == driver.state("orders-2")
+    assert driver.state("orders-2") == State(3, 0, (3, 1))

@@ -34,9 +34,9 @@ def test_a_topic_is_placed_and_online_in_one_turn() -> None:
     driver = cluster_with(THREE)
     made = driver.create("orders", partitions=3, replication_factor=2)
 
-    assert (None, 3, 2) == (made.failure, made.partitions, made.replication_factor)
-    assert [(1, 2), (2, 3), (3, 1)] == [driver.replicas(f"orders-{partition}") for partition in range(3)]
-    assert State(1, 0, (1, 2)) == driver.state("orders-0")
+    assert (made.failure, made.partitions, made.replication_factor) == (None, 3, 2)
+    assert [driver.replicas(f"orders-{partition}") for partition in range(3)] == [(1, 2), (2, 3), (3, 1)]
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
 def test_a_topic_gets_the_clusters_defaults_where_it_asks_for_none() -> None:
@@ -44,7 +44,7 @@ def test_a_topic_gets_the_clusters_defaults_where_it_asks_for_none() -> None:
     driver = cluster_with(THREE)
     results = create(driver, new(driver, "orders"), default_partitions=4, default_replication_factor=3)
 
-    assert (4, 3) == (results["orders"].partitions, results["orders"].replication_factor)
+    assert (results["orders"].partitions, results["orders"].replication_factor) == (4, 3)
 
 
 def test_replicas_that_the_caller_chose_are_taken_as_they_are() -> None:
@@ -52,8 +52,8 @@ def test_replicas_that_the_caller_chose_are_taken_as_they_are() -> None:
     driver = cluster_with(THREE)
     made = driver.create("orders", [[3, 1], [2, 3]])
 
-    assert (None, 2, 2) == (made.failure, made.partitions, made.replication_factor)
-    assert (3, 1) == driver.replicas("orders-0")
+    assert (made.failure, made.partitions, made.replication_factor) == (None, 2, 2)
+    assert driver.replicas("orders-0") == (3, 1)
 
 
 def test_configs_are_written_with_the_topic() -> None:
@@ -69,7 +69,7 @@ def test_a_topic_that_allows_unclean_leaders_is_known_as_such_at_once() -> None:
     driver = cluster_with(THREE)
     driver.create("logs", [[1]], configs={"unclean.leader.election.enable": "True"})
 
-    assert {"logs": True} == driver.cluster.unclean_topics
+    assert driver.cluster.unclean_topics == {"logs": True}
 
 
 BOTH_SET = (
@@ -149,7 +149,7 @@ def test_a_topic_that_cannot_be_made_is_refused_in_kafkas_words(
     made = create(driver, new(driver, "orders", **wish))["orders"]
 
     assert refused(code, message) == made.failure
-    assert ({}, []) == (driver.written.topics, driver.changes)
+    assert (driver.written.topics, driver.changes) == ({}, [])
 
 
 def test_a_topic_is_not_made_twice() -> None:
@@ -165,7 +165,7 @@ def test_a_topic_that_is_being_deleted_still_exists() -> None:
     driver.holds_answers = True
     driver.delete("orders")
 
-    assert ErrorCode.TOPIC_ALREADY_EXISTS == driver.create("orders").failure.code
+    assert driver.create("orders").failure.code == ErrorCode.TOPIC_ALREADY_EXISTS
 
 
 def test_names_that_metrics_cannot_tell_apart_collide() -> None:
@@ -186,10 +186,12 @@ def test_one_topic_that_is_refused_stops_no_other() -> None:
     wishes = {"good": {0: (1,)}, "bad": {0: (9,)}, "better": {0: (2,)}}
     results = create(driver, *(new(driver, name, assignment=given) for name, given in wishes.items()))
 
-    assert [None, ErrorCode.INVALID_REPLICA_ASSIGNMENT, None] == [
-        result.failure and result.failure.code for result in results.values()
+    assert [result.failure and result.failure.code for result in results.values()] == [
+        None,
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        None,
     ]
-    assert {"good", "better"} == driver.written.topics.keys()
+    assert driver.written.topics.keys() == {"good", "better"}
 
 
 def test_the_partitions_of_a_request_are_limited_together() -> None:
@@ -199,7 +201,7 @@ def test_the_partitions_of_a_request_are_limited_together() -> None:
     wishes = [new(driver, name, partitions=half, replication_factor=1) for name in ("first", "second")]
     results = create(driver, *wishes, validate_only=True)
 
-    assert [None, ErrorCode.POLICY_VIOLATION] == [result.failure and result.failure.code for result in results.values()]
+    assert [result.failure and result.failure.code for result in results.values()] == [None, ErrorCode.POLICY_VIOLATION]
 
 
 def test_asking_alone_writes_nothing() -> None:
@@ -207,8 +209,8 @@ def test_asking_alone_writes_nothing() -> None:
     driver = cluster_with(THREE)
     made = driver.create("orders", partitions=2, replication_factor=2, validate_only=True)
 
-    assert (None, 2, 2) == (made.failure, made.partitions, made.replication_factor)
-    assert ({}, [], []) == (driver.written.topics, driver.changes, driver.messages)
+    assert (made.failure, made.partitions, made.replication_factor) == (None, 2, 2)
+    assert (driver.written.topics, driver.changes, driver.messages) == ({}, [], [])
 
 
 def test_a_broker_on_its_way_out_gets_no_new_replica() -> None:
@@ -217,14 +219,14 @@ def test_a_broker_on_its_way_out_gets_no_new_replica() -> None:
     driver.shut_down(3)
     made = driver.create("orders", partitions=1, replication_factor=3)
 
-    assert ErrorCode.INVALID_REPLICATION_FACTOR == made.failure.code
+    assert made.failure.code == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
 def test_the_controller_itself_gets_no_replica() -> None:
     """Protocol notes, Z22: the controller's id is advertised like a broker's and is none."""
     driver = cluster_with(THREE)
 
-    assert ErrorCode.INVALID_REPLICA_ASSIGNMENT == driver.create("orders", [[1000]]).failure.code
+    assert driver.create("orders", [[1000]]).failure.code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_a_topic_that_somebody_else_made_meanwhile_exists() -> None:
@@ -233,8 +235,8 @@ def test_a_topic_that_somebody_else_made_meanwhile_exists() -> None:
     driver.intrude(lambda: driver.write_topic("orders", [[2, 3]]))
     made = driver.create("orders", [[1, 2]])
 
-    assert ErrorCode.TOPIC_ALREADY_EXISTS == made.failure.code
-    assert State(2, 0, (2, 3)) == driver.state("orders-0")
+    assert made.failure.code == ErrorCode.TOPIC_ALREADY_EXISTS
+    assert driver.state("orders-0") == State(2, 0, (2, 3))
 
 
 def test_a_topic_of_ours_that_was_written_though_we_did_not_hear_is_made() -> None:
@@ -243,8 +245,8 @@ def test_a_topic_of_ours_that_was_written_though_we_did_not_hear_is_made() -> No
     wish = new(driver, "orders", assignment={0: (1, 2)})
     driver.intrude(lambda: driver.write_topic("orders", [[1, 2]], wish.topic_id))
 
-    assert TopicCreation(None, wish.topic_id, 1, 2) == create(driver, wish)["orders"]
-    assert State(1, 0, (1, 2)) == driver.state("orders-0")
+    assert create(driver, wish)["orders"] == TopicCreation(None, wish.topic_id, 1, 2)
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
 def test_a_topic_that_was_written_before_another_of_the_request_was_refused_is_made() -> None:
@@ -253,8 +255,9 @@ def test_a_topic_that_was_written_before_another_of_the_request_was_refused_is_m
     driver.intrude(lambda: driver.write_topic("theirs", [[2, 3]]))
     results = create(driver, *(new(driver, name, assignment={0: (1,)}) for name in ("ours", "theirs")))
 
-    assert [None, ErrorCode.TOPIC_ALREADY_EXISTS] == [
-        result.failure and result.failure.code for result in results.values()
+    assert [result.failure and result.failure.code for result in results.values()] == [
+        None,
+        ErrorCode.TOPIC_ALREADY_EXISTS,
     ]
 
 
@@ -264,11 +267,11 @@ def test_a_controller_that_dies_between_the_topic_and_its_states_loses_nothing()
     driver.die_at(commits=0, after=True)
     driver.crashing(lambda: driver.create("orders", [[1, 2]]))
 
-    assert {} == driver.written.states
+    assert driver.written.states == {}
 
     driver.take_over()
 
-    assert State(1, 0, (1, 2)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
 def test_a_broker_that_is_down_may_be_assigned_to() -> None:

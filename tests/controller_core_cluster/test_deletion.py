@@ -33,8 +33,8 @@ def reason(driver: Driver, topic: str = "orders") -> str:
 
 def test_a_topic_is_gone_when_all_of_its_replicas_are(driver: Driver) -> None:
     """C10: queue, StopReplica, answers, znodes, queue."""
-    assert {"orders": None} == driver.delete("orders")
-    assert ["orders"] == driver.written.deletions
+    assert driver.delete("orders") == {"orders": None}
+    assert driver.written.deletions == ["orders"]
 
     driver.answer()
 
@@ -62,19 +62,19 @@ def test_everybody_hears_that_the_topic_is_gone_before_replicas_stop_and_they_st
 
     metadata = driver.messages[0][1]
     assert isinstance(metadata, UpdateMetadata)
-    assert (1, 2, 3) == driver.messages[0][0]
-    assert {LEADER_DURING_DELETE} == {told.leader for told in metadata.partitions.values()}
+    assert driver.messages[0][0] == (1, 2, 3)
+    assert {told.leader for told in metadata.partitions.values()} == {LEADER_DURING_DELETE}
     stops = [(to[0], message.delete) for to, message in driver.messages[1:] if isinstance(message, StopReplica)]
-    assert [(1, False), (2, False), (1, True), (2, True)] == stops
-    assert {EPOCH_DURING_DELETE} == {epoch for stop in driver.told(StopReplica) for epoch in stop.partitions.values()}
+    assert stops == [(1, False), (2, False), (1, True), (2, True)]
+    assert {epoch for stop in driver.told(StopReplica) for epoch in stop.partitions.values()} == {EPOCH_DURING_DELETE}
 
 
 def test_an_unknown_topic_is_refused_and_stops_no_other(driver: Driver) -> None:
     """UNKNOWN_TOPIC_OR_PARTITION."""
     results = driver.delete("ghost", "orders")
 
-    assert (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None) == (results["ghost"].code, results["orders"])
-    assert ["orders"] == driver.written.deletions
+    assert (results["ghost"].code, results["orders"]) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+    assert driver.written.deletions == ["orders"]
 
 
 def test_a_topic_that_is_queued_already_may_be_asked_for_again(driver: Driver) -> None:
@@ -82,8 +82,8 @@ def test_a_topic_that_is_queued_already_may_be_asked_for_again(driver: Driver) -
     driver.delete("orders")
     driver.forget()
 
-    assert {"orders": None} == driver.delete("orders")
-    assert ([], []) == (driver.changes, driver.messages)
+    assert driver.delete("orders") == {"orders": None}
+    assert (driver.changes, driver.messages) == ([], [])
 
 
 @pytest.mark.shows("C10")
@@ -92,8 +92,8 @@ def test_a_dead_broker_blocks_the_deletion_until_it_is_back(driver: Driver) -> N
     driver.kill(2)
     driver.delete("orders")
 
-    assert "brokers [2] are away" == reason(driver)
-    assert [] == driver.told(StopReplica)
+    assert reason(driver) == "brokers [2] are away"
+    assert driver.told(StopReplica) == []
 
     driver.start(2)
     driver.answer()
@@ -110,9 +110,9 @@ def test_a_blocked_topic_is_not_brought_back_to_life(driver: Driver) -> None:
     driver.kill(1)
     driver.start(1)
 
-    assert [] == [line for line in driver.lines if line.startswith("write")]
-    assert State(1, 1, (1,)) == driver.state("orders-0")
-    assert {} == driver.brokers[1].states
+    assert [line for line in driver.lines if line.startswith("write")] == []
+    assert driver.state("orders-0") == State(1, 1, (1,))
+    assert driver.brokers[1].states == {}
 
 
 def test_a_broker_that_dies_before_it_answered_is_told_again_when_it_is_back(driver: Driver) -> None:
@@ -121,7 +121,7 @@ def test_a_broker_that_dies_before_it_answered_is_told_again_when_it_is_back(dri
     driver.answer(1)
     driver.kill(2)
 
-    assert "brokers [2] are away" == reason(driver)
+    assert reason(driver) == "brokers [2] are away"
 
     driver.start(2)
     driver.answer(1)
@@ -159,8 +159,8 @@ def test_a_broker_that_cannot_delete_blocks_and_is_not_asked_again_at_once(drive
     driver.answer(2, failing={"orders-1": "KAFKA_STORAGE_ERROR"})
     driver.submit(events.AdvanceDeletions())
 
-    assert "broker 2 could not delete orders-1: KAFKA_STORAGE_ERROR" == reason(driver)
-    assert [] == driver.told(StopReplica)
+    assert reason(driver) == "broker 2 could not delete orders-1: KAFKA_STORAGE_ERROR"
+    assert driver.told(StopReplica) == []
 
 
 def test_a_refused_deletion_is_tried_again_when_somebody_asks_for_that(driver: Driver) -> None:
@@ -194,7 +194,7 @@ def test_two_refused_deletions_do_not_keep_each_other_going() -> None:
         driver.answer(2, failing={"orders-0": "KAFKA_STORAGE_ERROR", "returns-0": "KAFKA_STORAGE_ERROR"})
         driver.answer(1)
 
-    assert [] == driver.answers
+    assert driver.answers == []
 
 
 def test_a_topic_without_replicas_is_gone_at_once() -> None:
@@ -211,7 +211,7 @@ def test_a_running_move_is_waited_for(driver: Driver) -> None:
     driver.reassign({"orders-0": [3, 2]})
     driver.delete("orders")
 
-    assert "a reassignment of the topic is running" == reason(driver)
+    assert reason(driver) == "a reassignment of the topic is running"
 
     driver.alter_isr("orders-0", [1, 2, 3])
     driver.answer()
@@ -226,7 +226,7 @@ def test_a_topic_whose_deletion_waits_for_a_move_is_in_service_until_then(driver
     driver.delete("orders")
     driver.kill(1)
 
-    assert State(2, 2, (2,)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(2, 2, (2,))
 
     driver.alter_isr("orders-0", [2, 3])
     driver.start(1)
@@ -234,8 +234,8 @@ def test_a_topic_whose_deletion_waits_for_a_move_is_in_service_until_then(driver
     driver.answer()
 
     # What broker 1 held of the moved partition it still has: it was away when its replica went.
-    assert {} == driver.cluster.topics
-    assert [] == driver.written.deletions
+    assert driver.cluster.topics == {}
+    assert driver.written.deletions == []
 
 
 def test_a_queued_topic_is_not_moved(driver: Driver) -> None:
@@ -243,7 +243,7 @@ def test_a_queued_topic_is_not_moved(driver: Driver) -> None:
     driver.kill(3)
     driver.delete("orders")
 
-    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == driver.reassign({"orders-0": [2, 1]})["orders-0"].code
+    assert driver.reassign({"orders-0": [2, 1]})["orders-0"].code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_names_that_someone_else_queued_are_taken_and_unknown_ones_taken_out_of_the_queue(driver: Driver) -> None:
@@ -251,7 +251,7 @@ def test_names_that_someone_else_queued_are_taken_and_unknown_ones_taken_out_of_
     driver.written.deletions += ["orders", "ghost"]
     driver.submit(events.DeletionsRead(("orders", "ghost")))
 
-    assert ["orders"] == driver.written.deletions
+    assert driver.written.deletions == ["orders"]
 
     driver.answer()
 
@@ -274,7 +274,7 @@ def test_a_topic_of_the_same_name_can_be_made_afterwards(driver: Driver) -> None
     driver.answer()
     driver.create("orders", [[3, 1]])
 
-    assert State(3, 0, (3, 1)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(3, 0, (3, 1))
     assert tp("orders-1") not in driver.written.states
 
 
@@ -287,4 +287,4 @@ def test_a_topic_that_was_not_placed_is_deleted_when_its_brokers_are_back() -> N
     driver.start(2)
 
     assert is_gone(driver)
-    assert {} == driver.written.states
+    assert driver.written.states == {}

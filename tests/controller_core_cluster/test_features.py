@@ -38,7 +38,7 @@ def test_what_cannot_be_is_refused(feature: str, level: int, upgrade_type: Upgra
     """And leaves what is there."""
     update = FeatureUpdate(feature, level, upgrade_type)
 
-    assert (EXISTING, {feature: Failure(ErrorCode.INVALID_REQUEST, words)}) == update_features([update], EXISTING, BOTH)
+    assert update_features([update], EXISTING, BOTH) == (EXISTING, {feature: Failure(ErrorCode.INVALID_REQUEST, words)})
 
 
 def test_each_update_stands_by_itself() -> None:
@@ -52,5 +52,5 @@ def test_each_update_stands_by_itself() -> None:
     supported: list[Supported] = [{"f": (1, 5), "high": (1, 4)}]
 
     levels, outcomes = update_features(updates, {"f": 3, "old": 1, "high": 4, "other": 2}, supported)
-    assert {"f": 5, "high": 1, "other": 2} == levels
-    assert {"f": True, "h": False, "old": True, "high": True} == {name: each is None for name, each in outcomes.items()}
+    assert levels == {"f": 5, "high": 1, "other": 2}
+    assert {name: each is None for name, each in outcomes.items()} == {"f": True, "h": False, "old": True, "high": True}

@@ -66,12 +66,12 @@ def test_leaders_are_brought_back_where_more_are_lacking_than_the_percentage(
     driver = ten(lacking)
     driver.submit(events.BalanceLeaders(percentage))
 
-    assert [1] * 10 == leaders(driver) if is_balanced else [2] * lacking + [1] * (10 - lacking) == leaders(driver)
+    assert leaders(driver) == [1] * 10 if is_balanced else [2] * lacking + [1] * (10 - lacking) == leaders(driver)
 
 
 def test_the_percentage_is_10_where_nothing_else_is_said() -> None:
     """`leader.imbalance.per.broker.percentage`'s default."""
-    assert 10 == events.BalanceLeaders().imbalance_percentage
+    assert events.BalanceLeaders().imbalance_percentage == 10
 
 
 def test_the_ratio_is_of_the_partitions_that_prefer_the_broker() -> None:
@@ -80,7 +80,7 @@ def test_the_ratio_is_of_the_partitions_that_prefer_the_broker() -> None:
     led_by_2(driver, "orders-0")
     driver.submit(events.BalanceLeaders(99))
 
-    assert State(1, 1, (1, 2)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 1, (1, 2))
 
 
 def test_a_leader_that_comes_back_keeps_the_isr_under_a_higher_epoch() -> None:
@@ -88,8 +88,8 @@ def test_a_leader_that_comes_back_keeps_the_isr_under_a_higher_epoch() -> None:
     driver = ten(2)
     driver.submit(events.BalanceLeaders())
 
-    assert [State(1, 1, (1, 2, 3))] * 2 == [driver.state("orders-0"), driver.state("orders-1")]
-    assert SETTLED == driver.state("orders-2")
+    assert [driver.state("orders-0"), driver.state("orders-1")] == [State(1, 1, (1, 2, 3))] * 2
+    assert driver.state("orders-2") == SETTLED
 
 
 def test_a_broker_within_the_percentage_gets_nothing_while_another_gets_all() -> None:
@@ -98,7 +98,7 @@ def test_a_broker_within_the_percentage_gets_nothing_while_another_gets_all() ->
     led_by_2(driver, "orders-0", "orders-10")
     driver.submit(events.BalanceLeaders())
 
-    assert [2, *[1] * 9, 3] == leaders(driver)
+    assert leaders(driver) == [2, *[1] * 9, 3]
 
 
 @pytest.mark.shows("C14")
@@ -107,15 +107,15 @@ def test_only_live_preferred_replicas_in_the_isr_get_the_lead() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.bounce(1)
     driver.submit(events.BalanceLeaders())
-    assert State(2, 1, (2, 3)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(2, 1, (2, 3))
     driver.alter_isr("orders-0", [2, 3, 1])
     driver.cluster.shutting_down.add(1)
     driver.submit(events.BalanceLeaders())
-    assert State(2, 1, (2, 3, 1)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(2, 1, (2, 3, 1))
     driver.cluster.shutting_down.clear()
     driver.submit(events.BalanceLeaders())
 
-    assert State(1, 2, (2, 3, 1)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 2, (2, 3, 1))
 
 
 def test_a_partition_that_moves_is_left_alone() -> None:
@@ -125,7 +125,7 @@ def test_a_partition_that_moves_is_left_alone() -> None:
     driver.cluster.moves[driver.row("orders-0")] = Move((1, 2, 3), (3,), ())
     driver.submit(events.BalanceLeaders())
 
-    assert [2, 1] == leaders(driver)
+    assert leaders(driver) == [2, 1]
 
 
 def test_a_topic_queued_for_deletion_is_left_alone_and_not_counted() -> None:
@@ -136,8 +136,8 @@ def test_a_topic_queued_for_deletion_is_left_alone_and_not_counted() -> None:
     driver.delete("old")
     driver.submit(events.BalanceLeaders())
 
-    assert [1] * 10 == leaders(driver)
-    assert 2 == driver.cluster.columns.leader[driver.row("old-0")]
+    assert leaders(driver) == [1] * 10
+    assert driver.cluster.columns.leader[driver.row("old-0")] == 2
 
 
 def test_nothing_is_done_where_there_is_nothing() -> None:
@@ -145,7 +145,7 @@ def test_nothing_is_done_where_there_is_nothing() -> None:
     for driver in (cluster_with([]), cluster_with(THREE), cluster_with(THREE, {"orders": TEN})):
         driver.submit(events.BalanceLeaders(-1))
 
-        assert [] == driver.changes
+        assert driver.changes == []
 
 
 def test_what_somebody_else_wrote_meanwhile_is_read_and_decided_anew() -> None:
@@ -238,5 +238,5 @@ def test_columns_agree_with_the_plain_twin(
         places = [int(cluster.name_of(row).topic.removeprefix("t")) for row in change.rows.tolist()]
         elected = dict(zip(places, change.leader.tolist(), strict=True))
         assert (pad([partitions[place].isr for place in places], change.isr.shape[1]) == change.isr).all()
-        assert [1] * len(places) == change.leader_epoch.tolist()
+        assert change.leader_epoch.tolist() == [1] * len(places)
     assert plain_balance(partitions, brokers - leaving, percentage) == elected

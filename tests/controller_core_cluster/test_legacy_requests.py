@@ -41,19 +41,19 @@ def failed(driver: Driver) -> dict[str, ErrorCode]:
 def test_a_requested_move_runs_and_stays_in_the_list_until_it_is_done(driver: Driver) -> None:
     """The old tool verifies by the list: what stands there is under way."""
     driver.request_moves({"orders-0": [1, 4]})
-    assert {"orders-0": (1, 4)} == driver.requested()
+    assert driver.requested() == {"orders-0": (1, 4)}
     finish(driver, "orders-0")
 
-    assert {0: (1, 4), 1: (2, 3)} == driver.written.topics["orders"].replicas
+    assert driver.written.topics["orders"].replicas == {0: (1, 4), 1: (2, 3)}
     assert driver.requested() is None
-    assert {} == driver.cluster.move_requests
+    assert driver.cluster.move_requests == {}
 
 
 def test_each_partition_is_taken_out_when_it_is_done(driver: Driver) -> None:
     """removePartitionFromReassigningPartitions: the others stay; with the last one the list goes."""
     driver.request_moves({"orders-0": [1, 4], "orders-1": [2, 4]})
     finish(driver, "orders-1")
-    assert {"orders-0": (1, 4)} == driver.requested()
+    assert driver.requested() == {"orders-0": (1, 4)}
     finish(driver, "orders-0")
 
     assert driver.requested() is None
@@ -67,13 +67,13 @@ def test_what_cannot_be_moved_is_taken_out_and_said(driver: Driver) -> None:
     asked = {"orders-0": [1, 4], "ghost-0": [1], "orders-7": [1], "old-0": [2, 3], "orders-1": [2, 9]}
     driver.request_moves(asked)
 
-    assert {"orders-0": (1, 4)} == driver.requested()
-    assert {
+    assert driver.requested() == {"orders-0": (1, 4)}
+    assert refused(driver) == {
         "ghost-0": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         "orders-7": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         "old-0": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         "orders-1": ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-    } == refused(driver)
+    }
 
 
 @pytest.mark.parametrize("target", [[], [1, 1], [1000], [2**31 - 1]])
@@ -81,9 +81,9 @@ def test_a_target_that_cannot_be_disturbs_nothing_else(driver: Driver, target: l
     """Written by hand; the other partition moves."""
     driver.request_moves({"orders-0": target, "orders-1": [2, 4]})
 
-    assert {"orders-1": (2, 4)} == driver.requested()
-    assert {"orders-0": ErrorCode.INVALID_REPLICA_ASSIGNMENT} == refused(driver)
-    assert State(1, 0, (1, 2)) == driver.state("orders-0")
+    assert driver.requested() == {"orders-1": (2, 4)}
+    assert refused(driver) == {"orders-0": ErrorCode.INVALID_REPLICA_ASSIGNMENT}
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
 def test_a_list_of_what_is_done_already_goes_at_once(driver: Driver) -> None:
@@ -91,7 +91,7 @@ def test_a_list_of_what_is_done_already_goes_at_once(driver: Driver) -> None:
     driver.request_moves({"orders-0": [1, 2]})
 
     assert driver.requested() is None
-    assert {} == refused(driver)
+    assert refused(driver) == {}
 
 
 def test_an_empty_list_goes_at_once(driver: Driver) -> None:
@@ -108,18 +108,18 @@ def test_what_is_added_to_the_list_is_begun(driver: Driver) -> None:
     driver.request_moves({"orders-0": [1, 4]})
     driver.request_moves({"orders-0": [1, 4], "orders-1": [2, 4]})
 
-    assert 2 == len(driver.cluster.moves)
-    assert 2 == len([change for change in driver.changes if isinstance(change, MovesStarted)])
+    assert len(driver.cluster.moves) == 2
+    assert len([change for change in driver.changes if isinstance(change, MovesStarted)]) == 2
 
 
 def test_another_target_in_the_list_changes_the_move(driver: Driver) -> None:
     """As another AlterPartitionReassignments would."""
     driver.request_moves({"orders-0": [1, 4]})
     driver.request_moves({"orders-0": [1, 3]})
-    assert {"orders-0": (1, 3)} == driver.requested()
+    assert driver.requested() == {"orders-0": (1, 3)}
     finish(driver, "orders-0")
 
-    assert (1, 3) == driver.replicas("orders-0")
+    assert driver.replicas("orders-0") == (1, 3)
 
 
 @pytest.mark.parametrize("target", [[1, 3], None], ids=["another target", "cancelled"])
@@ -129,11 +129,11 @@ def test_a_later_request_through_the_api_takes_the_place_of_one_in_the_list(
     """KafkaController.processApiPartitionReassignment: the latest request counts. What is read again changes that no more."""
     driver.request_moves({"orders-0": [1, 4], "orders-1": [2, 4]})
     assert driver.reassign({"orders-0": target}) == {"orders-0": None}
-    assert {"orders-1": (2, 4)} == driver.requested()
+    assert driver.requested() == {"orders-1": (2, 4)}
     driver.read_requests()
     finish(driver, "orders-0")
 
-    assert (1, *(target or [1, 2])[1:]) == driver.replicas("orders-0")
+    assert driver.replicas("orders-0") == (1, *(target or [1, 2])[1:])
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -157,11 +157,11 @@ def test_a_list_that_changed_when_one_was_overtaken_is_reviewed(driver: Driver) 
         driver.written.move_requests = other
 
     driver.intrude(write)
-    assert {"orders-0": None} == driver.reassign({"orders-0": [1, 3]})
+    assert driver.reassign({"orders-0": [1, 3]}) == {"orders-0": None}
     driver.read_requests()
 
-    assert {"orders-1": (2, 4)} == driver.requested()
-    assert (1, 3) == driver.cluster.moves[driver.row("orders-0")].target
+    assert driver.requested() == {"orders-1": (2, 4)}
+    assert driver.cluster.moves[driver.row("orders-0")].target == (1, 3)
 
 
 def test_taking_the_list_away_takes_back_no_move(driver: Driver) -> None:
@@ -169,10 +169,10 @@ def test_taking_the_list_away_takes_back_no_move(driver: Driver) -> None:
     driver.request_moves({"orders-0": [1, 4]})
     driver.written.move_requests = None
     driver.read_requests()
-    assert {} == driver.cluster.move_requests
+    assert driver.cluster.move_requests == {}
     finish(driver, "orders-0")
 
-    assert (1, 4) == driver.replicas("orders-0")
+    assert driver.replicas("orders-0") == (1, 4)
 
 
 def test_a_controller_that_takes_over_goes_on_with_the_list(driver: Driver) -> None:
@@ -180,10 +180,10 @@ def test_a_controller_that_takes_over_goes_on_with_the_list(driver: Driver) -> N
     driver.request_moves({"orders-0": [1, 4]})
     driver.written.move_requests = events.MoveRequestsRead({tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 5)
     driver.take_over()
-    assert {"orders-0": (1, 4), "orders-1": (2, 4)} == driver.requested()
+    assert driver.requested() == {"orders-0": (1, 4), "orders-1": (2, 4)}
     finish(driver, "orders-0")
     driver.take_over()
-    assert {"orders-1": (2, 4)} == driver.requested()
+    assert driver.requested() == {"orders-1": (2, 4)}
     finish(driver, "orders-1")
 
     assert driver.requested() is None
@@ -199,7 +199,7 @@ def test_a_controller_that_dies_on_the_way_leaves_nothing_behind(driver: Driver,
     if driver.cluster.moves:
         finish(driver, "orders-0")
 
-    assert (1, 4) == driver.replicas("orders-0")
+    assert driver.replicas("orders-0") == (1, 4)
     assert driver.requested() is None
 
 
@@ -212,7 +212,7 @@ def test_a_lost_answer_leaves_nothing_behind(driver: Driver, commits: int) -> No
     finish(driver, "orders-0")
     driver.read_requests()
 
-    assert (1, 4) == driver.replicas("orders-0")
+    assert driver.replicas("orders-0") == (1, 4)
     assert driver.requested() is None
 
 
@@ -229,7 +229,7 @@ def test_a_list_that_somebody_else_wrote_meanwhile_is_not_written_over(driver: D
     assert other == driver.written.move_requests
     driver.read_requests()
 
-    assert {"orders-1": (2, 4)} == driver.requested()
+    assert driver.requested() == {"orders-1": (2, 4)}
 
 
 def test_the_list_of_a_topic_that_went_goes(driver: Driver) -> None:
@@ -249,9 +249,9 @@ def test_preferred_leaders_are_elected_and_the_list_goes(driver: Driver) -> None
     driver.forget()
     driver.request_elections("orders-0", "orders-1", "ghost-0")
 
-    assert State(1, 2, (2, 1)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 2, (2, 1))
     assert driver.written.election_requests is None
-    assert {"ghost-0": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} == failed(driver)
+    assert failed(driver) == {"ghost-0": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 def test_a_preferred_leader_that_cannot_be_had_is_said_and_the_list_goes(driver: Driver) -> None:
@@ -259,7 +259,7 @@ def test_a_preferred_leader_that_cannot_be_had_is_said_and_the_list_goes(driver:
     driver.bounce(1)
     driver.request_elections("orders-0")
 
-    assert {"orders-0": ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE} == failed(driver)
+    assert failed(driver) == {"orders-0": ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
     assert driver.written.election_requests is None
 
 
@@ -273,7 +273,7 @@ def test_elections_are_held_by_the_controller_that_takes_over(driver: Driver, co
     driver.crashing(lambda: driver.request_elections("orders-0"))
     driver.take_over()
 
-    assert 1 == driver.state("orders-0").leader
+    assert driver.state("orders-0").leader == 1
     assert driver.written.election_requests is None
 
 
@@ -285,12 +285,12 @@ def test_elections_refused_in_part_are_decided_anew_and_said_once(driver: Driver
     driver.intrude(lambda: driver.write_isr("orders-0", [2]))
     driver.request_elections("orders-0")
 
-    assert State(2, 1, (2,)) == driver.state("orders-0")
-    assert 1 == len([change for change in driver.changes if isinstance(change, ElectionRequestsDone)])
+    assert driver.state("orders-0") == State(2, 1, (2,))
+    assert len([change for change in driver.changes if isinstance(change, ElectionRequestsDone)]) == 1
 
 
 def test_nothing_is_known_of_a_list_where_there_is_none(driver: Driver) -> None:
     """The first look of most controllers."""
     driver.submit(events.MoveRequestsRead({}, NO_EPOCH))
 
-    assert [] == driver.changes
+    assert driver.changes == []

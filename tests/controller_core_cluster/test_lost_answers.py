@@ -39,15 +39,15 @@ def test_a_new_leader_that_was_written_is_told(driver: Driver) -> None:
     driver.lose_answer(commits=1)
     driver.kill(1)
 
-    assert State(2, 1, (2, 3)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(2, 1, (2, 3))
     assert everybody_knows(driver)
 
 
 @pytest.mark.shows("C8")
 def test_a_handover_that_was_written_is_told(driver: Driver) -> None:
     """C8: the broker that shuts down hears that it leads no more before it is answered."""
-    assert Remaining(()) == driver.shut_down(1)
-    assert State(2, 1, (2, 3)) == driver.state("orders-0")
+    assert driver.shut_down(1) == Remaining(())
+    assert driver.state("orders-0") == State(2, 1, (2, 3))
     assert everybody_knows(driver)
 
 
@@ -59,19 +59,19 @@ def test_an_election_that_was_written_is_told(driver: Driver) -> None:
     driver.lose_answer()
     driver.submit(events.ElectLeaders((tp("orders-0"),)))
 
-    assert 1 == driver.state("orders-0").leader
+    assert driver.state("orders-0").leader == 1
     assert everybody_knows(driver)
 
 
 def test_an_isr_that_was_written_is_told_and_granted(driver: Driver) -> None:
     """KIP-497: the leader gets the version that is written; others hear of the ISR by metadata."""
-    assert PartitionAnswer(1, 0, (1, 2), 1) == driver.alter_isr("orders-0", [1, 2])
+    assert driver.alter_isr("orders-0", [1, 2]) == PartitionAnswer(1, 0, (1, 2), 1)
     assert any("UpdateMetadata" in line and "isr [1,2]" in line for line in driver.lines)
 
 
 def test_a_move_that_was_written_begins(driver: Driver) -> None:
     """It is ours, so that the caller is told so, and replicas hear of it at once."""
-    assert {"orders-0": None} == driver.reassign({"orders-0": [2, 3, 4]})
+    assert driver.reassign({"orders-0": [2, 3, 4]}) == {"orders-0": None}
     assert tp("orders-0") in driver.brokers[4].states
     assert everybody_knows(driver)
 
@@ -79,25 +79,25 @@ def test_a_move_that_was_written_begins(driver: Driver) -> None:
 @pytest.mark.shows("C12")
 def test_another_order_of_replicas_that_was_written_is_told(driver: Driver) -> None:
     """C12: nothing is added or removed, so that what is written alone does not tell that it is to be told."""
-    assert {"orders-0": None} == driver.reassign({"orders-0": [3, 2, 1]})
-    assert {(3, 2, 1)} == {broker.states[tp("orders-0")].replicas for broker in driver.brokers.values() if broker.logs}
-    assert {} == driver.cluster.moves
+    assert driver.reassign({"orders-0": [3, 2, 1]}) == {"orders-0": None}
+    assert {broker.states[tp("orders-0")].replicas for broker in driver.brokers.values() if broker.logs} == {(3, 2, 1)}
+    assert driver.cluster.moves == {}
 
 
 def test_a_cancel_that_was_written_is_answered_as_done(driver: Driver) -> None:
     """KIP-455: a move that only removes leaves no trace when it is cancelled, so the state alone does not tell whose work it is."""
     driver.lost_answer = None
     driver.alter_isr("orders-0", [1])
-    assert {"orders-0": None} == driver.reassign({"orders-0": [2, 3]})
-    assert {0: (1,)} == driver.written.topics["orders"].removing
+    assert driver.reassign({"orders-0": [2, 3]}) == {"orders-0": None}
+    assert driver.written.topics["orders"].removing == {0: (1,)}
     driver.lose_answer()
 
-    assert {"orders-0": None} == driver.reassign({"orders-0": None})
-    assert ({0: (2, 3, 1)}, {}) == (driver.written.topics["orders"].replicas, driver.written.topics["orders"].removing)
-    assert {} == driver.cluster.moves
+    assert driver.reassign({"orders-0": None}) == {"orders-0": None}
+    assert (driver.written.topics["orders"].replicas, driver.written.topics["orders"].removing) == ({0: (2, 3, 1)}, {})
+    assert driver.cluster.moves == {}
     failure = driver.reassign({"orders-0": None})["orders-0"]
     assert failure is not None
-    assert ErrorCode.NO_REASSIGNMENT_IN_PROGRESS is failure.code, "of another request there is none"
+    assert failure.code is ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "of another request there is none"
 
 
 @pytest.mark.parametrize("commits", range(5))
@@ -107,9 +107,9 @@ def test_a_move_ends_whichever_of_its_answers_is_lost(driver: Driver, commits: i
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
-    assert {0: (2, 3, 4)} == driver.written.topics["orders"].replicas
-    assert {} == driver.written.topics["orders"].removing
-    assert {2, 3, 4} == {broker.id for broker in driver.brokers.values() if broker.logs}
+    assert driver.written.topics["orders"].replicas == {0: (2, 3, 4)}
+    assert driver.written.topics["orders"].removing == {}
+    assert {broker.id for broker in driver.brokers.values() if broker.logs} == {2, 3, 4}
     assert everybody_knows(driver)
 
 
@@ -119,7 +119,7 @@ def test_a_topic_that_was_written_is_made_and_online(driver: Driver, commits: in
     driver.lose_answer(commits)
 
     assert driver.create("events", [[1, 2]]).failure is None
-    assert State(1, 0, (1, 2)) == driver.state("events-0")
+    assert driver.state("events-0") == State(1, 0, (1, 2))
     assert everybody_knows(driver, "events-0")
 
 
@@ -128,13 +128,13 @@ def test_a_topic_is_deleted_whichever_of_the_answers_is_lost(driver: Driver, com
     """C10: the queue, or the znodes."""
     driver.lose_answer(commits)
 
-    assert {"orders": None} == driver.delete("orders")
-    assert ({}, []) == (driver.written.topics, driver.written.deletions)
+    assert driver.delete("orders") == {"orders": None}
+    assert (driver.written.topics, driver.written.deletions) == ({}, [])
 
 
 def test_producer_ids_that_were_written_are_handed_out_to_nobody(driver: Driver) -> None:
     """KIP-730: better a gap than an id twice."""
     event = events.AllocateProducerIds(1, driver.brokers[1].epoch)
 
-    assert ProducerIdBlock(1000, 1000) == driver.submit(event)
-    assert 1999 == driver.written.producer_ids.block_end
+    assert driver.submit(event) == ProducerIdBlock(1000, 1000)
+    assert driver.written.producer_ids.block_end == 1999

@@ -29,12 +29,15 @@ def written_lists(driver: Driver, partition: int = 0) -> tuple[tuple[int, ...], 
 
 def test_a_move_begins_with_the_union_written_and_told_under_a_higher_epoch(driver: Driver) -> None:
     """KIP-455: target first, so that its first replica is preferred; all of the union replicate (C4, C9)."""
-    assert {"orders-0": None} == driver.reassign({"orders-0": [2, 3, 4]})
-    assert ((2, 3, 4, 1), (4,), (1,)) == written_lists(driver)
-    assert State(1, 1, (1, 2, 3)) == driver.state("orders-0")
-    assert {1, 2, 3, 4} == {to[0] for to, message in driver.messages if isinstance(message, LeaderAndIsr)}
-    assert [False, False, False, True] == [
-        message.partitions[tp("orders-0")].is_new for message in driver.told(LeaderAndIsr)
+    assert driver.reassign({"orders-0": [2, 3, 4]}) == {"orders-0": None}
+    assert written_lists(driver) == ((2, 3, 4, 1), (4,), (1,))
+    assert driver.state("orders-0") == State(1, 1, (1, 2, 3))
+    assert {to[0] for to, message in driver.messages if isinstance(message, LeaderAndIsr)} == {1, 2, 3, 4}
+    assert [message.partitions[tp("orders-0")].is_new for message in driver.told(LeaderAndIsr)] == [
+        False,
+        False,
+        False,
+        True,
     ]
 
 
@@ -43,8 +46,8 @@ def test_a_running_move_is_listed(driver: Driver) -> None:
     driver.reassign({"orders-0": [2, 3, 4]})
 
     expected = [RunningMove(tp("orders-0"), replicas=(2, 3, 4, 1), adding=(4,), removing=(1,))]
-    assert expected == running_moves(driver.cluster, None) == running_moves(driver.cluster, [tp("orders-0")])
-    assert [] == running_moves(driver.cluster, [tp("orders-1")])
+    assert running_moves(driver.cluster, None) == running_moves(driver.cluster, [tp("orders-0")]) == expected
+    assert running_moves(driver.cluster, [tp("orders-1")]) == []
 
 
 @pytest.mark.shows("C9")
@@ -54,12 +57,12 @@ def test_no_old_replica_goes_before_every_target_replica_is_in_sync() -> None:
     driver.reassign({"orders-0": [3, 4, 5]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
-    assert (3, 4, 5, 1, 2) == driver.replicas("orders-0")
-    assert [] == driver.told(StopReplica)
+    assert driver.replicas("orders-0") == (3, 4, 5, 1, 2)
+    assert driver.told(StopReplica) == []
 
     driver.alter_isr("orders-0", [1, 2, 3, 4, 5])
 
-    assert (3, 4, 5) == driver.replicas("orders-0")
+    assert driver.replicas("orders-0") == (3, 4, 5)
 
 
 @pytest.mark.shows("C9")
@@ -69,7 +72,7 @@ def test_an_old_replica_out_of_sync_is_waited_for_when_it_stays(driver: Driver) 
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.alter_isr("orders-0", [1, 2, 4])
 
-    assert (2, 3, 4, 1) == driver.replicas("orders-0")
+    assert driver.replicas("orders-0") == (2, 3, 4, 1)
 
 
 def test_the_end_of_a_move_leader_then_deletion_then_the_assignment(driver: Driver) -> None:
@@ -78,18 +81,18 @@ def test_the_end_of_a_move_leader_then_deletion_then_the_assignment(driver: Driv
     driver.forget()
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
-    assert State(2, 2, (2, 3, 4)) == driver.state("orders-0")
-    assert {tp("orders-0"): 2} == driver.told(StopReplica, broker_id=1)[0].partitions
+    assert driver.state("orders-0") == State(2, 2, (2, 3, 4))
+    assert driver.told(StopReplica, broker_id=1)[0].partitions == {tp("orders-0"): 2}
     assert driver.told(StopReplica, broker_id=1)[0].delete
     assert not driver.told(LeaderAndIsr, broker_id=4)[0].partitions[tp("orders-0")].is_new
     kinds = [type(message) for _, message in driver.messages]
     assert kinds.index(StopReplica) == len(kinds) - 1
-    assert ((2, 3, 4, 1), (4,), (1,)) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3, 4, 1), (4,), (1,))
 
     driver.answer()
 
-    assert ((2, 3, 4), (), ()) == written_lists(driver)
-    assert {} == driver.cluster.moves
+    assert written_lists(driver) == ((2, 3, 4), (), ())
+    assert driver.cluster.moves == {}
     assert tp("orders-0") not in driver.brokers[1].logs
 
 
@@ -98,7 +101,7 @@ def test_a_leader_within_the_target_leads_on(driver: Driver) -> None:
     driver.reassign({"orders-0": [4, 1]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
-    assert State(1, 2, (1, 4)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 2, (1, 4))
 
 
 def test_a_leader_on_its_way_out_hands_over_within_the_target(driver: Driver) -> None:
@@ -107,18 +110,18 @@ def test_a_leader_on_its_way_out_hands_over_within_the_target(driver: Driver) ->
     driver.cluster.shutting_down.add(1)
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
-    assert State(4, 2, (1, 4)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(4, 2, (1, 4))
 
 
 def test_replicas_can_be_taken_away_without_any_being_added(driver: Driver) -> None:
     """A smaller replication factor; the target is in sync at once."""
     driver.reassign({"orders-0": [3, 2]})
 
-    assert State(3, 1, (2, 3)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(3, 1, (2, 3))
 
     driver.answer()
 
-    assert ((3, 2), (), ()) == written_lists(driver)
+    assert written_lists(driver) == ((3, 2), (), ())
 
 
 def test_replicas_can_be_added_without_any_being_taken_away(driver: Driver) -> None:
@@ -126,8 +129,8 @@ def test_replicas_can_be_added_without_any_being_taken_away(driver: Driver) -> N
     driver.reassign({"orders-0": [1, 2, 3, 4]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
-    assert ((1, 2, 3, 4), (), ()) == written_lists(driver)
-    assert [] == driver.told(StopReplica)
+    assert written_lists(driver) == ((1, 2, 3, 4), (), ())
+    assert driver.told(StopReplica) == []
 
 
 def test_another_order_of_the_same_replicas_is_told_and_done_at_once(driver: Driver) -> None:
@@ -135,15 +138,15 @@ def test_another_order_of_the_same_replicas_is_told_and_done_at_once(driver: Dri
     driver.alter_isr("orders-0", [1, 2])
     driver.reassign({"orders-0": [3, 2, 1]})
 
-    assert ((3, 2, 1), (), ()) == written_lists(driver)
-    assert {} == driver.cluster.moves
-    assert (3, 2, 1) == driver.brokers[2].states[tp("orders-0")].replicas
+    assert written_lists(driver) == ((3, 2, 1), (), ())
+    assert driver.cluster.moves == {}
+    assert driver.brokers[2].states[tp("orders-0")].replicas == (3, 2, 1)
 
 
 def test_a_target_that_is_there_already_is_no_move(driver: Driver) -> None:
     """KIP-455: done, and nothing written."""
-    assert {"orders-0": None} == driver.reassign({"orders-0": [1, 2, 3]})
-    assert [] == driver.changes
+    assert driver.reassign({"orders-0": [1, 2, 3]}) == {"orders-0": None}
+    assert driver.changes == []
 
 
 def test_a_running_move_asked_for_again_goes_on(driver: Driver) -> None:
@@ -151,8 +154,8 @@ def test_a_running_move_asked_for_again_goes_on(driver: Driver) -> None:
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.forget()
 
-    assert {"orders-0": None} == driver.reassign({"orders-0": [2, 3, 4]})
-    assert [] == driver.changes
+    assert driver.reassign({"orders-0": [2, 3, 4]}) == {"orders-0": None}
+    assert driver.changes == []
 
 
 REFUSALS: list[tuple[list[int], str]] = [
@@ -172,8 +175,8 @@ REFUSALS: list[tuple[list[int], str]] = [
 @pytest.mark.parametrize(("target", "words"), REFUSALS)
 def test_a_target_that_cannot_be_is_refused(driver: Driver, target: list[int], words: str) -> None:
     """KafkaController.validateReplicas: INVALID_REPLICA_ASSIGNMENT, nothing moved."""
-    assert {"orders-0": Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)} == driver.reassign({"orders-0": target})
-    assert [] == driver.changes
+    assert driver.reassign({"orders-0": target}) == {"orders-0": Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)}
+    assert driver.changes == []
 
 
 def test_unknown_partitions_are_refused_and_stop_no_other(driver: Driver) -> None:
@@ -181,7 +184,7 @@ def test_unknown_partitions_are_refused_and_stop_no_other(driver: Driver) -> Non
     results = driver.reassign({"orders-7": [1], "ghost-0": [1], "orders-0": [2, 3, 4]})
 
     unknown = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
-    assert {"orders-7": unknown, "ghost-0": unknown, "orders-0": None} == results
+    assert results == {"orders-7": unknown, "ghost-0": unknown, "orders-0": None}
 
 
 def test_a_dead_replica_may_stay_and_a_new_one_must_live(driver: Driver) -> None:
@@ -197,7 +200,7 @@ def test_a_dead_broker_can_be_moved_away_from(driver: Driver) -> None:
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.alter_isr("orders-0", [2, 3, 4])
 
-    assert ((2, 3, 4), (), ()) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
 def test_a_removed_broker_that_dies_before_it_answered_is_not_waited_for(driver: Driver) -> None:
@@ -206,7 +209,7 @@ def test_a_removed_broker_that_dies_before_it_answered_is_not_waited_for(driver:
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.kill(1)
 
-    assert ((2, 3, 4), (), ()) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
 def test_a_removed_broker_that_bounces_before_it_answered_is_told_again(driver: Driver) -> None:
@@ -219,7 +222,7 @@ def test_a_removed_broker_that_bounces_before_it_answered_is_told_again(driver: 
     driver.settle()
     driver.answer()
 
-    assert ((2, 3, 4), (), ()) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3, 4), (), ())
     assert tp("orders-0") not in driver.brokers[1].logs
 
 
@@ -229,7 +232,7 @@ def test_a_removed_broker_that_cannot_delete_does_not_hold_up_the_move(driver: D
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.answer(1, failing={"orders-0": "KAFKA_STORAGE_ERROR"})
 
-    assert ((2, 3, 4), (), ()) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
 def test_a_leader_that_dies_in_the_middle_is_replaced_and_the_move_goes_on(driver: Driver) -> None:
@@ -237,11 +240,11 @@ def test_a_leader_that_dies_in_the_middle_is_replaced_and_the_move_goes_on(drive
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.kill(1)
 
-    assert State(2, 2, (2, 3)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(2, 2, (2, 3))
 
     driver.alter_isr("orders-0", [2, 3, 4])
 
-    assert ((2, 3, 4), (), ()) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
 def test_an_added_broker_that_dies_is_waited_for_and_told_anew_when_it_is_back(driver: Driver) -> None:
@@ -256,7 +259,7 @@ def test_an_added_broker_that_dies_is_waited_for_and_told_anew_when_it_is_back(d
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.answer()
 
-    assert ((2, 3, 4), (), ()) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
 def test_a_target_that_is_on_its_way_out_as_a_whole_is_waited_for(driver: Driver) -> None:
@@ -264,8 +267,8 @@ def test_a_target_that_is_on_its_way_out_as_a_whole_is_waited_for(driver: Driver
     driver.cluster.shutting_down.add(3)
     driver.reassign({"orders-0": [3]})
 
-    assert State(1, 1, (1, 2, 3)) == driver.state("orders-0")
-    assert [] == driver.told(StopReplica)
+    assert driver.state("orders-0") == State(1, 1, (1, 2, 3))
+    assert driver.told(StopReplica) == []
 
 
 def test_a_partition_that_never_had_a_leader_gets_one_by_being_moved() -> None:
@@ -275,8 +278,8 @@ def test_a_partition_that_never_had_a_leader_gets_one_by_being_moved() -> None:
     driver.find("orders", [[2]])
     driver.reassign({"orders-0": [1]})
 
-    assert 1 == driver.state("orders-0").leader
-    assert {0: (1,)} == driver.written.topics["orders"].replicas
+    assert driver.state("orders-0").leader == 1
+    assert driver.written.topics["orders"].replicas == {0: (1,)}
 
 
 @pytest.mark.shows("C7")
@@ -286,9 +289,9 @@ def test_a_partition_whose_in_sync_replicas_are_dead_is_not_led_by_an_added_one(
     driver.kill(1)
     driver.reassign({"orders-0": [2, 3, 4]})
 
-    assert NO_LEADER == driver.state("orders-0").leader
-    assert (1,) == driver.state("orders-0").isr
-    assert (2, 3, 4, 1) == driver.replicas("orders-0")
+    assert driver.state("orders-0").leader == NO_LEADER
+    assert driver.state("orders-0").isr == (1,)
+    assert driver.replicas("orders-0") == (2, 3, 4, 1)
 
 
 def test_moves_of_several_partitions_are_written_once_a_topic() -> None:
@@ -296,16 +299,16 @@ def test_moves_of_several_partitions_are_written_once_a_topic() -> None:
     driver = cluster_with(FOUR, {"orders": [[1], [2], [3]]})
     driver.reassign({"orders-0": [4], "orders-1": [4], "orders-2": [4]})
 
-    assert 1 == driver.written.topics["orders"].version
+    assert driver.written.topics["orders"].version == 1
 
 
 def test_a_refused_start_is_decided_anew_on_what_is_written(driver: Driver) -> None:
     """Somebody else wrote the topic's znode meanwhile."""
     driver.intrude(lambda: driver.write_topic("orders", [[1, 2, 3], [2, 3, 4]]))
 
-    assert {"orders-0": None} == driver.reassign({"orders-0": [2, 3, 4]})
-    assert ((2, 3, 4, 1), (4,), (1,)) == written_lists(driver)
-    assert ((2, 3, 4), (), ()) == written_lists(driver, partition=1)
+    assert driver.reassign({"orders-0": [2, 3, 4]}) == {"orders-0": None}
+    assert written_lists(driver) == ((2, 3, 4, 1), (4,), (1,))
+    assert written_lists(driver, partition=1) == ((2, 3, 4), (), ())
 
 
 @pytest.mark.shows("C9")
@@ -316,9 +319,9 @@ def test_a_refused_end_of_the_union_removes_nothing(driver: Driver) -> None:
     driver.forget()
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
-    assert State(1, 1, (1, 2, 3)) == driver.state("orders-0")
-    assert (2, 3, 4, 1) == driver.replicas("orders-0")
-    assert [] == driver.told(StopReplica)
+    assert driver.state("orders-0") == State(1, 1, (1, 2, 3))
+    assert driver.replicas("orders-0") == (2, 3, 4, 1)
+    assert driver.told(StopReplica) == []
 
 
 def test_an_isr_answer_does_not_count_as_telling_the_replicas(driver: Driver) -> None:

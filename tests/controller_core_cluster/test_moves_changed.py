@@ -28,21 +28,21 @@ def written_lists(driver: Driver) -> tuple[tuple[int, ...], tuple[int, ...], tup
 @pytest.mark.shows("C9")
 def test_a_cancelled_move_returns_to_the_old_replicas(driver: Driver) -> None:
     """C9: what was added goes again, and it is told to delete."""
-    assert {"orders-0": None} == driver.reassign({"orders-0": None})
-    assert {tp("orders-0")} == driver.told(StopReplica, broker_id=4)[0].partitions.keys()
+    assert driver.reassign({"orders-0": None}) == {"orders-0": None}
+    assert driver.told(StopReplica, broker_id=4)[0].partitions.keys() == {tp("orders-0")}
 
     driver.answer()
 
-    assert ((2, 3, 1), (), ()) == written_lists(driver)
-    assert State(1, 2, (1, 2, 3)) == driver.state("orders-0")
-    assert {1, 2, 3} == {broker.id for broker in driver.brokers.values() if broker.logs}
+    assert written_lists(driver) == ((2, 3, 1), (), ())
+    assert driver.state("orders-0") == State(1, 2, (1, 2, 3))
+    assert {broker.id for broker in driver.brokers.values() if broker.logs} == {1, 2, 3}
 
 
 def test_a_cancelled_move_is_written_as_such_until_the_added_replica_is_gone(driver: Driver) -> None:
     """move: a replica in both lists was being added and has to go; a controller that takes over finishes it."""
     driver.reassign({"orders-0": None})
 
-    assert ((2, 3, 1, 4), (4,), (4,)) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3, 1, 4), (4,), (4,))
 
 
 @pytest.mark.shows("C2")
@@ -52,10 +52,10 @@ def test_an_added_replica_in_sync_leaves_the_isr_when_the_move_is_cancelled() ->
     driver.reassign({"orders-0": [4, 5]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.kill(1)
-    assert State(4, 2, (2, 3, 4)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(4, 2, (2, 3, 4))
     driver.reassign({"orders-0": None})
 
-    assert State(2, 3, (2, 3)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(2, 3, (2, 3))
 
 
 def test_a_cancel_waits_for_no_old_replica_that_is_out_of_sync(driver: Driver) -> None:
@@ -64,8 +64,8 @@ def test_a_cancel_waits_for_no_old_replica_that_is_out_of_sync(driver: Driver) -
     driver.reassign({"orders-0": None})
     driver.answer()
 
-    assert ((2, 3, 1), (), ()) == written_lists(driver)
-    assert (1, 2) == driver.state("orders-0").isr
+    assert written_lists(driver) == ((2, 3, 1), (), ())
+    assert driver.state("orders-0").isr == (1, 2)
 
 
 def test_a_move_whose_old_replicas_are_all_out_of_sync_cannot_be_cancelled() -> None:
@@ -76,15 +76,15 @@ def test_a_move_whose_old_replicas_are_all_out_of_sync_cannot_be_cancelled() -> 
     driver.kill(1)
     driver.forget()
 
-    assert ErrorCode.INVALID_REPLICA_ASSIGNMENT == driver.reassign({"orders-0": None})["orders-0"].code
-    assert [] == driver.changes
+    assert driver.reassign({"orders-0": None})["orders-0"].code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert driver.changes == []
 
 
 def test_where_no_move_runs_there_is_nothing_to_cancel() -> None:
     """NO_REASSIGNMENT_IN_PROGRESS."""
     driver = cluster_with(FIVE, {"orders": [[1]]})
 
-    assert ErrorCode.NO_REASSIGNMENT_IN_PROGRESS == driver.reassign({"orders-0": None})["orders-0"].code
+    assert driver.reassign({"orders-0": None})["orders-0"].code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
 
 def test_a_partition_that_does_not_exist_has_no_move_to_cancel() -> None:
@@ -124,7 +124,7 @@ def test_a_cancel_may_be_repeated(driver: Driver) -> None:
     driver.forget()
 
     assert driver.reassign({"orders-0": None})["orders-0"] is not None
-    assert [] == driver.changes
+    assert driver.changes == []
 
 
 def test_a_move_that_only_takes_replicas_away_is_cancelled_at_once() -> None:
@@ -132,12 +132,12 @@ def test_a_move_that_only_takes_replicas_away_is_cancelled_at_once() -> None:
     driver = cluster_with(FIVE, {"orders": [[1, 2, 3]]})
     driver.alter_isr("orders-0", [1, 3])
     driver.reassign({"orders-0": [1, 2]})
-    assert (1, 2, 3) == driver.replicas("orders-0")
+    assert driver.replicas("orders-0") == (1, 2, 3)
     driver.reassign({"orders-0": None})
 
-    assert ((1, 2, 3), (), ()) == written_lists(driver)
-    assert {} == driver.cluster.moves
-    assert State(1, 2, (1, 3)) == driver.state("orders-0")
+    assert written_lists(driver) == ((1, 2, 3), (), ())
+    assert driver.cluster.moves == {}
+    assert driver.state("orders-0") == State(1, 2, (1, 3))
 
 
 def test_a_move_that_was_completed_cannot_be_cancelled(driver: Driver) -> None:
@@ -145,25 +145,25 @@ def test_a_move_that_was_completed_cannot_be_cancelled(driver: Driver) -> None:
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.forget()
 
-    assert ErrorCode.NO_REASSIGNMENT_IN_PROGRESS == driver.reassign({"orders-0": None})["orders-0"].code
-    assert [] == driver.changes
+    assert driver.reassign({"orders-0": None})["orders-0"].code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    assert driver.changes == []
 
     driver.answer()
 
-    assert ((2, 3, 4), (), ()) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
 def test_a_move_can_be_given_another_target_while_it_runs(driver: Driver) -> None:
     """KIP-455: the origin stays the first one; what the earlier target added goes at the end."""
     driver.reassign({"orders-0": [2, 3, 5]})
 
-    assert ((2, 3, 5, 4, 1), (5, 4), (4, 1)) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3, 5, 4, 1), (5, 4), (4, 1))
 
     driver.alter_isr("orders-0", [1, 2, 3, 5])
     driver.answer()
 
-    assert ((2, 3, 5), (), ()) == written_lists(driver)
-    assert {2, 3, 5} == {broker.id for broker in driver.brokers.values() if broker.logs}
+    assert written_lists(driver) == ((2, 3, 5), (), ())
+    assert {broker.id for broker in driver.brokers.values() if broker.logs} == {2, 3, 5}
 
 
 def test_a_move_that_was_changed_can_still_be_cancelled(driver: Driver) -> None:
@@ -172,8 +172,8 @@ def test_a_move_that_was_changed_can_still_be_cancelled(driver: Driver) -> None:
     driver.reassign({"orders-0": None})
     driver.answer()
 
-    assert {1, 2, 3} == set(driver.replicas("orders-0"))
-    assert {1, 2, 3} == {broker.id for broker in driver.brokers.values() if broker.logs}
+    assert set(driver.replicas("orders-0")) == {1, 2, 3}
+    assert {broker.id for broker in driver.brokers.values() if broker.logs} == {1, 2, 3}
 
 
 @pytest.mark.shows("C9", "D2")
@@ -182,14 +182,14 @@ def test_a_move_that_is_changed_to_a_part_of_the_origin_waits_for_all_of_that_pa
     driver.alter_isr("orders-0", [1, 3])
     driver.reassign({"orders-0": [1, 2]})
 
-    assert {1, 2, 3, 4} == set(driver.replicas("orders-0"))
-    assert (1, 3) == driver.state("orders-0").isr
-    assert [] == driver.told(StopReplica)
+    assert set(driver.replicas("orders-0")) == {1, 2, 3, 4}
+    assert driver.state("orders-0").isr == (1, 3)
+    assert driver.told(StopReplica) == []
 
     driver.alter_isr("orders-0", [1, 3, 2])
     driver.answer()
 
-    assert ((1, 2), (), ()) == written_lists(driver)
+    assert written_lists(driver) == ((1, 2), (), ())
 
 
 def test_another_move_may_follow_while_removed_replicas_have_not_answered(driver: Driver) -> None:
@@ -198,14 +198,14 @@ def test_another_move_may_follow_while_removed_replicas_have_not_answered(driver
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.reassign({"orders-0": [2, 3, 5]})
 
-    assert ((2, 3, 5, 4, 1), (5, 1), (4, 1)) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3, 5, 4, 1), (5, 1), (4, 1))
 
     driver.holds_messages = driver.holds_answers = False
     driver.settle()
     driver.alter_isr("orders-0", [2, 3, 4, 5])
 
-    assert ((2, 3, 5), (), ()) == written_lists(driver)
-    assert {2, 3, 5} == {broker.id for broker in driver.brokers.values() if broker.logs}
+    assert written_lists(driver) == ((2, 3, 5), (), ())
+    assert {broker.id for broker in driver.brokers.values() if broker.logs} == {2, 3, 5}
 
 
 def test_a_removed_replica_that_is_wanted_back_has_to_be_in_sync_again(driver: Driver) -> None:
@@ -213,14 +213,14 @@ def test_a_removed_replica_that_is_wanted_back_has_to_be_in_sync_again(driver: D
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.reassign({"orders-0": [1, 2, 3]})
 
-    assert ((1, 2, 3, 4), (1,), (4,)) == written_lists(driver)
-    assert {1, 2, 3, 4} == set(driver.replicas("orders-0"))
+    assert written_lists(driver) == ((1, 2, 3, 4), (1,), (4,))
+    assert set(driver.replicas("orders-0")) == {1, 2, 3, 4}
 
     driver.alter_isr("orders-0", [2, 3, 4, 1])
     driver.answer()
 
-    assert ((1, 2, 3), (), ()) == written_lists(driver)
-    assert {1, 2, 3} == {broker.id for broker in driver.brokers.values() if broker.logs}
+    assert written_lists(driver) == ((1, 2, 3), (), ())
+    assert {broker.id for broker in driver.brokers.values() if broker.logs} == {1, 2, 3}
 
 
 @pytest.mark.shows("D1")
@@ -232,9 +232,9 @@ def test_a_late_answer_to_an_earlier_move_does_not_end_a_later_one(driver: Drive
     driver.answers, second = late, driver.answers[1:]
     driver.answer()
 
-    assert {0: (4, 1)} == driver.written.topics["orders"].removing
+    assert driver.written.topics["orders"].removing == {0: (4, 1)}
 
     driver.answers = second
     driver.answer()
 
-    assert ((2, 3), (), ()) == written_lists(driver)
+    assert written_lists(driver) == ((2, 3), (), ())

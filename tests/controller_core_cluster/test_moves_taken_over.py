@@ -35,15 +35,15 @@ def test_a_move_that_nobody_was_told_of_is_told(driver: Driver) -> None:
     """PLANNED: written, and the controller died."""
     driver.die_at(commits=0, after=True)
     driver.crashing(lambda: driver.reassign({"orders-0": [2, 3, 4]}))
-    assert State(1, 0, (1, 2, 3)) == driver.state_written("orders-0")
+    assert driver.state_written("orders-0") == State(1, 0, (1, 2, 3))
     driver.take_over()
 
-    assert State(1, 1, (1, 2, 3)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 1, (1, 2, 3))
 
     finish(driver)
 
-    assert (2, 3, 4) == driver.replicas("orders-0")
-    assert {2, 3, 4} == holders(driver)
+    assert driver.replicas("orders-0") == (2, 3, 4)
+    assert holders(driver) == {2, 3, 4}
 
 
 def test_a_move_that_waits_for_its_target_goes_on_waiting(driver: Driver) -> None:
@@ -51,12 +51,12 @@ def test_a_move_that_waits_for_its_target_goes_on_waiting(driver: Driver) -> Non
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.take_over()
 
-    assert {1, 2, 3, 4} == set(driver.replicas("orders-0"))
-    assert State(1, 2, (1, 2, 3)) == driver.state("orders-0")
+    assert set(driver.replicas("orders-0")) == {1, 2, 3, 4}
+    assert driver.state("orders-0") == State(1, 2, (1, 2, 3))
 
     finish(driver)
 
-    assert {2, 3, 4} == holders(driver)
+    assert holders(driver) == {2, 3, 4}
 
 
 def test_a_move_whose_target_came_into_sync_meanwhile_ends(driver: Driver) -> None:
@@ -66,8 +66,8 @@ def test_a_move_whose_target_came_into_sync_meanwhile_ends(driver: Driver) -> No
     driver.take_over()
     driver.answer()
 
-    assert {0: (2, 3, 4)} == driver.written.topics["orders"].replicas
-    assert {2, 3, 4} == holders(driver)
+    assert driver.written.topics["orders"].replicas == {0: (2, 3, 4)}
+    assert holders(driver) == {2, 3, 4}
 
 
 def test_removed_replicas_that_have_not_answered_are_told_again(driver: Driver) -> None:
@@ -76,12 +76,12 @@ def test_removed_replicas_that_have_not_answered_are_told_again(driver: Driver) 
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.take_over()
 
-    assert {0: (1,)} == driver.written.topics["orders"].removing
+    assert driver.written.topics["orders"].removing == {0: (1,)}
 
     driver.answer()
 
-    assert {} == driver.written.topics["orders"].removing
-    assert {2, 3, 4} == holders(driver)
+    assert driver.written.topics["orders"].removing == {}
+    assert holders(driver) == {2, 3, 4}
 
 
 def test_an_end_that_was_written_is_an_end(driver: Driver) -> None:
@@ -92,8 +92,8 @@ def test_an_end_that_was_written_is_an_end(driver: Driver) -> None:
     driver.crashing(driver.answer)
     driver.take_over()
 
-    assert (2, 3, 4) == driver.replicas("orders-0")
-    assert {} == driver.cluster.moves
+    assert driver.replicas("orders-0") == (2, 3, 4)
+    assert driver.cluster.moves == {}
 
 
 def test_a_cancelled_move_is_finished_as_cancelled(driver: Driver) -> None:
@@ -104,8 +104,8 @@ def test_a_cancelled_move_is_finished_as_cancelled(driver: Driver) -> None:
     driver.take_over()
     driver.answer()
 
-    assert {0: (2, 3, 1)} == driver.written.topics["orders"].replicas
-    assert {1, 2, 3} == holders(driver)
+    assert driver.written.topics["orders"].replicas == {0: (2, 3, 1)}
+    assert holders(driver) == {1, 2, 3}
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -117,11 +117,11 @@ def test_a_controller_may_die_at_any_commit_of_a_move(driver: Driver, commits: i
         driver.reassign({"orders-0": [2, 3, 4]})
         finish(driver)
     driver.take_over()
-    if not driver.cluster.moves and (1, 2, 3) == driver.replicas("orders-0"):
+    if not driver.cluster.moves and driver.replicas("orders-0") == (1, 2, 3):
         driver.reassign({"orders-0": [2, 3, 4]})
     finish(driver)
     driver.submit(events.AdvanceMoves())
 
-    assert {0: (2, 3, 4)} == driver.written.topics["orders"].replicas
-    assert {} == driver.cluster.moves
-    assert {2, 3, 4} == holders(driver)
+    assert driver.written.topics["orders"].replicas == {0: (2, 3, 4)}
+    assert driver.cluster.moves == {}
+    assert holders(driver) == {2, 3, 4}

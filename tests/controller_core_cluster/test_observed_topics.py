@@ -15,8 +15,8 @@ def test_an_auto_created_topic_becomes_online() -> None:
     driver = cluster_with(THREE)
     driver.find("orders", [[1, 2], [2, 3]])
 
-    assert State(1, 0, (1, 2)) == driver.state("orders-0")
-    assert State(2, 0, (2, 3)) == driver.state("orders-1")
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
+    assert driver.state("orders-1") == State(2, 0, (2, 3))
 
 
 def test_an_auto_created_assignment_that_names_the_controller_is_written_again_before_it_is_online() -> None:
@@ -24,8 +24,8 @@ def test_an_auto_created_assignment_that_names_the_controller_is_written_again_b
     driver = cluster_with(THREE)
     driver.find("orders", [[1, CONTROLLER], [CONTROLLER, 2]])
 
-    assert {0: (1, 3), 1: (1, 2)} == driver.written.topics["orders"].replicas
-    assert State(1, 0, (1, 2)) == driver.state("orders-1")
+    assert driver.written.topics["orders"].replicas == {0: (1, 3), 1: (1, 2)}
+    assert driver.state("orders-1") == State(1, 0, (1, 2))
 
 
 def test_a_partition_that_finds_no_broker_in_the_controllers_place_has_one_replica_less() -> None:
@@ -33,7 +33,7 @@ def test_a_partition_that_finds_no_broker_in_the_controllers_place_has_one_repli
     driver = cluster_with([1])
     driver.find("orders", [[1, CONTROLLER]])
 
-    assert {0: (1,)} == driver.written.topics["orders"].replicas
+    assert driver.written.topics["orders"].replicas == {0: (1,)}
 
 
 def test_a_partition_of_the_controller_alone_gets_a_broker_as_soon_as_one_lives() -> None:
@@ -43,8 +43,8 @@ def test_a_partition_of_the_controller_alone_gets_a_broker_as_soon_as_one_lives(
     driver.find("orders", [[CONTROLLER]])
     driver.start(1)
 
-    assert {0: (1,)} == driver.written.topics["orders"].replicas
-    assert State(1, 1, (1,)) == driver.state("orders-0")
+    assert driver.written.topics["orders"].replicas == {0: (1,)}
+    assert driver.state("orders-0") == State(1, 1, (1,))
 
 
 def test_an_assignment_that_cannot_be_repaired_is_not_written_again_and_again() -> None:
@@ -56,7 +56,7 @@ def test_an_assignment_that_cannot_be_repaired_is_not_written_again_and_again() 
     for event in (events.Heal(), events.RepairAssignments(), events.AdvanceMoves()):
         driver.submit(event)
 
-    assert [] == driver.changes
+    assert driver.changes == []
 
 
 def test_a_partition_in_service_is_moved_away_from_the_controllers_id() -> None:
@@ -65,12 +65,12 @@ def test_a_partition_in_service_is_moved_away_from_the_controllers_id() -> None:
     driver.write_topic("orders", [[1, 2, CONTROLLER]])
     driver.take_over()
 
-    assert (1, 2, 3, CONTROLLER) == driver.replicas("orders-0")
+    assert driver.replicas("orders-0") == (1, 2, 3, CONTROLLER)
 
     driver.alter_isr("orders-0", [1, 2, 3])
 
-    assert {0: (1, 2, 3)} == driver.written.topics["orders"].replicas
-    assert {} == driver.cluster.moves
+    assert driver.written.topics["orders"].replicas == {0: (1, 2, 3)}
+    assert driver.cluster.moves == {}
 
 
 def test_nobody_can_move_a_partition_to_the_controllers_id_nor_keep_it_there() -> None:
@@ -78,13 +78,13 @@ def test_nobody_can_move_a_partition_to_the_controllers_id_nor_keep_it_there() -
     driver = cluster_with(THREE, {"orders": [[1]]})
     driver.write_topic("orders", [[1, CONTROLLER]])
     driver.take_over()
-    assert (1, 2, CONTROLLER) == driver.replicas("orders-0")
+    assert driver.replicas("orders-0") == (1, 2, CONTROLLER)
 
-    assert ErrorCode.INVALID_REPLICA_ASSIGNMENT == driver.reassign({"orders-0": [3, CONTROLLER]})["orders-0"].code
+    assert driver.reassign({"orders-0": [3, CONTROLLER]})["orders-0"].code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
     driver.reassign({"orders-0": None})
 
-    assert {0: (1,)} == driver.written.topics["orders"].replicas
+    assert driver.written.topics["orders"].replicas == {0: (1,)}
 
 
 def test_a_topic_that_names_the_controller_can_be_deleted() -> None:
@@ -94,7 +94,7 @@ def test_a_topic_that_names_the_controller_can_be_deleted() -> None:
     driver.written.deletions.append("orders")
     driver.take_over()
 
-    assert {} == driver.written.topics
+    assert driver.written.topics == {}
 
 
 def test_a_topic_that_vanished_is_forgotten() -> None:
@@ -106,8 +106,8 @@ def test_a_topic_that_vanished_is_forgotten() -> None:
     driver.submit(events.TopicsRead((), ("orders",)))
     driver.kill(1)
 
-    assert ({"others"}, {}) == (set(driver.cluster.topics), driver.cluster.moves)
-    assert State(2, 1, (2,)) == driver.state("others-0")
+    assert (set(driver.cluster.topics), driver.cluster.moves) == ({"others"}, {})
+    assert driver.state("others-0") == State(2, 1, (2,))
 
 
 def test_a_topic_that_vanished_and_came_again_between_two_reads_is_a_new_one() -> None:
@@ -127,7 +127,7 @@ def test_a_topic_that_is_known_is_not_taken_in_twice() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.submit(events.TopicsRead((driver.written.record("orders"),), ("ghost",)))
 
-    assert [] == driver.changes
+    assert driver.changes == []
 
 
 def test_a_topic_that_is_found_in_the_middle_of_a_move_goes_on_with_it() -> None:
@@ -136,7 +136,7 @@ def test_a_topic_that_is_found_in_the_middle_of_a_move_goes_on_with_it() -> None
     driver.write_topic("orders", [[3, 1, 2]], adding={0: (3,)}, removing={0: (2,)})
     driver.submit(events.TopicsRead((driver.written.record("orders"),), ()))
 
-    assert {0: (3, 1)} == driver.written.topics["orders"].replicas
+    assert driver.written.topics["orders"].replicas == {0: (3, 1)}
 
 
 def test_replicas_in_another_order_are_told_to_brokers() -> None:
@@ -145,9 +145,9 @@ def test_replicas_in_another_order_are_told_to_brokers() -> None:
     driver.write_partition("orders", 0, [2, 1])
     driver.read_assignments()
 
-    assert (2, 1) == driver.replicas("orders-0")
-    assert State(1, 1, (1, 2)) == driver.state("orders-0")
-    assert [(2, 1)] * 2 == [message.partitions[tp("orders-0")].replicas for message in driver.told(LeaderAndIsr)[-2:]]
+    assert driver.replicas("orders-0") == (2, 1)
+    assert driver.state("orders-0") == State(1, 1, (1, 2))
+    assert [message.partitions[tp("orders-0")].replicas for message in driver.told(LeaderAndIsr)[-2:]] == [(2, 1)] * 2
 
 
 @pytest.mark.shows("C10", "D3")
@@ -160,10 +160,10 @@ def test_replicas_in_another_order_bring_no_deleted_topic_back_to_life() -> None
     driver.forget()
     driver.read_assignments()
 
-    assert [] == driver.told(LeaderAndIsr)
-    assert {} == driver.cluster.moves
+    assert driver.told(LeaderAndIsr) == []
+    assert driver.cluster.moves == {}
 
     driver.answer()
 
-    assert {} == driver.written.topics
-    assert {} == driver.cluster.topics
+    assert driver.written.topics == {}
+    assert driver.cluster.topics == {}

@@ -17,8 +17,10 @@ def test_blocks_follow_each_other_whoever_asks() -> None:
     """KIP-730: 1000 ids each, from 0 on."""
     driver = cluster_with([1, 2])
 
-    assert [ProducerIdBlock(0, 1000), ProducerIdBlock(1000, 1000), ProducerIdBlock(2000, 1000)] == [
-        allocate(driver, broker_id) for broker_id in (1, 2, 1)
+    assert [allocate(driver, broker_id) for broker_id in (1, 2, 1)] == [
+        ProducerIdBlock(0, 1000),
+        ProducerIdBlock(1000, 1000),
+        ProducerIdBlock(2000, 1000),
     ]
 
 
@@ -28,22 +30,22 @@ def test_a_controller_that_takes_over_goes_on_behind_the_last_block() -> None:
     allocate(driver)
     driver.take_over()
 
-    assert ProducerIdBlock(1000, 1000) == allocate(driver)
+    assert allocate(driver) == ProducerIdBlock(1000, 1000)
 
 
 def test_a_stale_broker_epoch_gets_none() -> None:
     """KIP-730: STALE_BROKER_EPOCH."""
     driver = cluster_with([1])
 
-    assert ErrorCode.STALE_BROKER_EPOCH == allocate(driver, epoch=1).code  # type: ignore[attr-defined]
-    assert -1 == driver.written.producer_ids.block_end
+    assert allocate(driver, epoch=1).code == ErrorCode.STALE_BROKER_EPOCH  # type: ignore[attr-defined]
+    assert driver.written.producer_ids.block_end == -1
 
 
 def test_a_broker_that_is_not_registered_gets_none() -> None:
     """KIP-730: BROKER_ID_NOT_REGISTERED, so that a broker that is just starting asks again."""
     driver = cluster_with([1])
 
-    assert ErrorCode.BROKER_ID_NOT_REGISTERED == driver.submit(events.AllocateProducerIds(9, 5)).code
+    assert driver.submit(events.AllocateProducerIds(9, 5)).code == ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
 def test_the_last_block_is_handed_out_and_no_id_beyond_64_bits() -> None:
@@ -52,5 +54,5 @@ def test_the_last_block_is_handed_out_and_no_id_beyond_64_bits() -> None:
     driver.written.producer_ids = ProducerIds(LAST_PRODUCER_ID - BLOCK_SIZE, 7)
     driver.take_over()
 
-    assert ProducerIdBlock(LAST_PRODUCER_ID - BLOCK_SIZE + 1, BLOCK_SIZE) == allocate(driver)
-    assert ErrorCode.UNKNOWN_SERVER_ERROR == allocate(driver).code  # type: ignore[attr-defined]
+    assert allocate(driver) == ProducerIdBlock(LAST_PRODUCER_ID - BLOCK_SIZE + 1, BLOCK_SIZE)
+    assert allocate(driver).code == ErrorCode.UNKNOWN_SERVER_ERROR  # type: ignore[attr-defined]

@@ -19,8 +19,8 @@ def test_a_refused_replica_is_told_again_while_the_deletion_waits_for_its_move()
     driver.alter_isr("orders-0", [1, 2, 3])
     driver.settle()
 
-    assert {} == driver.written.topics
-    assert [] == driver.written.deletions
+    assert driver.written.topics == {}
+    assert driver.written.deletions == []
 
 
 def test_a_refused_replica_of_a_topic_that_is_being_deleted_is_told_nothing() -> None:
@@ -35,4 +35,4 @@ def test_a_refused_replica_of_a_topic_that_is_being_deleted_is_told_nothing() ->
     driver.forget()
     driver.answer(3)
 
-    assert [] == driver.told(LeaderAndIsr, 3)
+    assert driver.told(LeaderAndIsr, 3) == []

@@ -30,7 +30,7 @@ def test_a_sound_state_is_made_true(driver: Driver) -> None:
     """The baseline of the refusals below."""
     put(driver)
 
-    assert 1 == driver.cluster.columns.leader_epoch[driver.row("orders-0")]
+    assert driver.cluster.columns.leader_epoch[driver.row("orders-0")] == 1
 
 
 @pytest.mark.shows("C1", "C2", "C3", "C4")
@@ -51,7 +51,7 @@ def test_an_unsound_state_stops_the_controller(driver: Driver, invariant: str, s
     """C1, C2, C3, C4: asserted in production, in the control plane (TIGER_STYLE)."""
     with pytest.raises(AssertionError, match=invariant):
         put(driver, **state)
-    assert State(1, 0, (1, 2)) == driver.state("orders-0")
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
 def test_an_isr_that_its_leader_asked_for_comes_under_the_same_leader_epoch(driver: Driver) -> None:
@@ -67,10 +67,10 @@ def test_a_change_can_be_taken_in_part() -> None:
     assert change is not None
     taken = change.take(np.array([0, 2], dtype=np.int32))
 
-    assert ([0, 2], [0, 2], [[0, 9], [2, 9]]) == (taken.rows.tolist(), taken.leader.tolist(), taken.isr.tolist())
+    assert (taken.rows.tolist(), taken.leader.tolist(), taken.isr.tolist()) == ([0, 2], [0, 2], [[0, 9], [2, 9]])
     assert taken.replicas is not None
     assert taken.unclean is not None
-    assert ([[0, 9], [2, 9]], [False, True]) == (taken.replicas.tolist(), taken.unclean.tolist())
+    assert (taken.replicas.tolist(), taken.unclean.tolist()) == ([[0, 9], [2, 9]], [False, True])
 
 
 def observe(driver: Driver, replicas: dict[int, tuple[int, ...]], **lists: dict[int, tuple[int, ...]]) -> None:
@@ -83,14 +83,14 @@ def test_an_assignment_that_was_found_counts_whoever_wrote_it(driver: Driver) ->
     """TopicObserved: partitions added, moves started and moves ended by somebody else."""
     observe(driver, {0: (2, 3, 1), 1: (3, 2)}, adding={0: (3,)}, removing={0: (1,)})
 
-    assert ((2, 3, 1), (3, 2)) == (driver.replicas("orders-0"), driver.replicas("orders-1"))
-    assert Move((2, 3, 1), (3,), (1,)) == driver.cluster.moves[driver.row("orders-0")]
+    assert (driver.replicas("orders-0"), driver.replicas("orders-1")) == ((2, 3, 1), (3, 2))
+    assert driver.cluster.moves[driver.row("orders-0")] == Move((2, 3, 1), (3,), (1,))
 
     observe(driver, {0: (2, 3), 1: (3, 2)})
 
-    assert (2, 3) == driver.replicas("orders-0")
-    assert Move((2, 3), (), ()) == driver.cluster.moves[driver.row("orders-0")], "brokers have to hear of it"
-    assert 9 == driver.cluster.topics["orders"].version
+    assert driver.replicas("orders-0") == (2, 3)
+    assert driver.cluster.moves[driver.row("orders-0")] == Move((2, 3), (), ()), "brokers have to hear of it"
+    assert driver.cluster.topics["orders"].version == 9
 
 
 def test_a_move_that_was_found_as_it_is_known_stays_where_it_is(driver: Driver) -> None:
@@ -102,7 +102,7 @@ def test_a_move_that_was_found_as_it_is_known_stays_where_it_is(driver: Driver) 
     observe(driver, {0: (2, 1)}, removing={0: (1,)})
 
     assert move == driver.cluster.moves[driver.row("orders-0")]
-    assert (2,) == driver.replicas("orders-0")
+    assert driver.replicas("orders-0") == (2,)
 
 
 def test_an_answer_for_a_partition_that_does_not_move_is_nothing_to_note(driver: Driver) -> None:
@@ -110,7 +110,7 @@ def test_an_answer_for_a_partition_that_does_not_move_is_nothing_to_note(driver:
     for topic in ("orders", "ghost"):
         apply(driver.cluster, RemovalAnswered(topic, 0, 1))
 
-    assert {} == driver.cluster.moves
+    assert driver.cluster.moves == {}
 
 
 def test_what_nobody_can_apply_is_a_defect(driver: Driver) -> None:

@@ -21,7 +21,7 @@ def driver() -> Driver:
     for name in ("orders", "logs"):
         driver.alter_isr(f"{name}-0", [1])
     driver.kill(1)
-    assert [State(-1, 1, (1,))] * 2 == [driver.state(f"{name}-0") for name in ("orders", "logs")]
+    assert [driver.state(f"{name}-0") for name in ("orders", "logs")] == [State(-1, 1, (1,))] * 2
     driver.forget()
     return driver
 
@@ -30,8 +30,8 @@ def test_a_topic_that_allows_it_from_now_on_has_a_leader_at_once(driver: Driver)
     """TopicUncleanLeaderElectionEnable: the topic's offline partitions are elected for, and no others."""
     driver.submit(events.UncleanElectionRead({"orders": True}))
 
-    assert State(2, 2, (2,)) == driver.state("orders-0")
-    assert State(-1, 1, (1,)) == driver.state("logs-0")
+    assert driver.state("orders-0") == State(2, 2, (2,))
+    assert driver.state("logs-0") == State(-1, 1, (1,))
     assert any("UNCLEAN" in line for line in driver.lines)
 
 
@@ -41,8 +41,8 @@ def test_a_default_that_allows_it_counts_for_topics_that_say_nothing(driver: Dri
     driver.submit(events.UncleanElectionRead({"logs": False}))
     driver.submit(events.UncleanElectionRead(defaults={STATIC: True}))
 
-    assert State(2, 2, (2,)) == driver.state("orders-0")
-    assert State(-1, 1, (1,)) == driver.state("logs-0")
+    assert driver.state("orders-0") == State(2, 2, (2,))
+    assert driver.state("logs-0") == State(-1, 1, (1,))
 
 
 @pytest.mark.parametrize("order", [(STATIC, DYNAMIC), (DYNAMIC, STATIC)])
@@ -64,15 +64,15 @@ def test_what_is_set_no_more_counts_no_more(driver: Driver) -> None:
     driver.submit(events.UncleanElectionRead({"orders": None}, {DYNAMIC: None}))
 
     assert not allows_unclean(driver.cluster, "orders")
-    assert 2 == driver.state("orders-0").leader
+    assert driver.state("orders-0").leader == 2
 
 
 def test_what_is_known_already_leads_to_nothing(driver: Driver) -> None:
     """A look too many changes nothing, and topics that nobody knows are none."""
     driver.submit(events.UncleanElectionRead({"logs": None, "never": True}, {STATIC: None}))
 
-    assert [] == driver.changes
-    assert [] == driver.told(Message)
+    assert driver.changes == []
+    assert driver.told(Message) == []
 
 
 def test_a_topic_that_is_gone_takes_its_setting_with_it(driver: Driver) -> None:
@@ -80,7 +80,7 @@ def test_a_topic_that_is_gone_takes_its_setting_with_it(driver: Driver) -> None:
     driver.submit(events.UncleanElectionRead({"logs": True}))
     driver.submit(events.TopicsRead((), ("logs",)))
 
-    assert {} == driver.cluster.unclean_topics
+    assert driver.cluster.unclean_topics == {}
 
 
 def test_a_topic_that_a_broker_made_comes_with_its_setting() -> None:

@@ -52,7 +52,7 @@ def test_a_topic_is_found_by_its_id_while_it_is_there() -> None:
     topic_id = driver.cluster.topics["orders"].topic_id
     assert topic_id is not None
 
-    assert "orders" == driver.cluster.topic_name(topic_id)
+    assert driver.cluster.topic_name(topic_id) == "orders"
 
     driver.delete("orders")
 

@@ -19,7 +19,7 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     tenure = Tenure(monkeypatch, 1, 2, 3)
     yield tenure
     await tenure.controller.close()
-    assert set() == tenure.controller._tasks
+    assert tenure.controller._tasks == set()
 
 
 @pytest.fixture
@@ -41,5 +41,5 @@ async def life(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Life]:
     if life.run is not None:
         await asyncio.gather(life.run, return_exceptions=True)
     await asyncio.sleep(0)
-    assert [] == [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
     assert all(session.closed for session in life.sessions)

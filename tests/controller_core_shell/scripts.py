@@ -35,7 +35,7 @@ def _compare(script: Path, expected: str, actual: str) -> None:
     if os.environ.get("REWRITE_GOLDEN") == "1":
         script.write_text(actual, encoding="utf-8")
         return
-    assert expected == actual, f"{script.name} tells another story; REWRITE_GOLDEN=1 writes it anew"
+    assert actual == expected, f"{script.name} tells another story; REWRITE_GOLDEN=1 writes it anew"
 
 
 async def _block(block: str, do: Do) -> str:

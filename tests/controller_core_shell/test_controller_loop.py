@@ -29,10 +29,10 @@ async def test_the_reply_comes_after_the_write_and_after_brokers_are_told(tenure
 
     assert isinstance(creation, TopicCreation)
     assert creation.failure is None
-    assert (1, 0, (1, 2)) == tenure.state("orders-0")
-    assert (2, 0, (2, 3)) == tenure.state("orders-1")
+    assert tenure.state("orders-0") == (1, 0, (1, 2))
+    assert tenure.state("orders-1") == (2, 0, (2, 3))
     kinds = [type(send) for send in tenure.channels.sent]
-    assert [SendLeaderAndIsr, SendLeaderAndIsr, SendLeaderAndIsr, SendMetadata] == kinds
+    assert kinds == [SendLeaderAndIsr, SendLeaderAndIsr, SendLeaderAndIsr, SendMetadata]
 
 
 async def test_events_of_other_partitions_go_on_while_one_is_written(tenure: Tenure) -> None:
@@ -58,9 +58,9 @@ async def test_events_of_other_partitions_go_on_while_one_is_written(tenure: Ten
     goes_on.set()
     await first
 
-    assert ["b-0", "a-0"] == order
-    assert (1, 0, (1,)) == tenure.state("a-0")
-    assert (2, 0, (2,)) == tenure.state("b-0")
+    assert order == ["b-0", "a-0"]
+    assert tenure.state("a-0") == (1, 0, (1,))
+    assert tenure.state("b-0") == (2, 0, (2,))
 
 
 async def test_a_look_reads_within_its_turn(tenure: Tenure) -> None:
@@ -80,7 +80,7 @@ async def test_a_look_reads_within_its_turn(tenure: Tenure) -> None:
     await settled()
 
     assert creating.done()
-    assert ["first"] == list(tenure.cluster.topics)
+    assert list(tenure.cluster.topics) == ["first"]
     assert not later.done()
     read_on.set()
     await look
@@ -123,4 +123,4 @@ async def test_every_tick_looks_at_everything_whatever_became_of_the_last(
     waiting.cancel()
 
     assert not ticking.done()
-    assert ["Heal", "AdvanceMoves", "AdvanceDeletions"] == seen[:3]
+    assert seen[:3] == ["Heal", "AdvanceMoves", "AdvanceDeletions"]

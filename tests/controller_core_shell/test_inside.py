@@ -31,16 +31,16 @@ def test_the_whole_is_counted_and_brokers_are_listed(cluster: Cluster) -> None:
 
     told = inside(cluster, "cluster-of-tests", {1: 3}, waiting_events=2)
 
-    assert (True, "cluster-of-tests", 1000, 9, 2) == (
+    assert (
         told["active"],
         told["cluster_id"],
         told["controller_id"],
         told["controller_epoch"],
         told["waiting_events"],
-    )
-    assert {"in_service": 4, "offline": 2, "under_replicated": 3, "not_led_by_preferred": 3} == told["partitions"]
-    assert ["orders-2", "orders-3"] == told["offline_partitions"]
-    assert [
+    ) == (True, "cluster-of-tests", 1000, 9, 2)
+    assert told["partitions"] == {"in_service": 4, "offline": 2, "under_replicated": 3, "not_led_by_preferred": 3}
+    assert told["offline_partitions"] == ["orders-2", "orders-3"]
+    assert told["brokers"] == [
         {
             "id": 1,
             "epoch": 101,
@@ -63,7 +63,7 @@ def test_the_whole_is_counted_and_brokers_are_listed(cluster: Cluster) -> None:
             "replicas": 4,
             "queued_requests": 0,
         },
-    ] == told["brokers"]
+    ]
 
 
 def test_what_is_under_way_says_whom_it_waits_for(cluster: Cluster) -> None:
@@ -78,9 +78,9 @@ def test_what_is_under_way_says_whom_it_waits_for(cluster: Cluster) -> None:
     told = inside(cluster, "", {}, 0)
 
     (move,) = told["reassignments"]["listed"]
-    assert ("orders-0", "planned", [2, 1]) == (move["partition"], move["stage"], move["replicas"])
-    assert [{"topic": "old", "started": True, "blocked": "", "waits_for": {"2": 1}}] == told["deletions"]["listed"]
-    assert {"in_all": 1, "listed": [{"partition": "orders-0", "brokers": [3, 4]}]} == told["left_behind"]
+    assert (move["partition"], move["stage"], move["replicas"]) == ("orders-0", "planned", [2, 1])
+    assert told["deletions"]["listed"] == [{"topic": "old", "started": True, "blocked": "", "waits_for": {"2": 1}}]
+    assert told["left_behind"] == {"in_all": 1, "listed": [{"partition": "orders-0", "brokers": [3, 4]}]}
     refused = [{"partition": "orders-1", "broker": 2, "error": "INCONSISTENT_TOPIC_ID"}]
     assert told["refused_replicas"] == {"in_all": 1, "listed": refused}
     assert json.loads(json.dumps(told)) == told
@@ -93,15 +93,15 @@ def test_lists_are_cut_with_how_many_there_are(cluster: Cluster, monkeypatch: py
 
     told = inside(cluster, "", {}, 0)
 
-    assert (2, 1) == (told["reassignments"]["in_all"], len(told["reassignments"]["listed"]))
-    assert (2, ["orders-2"]) == (told["partitions"]["offline"], told["offline_partitions"])
+    assert (told["reassignments"]["in_all"], len(told["reassignments"]["listed"])) == (2, 1)
+    assert (told["partitions"]["offline"], told["offline_partitions"]) == (2, ["orders-2"])
 
 
 def test_an_empty_cluster_is_told_as_such() -> None:
     """Nothing is there yet."""
     told = inside(Cluster(1000, 1), "", {}, 0)
 
-    assert {"in_service": 0, "offline": 0, "under_replicated": 0, "not_led_by_preferred": 0} == told["partitions"]
+    assert told["partitions"] == {"in_service": 0, "offline": 0, "under_replicated": 0, "not_led_by_preferred": 0}
 
 
 def test_a_topic_is_told_partition_by_partition(cluster: Cluster) -> None:
@@ -109,10 +109,10 @@ def test_a_topic_is_told_partition_by_partition(cluster: Cluster) -> None:
     told = topic_inside(cluster, "orders")
 
     assert told is not None
-    assert (4, "00000000-0000-0000-0000-000000000007") == (told["partitions_in_all"], told["topic_id"])
+    assert (told["partitions_in_all"], told["topic_id"]) == (4, "00000000-0000-0000-0000-000000000007")
     states = ["OnlinePartition", "OnlinePartition", "OfflinePartition", "NewPartition"]
     assert states == [partition["state"] for partition in told["partitions"]]
-    assert {
+    assert told["partitions"][0] == {
         "partition": 0,
         "state": "OnlinePartition",
         "leader": 1,
@@ -120,7 +120,7 @@ def test_a_topic_is_told_partition_by_partition(cluster: Cluster) -> None:
         "partition_epoch": 6,
         "isr": [1, 2],
         "replicas": [1, 2],
-    } == told["partitions"][0]
+    }
 
 
 def test_a_topic_that_is_not_there_is_told_as_such(cluster: Cluster) -> None:
@@ -130,7 +130,7 @@ def test_a_topic_that_is_not_there_is_told_as_such(cluster: Cluster) -> None:
 
 def test_who_does_not_hold_the_cluster_says_so() -> None:
     """A standby knows nothing of partitions."""
-    assert {"active": False, "controller_id": 1000} == standing_by(1000)
+    assert standing_by(1000) == {"active": False, "controller_id": 1000}
 
 
 def test_replicas_that_a_reassignment_adds_are_not_under_replicated(cluster: Cluster) -> None:

@@ -64,7 +64,7 @@ async def test_the_first_look_is_after_5_seconds_and_every_interval_follows(
     await pauses.end()
     await pauses.end()
 
-    assert [5.0, 300, 300] == pauses.taken
+    assert pauses.taken == [5.0, 300, 300]
 
 
 async def test_leaders_come_back_when_it_is_time(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,10 +78,10 @@ async def test_leaders_come_back_when_it_is_time(tenure: Tenure, monkeypatch: py
     tenure.channels.sent.clear()
     tenure.controller.spawn(balance_leaders(tenure.controller, EVERY_SECOND), "balance")
     await settled()
-    assert (2, 1, (2, 1)) == tenure.state("orders-0")
+    assert tenure.state("orders-0") == (2, 1, (2, 1))
     await pauses.end()
 
-    assert (1, 2, (2, 1)) == tenure.state("orders-0")
+    assert tenure.state("orders-0") == (1, 2, (2, 1))
     assert tenure.channels.sent
 
 
@@ -98,7 +98,7 @@ async def test_the_percentage_is_the_one_that_was_set(tenure: Tenure, monkeypatc
     await settled()
     await pauses.end()
 
-    assert [BalanceLeaders(25)] == seen
+    assert seen == [BalanceLeaders(25)]
 
 
 async def test_it_is_not_looked_at_all_where_it_is_not_enabled(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ async def test_it_is_not_looked_at_all_where_it_is_not_enabled(tenure: Tenure, m
     task = tenure.controller.spawn(balance_leaders(tenure.controller, LeaderBalance(is_enabled=False)), "balance")
     await settled()
 
-    assert [] == pauses.taken
+    assert pauses.taken == []
     assert task.done()
 
 
@@ -122,10 +122,10 @@ async def test_a_look_that_could_not_be_taken_keeps_none_of_the_next_from_it(
         overloaded.setattr(tenure.controller, "_run", refused)
         await pauses.end()
 
-    assert [5.0, 1] == pauses.taken
+    assert pauses.taken == [5.0, 1]
     assert not task.done()
-    assert ["put off to the next look"] == [
-        record.message for record in caplog.records if record.levelno >= logging.WARNING
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
+        "put off to the next look"
     ]
 
 

@@ -24,8 +24,8 @@ async def test_an_isr_whose_write_was_not_heard_of_is_written_once(tenure: Tenur
 
     answers = await tenure.controller.submit(isr_wish(tenure, "orders-0", (1,)))
 
-    assert 1 == answers[tp("orders-0")].partition_epoch
-    assert (1, 0, (1,)) == tenure.state("orders-0")
+    assert answers[tp("orders-0")].partition_epoch == 1
+    assert tenure.state("orders-0") == (1, 0, (1,))
 
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
@@ -39,7 +39,7 @@ async def test_a_topic_whose_making_was_not_heard_of_is_made_once_and_answered_a
 
     assert creation.failure is None
     assert creation.topic_id == tenure.cluster.topics["orders"].topic_id
-    assert (1, 0, (1, 2)) == tenure.state("orders-0")
+    assert tenure.state("orders-0") == (1, 0, (1, 2))
 
 
 @pytest.mark.parametrize("trouble", [Fault.DONE, Fault.NOT_DONE, None], ids=["done", "not done", "refused in part"])
@@ -60,8 +60,8 @@ async def test_what_an_election_did_in_its_first_attempt_is_answered_as_done(
     results = await tenure.controller.submit(ElectLeaders(names("orders-0", "orders-1")))
 
     assert dict.fromkeys(names("orders-0", "orders-1")) == results
-    assert (1, 2, (2, 1)) == tenure.state("orders-0")
-    assert 1 == tenure.state("orders-1")[0]
+    assert tenure.state("orders-0") == (1, 2, (2, 1))
+    assert tenure.state("orders-1")[0] == 1
 
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
@@ -72,5 +72,5 @@ async def test_no_producer_id_is_handed_out_twice(tenure: Tenure, fault: Fault) 
     tenure.server.faults.append(fault)
     second = await tenure.controller.submit(event)
 
-    assert 0 == first.first
+    assert first.first == 0
     assert (1000 if fault is Fault.NOT_DONE else 2000) == second.first

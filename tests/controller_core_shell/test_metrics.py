@@ -71,7 +71,7 @@ def test_the_whole_cluster_is_counted(metrics: Metrics, cluster: Cluster) -> Non
         "topicstodeletecount": 0,
         "reassigningpartitionscount": 1,
     }
-    assert expected == gauges(metrics)
+    assert gauges(metrics) == expected
 
 
 def test_refused_and_left_behind_replicas_are_counted(metrics: Metrics, cluster: Cluster) -> None:
@@ -92,7 +92,7 @@ def test_a_leader_that_is_not_registered_is_no_leader(metrics: Metrics, cluster:
     apply(cluster, BrokersObserved((Broker(2, 102, ()),)))
     metrics.look_at(cluster)
 
-    assert 3 == sample(metrics, "offlinepartitionscount")
+    assert sample(metrics, "offlinepartitionscount") == 3
 
 
 def test_topics_that_are_to_be_deleted_are_neither_offline_nor_out_of_balance(
@@ -103,9 +103,9 @@ def test_topics_that_are_to_be_deleted_are_neither_offline_nor_out_of_balance(
     apply(cluster, DeletionStarted("orders", {1: (0, 1, 2, 3)}))
     metrics.look_at(cluster)
 
-    assert 0 == sample(metrics, "offlinepartitionscount")
-    assert 0 == sample(metrics, "preferredreplicaimbalancecount")
-    assert 1 == sample(metrics, "topicstodeletecount")
+    assert sample(metrics, "offlinepartitionscount") == 0
+    assert sample(metrics, "preferredreplicaimbalancecount") == 0
+    assert sample(metrics, "topicstodeletecount") == 1
 
 
 def test_a_process_that_does_not_hold_the_cluster_counts_nothing(metrics: Metrics, cluster: Cluster) -> None:
@@ -113,7 +113,7 @@ def test_a_process_that_does_not_hold_the_cluster_counts_nothing(metrics: Metric
     metrics.look_at(cluster)
     metrics.look_at(None)
 
-    assert {0.0} == set(gauges(metrics).values())
+    assert set(gauges(metrics).values()) == {0.0}
 
 
 def change(*states: NewState) -> PartitionStates:
@@ -133,15 +133,15 @@ def test_elections_are_counted_and_changes_of_an_isr_are_not(metrics: Metrics, c
         metrics.change(cluster, one)
 
     name = "kafka_controller_controllerstats"
-    assert 2 == metrics.registry.get_sample_value(f"{name}_leaderelections_total")
-    assert 1 == metrics.registry.get_sample_value(f"{name}_uncleanleaderelections_total")
+    assert metrics.registry.get_sample_value(f"{name}_leaderelections_total") == 2
+    assert metrics.registry.get_sample_value(f"{name}_uncleanleaderelections_total") == 1
 
 
 def test_changes_without_states_count_nothing(metrics: Metrics, cluster: Cluster) -> None:
     """Topics, moves and deletions elect nobody."""
     metrics.change(cluster, read_change(cluster, "queue orders"))
 
-    assert 0 == metrics.registry.get_sample_value("kafka_controller_controllerstats_leaderelections_total")
+    assert metrics.registry.get_sample_value("kafka_controller_controllerstats_leaderelections_total") == 0
 
 
 def test_events_are_timed_by_their_kind_also_when_they_fail(metrics: Metrics) -> None:
@@ -151,7 +151,7 @@ def test_events_are_timed_by_their_kind_also_when_they_fail(metrics: Metrics) ->
     with pytest.raises(ZeroDivisionError), metrics.event(Heal()):
         raise ZeroDivisionError
 
-    assert 2 == metrics.registry.get_sample_value("steward_controller_event_seconds_count", {"event": "Heal"})
+    assert metrics.registry.get_sample_value("steward_controller_event_seconds_count", {"event": "Heal"}) == 2
 
 
 def test_events_are_timed_in_kafkas_states_from_the_begin_of_their_turn(metrics: Metrics) -> None:
@@ -160,9 +160,9 @@ def test_events_are_timed_in_kafkas_states_from_the_begin_of_their_turn(metrics:
         begins()
 
     name = "kafka_controller_controllerstats_leaderelectionrateandtimems_count"
-    assert 1 == metrics.registry.get_sample_value(name)
+    assert metrics.registry.get_sample_value(name) == 1
     queue = "kafka_controller_controllereventmanager_eventqueuetimems_count"
-    assert 1 == metrics.registry.get_sample_value(queue)
+    assert metrics.registry.get_sample_value(queue) == 1
 
 
 def test_every_event_has_a_state_of_kafkas_or_is_known_to_have_none() -> None:
@@ -176,9 +176,9 @@ def test_queues_are_counted_for_each_broker(metrics: Metrics) -> None:
     metrics.look_at_queues(1, {2: 3})
 
     prefix = "kafka_controller_controllerchannelmanager"
-    assert 1 == metrics.registry.get_sample_value("kafka_controller_controllereventmanager_eventqueuesize")
-    assert 3 == metrics.registry.get_sample_value(f"{prefix}_totalqueuesize")
-    assert 3 == metrics.registry.get_sample_value(f"{prefix}_queuesize", {"broker_id": "2"})
+    assert metrics.registry.get_sample_value("kafka_controller_controllereventmanager_eventqueuesize") == 1
+    assert metrics.registry.get_sample_value(f"{prefix}_totalqueuesize") == 3
+    assert metrics.registry.get_sample_value(f"{prefix}_queuesize", {"broker_id": "2"}) == 3
     assert metrics.registry.get_sample_value(f"{prefix}_queuesize", {"broker_id": "1"}) is None
 
 
@@ -190,8 +190,8 @@ def test_deletions_that_cannot_go_on_are_counted(metrics: Metrics, cluster: Clus
     metrics.look_at(cluster)
 
     counted = ("topicstodeletecount", "topicsineligibletodeletecount", "replicastodeletecount")
-    assert [1, 1, 8] == [sample(metrics, name) for name in counted]
-    assert 4 == sample(metrics, "replicasineligibletodeletecount")
+    assert [sample(metrics, name) for name in counted] == [1, 1, 8]
+    assert sample(metrics, "replicasineligibletodeletecount") == 4
 
 
 def test_all_of_it_can_be_scraped(metrics: Metrics, cluster: Cluster) -> None:

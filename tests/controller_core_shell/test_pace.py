@@ -47,7 +47,7 @@ async def test_steps_are_taken_in_the_order_in_which_they_were_asked_for() -> No
 
     await asyncio.gather(encode("a"), encode("b"))
 
-    assert ["a", "b", "a", "b"] == done
+    assert done == ["a", "b", "a", "b"]
 
 
 async def test_what_is_about_few_partitions_does_not_wait() -> None:
@@ -65,7 +65,7 @@ async def test_what_is_about_few_partitions_does_not_wait() -> None:
         done.append("small")
     await work
 
-    assert ["large", "small", "large", "large"] == done
+    assert done == ["large", "small", "large", "large"]
 
 
 async def test_a_failed_step_does_not_hold_up_the_others() -> None:
@@ -81,7 +81,7 @@ async def test_a_failed_step_does_not_hold_up_the_others() -> None:
         pass
     (error,) = await failed
 
-    assert "no such partition" == str(error)
+    assert str(error) == "no such partition"
 
 
 async def test_a_loop_over_many_things_pauses_by_the_work_that_is_done() -> None:
@@ -95,4 +95,4 @@ async def test_a_loop_over_many_things_pauses_by_the_work_that_is_done() -> None
 
     seen = await seen_by_a_timer([asyncio.create_task(work())], done)
 
-    assert [3, 7, 10] == sorted({len(one) for one in seen} - {0})
+    assert sorted({len(one) for one in seen} - {0}) == [3, 7, 10]

@@ -20,8 +20,8 @@ async def test_it_takes_the_place_and_gives_it_up_when_it_is_stopped(life: Life)
     """ARCHITECTURE.md: presence, loading, turns; on SIGTERM the session is closed, so that a broker takes over at once."""
     life.start()
     await life.until_active()
-    assert OWN_ID == life.holder()
-    assert b"8" == life.server.at(paths.CONTROLLER_EPOCH).data
+    assert life.holder() == OWN_ID
+    assert life.server.at(paths.CONTROLLER_EPOCH).data == b"8"
 
     await life.end()
     assert life.holder() is None
@@ -42,7 +42,7 @@ async def test_it_stops_while_it_stands_by(life: Life) -> None:
     life.start()
     await life.until(lambda: any("/brokers/ids/1001" in line for line in life.server.lines))
     await life.end()
-    assert 1001 == life.holder()
+    assert life.holder() == 1001
 
 
 async def test_it_stops_while_it_reads_the_cluster(life: Life) -> None:
@@ -92,18 +92,18 @@ async def test_the_port_that_any_became_is_advertised(life: Life) -> None:
     (endpoint,) = life.process.active.advertised()
 
     assert life.process._fronts[INTERNAL].port == endpoint.port
-    assert (INTERNAL, "127.0.0.1") == (endpoint.listener, endpoint.host)
+    assert (endpoint.listener, endpoint.host) == (INTERNAL, "127.0.0.1")
 
 
 async def test_live_brokers_are_those_that_are_registered(life: Life) -> None:
     """The relay asks for them; before registrations are read there are none, and after the last session the last known stay."""
     life.broker(1)
-    assert () == life.process._live_brokers.on(INTERNAL)
+    assert life.process._live_brokers.on(INTERNAL) == ()
     life.start()
     await life.until_active()
 
-    assert [1] == [broker.broker_id for broker in life.process._live_brokers.on(INTERNAL)]
-    assert () == life.process._live_brokers.on("OTHER")
+    assert [broker.broker_id for broker in life.process._live_brokers.on(INTERNAL)] == [1]
+    assert life.process._live_brokers.on("OTHER") == ()
     await life.end()
     assert [broker.broker_id for broker in life.process._live_brokers.on(INTERNAL)] == [1]
 
@@ -119,10 +119,10 @@ async def test_from_a_client_to_znodes_and_brokers_and_back(life: Life) -> None:
     assignments = [{"partition_index": 0, "broker_ids": [1, 2]}]
     topic = {"name": "orders", "num_partitions": -1, "replication_factor": -1, "assignments": assignments}
     made = await client.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 30_000})
-    assert 0 == made["topics"][0]["error_code"]
+    assert made["topics"][0]["error_code"] == 0
     # Everything (nothing yet), then who lives; then the topic: replicas first, then everybody.
-    assert [ApiKey.UPDATE_METADATA, ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA] == brokers[0].keys
-    assert [ApiKey.UPDATE_METADATA, ApiKey.UPDATE_METADATA] == brokers[2].keys
+    assert brokers[0].keys == [ApiKey.UPDATE_METADATA, ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA]
+    assert brokers[2].keys == [ApiKey.UPDATE_METADATA, ApiKey.UPDATE_METADATA]
 
     sessions[0].expire()
     await brokers[1].until(6)
@@ -131,16 +131,16 @@ async def test_from_a_client_to_znodes_and_brokers_and_back(life: Life) -> None:
     who_lives, lead, everybody = brokers[1].taken[3:6]
     kinds = [ApiKey.UPDATE_METADATA, ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA]
     assert kinds == [who_lives[0], lead[0], everybody[0]]
-    assert [2, 3, OWN_ID] == [live["id"] for live in who_lives[1]["live_brokers"]]
+    assert [live["id"] for live in who_lives[1]["live_brokers"]] == [2, 3, OWN_ID]
 
     life.broker(1, brokers[0].port)
     deleted = await client.call(
         ApiKey.DELETE_TOPICS, {"topics": [{"name": "orders", "topic_id": UUID(int=0)}], "timeout_ms": 30_000}
     )
-    assert 0 == deleted["responses"][0]["error_code"]
-    assert [] == [*life.server.children(paths.TOPICS), *life.server.children(paths.DELETE_TOPICS)]
+    assert deleted["responses"][0]["error_code"] == 0
+    assert [*life.server.children(paths.TOPICS), *life.server.children(paths.DELETE_TOPICS)] == []
     stops = [body for key, body in brokers[1].taken if key is ApiKey.STOP_REPLICA]
-    assert [False, True] == [body["topic_states"][0]["partition_states"][0]["delete_partition"] for body in stops]
+    assert [body["topic_states"][0]["partition_states"][0]["delete_partition"] for body in stops] == [False, True]
 
     await client.close()
     await life.end()

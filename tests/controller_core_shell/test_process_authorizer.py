@@ -66,16 +66,16 @@ def acl(topic: str) -> Body:
 async def test_acls_in_zookeeper_are_in_force_and_followed(client: Connection, life: Life) -> None:
     """What a broker writes there counts at once, for its principal and host."""
     described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
-    assert [CLUSTER_NAME] == [each["resource_name"] for each in described["resources"]]
+    assert [each["resource_name"] for each in described["resources"]] == [CLUSTER_NAME]
     refused = await client.call(ApiKey.CREATE_ACLS, {"creations": [acl("orders")]})
-    assert [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] == [each["error_code"] for each in refused["results"]]
+    assert [each["error_code"] for each in refused["results"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
 
     life.server.put(CLUSTER, allowed(Operation.DESCRIBE, Operation.ALTER))
     life.server.put("/kafka-acl-changes/acl_changes_9000000000", f"CLUSTER:{CLUSTER_NAME}".encode())
     known = life.process._authority.service.known  # type: ignore[union-attr]
     await life.until(lambda: len(next(iter(dict(known.acls.patterns()).values()))) == 2)
     made = await client.call(ApiKey.CREATE_ACLS, {"creations": [acl("orders")]})
-    assert [0] == [each["error_code"] for each in made["results"]]
+    assert [each["error_code"] for each in made["results"]] == [0]
     assert "/kafka-acl/Topic/orders" in life.server.znodes
 
 
@@ -83,12 +83,12 @@ async def test_who_has_no_acl_is_refused_everything_that_is_guarded(client: Conn
     """An open port deletes no topic and takes no leadership."""
     topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
     created = await client.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 1000})
-    assert [ErrorCode.TOPIC_AUTHORIZATION_FAILED] == [each["error_code"] for each in created["topics"]]
+    assert [each["error_code"] for each in created["topics"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
     deleted = await client.call(ApiKey.DELETE_TOPICS, {"topic_names": ["orders"], "timeout_ms": 1000}, version=5)
-    assert [ErrorCode.TOPIC_AUTHORIZATION_FAILED] == [each["error_code"] for each in deleted["responses"]]
+    assert [each["error_code"] for each in deleted["responses"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
     shut_down = await client.call(ApiKey.CONTROLLED_SHUTDOWN, {"broker_id": 1, "broker_epoch": 1})
-    assert ErrorCode.CLUSTER_AUTHORIZATION_FAILED == shut_down["error_code"]
-    assert [] == (await client.call(ApiKey.METADATA, {"topics": None}))["topics"]
+    assert shut_down["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert (await client.call(ApiKey.METADATA, {"topics": None}))["topics"] == []
     assert "/brokers/topics/orders" not in life.server.znodes
 
 
@@ -100,7 +100,7 @@ async def test_a_lost_session_is_followed_by_another_that_knows_the_acls(client:
     known = life.process._authority.service.known  # type: ignore[union-attr]
     await life.until(lambda: len(dict(known.acls.patterns())) == 2)
     described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
-    assert [CLUSTER_NAME, "orders"] == sorted(each["resource_name"] for each in described["resources"])
+    assert sorted(each["resource_name"] for each in described["resources"]) == [CLUSTER_NAME, "orders"]
 
 
 async def test_that_nobody_judges_what_is_done_under_our_login_is_said(

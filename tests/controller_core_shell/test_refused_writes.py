@@ -34,8 +34,8 @@ async def test_what_was_refused_is_read_again_and_decided_anew(tenure: Tenure) -
     await tenure.controller.submit(BrokersRead((tenure.broker(2), tenure.broker(3))))
 
     # Of the ISR that the leader had written before it died, not of the one that we knew.
-    assert (3, 1, (3,)) == tenure.state("orders-0")
-    assert (2, 1, (2, 3)) == tenure.state("orders-1")
+    assert tenure.state("orders-0") == (3, 1, (3,))
+    assert tenure.state("orders-1") == (2, 1, (2, 3))
 
 
 async def test_an_event_that_others_write_against_is_given_up_and_the_tenure_goes_on(tenure: Tenure) -> None:
@@ -56,10 +56,10 @@ async def test_an_event_that_others_write_against_is_given_up_and_the_tenure_goe
         await tenure.controller.submit(AlterReassignments({tp("orders-0"): (2, 3)}))
     tenure.server.before_writes.clear()
 
-    assert MAX_ATTEMPTS == writes
+    assert writes == MAX_ATTEMPTS
     assert not tenure.controller.has_ended
     answers = await tenure.controller.submit(wish)
-    assert (1,) == answers[tp("orders-0")].isr
+    assert answers[tp("orders-0")].isr == (1,)
 
 
 @pytest.mark.shows("C12", "D5")
@@ -71,10 +71,10 @@ async def test_what_a_broker_refused_is_told_again_under_a_higher_leader_epoch(t
     tenure.channels.refused(Retry(0, ReplicasRefused(2, {tp("orders-1"): 0})))
     await settled()
 
-    assert (1, 0, (1, 2)) == tenure.state("orders-0")
-    assert (1, 1, (1, 2)) == tenure.state("orders-1")
+    assert tenure.state("orders-0") == (1, 0, (1, 2))
+    assert tenure.state("orders-1") == (1, 1, (1, 2))
     told = [send.broker for send in tenure.channels.sent if isinstance(send, SendLeaderAndIsr)]
-    assert [1, 2] == told
+    assert told == [1, 2]
 
 
 async def test_what_a_broker_refused_is_told_again_though_others_write_meanwhile(
@@ -96,8 +96,8 @@ async def test_what_a_broker_refused_is_told_again_though_others_write_meanwhile
     tenure.channels.refused(Retry(0, ReplicasRefused(2, {tp("orders-0"): 0})))
     await settled(2000)
 
-    assert 2 * MAX_ATTEMPTS == writes
-    assert (1, 1, (1, 2)) == tenure.state("orders-0")
+    assert writes == 2 * MAX_ATTEMPTS
+    assert tenure.state("orders-0") == (1, 1, (1, 2))
 
 
 async def test_somebody_elses_topic_of_that_name_is_taken_in_and_the_caller_told(tenure: Tenure) -> None:
@@ -107,8 +107,8 @@ async def test_somebody_elses_topic_of_that_name_is_taken_in_and_the_caller_told
 
     creation = await tenure.create("orders", (1, 2))
 
-    assert ErrorCode.TOPIC_ALREADY_EXISTS == creation.failure.code
-    assert (3, 0, (3,)) == tenure.state("orders-0")
+    assert creation.failure.code == ErrorCode.TOPIC_ALREADY_EXISTS
+    assert tenure.state("orders-0") == (3, 0, (3,))
 
 
 async def test_a_part_that_was_written_is_followed_up_when_another_was_refused(tenure: Tenure) -> None:
@@ -119,8 +119,8 @@ async def test_a_part_that_was_written_is_followed_up_when_another_was_refused(t
     results = await tenure.controller.submit(CreateTopics((new_topic("first", (1,)), new_topic("second", (2,)))))
 
     assert results["first"].failure is None
-    assert ErrorCode.TOPIC_ALREADY_EXISTS == results["second"].failure.code
-    assert (1, 0, (1,)) == tenure.state("first-0")
+    assert results["second"].failure.code == ErrorCode.TOPIC_ALREADY_EXISTS
+    assert tenure.state("first-0") == (1, 0, (1,))
 
 
 async def test_moves_of_one_topic_begin_when_those_of_another_were_refused(tenure: Tenure) -> None:
@@ -135,8 +135,8 @@ async def test_moves_of_one_topic_begin_when_those_of_another_were_refused(tenur
 
     await tenure.controller.submit(AlterReassignments({tp("first-0"): (2,), tp("second-0"): (2,)}))
 
-    assert (1, 1, (1,)) == tenure.state("first-0")
-    assert (1, 1, (1,)) == tenure.state("second-0")
+    assert tenure.state("first-0") == (1, 1, (1,))
+    assert tenure.state("second-0") == (1, 1, (1,))
 
 
 async def test_a_deletion_is_told_to_brokers_although_the_removal_of_another_is_not_known_to_be_done(
@@ -153,8 +153,8 @@ async def test_a_deletion_is_told_to_brokers_although_the_removal_of_another_is_
 
     await tenure.controller.submit(AdvanceDeletions())
 
-    assert ["second"] == list(tenure.cluster.topics)
-    assert [names("second-0")] == [send.partitions for send in tenure.channels.deletions()]
+    assert list(tenure.cluster.topics) == ["second"]
+    assert [send.partitions for send in tenure.channels.deletions()] == [names("second-0")]
 
 
 async def test_what_follows_is_put_off_when_it_is_refused_and_the_reply_is_not(
@@ -168,9 +168,9 @@ async def test_what_follows_is_put_off_when_it_is_refused_and_the_reply_is_not(
     ]
     results = await tenure.controller.submit(CreateTopics((new_topic("broken", (1,)), new_topic("sound", (1,)))))
 
-    assert [None, None] == [result.failure for result in results.values()]
-    assert (1, 0, (1,)) == tenure.state("sound-0")
-    assert ["Heal"] == [record.event for record in caplog.records if "put off" in record.getMessage()]
+    assert [result.failure for result in results.values()] == [None, None]
+    assert tenure.state("sound-0") == (1, 0, (1,))
+    assert [record.event for record in caplog.records if "put off" in record.getMessage()] == ["Heal"]
     assert not tenure.controller.has_ended
 
 
@@ -183,4 +183,4 @@ async def test_a_state_that_nobody_can_read_is_not_tried_again_and_again(tenure:
     with pytest.raises(OverloadedError, match="cannot be read"):
         await tenure.controller.submit(isr_wish(tenure, "orders-0", (1,)))
 
-    assert 1 == tenure.server.lines.count("multi")
+    assert tenure.server.lines.count("multi") == 1

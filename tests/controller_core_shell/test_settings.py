@@ -23,7 +23,7 @@ CLIENT = Listener("CLIENT", "10.0.0.1", 9092, "10.0.0.1", 9092)
 )
 def test_a_listener_is_read_with_its_name_as_kafka_compares_it(text: str, expected: Listener) -> None:
     """Upper case; where it is reached is where it listens, unless something else is said."""
-    assert expected == parse_listener(text)
+    assert parse_listener(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def test_settings_that_can_be_are_taken() -> None:
     """The defaults are those of the command line."""
     taken = settings(controller_id=0)
 
-    assert (6_000, None, "127.0.0.1", 9404) == (
+    assert (
         taken.session_timeout_ms,
         taken.rack,
         taken.metrics_host,
         taken.metrics_port,
-    )
+    ) == (6_000, None, "127.0.0.1", 9404)
 
 
 @pytest.mark.parametrize(

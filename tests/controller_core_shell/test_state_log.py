@@ -66,7 +66,7 @@ def test_a_partition_tells_what_was_and_what_is(caplog: pytest.LogCaptureFixture
         "isr": (2,),
         "unclean": False,
     }
-    assert [expected] == logged(caplog, cluster, states(NewState(7, 2, 1, (2,))))
+    assert logged(caplog, cluster, states(NewState(7, 2, 1, (2,)))) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_somebody_has_to_look_at_is_a_warning(
     """A partition out of service, or acknowledged records that may be lost."""
     (line,) = logged(caplog, cluster, states(new))
 
-    assert "WARNING" == line["level"]
+    assert line["level"] == "WARNING"
     assert new.unclean == line["unclean"]
 
 
@@ -86,8 +86,8 @@ def test_large_changes_are_summed_up_after_a_bound(caplog: pytest.LogCaptureFixt
     """A broker's death with 100,000 leaders does not write 100,000 lines before anything else happens."""
     lines = logged(caplog, cluster, states(*(NewState(row, 2, 1, (2,)) for row in range(60))))
 
-    assert MAX_LINES_PER_CHANGE + 1 == len(lines)
-    assert {"level": "INFO", "words": "partitions, and more", "more": 10} == lines[-1]
+    assert len(lines) == MAX_LINES_PER_CHANGE + 1
+    assert lines[-1] == {"level": "INFO", "words": "partitions, and more", "more": 10}
 
 
 def test_brokers_are_told_when_they_come_and_go_and_not_otherwise(
@@ -96,8 +96,8 @@ def test_brokers_are_told_when_they_come_and_go_and_not_otherwise(
     """Every look at brokers ends in such a change."""
     come_and_gone = BrokersObserved((Broker(2, 102, ()), Broker(3, 103, ())))
 
-    assert [{"level": "INFO", "words": "brokers", "came": [3], "left": [1]}] == logged(caplog, cluster, come_and_gone)
-    assert [] == logged(caplog, cluster, BrokersObserved(tuple(cluster.brokers.values())))
+    assert logged(caplog, cluster, come_and_gone) == [{"level": "INFO", "words": "brokers", "came": [3], "left": [1]}]
+    assert logged(caplog, cluster, BrokersObserved(tuple(cluster.brokers.values()))) == []
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_each_transition_has_its_line(
     caplog: pytest.LogCaptureFixture, cluster: Cluster, change: str, expected: dict[str, object]
 ) -> None:
     """In words and fields that a person can search for."""
-    assert [{"level": "INFO"} | expected] == logged(caplog, cluster, read_change(cluster, change))
+    assert logged(caplog, cluster, read_change(cluster, change)) == [{"level": "INFO"} | expected]
 
 
 @pytest.mark.parametrize(
@@ -137,5 +137,5 @@ def test_what_lives_in_memory_alone_has_its_line_too(
 
 def test_what_is_no_transition_has_no_line(caplog: pytest.LogCaptureFixture, cluster: Cluster) -> None:
     """Looks, answers and blocks of ids."""
-    assert [] == logged(caplog, cluster, read_change(cluster, "producer-ids 1 0 999"))
-    assert [] == logged(caplog, cluster, RemovalAnswered("orders", 0, 1))
+    assert logged(caplog, cluster, read_change(cluster, "producer-ids 1 0 999")) == []
+    assert logged(caplog, cluster, RemovalAnswered("orders", 0, 1)) == []

@@ -48,7 +48,7 @@ async def test_a_session_that_ends_in_the_middle_of_an_event_ends_the_tenure(ten
     assert tenure.controller.has_ended
     row = tenure.cluster.row_of("orders", 0)
     assert row is not None
-    assert (1, 2) == tenure.cluster.columns.isr_of(row)
+    assert tenure.cluster.columns.isr_of(row) == (1, 2)
 
 
 async def test_reads_that_are_given_up_end_the_tenure(tenure: Tenure) -> None:
@@ -72,7 +72,7 @@ async def test_a_caller_that_hangs_up_leaves_the_event_to_its_end(tenure: Tenure
     await settled()
 
     assert caller.cancelled()
-    assert (1, 0, (1,)) == tenure.state("orders-0")
+    assert tenure.state("orders-0") == (1, 0, (1,))
 
 
 async def test_callers_of_a_tenure_that_is_closed_are_told_so(tenure: Tenure) -> None:
@@ -102,7 +102,7 @@ async def test_a_defect_in_a_decision_ends_the_tenure_and_nothing_else(
         await tenure.controller.submit(DeleteTopics(("orders",)))
 
     assert "C2: an ISR outside its replicas" in await tenure.controller.ended()
-    assert ["unexpected failure"] == [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR]
+    assert [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR] == ["unexpected failure"]
 
 
 async def test_the_first_event_of_a_tenure_may_fail_without_taking_the_process_with_it(
@@ -119,7 +119,7 @@ async def test_a_broker_that_knows_a_newer_controller_ends_the_tenure(tenure: Te
     """Protocol notes, Z3: a top-level STALE_CONTROLLER_EPOCH means that we are deposed."""
     tenure.channels.deposed()
 
-    assert "a broker knows a newer controller" == await tenure.controller.ended()
+    assert await tenure.controller.ended() == "a broker knows a newer controller"
 
 
 async def test_an_end_is_told_once(tenure: Tenure) -> None:
@@ -128,4 +128,4 @@ async def test_an_end_is_told_once(tenure: Tenure) -> None:
     controller.end("first")
     controller.end("second")
 
-    assert "first" == await controller.ended()
+    assert await controller.ended() == "first"

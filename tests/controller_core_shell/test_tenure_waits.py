@@ -26,8 +26,8 @@ async def test_the_clusters_settings_are_waited_for(tenure: Tenure) -> None:
 
     tenure.controller.learn(Defaults(3, 2))
 
-    assert Defaults(3, 2) == await waiting
-    assert Defaults(3, 2) == await tenure.controller.known_defaults(0)
+    assert await waiting == Defaults(3, 2)
+    assert await tenure.controller.known_defaults(0) == Defaults(3, 2)
 
 
 async def test_a_broker_that_allows_unclean_leaders_in_its_own_file_allows_them_by_default(tenure: Tenure) -> None:
@@ -92,5 +92,5 @@ async def test_whoever_keeps_connections_hears_of_brokers_that_left(tenure: Tenu
 
     await tenure.controller.submit(BrokersRead((tenure.broker(1), tenure.broker(3))))
 
-    assert [2] == left
+    assert left == [2]
     assert tenure.channels.followed > 1

@@ -134,42 +134,42 @@ async def test_events_of_different_partitions_run_at_the_same_time(crowd: Crowd)
     """`shell.turns`: events on partitions with a write in flight wait, all others go on."""
     await crowd.arrive(A0, A1, B)
 
-    assert [0, 1, 2] == crowd.running()
+    assert crowd.running() == [0, 1, 2]
 
 
 async def test_events_of_one_topic_take_turns_in_the_order_they_came(crowd: Crowd) -> None:
     """A topic's event waits for those of its partitions, and these for it."""
     await crowd.arrive(A0, A, A1)
-    assert [0] == crowd.running()
+    assert crowd.running() == [0]
     await crowd.end(0)
-    assert [1] == crowd.running()
+    assert crowd.running() == [1]
     await crowd.end(1)
-    assert [2] == crowd.running()
+    assert crowd.running() == [2]
 
 
 async def test_nobody_overtakes_an_event_that_waits_for_everything(crowd: Crowd) -> None:
     """A stream of small events never starves a look at everything."""
     await crowd.arrive(A, ALL, B)
-    assert [0] == crowd.running()
+    assert crowd.running() == [0]
     await crowd.end(0)
-    assert [1] == crowd.running()
+    assert crowd.running() == [1]
     await crowd.end(1)
-    assert [2] == crowd.running()
+    assert crowd.running() == [2]
 
 
 async def test_one_that_is_cancelled_while_it_waits_holds_up_nobody(crowd: Crowd) -> None:
     """A caller that hangs up leaves the queue."""
     await crowd.arrive(A, ALL, B)
     await crowd.cancel(1)
-    assert [0, 2] == crowd.running()
-    assert 0 == crowd.turns.waiting
+    assert crowd.running() == [0, 2]
+    assert crowd.turns.waiting == 0
 
 
 async def test_one_that_is_cancelled_while_it_runs_ends_its_turn(crowd: Crowd) -> None:
     """However a turn ends, the next one begins."""
     await crowd.arrive(A, A)
     await crowd.cancel(0)
-    assert [1] == crowd.running()
+    assert crowd.running() == [1]
 
 
 async def test_one_that_is_cancelled_between_admission_and_its_first_step_gives_its_turn_on(crowd: Crowd) -> None:
@@ -179,8 +179,8 @@ async def test_one_that_is_cancelled_between_admission_and_its_first_step_gives_
     while crowd._tasks[0] in asyncio.all_tasks():  # noqa: ASYNC110 - to the very step in which the first one ends
         await asyncio.sleep(0)
     await crowd.cancel(1)
-    assert [2] == crowd.running()
-    assert [0, 2] == crowd.began
+    assert crowd.running() == [2]
+    assert crowd.began == [0, 2]
 
 
 async def test_a_failure_ends_its_turn(crowd: Crowd) -> None:
@@ -189,7 +189,7 @@ async def test_a_failure_ends_its_turn(crowd: Crowd) -> None:
         async with crowd.turns.take(ALL):
             raise ZeroDivisionError
     await crowd.arrive(ALL)
-    assert [0] == crowd.running()
+    assert crowd.running() == [0]
 
 
 BROKER_1, BROKER_2 = Source(SourceKind.BROKER, 1), Source(SourceKind.BROKER, 2)
@@ -286,7 +286,7 @@ def test_turns_follow_the_plain_rule_whatever_comes_ends_or_is_cancelled(data: s
             waiting = [number for number in there if number not in expected]
             admitted = plainly_admissible([scopes[one] for one in running], [scopes[one] for one in waiting])
             expected = sorted([*running, *(waiting[place] for place in admitted)])
-            assert expected == sorted(crowd.running())
+            assert sorted(crowd.running()) == expected
             assert len(there) - len(expected) == crowd.turns.waiting
         await crowd.close()
 

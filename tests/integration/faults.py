@@ -84,7 +84,7 @@ def judge_history(held: Held) -> Judge:
     zookeeper = held.cluster.zookeeper
     judge = Judge(held.cluster.chroot)
     judge.judge(read_history(zookeeper.process.folder / "zookeeper-data"))
-    assert [] == judge.violations, "\n".join(judge.violations)
+    assert judge.violations == [], "\n".join(judge.violations)
     return judge
 
 

@@ -74,7 +74,7 @@ class Stage(Held):
         producer = Producer({"bootstrap.servers": self.cluster.bootstrap(), "acks": "all"})
         for number in range(partitions * RECORDS):
             producer.produce(topic, bytes(RECORD_BYTES), partition=number % partitions)
-        assert 0 == producer.flush(PATIENCE_S)
+        assert producer.flush(PATIENCE_S) == 0
 
     def wait_until_native(self) -> int:
         """Wait until a broker holds the cluster, under an epoch of its own, and return it."""

@@ -89,7 +89,7 @@ def every_acl() -> Body:
 async def known(connection: Connection) -> set[tuple[str, int]]:
     """The patterns that a node knows ACLs of."""
     answer = await connection.call(ApiKey.DESCRIBE_ACLS, every_acl())
-    assert 0 == answer["error_code"], answer
+    assert answer["error_code"] == 0, answer
     return {(each["resource_name"], each["pattern_type"]) for each in answer["resources"]}
 
 
@@ -103,7 +103,7 @@ async def create(connection: Connection, *topics: str) -> None:
     """Create topics."""
     new = [{"name": topic, "num_partitions": 1, "replication_factor": 1} for topic in topics]
     answer = await connection.call(ApiKey.CREATE_TOPICS, {"topics": new, "timeout_ms": int(PATIENCE_S * 1000)})
-    assert {0} == {each["error_code"] for each in answer["topics"]}
+    assert {each["error_code"] for each in answer["topics"]} == {0}
 
 
 async def deleted(connection: Connection, topic: str) -> int:
@@ -130,22 +130,22 @@ async def test_each_hears_of_the_others_acls_and_goes_by_them(
     await create(ours, "open", *guarded_by_them)
 
     made = await ours.call(ApiKey.CREATE_ACLS, {"creations": both})
-    assert [0, 0] == [each["error_code"] for each in made["results"]]
+    assert [each["error_code"] for each in made["results"]] == [0, 0]
     await until_known(broker, patterns)
-    assert {"open"} == await shown(ours)
+    assert await shown(ours) == {"open"}
     for name in guarded_by_them:
-        assert ErrorCode.TOPIC_AUTHORIZATION_FAILED == await deleted(ours, name)
+        assert await deleted(ours, name) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
     gone = await broker.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
-    assert [2] == [len(each["matching_acls"]) for each in gone["filter_results"]]
+    assert [len(each["matching_acls"]) for each in gone["filter_results"]] == [2]
     await until_known(ours, set())
-    assert {"open", *guarded_by_them} == await shown(ours)
+    assert await shown(ours) == {"open", *guarded_by_them}
 
     again = await broker.call(ApiKey.CREATE_ACLS, {"creations": both})
-    assert [0, 0] == [each["error_code"] for each in again["results"]]
+    assert [each["error_code"] for each in again["results"]] == [0, 0]
     await until_known(ours, patterns)
-    assert {"open"} == await shown(ours)
+    assert await shown(ours) == {"open"}
     cleared = await ours.call(ApiKey.DELETE_ACLS, {"filters": [every_acl()]})
-    assert [2] == [len(each["matching_acls"]) for each in cleared["filter_results"]]
+    assert [len(each["matching_acls"]) for each in cleared["filter_results"]] == [2]
     await until_known(broker, set())
-    assert ErrorCode.NONE == await deleted(ours, "secret")
+    assert await deleted(ours, "secret") == ErrorCode.NONE

@@ -78,7 +78,7 @@ async def call(address: str, key: ApiKey, body: Body) -> Body:
 async def quotas(address: str) -> dict[tuple[tuple[str, str | None], ...], dict[str, float]]:
     """All quotas that a node tells of."""
     answer = await call(address, ApiKey.DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False})
-    assert 0 == answer["error_code"], answer
+    assert answer["error_code"] == 0, answer
     return {
         tuple(sorted((part["entity_type"], part["entity_name"]) for part in entry["entity"])): {
             value["key"]: value["value"] for value in entry["values"]
@@ -93,7 +93,7 @@ async def alter(address: str, entity: dict[str, str | None], key: str, value: fl
     op = {"key": key, "value": value or 0.0, "remove": value is None}
     body = {"entries": [{"entity": named, "ops": [op]}], "validate_only": False}
     answer = await call(address, ApiKey.ALTER_CLIENT_QUOTAS, body)
-    assert [0] == [each["error_code"] for each in answer["entries"]], answer
+    assert [each["error_code"] for each in answer["entries"]] == [0], answer
 
 
 def test_kafka_configs_sets_quotas_and_credentials(alone: Held) -> None:
@@ -132,12 +132,12 @@ async def test_a_broker_reads_what_the_controller_wrote(held: Held) -> None:
         (anybody, alice): {"consumer_byte_rate": 2048.0},
         (here,): {"connection_creation_rate": 1000.0},
     }
-    assert expected == await quotas(ours) == await quotas(broker)
+    assert await quotas(ours) == await quotas(broker) == expected
 
     await alter(ours, {"user": "CN=alice", "client-id": None}, "consumer_byte_rate", None)
     await alter(broker, {"ip": "127.0.0.1"}, "connection_creation_rate", None)
     assert {(alice,): expected[alice,]} == await quotas(ours) == await quotas(broker)
-    assert [] == cluster.zookeeper.client.get_children(f"{CHROOT}/config/users/CN%3Dalice")
+    assert cluster.zookeeper.client.get_children(f"{CHROOT}/config/users/CN%3Dalice") == []
 
 
 async def test_a_broker_slows_a_client_down_by_a_quota_set_here(held: Held) -> None:
@@ -166,7 +166,7 @@ def test_kafka_features_is_told_that_there_is_no_such_feature(held: Held) -> Non
     """KIP-584: brokers of ZooKeeper mode support none."""
     done = tools.kafka_features("--bootstrap-server", held[1].address(), "upgrade", "--feature", "flavour=1")
 
-    assert 1 == done.returncode
+    assert done.returncode == 1
     words = "Could not apply finalized feature update because the provided feature is not supported."
     assert words in done.stdout + done.stderr
 
@@ -181,5 +181,5 @@ def test_a_topic_is_altered_through_the_controller_by_the_older_request(held: He
 
     asked = ConfigResource(ResourceType.TOPIC, TOPIC)
     found = admin.describe_configs([asked])[asked].result(PATIENCE_S)
-    assert "3600000" == found["retention.ms"].value
+    assert found["retention.ms"].value == "3600000"
     assert found["segment.bytes"].is_default

@@ -30,9 +30,9 @@ def test_the_controller_is_listed_on_the_clients_listener(held: Held) -> None:
 
     metadata = held.admin.list_topics(timeout=PATIENCE_S)
 
-    assert {1, 2, 3, 4, CONTROLLER} == set(metadata.brokers)
+    assert set(metadata.brokers) == {1, 2, 3, 4, CONTROLLER}
     assert metadata.controller_id == CONTROLLER
-    assert f"{metadata.brokers[CONTROLLER].host}:{metadata.brokers[CONTROLLER].port}" == held.controller.address(CLIENT)
+    assert held.controller.address(CLIENT) == f"{metadata.brokers[CONTROLLER].host}:{metadata.brokers[CONTROLLER].port}"
 
 
 @pytest.mark.parametrize("through", ["a broker", "the controller"])

@@ -93,8 +93,8 @@ def test_a_broker_killed_between_its_registration_and_its_first_request(guarded:
     requests = guarded.requests(DYING, since)
     assert report.ok, report.summary()
     assert first_life not in {request.broker_epoch for request in requests}
-    assert {guarded.epoch(DYING)} == {request.broker_epoch for request in requests}
-    assert {ErrorCode.NONE} == {request.error_code for request in requests}
+    assert {request.broker_epoch for request in requests} == {guarded.epoch(DYING)}
+    assert {request.error_code for request in requests} == {ErrorCode.NONE}
     assert held.state("alone", 0)["leader_epoch"] >= before["leader_epoch"] + 3
     judge_history(held)
 
@@ -141,5 +141,5 @@ def test_a_broker_that_bounces_faster_than_its_session(guarded: Guarded, *, unse
     assert never_back(requests)
     # What was sent before the controller could know, the broker refuses.
     assert {ErrorCode.STALE_BROKER_EPOCH} >= {one.error_code for one in requests if one.broker_epoch == old_life}
-    assert {ErrorCode.NONE} == {one.error_code for one in requests if one.broker_epoch == guarded.epoch(BOUNCING)}
+    assert {one.error_code for one in requests if one.broker_epoch == guarded.epoch(BOUNCING)} == {ErrorCode.NONE}
     judge_history(held)

@@ -25,7 +25,7 @@ def alter_default(held: Held, *change: str) -> None:
     """Change the default of all brokers by Kafka's own tool."""
     where = ("--bootstrap-server", held.cluster.bootstrap(), "--entity-type", "brokers", "--entity-default")
     done = run_tool("kafka.admin.ConfigCommand", *where, "--alter", *change)
-    assert 0 == done.returncode, done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def told_of_a_new_topic(held: Held) -> dict[str, tuple[str, int]]:
             (answer,) = (await connection.call(ApiKey.CREATE_TOPICS, body))["topics"]
         finally:
             await connection.close()
-        assert 0 == answer["error_code"], answer
+        assert answer["error_code"] == 0, answer
         return {config["name"]: (config["value"], config["config_source"]) for config in answer["configs"]}
 
     return asyncio.run(ask())
@@ -63,7 +63,7 @@ def test_leaders_from_outside_the_isr_are_allowed_for_all_topics_at_once(held: H
     last, behind = held.cluster.broker(3), held.cluster.broker(4)
     before = held.controller.metric(UNCLEAN_ELECTIONS) or 0.0
     behind.kill()
-    wait_until(lambda: [3] == held.state("last-resort", 0)["isr"], timeout_s=PATIENCE_S, what="one left in the ISR")
+    wait_until(lambda: held.state("last-resort", 0)["isr"] == [3], timeout_s=PATIENCE_S, what="one left in the ISR")
     last.kill()
     wait_until(lambda: held.state("last-resort", 0)["leader"] == -1, timeout_s=PATIENCE_S, what="nobody to lead")
     behind.start()
@@ -75,8 +75,8 @@ def test_leaders_from_outside_the_isr_are_allowed_for_all_topics_at_once(held: H
     last.start()
     wait_until_converged(held, "an unclean election and the start of who was led by")
 
-    assert (-1, [3]) == (offline["leader"], offline["isr"])
-    assert 1 == unclean - before
+    assert (offline["leader"], offline["isr"]) == (-1, [3])
+    assert unclean - before == 1
 
 
 def test_defaults_of_new_topics_are_those_that_brokers_have_now(held: Held) -> None:

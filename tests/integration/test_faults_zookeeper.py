@@ -62,7 +62,7 @@ def test_a_topic_is_created_once_and_its_client_is_told_so(held: Stage, end: End
         report = traffic.stop()
 
     assert report.ok, report.summary()
-    assert [0, 1, 2] == sorted(held.cluster.assignment(topic))
+    assert sorted(held.cluster.assignment(topic)) == [0, 1, 2]
     assert session == controller_session(held), "a broken connection alone costs nobody the place"
     judge_history(held)
 

@@ -67,4 +67,4 @@ def test_kafka_reassign_partitions_executes_and_verifies_and_leader_election_pre
     assert verified.returncode == 0, verified.stdout + verified.stderr
     assert "Reassignment of partition moving-0 is completed." in verified.stdout
     assert elected.returncode == 0, elected.stderr
-    assert {0: 2, 1: 2} == held.leaders("moving")
+    assert held.leaders("moving") == {0: 2, 1: 2}

@@ -51,7 +51,7 @@ def test_a_move_asked_for_in_zookeeper_is_made_and_its_znode_goes(held: Held) ->
     request(held, MOVES, move, {"topic": "ghost", "partition": 7, "replicas": [1]})
     wait_until_gone(held, MOVES)
 
-    assert {0: target} == held.cluster.assignment("legacy")
+    assert held.cluster.assignment("legacy") == {0: target}
     held.wait_until_all_are_back("legacy")
     assert held.state("legacy", 0)["leader"] in target
 
@@ -77,7 +77,7 @@ def test_garbage_is_removed_and_disturbs_nothing(held: Held, path: str) -> None:
 
     lines = [line for line in held.controller.process.log_path.read_text().splitlines() if "request removed" in line]
     # The controller's paths are within its chroot.
-    assert 1 == len([line for line in lines if path.removeprefix(CHROOT) in line])
+    assert len([line for line in lines if path.removeprefix(CHROOT) in line]) == 1
     assert epoch == held.cluster.zookeeper.read(f"{CHROOT}/controller_epoch")
 
 

@@ -95,15 +95,15 @@ def test_a_lost_log_directory_costs_its_replicas_alone_and_they_come_back(held: 
         with lost(broker, folder):
             took_s = wait_until_led_by_others(held, "spread", victim, gone)
             print(f"\nled by others {took_s:.1f} s after a log directory was lost")  # noqa: T201
-            assert expected == offline_replicas(held, witness, "spread")
-            assert [] == held.cluster.zookeeper.client.get_children(NOTICES)
+            assert offline_replicas(held, witness, "spread") == expected
+            assert held.cluster.zookeeper.client.get_children(NOTICES) == []
             assert broker.registered
 
             held.cluster.zookeeper.client.delete(f"{CHROOT}/controller")
             wait_until(lambda: controller_epoch(held) > epoch, timeout_s=PATIENCE_S, what="a take-over")
             held.wait_until_held()
             wait_until(
-                lambda: not unlike_zookeeper(held) and expected == offline_replicas(held, witness, "spread"),
+                lambda: not unlike_zookeeper(held) and offline_replicas(held, witness, "spread") == expected,
                 timeout_s=PATIENCE_S,
                 what="offline replicas known after the take-over",
             )
@@ -121,8 +121,8 @@ def test_a_lost_log_directory_costs_its_replicas_alone_and_they_come_back(held: 
     assert report.ok, report.summary()
     assert kept
     assert DOOMED not in held.topics()
-    assert [] == [
+    assert [
         one for each in held.cluster.brokers.values() for one in each.data_folders if partitions_in(one, DOOMED)
-    ]
+    ] == []
     assert {partition: [] for partition in range(6)} == offline_replicas(held, witness, "spread")
     judge_history(held)

@@ -39,8 +39,8 @@ def test_the_example_is_ready_and_carries_data(held: Held, user: User) -> None:
     read = read_all({"bootstrap.servers": held.cluster.bootstrap()}, "orders", range(6))
 
     assert {str(number).encode() for number in range(RECORDS)} == {record.value for record in read}
-    assert [3] * 6 == [len(replicas) for replicas in held.cluster.assignment("orders").values()]
-    assert {"min.insync.replicas": "2"} == held.config_of("orders")
+    assert [len(replicas) for replicas in held.cluster.assignment("orders").values()] == [3] * 6
+    assert held.config_of("orders") == {"min.insync.replicas": "2"}
     assert {
         "CLUSTER": "main",
         "PARTITIONS": "6",
@@ -55,7 +55,7 @@ def test_the_controller_is_shown_and_not_counted_as_a_broker(held: Held, user: U
     assert {"BROKERS": "4", "CONTROLLER": str(held.controller.controller_id), "READY": "True"}.items() <= user.row(
         "clusters", "main"
     ).items()
-    assert [1, 2, 3, 4] == user.read("clusters", "main")["status"]["brokerIds"]
+    assert user.read("clusters", "main")["status"]["brokerIds"] == [1, 2, 3, 4]
 
 
 def test_a_topic_follows_what_is_declared(held: Held, user: User) -> None:
@@ -69,11 +69,11 @@ def test_a_topic_follows_what_is_declared(held: Held, user: User) -> None:
 
     after = held.cluster.assignment("followed")
     assert before.items() <= after.items()
-    assert 5 == len(after)
-    assert {"retention.ms": "7200000"} == held.config_of("followed")
+    assert len(after) == 5
+    assert held.config_of("followed") == {"retention.ms": "7200000"}
     topic = user.read("topics", "followed")
     assert topic["metadata"]["generation"] == topic["status"]["observedGeneration"]
-    assert 5 == topic["status"]["partitions"]
+    assert topic["status"]["partitions"] == 5
 
 
 def test_a_topic_goes_with_its_resource_unless_it_is_to_stay(held: Held, user: User) -> None:
@@ -84,12 +84,12 @@ def test_a_topic_goes_with_its_resource_unless_it_is_to_stay(held: Held, user: U
 
     user.delete("topics", "gone")
     user.delete("topics", "kept")
-    assert {"kept"} == held.topics() & {"gone", "kept"}
+    assert held.topics() & {"gone", "kept"} == {"kept"}
     user.apply(topic_text("gone"))
     user.wait_until_ready("gone")
 
     assert first != user.read("topics", "gone")["status"]["topicId"]
-    assert 1 == len(held.cluster.assignment("gone"))
+    assert len(held.cluster.assignment("gone")) == 1
 
 
 def test_a_move_under_load_shows_its_progress_and_ends_at_its_target(held: Held, user: User) -> None:
@@ -124,7 +124,7 @@ def test_a_move_under_load_shows_its_progress_and_ends_at_its_target(held: Held,
         "REASON": "Completed",
     }.items() <= user.row("reassignments", "orders-to-2-3-4").items()
     assert report.ok, report.summary()
-    assert "True" == user.row("topics", "orders")["READY"]
+    assert user.row("topics", "orders")["READY"] == "True"
 
 
 @pytest.mark.parametrize("by", ["deletion", "cancel"])
@@ -144,7 +144,7 @@ def test_a_cancelled_move_returns_to_what_was(held: Held, user: User, by: str) -
             user.wait_for("reassignments", "away", "False", "Cancelled")
         # A cancel is accepted before the brokers that are left have dropped what they had got (ADR 4).
         wait_until(
-            lambda: [[1, 2, 3]] * 2 == [sorted(replicas) for replicas in held.cluster.assignment(name).values()],
+            lambda: [sorted(replicas) for replicas in held.cluster.assignment(name).values()] == [[1, 2, 3]] * 2,
             timeout_s=PATIENCE_S,
             what=f"{name} where it was",
         )

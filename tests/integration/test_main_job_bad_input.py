@@ -77,8 +77,8 @@ def test_what_can_be_judged_without_the_cluster_is_refused_at_apply(user: User) 
         assert words in refusals
 
     assert before == user.read("topics", "t")
-    assert ["t"] == [topic["metadata"]["name"] for topic in user.listed("topics")]
-    assert [] == user.listed("reassignments")
+    assert [topic["metadata"]["name"] for topic in user.listed("topics")] == ["t"]
+    assert user.listed("reassignments") == []
 
 
 def test_a_plan_cannot_be_edited(user: User) -> None:
@@ -101,10 +101,10 @@ def test_more_replicas_than_brokers_wait_for_the_brokers(held: Held, user: User)
         broker.start()
     user.wait_until_ready("wide")
 
-    assert "Replication factor: 4 larger than available brokers: 3." == message
+    assert message == "Replication factor: 4 larger than available brokers: 3."
     assert not made
-    assert [{1, 2, 3, 4}] == [set(replicas) for replicas in held.cluster.assignment("wide").values()]
-    assert [("Warning", "NotEnoughBrokers"), ("Normal", "AsDeclared")] == sorted(user.events("wide"), reverse=True)
+    assert [set(replicas) for replicas in held.cluster.assignment("wide").values()] == [{1, 2, 3, 4}]
+    assert sorted(user.events("wide"), reverse=True) == [("Warning", "NotEnoughBrokers"), ("Normal", "AsDeclared")]
 
 
 @pytest.mark.parametrize("case", BAD_CONFIGS)
@@ -118,12 +118,12 @@ def test_a_bad_setting_is_told_in_the_brokers_words(held: Held, user: User, case
     assert words == user.wait_for("topics", "unborn", "False", "InvalidConfig")
     assert user.wait_for("topics", "settled", "False", "InvalidConfig").endswith(words)
     assert "unborn" not in held.topics()
-    assert {"retention.ms": "3600000"} == held.config_of("settled")
+    assert held.config_of("settled") == {"retention.ms": "3600000"}
 
     user.apply(topic_text("settled", config={"min.insync.replicas": "2"}), topic_text("unborn"))
     user.wait_until_ready("settled", "unborn")
-    assert {"min.insync.replicas": "2"} == held.config_of("settled")
-    assert {} == held.config_of("unborn")
+    assert held.config_of("settled") == {"min.insync.replicas": "2"}
+    assert held.config_of("unborn") == {}
 
 
 def test_a_plan_that_names_what_is_not_there_moves_nothing(held: Held, user: User) -> None:
@@ -151,12 +151,12 @@ def test_a_plan_that_overlaps_a_running_one_moves_nothing(held: Held, user: User
         during = held.cluster.assignment("contested")
     user.wait_until_ready("runs", kind="reassignments")
 
-    assert (
+    assert message == (
         "Reassignment runs moves the same partitions: contested-0. Nothing was moved. "
         "Create another Reassignment to try again."
-    ) == message
+    )
     assert before[1] == during[1]
-    assert {0: [4, 2, 3], 1: before[1]} == held.cluster.assignment("contested")
+    assert held.cluster.assignment("contested") == {0: [4, 2, 3], 1: before[1]}
 
 
 def test_a_plan_that_overlaps_a_tools_move_moves_nothing(held: Held, user: User) -> None:
@@ -175,7 +175,7 @@ def test_a_plan_that_overlaps_a_tools_move_moves_nothing(held: Held, user: User)
     )
 
     assert message.startswith("Another reassignment already moves these partitions: tooled-0. Nothing was moved.")
-    assert {2, 3, 1} == set(held.cluster.assignment("tooled")[1])
+    assert set(held.cluster.assignment("tooled")[1]) == {2, 3, 1}
 
 
 def test_a_cluster_that_does_not_answer_is_told_once_and_tried_again(
@@ -196,7 +196,7 @@ def test_a_cluster_that_does_not_answer_is_told_once_and_tried_again(
     user.wait_until_ready("waits")
     release_port(port)
 
-    assert [("Warning", "ClusterUnreachable")] * 2 == events
+    assert events == [("Warning", "ClusterUnreachable")] * 2
     assert "waits" in held.topics()
 
 
@@ -215,10 +215,10 @@ def test_of_two_topics_for_one_kafka_topic_the_oldest_wins(held: Held, user: Use
     user.kubectl("annotate", "topics", "younger", "steward.dev/adopt=true")
     user.wait_until_ready("younger")
 
-    assert (
+    assert message == (
         f"Topic {user.namespace}/elder is older and owns the Kafka topic shared. "
         "Delete one of the two; when the owner goes, this one takes over."
-    ) == message
+    )
     assert "partitions 2 (declared 4)" in differs
-    assert 2 == partitions
-    assert 4 == len(held.cluster.assignment("shared"))
+    assert partitions == 2
+    assert len(held.cluster.assignment("shared")) == 4

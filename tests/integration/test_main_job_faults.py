@@ -94,11 +94,14 @@ def test_the_operator_notices_no_change_of_controllers(held: Held, user: User) -
     user.wait_until_ready("main", kind="clusters")
 
     assert native in held.cluster.brokers
-    assert {"before": 2, "orphan": 3, "native": 3, "back": 2} == {
-        name: len(held.cluster.assignment(name)) for name in ("before", "orphan", "native", "back")
+    assert {name: len(held.cluster.assignment(name)) for name in ("before", "orphan", "native", "back")} == {
+        "before": 2,
+        "orphan": 3,
+        "native": 3,
+        "back": 2,
     }
     assert before == settled(user, "before")
-    assert [] == user.events()
+    assert user.events() == []
 
 
 @pytest.mark.shows("O3")
@@ -119,10 +122,10 @@ def test_an_operator_killed_while_it_creates_topics_ends_with_all_of_them(
             assert {2} >= {len(held.cluster.assignment(name)) for name in made}
     user.wait_until_ready(*names)
 
-    assert [2] * MANY == [len(held.cluster.assignment(name)) for name in names]
-    assert {"retention.ms": "3600000"} == held.config_of(draw.choice(names))
-    assert [["steward.dev/operator"]] * MANY == [topic["metadata"]["finalizers"] for topic in user.listed("topics")]
-    assert [] == user.events()
+    assert [len(held.cluster.assignment(name)) for name in names] == [2] * MANY
+    assert held.config_of(draw.choice(names)) == {"retention.ms": "3600000"}
+    assert [topic["metadata"]["finalizers"] for topic in user.listed("topics")] == [["steward.dev/operator"]] * MANY
+    assert user.events() == []
 
 
 @pytest.mark.shows("O4")
@@ -140,7 +143,7 @@ def test_an_operator_killed_while_it_deletes_topics_leaves_none(
         user.kubectl("delete", "topics", last, "--wait=false")
     wait_until(lambda: not user.listed("topics"), timeout_s=PATIENCE_S, what="all Topics gone")
 
-    assert set() == held.topics() & {*names, last}
+    assert held.topics() & {*names, last} == set()
 
 
 @pytest.mark.shows("E3", "O9")
@@ -171,8 +174,8 @@ def test_an_operator_killed_during_a_move_follows_it_to_its_end_and_moves_once(
     user.apply(topic_text("probe"))
     user.wait_until_ready("probe")
     wait_until(lambda: held.cluster.assignment("followed")[0] == [1, 2, 3], timeout_s=PATIENCE_S, what="elsewhere")
-    assert "Completed" == user.read("reassignments", "once")["status"]["state"]
-    assert 1 == user.events("once").count(("Normal", "Completed"))
+    assert user.read("reassignments", "once")["status"]["state"] == "Completed"
+    assert user.events("once").count(("Normal", "Completed")) == 1
 
 
 def test_a_move_goes_on_under_whoever_is_the_controller(held: Held, user: User) -> None:
@@ -187,8 +190,8 @@ def test_a_move_goes_on_under_whoever_is_the_controller(held: Held, user: User) 
         during = held.cluster.assignment("passed-on")
     user.wait_until_ready("passed-on", kind="reassignments")
 
-    assert [{1, 2, 3, 4}] * 2 == [set(replicas) for replicas in during.values()]
-    assert {0: [4, 2, 3], 1: [4, 3, 1]} == held.cluster.assignment("passed-on")
+    assert [set(replicas) for replicas in during.values()] == [{1, 2, 3, 4}] * 2
+    assert held.cluster.assignment("passed-on") == {0: [4, 2, 3], 1: [4, 3, 1]}
     assert "Warning" not in {kind for kind, _ in user.events()}
 
 

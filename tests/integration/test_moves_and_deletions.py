@@ -51,4 +51,4 @@ def test_a_deletion_waits_for_a_dead_replica_and_goes_on_when_it_is_back(held: H
         timeout_s=PATIENCE_S,
         what="the topic gone",
     )
-    assert [] == list(broker.data_folder.glob("doomed-?"))
+    assert list(broker.data_folder.glob("doomed-?")) == []

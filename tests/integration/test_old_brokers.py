@@ -95,7 +95,7 @@ def test_isrs_that_brokers_write_are_taken_up_and_told(old: Held) -> None:
 
     assert report.ok, report.summary()
     assert epochs == [old.state("shrunk", partition)["leader_epoch"] for partition in (0, 1)]
-    assert [] == old.cluster.zookeeper.client.get_children(NOTICES)
+    assert old.cluster.zookeeper.client.get_children(NOTICES) == []
     judge_history(old)
 
 
@@ -115,7 +115,7 @@ def test_a_failover_and_a_move_among_old_brokers(old: Held) -> None:
             what="leaders other than the dead one",
         )
         traffic.wait_for_acks(100)
-        assert {1, 2, 3} == set(old.cluster.assignment("moving")[0])
+        assert set(old.cluster.assignment("moving")[0]) == {1, 2, 3}
         broker.start()
         wait_until_converged(old, "a killed leader's start, with brokers of 2.6")
         report = traffic.stop()
@@ -134,5 +134,5 @@ def test_all_of_it_was_of_the_old_kind(old: Held) -> None:
 
     assert any(one.session_id != ours for one in isrs)
     assert any(one.is_new for one in notices)
-    assert {ours} == {one.session_id for one in notices if one.data is DELETED}
+    assert {one.session_id for one in notices if one.data is DELETED} == {ours}
     assert [one.path for one in notices if one.is_new] == [one.path for one in notices if one.data is DELETED]

@@ -159,7 +159,7 @@ def test_pods_are_drained_and_rolled_one_at_a_time_and_nothing_is_lost(place: He
         user.kubectl("cordon", pods.node_of(1))
         pods.roll()
         wait_until(
-            lambda: ["main-broker-rev2"] * 3 == pods.revisions(),
+            lambda: pods.revisions() == ["main-broker-rev2"] * 3,
             timeout_s=PATIENCE_S,
             what="all pods rolled",
             context=lambda: f"{pods.deleted}, {user.read('clusters', 'main').get('status')}",
@@ -168,12 +168,12 @@ def test_pods_are_drained_and_rolled_one_at_a_time_and_nothing_is_lost(place: He
         place.wait_until_all_are_back("rolled")
         report = traffic.stop()
 
-    assert ["main-broker-1", "main-broker-0", "main-broker-2"] == pods.deleted
+    assert pods.deleted == ["main-broker-1", "main-broker-0", "main-broker-2"]
     assert report.ok, report.summary()
-    assert 0 == report.duplicates, report.summary()
-    assert (MIN_ISR, True) == (lowest.size, lowest.looks > 10)
+    assert report.duplicates == 0, report.summary()
+    assert (lowest.size, lowest.looks > 10) == (MIN_ISR, True)
     reasons = [reason for _, reason in user.events("main")]
-    assert ["Draining", "Rolling", "Rolling"] == sorted(item for item in reasons if item in {"Draining", "Rolling"})
+    assert sorted(item for item in reasons if item in {"Draining", "Rolling"}) == ["Draining", "Rolling", "Rolling"]
     print(f"three brokers in {time.monotonic() - began_s:.1f} s; {report.summary()}")  # noqa: T201
 
 
@@ -211,12 +211,12 @@ def test_scaling_in_is_refused_until_the_broker_holds_nothing(place: Held, site:
 
     message = wait_for(user, "Scaled", "False", "ScaleInRefused")
     assert "There stay 3 pods of brokers though 2 are declared: broker 3 holds held-0." in message
-    assert (3, "ScaleInRefused") == (pods.replicas(), user.row("clusters", "main")["SCALED"])
+    assert (pods.replicas(), user.row("clusters", "main")["SCALED"]) == (3, "ScaleInRefused")
     user.apply(plan_text("off-3", {("held", 0): [1, 2]}))
     wait_for(user, "Scaled", "True", "AsDeclared")
-    wait_until(lambda: [0, 1] == sorted(pods.pods()), timeout_s=PATIENCE_S, what="the pod goes")
+    wait_until(lambda: sorted(pods.pods()) == [0, 1], timeout_s=PATIENCE_S, what="the pod goes")
     user.kubectl("scale", "statefulset/main-broker", "--replicas=1")
-    wait_until(lambda: 2 == pods.replicas(), timeout_s=PATIENCE_S, what="what was done behind its back is undone")
+    wait_until(lambda: pods.replicas() == 2, timeout_s=PATIENCE_S, what="what was done behind its back is undone")
 
 
 def test_a_missing_right_is_named_and_ends_the_operator(api: KubernetesApi, site: Site) -> None:
@@ -250,7 +250,7 @@ def test_an_operator_that_goes_with_its_namespace_lets_everything_go(api: Kubern
     assert all(item["metadata"]["finalizers"] for kind in ("clusters", "topics") for item in user.listed(kind))
     api.kubectl("delete", "namespace", user.namespace, "--wait=false", check=True)
 
-    assert 0 == site.operator.stop()
+    assert site.operator.stop() == 0
 
     left = [item for kind in ("clusters", "topics", "reassignments") for item in user.listed(kind)]
-    assert [] == [item["metadata"]["name"] for item in left if item["metadata"].get("finalizers")]
+    assert [item["metadata"]["name"] for item in left if item["metadata"].get("finalizers")] == []

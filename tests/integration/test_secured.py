@@ -152,7 +152,7 @@ def test_users_are_made_and_work_and_go_through_the_controller(secured: Secured)
     made = admin.alter_user_scram_credentials([UserScramCredentialUpsertion("alice", info, b"hers")])
     made["alice"].result(PATIENCE_S)
     described = admin.describe_user_scram_credentials(["alice"])["alice"].result(PATIENCE_S)
-    assert [8192] == [each.iterations for each in described.scram_credential_infos]
+    assert [each.iterations for each in described.scram_credential_infos] == [8192]
 
     alice = secured.client("alice", "hers")
     wait_until(lambda: is_let_in(alice), timeout_s=PATIENCE_S, what="alice is let in")
@@ -163,7 +163,7 @@ def test_users_are_made_and_work_and_go_through_the_controller(secured: Secured)
     send_and_read(alice, "secured", "first")
 
     metadata = admin_of_alice.list_topics(timeout=PATIENCE_S)
-    assert {1, 2, CONTROLLER} == set(metadata.brokers)
+    assert set(metadata.brokers) == {1, 2, CONTROLLER}
 
     secured.cluster.broker(1).kill()
     wait_until(
@@ -190,7 +190,7 @@ def test_nobody_else_is_let_in(secured: Secured) -> None:
 
     log = secured.controller.process.log_text()
     assert "Authentication of" in log
-    assert [] == [secret for secret in ("guessed-secret", *PASSWORDS.values()) if secret in log]
+    assert [secret for secret in ("guessed-secret", *PASSWORDS.values()) if secret in log] == []
 
 
 async def test_the_operator_comes_in_and_has_leaders_elected(secured: Secured) -> None:
@@ -200,21 +200,21 @@ async def test_the_operator_comes_in_and_has_leaders_elected(secured: Secured) -
     operator = KafkaAdmin([secured.address], Metrics(), Security(tls=True, ca=ca, login=login))
     try:
         topic = CreateTopic("operated", 4, 2, ())
-        assert {} == await operator.create_topics([topic])
+        assert await operator.create_topics([topic]) == {}
         await asyncio.to_thread(secured.cluster.wait_until_in_sync, "operated")
         seen = await operator.describe_cluster()
-        assert (CONTROLLER, (1, 2)) == (seen.controller_id, seen.broker_ids)
-        assert ("3.9",) == (await operator.describe_versions(seen.broker_ids)).software
+        assert (seen.controller_id, seen.broker_ids) == (CONTROLLER, (1, 2))
+        assert (await operator.describe_versions(seen.broker_ids)).software == ("3.9",)
         await asyncio.to_thread(secured.cluster.broker(1).restart)
         await asyncio.to_thread(secured.cluster.wait_until_in_sync, "operated")
 
         everything = tuple(Partition("operated", index) for index in range(4))
-        assert {} == await operator.elect_leaders(Elect(ElectionType.PREFERRED, everything))
+        assert await operator.elect_leaders(Elect(ElectionType.PREFERRED, everything)) == {}
         found = (await operator.describe_topics(["operated"]))["operated"]
         assert isinstance(found, KafkaTopic)
         assert [item.replicas[0] for item in found.partitions] == [item.leader for item in found.partitions]
         vitals = await operator.describe_vitals()
-        assert (0, 0) == (vitals.under_replicated, vitals.offline)
+        assert (vitals.under_replicated, vitals.offline) == (0, 0)
     finally:
         await operator.close()
 
@@ -233,7 +233,7 @@ def test_its_topics_are_imported_by_the_file_of_kafkas_own_tools(secured: Secure
     secured.cluster.wait_until_in_sync("to-import")
 
     done = run_import(secured, tmp_path, PASSWORDS["controller"])
-    assert 0 == done.returncode, done.stderr
+    assert done.returncode == 0, done.stderr
     expected = {
         "clusterRef": {"name": "main"},
         "partitions": 2,
@@ -241,10 +241,10 @@ def test_its_topics_are_imported_by_the_file_of_kafkas_own_tools(secured: Secure
         "config": {"retention.ms": "12345"},
         "deletionPolicy": "Retain",
     }
-    assert expected == yaml.safe_load(done.stdout)["spec"]
+    assert yaml.safe_load(done.stdout)["spec"] == expected
 
     refused = run_import(secured, tmp_path, "guessed-secret")
-    assert (1, "") == (refused.returncode, refused.stdout)
+    assert (refused.returncode, refused.stdout) == (1, "")
     assert "AuthenticationFailed" in refused.stderr
     assert "guessed-secret" not in refused.stderr
 

@@ -65,8 +65,8 @@ class Competition:
         wait_until(lambda: process.ready, timeout_s=PATIENCE_S, what="a standby ready")
         answer = http_get(process.metrics_port, "/state")
         assert answer is not None
-        assert {"active": False, "controller_id": process.controller_id} == json.loads(answer.body)
-        assert 0 == process.metric(ACTIVE)
+        assert json.loads(answer.body) == {"active": False, "controller_id": process.controller_id}
+        assert process.metric(ACTIVE) == 0
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_the_other_one_takes_over_from_a_killed_one_and_work_goes_on(competition
             admin.close()
             before.controller.kill()
             held = competition.wait_until_held()
-            assert {0, 1} == moving(held, "passed-on")
+            assert moving(held, "passed-on") == {0, 1}
             before.controller.start()
             competition.wait_until_standing_by(before.controller)
             assert held.controller.controller_id == competition.cluster.controller_id()
@@ -146,7 +146,7 @@ def test_the_other_one_takes_over_from_one_that_leaves(competition: Competition)
     """C5, C6: SIGTERM of the acting one gives the place up at once."""
     leaving = competition.ours[competition.cluster.controller_id() or -1]
     with nothing_is_lost(competition.cluster):
-        assert 0 == leaving.stop()
+        assert leaving.stop() == 0
         held = competition.wait_until_held()
         judged(held, "SIGTERM of the acting one of ours")
     leaving.start()
@@ -174,4 +174,4 @@ def test_a_broker_stands_in_for_both_and_one_of_them_relieves_it(competition: Co
         competition.wait_until_standing_by(one)
 
     assert competition.epochs[-2] < stood_in
-    assert stood_in + 1 == competition.epochs[-1]
+    assert competition.epochs[-1] == stood_in + 1

@@ -56,9 +56,9 @@ def assert_relieved_in_one_step(held: Held) -> None:
     holders = [_holder(write.data) for write in relief if write.path == place]
     epochs = [int(write.data or b"-1") for write in (*before, *relief) if write.path == count]
 
-    assert [None, held.controller.controller_id] == holders
+    assert holders == [None, held.controller.controller_id]
     assert _holder(next(write.data for write in reversed(before) if write.path == place)) in held.cluster.brokers
-    assert epochs[-2] + 1 == epochs[-1]
+    assert epochs[-1] == epochs[-2] + 1
 
 
 def _holder(data: bytes | None) -> int | None:

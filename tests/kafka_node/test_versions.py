@@ -36,12 +36,12 @@ def test_finalized_features_are_those_of_the_newest_epoch() -> None:
     old = BrokerVersions({}, {"metadata.version": (1, 20), "old": (1, 1)}, 3, {"metadata.version": (1, 20)})
     new = BrokerVersions({}, {"metadata.version": (7, 25)}, 4, {"metadata.version": (1, 21)})
 
-    assert BrokerVersions({}, {"metadata.version": (7, 20)}, 4, {"metadata.version": (1, 21)}) == shared([old, new])
+    assert shared([old, new]) == BrokerVersions({}, {"metadata.version": (7, 20)}, 4, {"metadata.version": (1, 21)})
 
 
 def test_without_brokers_there_is_nothing_to_share() -> None:
     """The controller may be up before the first broker."""
-    assert NO_BROKER == shared([])
+    assert shared([]) == NO_BROKER
 
 
 def test_our_own_versions_stand_before_the_brokers() -> None:
@@ -50,7 +50,7 @@ def test_our_own_versions_stand_before_the_brokers() -> None:
     body = api_versions_body({ApiKey.API_VERSIONS: (0, 4), ApiKey.CREATE_TOPICS: (0, 5)}, brokers, 4)
 
     expected = {int(ApiKey.FETCH): (4, 17), int(ApiKey.API_VERSIONS): (0, 4), int(ApiKey.CREATE_TOPICS): (0, 5)}
-    assert {**expected, 1_234: (0, 1)} == read_versions({**body, "finalized_features_epoch": -1}).ranges
+    assert read_versions({**body, "finalized_features_epoch": -1}).ranges == {**expected, 1_234: (0, 1)}
 
 
 def test_requests_between_servers_are_not_offered_unless_they_are_ours() -> None:
@@ -58,7 +58,7 @@ def test_requests_between_servers_are_not_offered_unless_they_are_ours() -> None
     brokers = BrokerVersions(dict.fromkeys(BETWEEN_SERVERS, (0, 1)))
     body = api_versions_body({ApiKey.ALTER_PARTITION: (0, 3)}, brokers, 4)
 
-    assert [ApiKey.ALTER_PARTITION] == [entry["api_key"] for entry in body["api_keys"]]
+    assert [entry["api_key"] for entry in body["api_keys"]] == [ApiKey.ALTER_PARTITION]
 
 
 @pytest.mark.parametrize(("version", "names"), [(3, ["metadata.version"]), (4, ["kraft.version", "metadata.version"])])
@@ -78,7 +78,7 @@ def test_the_answer_fits_every_version_of_the_response(version: int) -> None:
     frame = codec.encode_response(ApiKey.API_VERSIONS, version, 5, body)
     _, found = codec.decode_response(ApiKey.API_VERSIONS, version, frame)
 
-    assert {ApiKey.FETCH: (4, 17), ApiKey.API_VERSIONS: (0, 4)} == read_versions(found).ranges
+    assert read_versions(found).ranges == {ApiKey.FETCH: (4, 17), ApiKey.API_VERSIONS: (0, 4)}
     assert (9 if version >= 3 else -1) == read_versions(found).finalized_features_epoch
 
 
@@ -87,7 +87,7 @@ def test_an_unknown_version_is_answered_with_the_versions_of_api_versions() -> N
     expected = [{"api_key": 18, "min_version": 0, "max_version": 4}]
     body = unsupported_version_body((0, 4))
 
-    assert (ErrorCode.UNSUPPORTED_VERSION, expected) == (body["error_code"], body["api_keys"])
+    assert (body["error_code"], body["api_keys"]) == (ErrorCode.UNSUPPORTED_VERSION, expected)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ async def tell(story: Story, gate: Gate) -> tuple[State, list[str]]:
         calls = list(gate.calls)
         world.kube.writes.clear()
         await world.run(RESYNC_S + 30)
-        assert [] == world.kube.writes, "something is still being written"
+        assert world.kube.writes == [], "something is still being written"
         return world.state(), calls
     finally:
         await world.kill()
@@ -55,7 +55,7 @@ def ends_alike(story: Story) -> State:
         gate = Gate(kill_at=number, after=after)
         state, _ = run_virtually(tell(story, gate))
         where = f"killed {'after' if after else 'before'} call {number}: {calls[number - 1]}"
-        assert expected == state, where
+        assert state == expected, where
     return expected
 
 

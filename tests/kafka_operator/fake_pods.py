@@ -83,7 +83,7 @@ class FakePods:
 
     async def list_pods(self, namespace: str, labels: Mapping[str, str]) -> Sequence[RawObject]:
         await self._called()
-        assert ("shop", {"app": "broker"}) == (namespace, labels)
+        assert (namespace, labels) == ("shop", {"app": "broker"})
         return copy.deepcopy(list(self.pods.values()))
 
     async def get_node(self, name: str) -> RawObject:

@@ -72,7 +72,7 @@ class Namespace:
 
     def take(self, raw: Mapping[str, Any]) -> None:
         """Apply a resource that must be taken."""
-        assert "" == self.apply(raw)
+        assert self.apply(raw) == ""
 
     def delete(self, kind: str, name: str) -> None:
         """Ask for a deletion, without waiting for it."""

@@ -67,7 +67,7 @@ class Stock:
         producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all"})
         for number in range(records):
             producer.produce(topic, value=b"x" * RECORD_BYTES, key=str(number).encode())
-        assert 0 == producer.flush(PATIENCE_S)
+        assert producer.flush(PATIENCE_S) == 0
 
     def config(self, topic: str) -> dict[str, str]:
         """Return the settings that are set on a topic itself."""

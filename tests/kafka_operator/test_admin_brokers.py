@@ -70,18 +70,18 @@ def test_sizes_are_read_from_all_disks_and_each_broker_speaks_for_itself() -> No
 
     found = brokers.look_at_logs(asked, [1, 2, 3], [P0, P1])
 
-    assert {P0: 5, P1: 7} == found[1]
+    assert found[1] == {P0: 5, P1: 7}
     assert isinstance(found[3], Failure)
-    assert {P0: {1: 5, 2: 4}, P1: {1: 7}} == sizes_of(found)
-    assert (5, 0) == (size_of(P0, sizes_of(found)), size_of(Partition("x", 0), {}))
+    assert sizes_of(found) == {P0: {1: 5, 2: 4}, P1: {1: 7}}
+    assert (size_of(P0, sizes_of(found)), size_of(Partition("x", 0), {})) == (5, 0)
 
 
 def test_a_broker_that_refuses_says_why() -> None:
     """No right to describe the cluster; or a disk that failed, beside one that did not."""
     refused = brokers.logs_of(logs(code=31))
     assert isinstance(refused, Failure)
-    assert 31 == refused.code
-    assert {P0: 5} == brokers.logs_of(logs(directory(code=56), directory(p0=5)))
+    assert refused.code == 31
+    assert brokers.logs_of(logs(directory(code=56), directory(p0=5))) == {P0: 5}
     assert isinstance(brokers.logs_of(logs(directory(code=56))), Failure)
 
 
@@ -96,7 +96,7 @@ def test_only_what_is_set_on_the_broker_itself_is_read() -> None:
 
     found = brokers.look_at_broker_configs(connection(b1=response), [1, 2], ["a", "b", "c"])
 
-    assert {"a": "1"} == found[1]
+    assert found[1] == {"a": "1"}
     assert isinstance(found[2], Failure)
 
 
@@ -108,8 +108,8 @@ def test_changes_are_refused_one_by_one() -> None:
 
     failures = brokers.change_broker_configs(asked, [AlterBroker(n, CHANGE.changes) for n in (1, 2, 3)])
 
-    assert {2, 3} == failures.keys()
-    assert "No." == failures[2].message
+    assert failures.keys() == {2, 3}
+    assert failures[2].message == "No."
 
 
 def test_a_layout_has_topics_and_racks_of_brokers() -> None:
@@ -125,7 +125,7 @@ def test_a_layout_has_topics_and_racks_of_brokers() -> None:
 
     layout: Layout = requests.layout_of(response, (1, 2))
 
-    assert {1: "a", 2: None} == layout.racks
-    assert (KafkaPartition(0, 1, (1, 2), (1,)),) == layout.topics["orders"].partitions
-    assert ["orders"] == list(layout.topics)
-    assert None is requests.metadata_request(None).topics
+    assert layout.racks == {1: "a", 2: None}
+    assert layout.topics["orders"].partitions == (KafkaPartition(0, 1, (1, 2), (1,)),)
+    assert list(layout.topics) == ["orders"]
+    assert requests.metadata_request(None).topics is None

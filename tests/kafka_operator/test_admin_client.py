@@ -65,9 +65,9 @@ async def test_one_connection_serves_many_calls(connections: type[FakeConnection
     connections.answers[:] = [EMPTY, EMPTY]
     admin = KafkaAdmin(["kafka:9092"], Metrics())
 
-    assert {} == await admin.describe_topics(["a"])
-    assert {} == await admin.describe_topics(["a"])
-    assert 1 == len(connections.opened)
+    assert await admin.describe_topics(["a"]) == {}
+    assert await admin.describe_topics(["a"]) == {}
+    assert len(connections.opened) == 1
     await admin.close()
 
 
@@ -76,8 +76,8 @@ async def test_a_stale_connection_is_replaced_without_anybody_noticing(connectio
     connections.answers[:] = [KafkaConnectionError("reset"), EMPTY]
     admin = KafkaAdmin(["kafka:9092"], Metrics())
 
-    assert {} == await admin.describe_topics(["a"])
-    assert [True, False] == [connection.closed for connection in connections.opened]
+    assert await admin.describe_topics(["a"]) == {}
+    assert [connection.closed for connection in connections.opened] == [True, False]
     await admin.close()
 
 
@@ -86,8 +86,8 @@ async def test_a_broker_that_is_the_controller_no_more_is_asked_who_is(connectio
     connections.answers[:] = [ControllerUnavailableError("not any more"), EMPTY]
     admin = KafkaAdmin(["kafka:9092"], Metrics())
 
-    assert {} == await admin.describe_topics(["a"])
-    assert 1 == len(connections.opened)
+    assert await admin.describe_topics(["a"]) == {}
+    assert len(connections.opened) == 1
     await admin.close()
 
 
@@ -128,7 +128,7 @@ async def test_cancelling_what_is_over_is_no_failure(connections: type[FakeConne
 
     refused = await admin.alter_reassignments({Partition("t", 0): None, Partition("t", 1): (1,)})
 
-    assert {Partition("t", 1): Failure(85, "NO_REASSIGNMENT_IN_PROGRESS", "odd")} == refused
+    assert refused == {Partition("t", 1): Failure(85, "NO_REASSIGNMENT_IN_PROGRESS", "odd")}
     await admin.close()
 
 
@@ -139,7 +139,7 @@ async def test_nothing_is_done_after_the_close(connections: type[FakeConnection]
 
     with pytest.raises(ClusterUnreachableError):
         await admin.describe_topics(["a"])
-    assert [] == connections.opened
+    assert connections.opened == []
 
 
 async def test_a_cluster_that_is_not_there_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ class Controller:
 
 def test_all_partitions_are_read_with_their_replicas_in_sync() -> None:
     """Out of one Metadata answer."""
-    assert [copies(0, (0, 1), isr=(1,)), copies(1, (1, 0))] == list(copies_of(METADATA))
+    assert list(copies_of(METADATA)) == [copies(0, (0, 1), isr=(1,)), copies(1, (1, 0))]
 
 
 def test_the_controller_is_asked_for_everything_and_counts_as_no_broker() -> None:
@@ -60,8 +60,8 @@ def test_the_controller_is_asked_for_everything_and_counts_as_no_broker() -> Non
 
     found = look_at_health(controller, {1000: True})  # type: ignore[arg-type]
 
-    assert (1000, (0, 1), 2, None) == (found.controller_id, found.broker_ids, len(found.copies), found.min_isr)
-    assert (None, False) == (controller.asked[0].topics, controller.asked[0].allow_auto_topic_creation)
+    assert (found.controller_id, found.broker_ids, len(found.copies), found.min_isr) == (1000, (0, 1), 2, None)
+    assert (controller.asked[0].topics, controller.asked[0].allow_auto_topic_creation) == (None, False)
 
 
 def test_min_isr_is_asked_for_in_batches_and_a_topic_that_does_not_tell_is_left_out() -> None:
@@ -72,4 +72,4 @@ def test_min_isr_is_asked_for_in_batches_and_a_topic_that_does_not_tell_is_left_
     found = look_at_min_isr(controller, topics)  # type: ignore[arg-type]
 
     assert {str(number): number for number in range(1, MAX_TOPICS + 1)} == found
-    assert [MAX_TOPICS, 1] == [len(request.resources) for request in controller.asked]
+    assert [len(request.resources) for request in controller.asked] == [MAX_TOPICS, 1]

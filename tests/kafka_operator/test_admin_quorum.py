@@ -40,12 +40,12 @@ def shown(answer: Any) -> int:
 
 def test_the_leader_of_the_quorum_is_the_controller() -> None:
     """KIP-595; brokers name one of themselves in Metadata, another one each time (KIP-590)."""
-    assert 100 == shown(quorum(100))
+    assert shown(quorum(100)) == 100
 
 
 def test_without_a_quorum_it_is_who_metadata_names() -> None:
     """ZooKeeper mode: a broker does not know the request."""
-    assert 2 == shown(IncompatibleBrokerVersion("no DescribeQuorum"))
+    assert shown(IncompatibleBrokerVersion("no DescribeQuorum")) == 2
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_without_a_quorum_it_is_who_metadata_names() -> None:
 )
 def test_none_is_shown_where_none_is_told(answer: Any) -> None:
     """An election under way, and CLUSTER_AUTHORIZATION_FAILED: no guess that would change with each look."""
-    assert -1 == shown(answer)
+    assert shown(answer) == -1
 
 
 def test_other_troubles_are_troubles() -> None:

@@ -76,7 +76,7 @@ def test_topics_are_read_and_missing_ones_left_out() -> None:
         )
     )
 
-    assert {"orders", "secret", "old"} == found.keys()
+    assert found.keys() == {"orders", "secret", "old"}
     orders, old, secret = found["orders"], found["old"], found["secret"]
     assert isinstance(orders, KafkaTopic)
     assert (str(topic_id), (0, 1), (1,)) == (
@@ -87,7 +87,7 @@ def test_topics_are_read_and_missing_ones_left_out() -> None:
     assert isinstance(old, KafkaTopic)
     assert old.topic_id is None
     assert isinstance(secret, Failure)
-    assert (29, "TOPIC_AUTHORIZATION_FAILED") == (secret.code, secret.name)
+    assert (secret.code, secret.name) == (29, "TOPIC_AUTHORIZATION_FAILED")
 
 
 def test_a_topic_of_which_only_the_lack_of_a_leader_is_said_is_not_one_without_partitions() -> None:
@@ -107,8 +107,8 @@ def test_a_topic_of_which_only_the_lack_of_a_leader_is_said_is_not_one_without_p
 
     assert isinstance(found["unknown"], Failure)
     assert isinstance(found["dark"], KafkaTopic)
-    assert (41,) == requests.codes_of_metadata(response)
-    assert () == requests.codes_of_metadata(answer(brokers=[answer(node_id=1)]))
+    assert requests.codes_of_metadata(response) == (41,)
+    assert requests.codes_of_metadata(answer(brokers=[answer(node_id=1)])) == ()
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_only_settings_of_the_topic_itself_are_read() -> None:
         )
     )
 
-    assert {"retention.ms": ConfigValue("5", "LONG")} == found["orders"]
-    assert Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no") == found["nope"]
-    assert {} == found["bare"]
+    assert found["orders"] == {"retention.ms": ConfigValue("5", "LONG")}
+    assert found["nope"] == Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no")
+    assert found["bare"] == {}
 
 
 def test_moves_and_refusals_are_read() -> None:
@@ -175,9 +175,9 @@ def test_moves_and_refusals_are_read() -> None:
         )
     )
 
-    assert {P0: Move((2, 3, 1), (3,), (1,))} == moves
-    assert (2, 3) == moves[P0].target
-    assert [Partition("orders", 1)] == list(refused)
+    assert moves == {P0: Move((2, 3, 1), (3,), (1,))}
+    assert moves[P0].target == (2, 3)
+    assert list(refused) == [Partition("orders", 1)]
 
 
 def test_a_code_that_is_not_known_keeps_its_number() -> None:
@@ -185,5 +185,5 @@ def test_a_code_that_is_not_known_keeps_its_number() -> None:
     failure = requests.failure_of(12345, "words")
 
     assert failure is not None
-    assert (12345, "words") == (failure.code, failure.message)
+    assert (failure.code, failure.message) == (12345, "words")
     assert requests.failure_of(0) is None

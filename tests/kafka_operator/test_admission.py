@@ -54,7 +54,7 @@ class Asked:
         }
         review = await self.admission.review({"kind": "AdmissionReview", "request": request})
         response = review["response"]
-        assert "u-1" == response["uid"]
+        assert response["uid"] == "u-1"
         warnings = " ".join(response.get("warnings", ()))
         return response["allowed"], response.get("status", {}).get("message", warnings)
 
@@ -120,21 +120,23 @@ async def test_where_nobody_can_be_asked_it_is_taken_with_a_warning() -> None:
     """Brokers away, no Cluster yet, an API server that does not answer."""
     asked = Asked()
     asked.kafka.reachable = False
-    assert (True, "Taken without the brokers' check: No broker of Cluster main answers at kafka:9092.") == await asked(
-        raw_topic()
+    assert await asked(raw_topic()) == (
+        True,
+        "Taken without the brokers' check: No broker of Cluster main answers at kafka:9092.",
     )
-    assert (True, "Taken without the brokers' check: namespace shop has no Cluster other.") == await asked(
-        raw_reassignment(cluster="other", goal={"racks": True})
+    assert await asked(raw_reassignment(cluster="other", goal={"racks": True})) == (
+        True,
+        "Taken without the brokers' check: namespace shop has no Cluster other.",
     )
     away = {"type": "Ready", "status": "Unknown", "reason": "ClusterUnreachable", "message": "It is away."}
     now = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
     asked.kube.objects[MAIN]["status"] = {"conditions": [away | now]}
     asked.kafka.gate.calls.clear()
-    assert (True, "Taken without the brokers' check: It is away.") == await asked(raw_topic())
-    assert [] == asked.kafka.gate.calls
+    assert await asked(raw_topic()) == (True, "Taken without the brokers' check: It is away.")
+    assert asked.kafka.gate.calls == []
     asked.kube.failures.append(UnavailableError("503"))
     allowed, told = await asked(raw_topic())
-    assert (True, True) == (allowed, "could not be read" in told)
+    assert (allowed, "could not be read" in told) == (True, True)
 
 
 def test_an_answer_that_takes_too_long_is_not_waited_for() -> None:
@@ -153,7 +155,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for() -> None:
         return *answer, asyncio.get_running_loop().time() - began_s
 
     allowed, told, took_s = run_virtually(story())
-    assert (True, True) == (allowed, f"no answer within {DEADLINE_S:.0f} s" in told)
+    assert (allowed, f"no answer within {DEADLINE_S:.0f} s" in told) == (True, True)
     assert DEADLINE_S <= took_s < DEADLINE_S + 1
 
 
@@ -166,8 +168,9 @@ async def test_what_passes_by_itself_is_no_refusal() -> None:
 
     asked.kafka.create_topics = not_controller  # type: ignore[method-assign]
 
-    assert (True, "Taken without the brokers' check: This is not the controller.") == await asked(
-        raw_topic(topicName="new")
+    assert await asked(raw_topic(topicName="new")) == (
+        True,
+        "Taken without the brokers' check: This is not the controller.",
     )
 
 
@@ -180,9 +183,9 @@ async def test_nobody_is_asked_about_what_was_not_edited() -> None:
     paused = {**bad, "metadata": {**bad["metadata"], "annotations": {PAUSE: "true"}}}
     elsewhere = {**bad, "metadata": {**bad["metadata"], "namespace": "other"}}
     for raw, before in ((labelled, bad), (leaving, raw_topic()), (paused, None), (elsewhere, None)):
-        assert (True, "") == await asked(raw, before)
+        assert await asked(raw, before) == (True, "")
 
-    assert [] == asked.kafka.gate.calls
+    assert asked.kafka.gate.calls == []
     assert not (await asked(bad, raw_topic()))[0]
 
 
@@ -192,11 +195,11 @@ async def test_a_namespace_is_held_to_the_clusters_rules_at_apply() -> None:
     raw = raw_topic(clusterRef={"name": "main", "namespace": "shop"})
     raw["metadata"]["namespace"] = "tenant"
     allowed, told = await asked(raw)
-    assert (False, True) == (allowed, told.startswith("NameNotAllowed"))
+    assert (allowed, told.startswith("NameNotAllowed")) == (False, True)
     moves = raw_reassignment(goal={"rebalance": True}, clusterRef={"name": "main", "namespace": "shop"})
     moves["metadata"]["namespace"] = "tenant"
     assert not (await asked(moves))[0]
-    assert [] == asked.kafka.gate.calls
+    assert asked.kafka.gate.calls == []
 
 
 async def test_answers_are_counted() -> None:
@@ -207,7 +210,7 @@ async def test_answers_are_counted() -> None:
 
     for verdict in ("taken", "refused"):
         labels = {"kind": "Topic", "verdict": verdict}
-        assert 1 == asked.metrics.registry.get_sample_value("steward_admission_reviews_total", labels)
+        assert asked.metrics.registry.get_sample_value("steward_admission_reviews_total", labels) == 1
 
 
 @pytest.mark.parametrize("raw", [{}, {"request": {}}, [], {"request": {"uid": "1", "kind": {"kind": "Pod"}}}], ids=str)

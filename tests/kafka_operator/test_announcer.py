@@ -23,14 +23,14 @@ async def test_a_storm_of_the_same_news_comes_in_small_doses() -> None:
     announcer = Announcer(kube, lambda: now_s)
     for index in range(200):
         await announcer.announce(topic(f"t{index}"), NEWS)
-    assert BURST == len(kube.events)
+    assert len(kube.events) == BURST
     await announcer.announce(topic(), Announcement(True, "InvalidConfig", "Unknown topic config name: x"))
     await announcer.announce(topic("far", cluster="other"), NEWS)
-    assert BURST + 2 == len(kube.events)
+    assert len(kube.events) == BURST + 2
     now_s = REFILL_S
     await announcer.announce(topic(), NEWS)
     await announcer.announce(topic(), NEWS)
-    assert BURST + 3 == len(kube.events)
+    assert len(kube.events) == BURST + 3
 
 
 async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
@@ -40,7 +40,7 @@ async def test_an_event_that_cannot_be_posted_is_let_go() -> None:
 
     await Announcer(kube, lambda: 0.0).announce(topic(), NEWS)
 
-    assert [] == kube.events
+    assert kube.events == []
 
 
 def test_the_same_news_has_the_same_name_whoever_tells_it() -> None:
@@ -52,7 +52,7 @@ def test_the_same_news_has_the_same_name_whoever_tells_it() -> None:
 
     assert name(notice) == name(replace(notice))
     others = [replace(notice, resource_version="8"), replace(notice, message="x"), replace(notice, uid="other")]
-    assert 4 == len({name(item) for item in (notice, *others)})
+    assert len({name(item) for item in (notice, *others)}) == 4
 
 
 async def test_what_is_remembered_is_bounded() -> None:
@@ -62,7 +62,7 @@ async def test_what_is_remembered_is_bounded() -> None:
     for index in range(MAX_BUCKETS + 50):
         await announcer.announce(topic(), Announcement(True, f"Reason{index}", ""))
 
-    assert MAX_BUCKETS == len(announcer._buckets)
+    assert len(announcer._buckets) == MAX_BUCKETS
 
 
 def test_an_event_names_its_object_and_fits() -> None:
@@ -71,10 +71,10 @@ def test_an_event_names_its_object_and_fits() -> None:
 
     body = event_body(Notice(key, "uid-1", "7", True, "InvalidConfig", "ä" * 2000))
 
-    assert ("Warning", "uid-1", "steward.dev/v1alpha1") == (
+    assert (
         body["type"],
         body["involvedObject"]["uid"],
         body["involvedObject"]["apiVersion"],
-    )
+    ) == ("Warning", "uid-1", "steward.dev/v1alpha1")
     assert len(body["message"].encode()) <= MAX_MESSAGE_BYTES
     assert len(body["metadata"]["name"]) <= 253

@@ -42,29 +42,29 @@ def count(connection: FakeConnection, answer: Any, known: dict[int, bool] | None
 @pytest.mark.parametrize("roles", ["", None, "broker", "broker,controller"])
 def test_a_controller_that_holds_data_is_a_broker(roles: str | None) -> None:
     """ZooKeeper mode, and KRaft with and without combined roles."""
-    assert (1, 2, 3) == count(FakeConnection(roles), metadata(2, 3, 2, 1))
+    assert count(FakeConnection(roles), metadata(2, 3, 2, 1)) == (1, 2, 3)
 
 
 def test_a_controller_alone_is_no_broker() -> None:
     """Ours: listed so that clients reach it."""
-    assert (1, 2) == count(FakeConnection("controller"), metadata(1000, 1, 2, 1000))
+    assert count(FakeConnection("controller"), metadata(1000, 1, 2, 1000)) == (1, 2)
 
 
 def test_a_controller_is_asked_once_and_its_answer_holds_while_it_is_away() -> None:
     """The count does not jump during a failover."""
     known: dict[int, bool] = {}
     connection = FakeConnection("controller")
-    assert (1, 2) == count(connection, metadata(1000, 1, 2, 1000), known)
+    assert count(connection, metadata(1000, 1, 2, 1000), known) == (1, 2)
     connection.reachable = False
-    assert (1, 2) == count(connection, metadata(1000, 1, 2, 1000), known)
-    assert (1, 2) == count(connection, metadata(-1, 1, 2, 1000), known)
-    assert [1000] == connection.asked
+    assert count(connection, metadata(1000, 1, 2, 1000), known) == (1, 2)
+    assert count(connection, metadata(-1, 1, 2, 1000), known) == (1, 2)
+    assert connection.asked == [1000]
 
 
 def test_a_controller_that_was_never_reached_counts_and_is_asked_again() -> None:
     """No answer is no answer for ever."""
     known: dict[int, bool] = {}
     connection = FakeConnection("controller", reachable=False)
-    assert (1, 1000) == count(connection, metadata(1000, 1, 1000), known)
+    assert count(connection, metadata(1000, 1, 1000), known) == (1, 1000)
     connection.reachable = True
-    assert (1,) == count(connection, metadata(1000, 1, 1000), known)
+    assert count(connection, metadata(1000, 1, 1000), known) == (1,)

@@ -14,7 +14,7 @@ def test_what_differs_is_set_and_what_was_ours_is_reset() -> None:
 
     changes = config_changes({"a": "1", "b": "9", "e": "5"}, frozenset({"a", "b", "c", "z"}), present)
 
-    assert ((("b", "9"), ("e", "5")), ("c",)) == changes
+    assert changes == ((("b", "9"), ("e", "5")), ("c",))
 
 
 @pytest.mark.parametrize(

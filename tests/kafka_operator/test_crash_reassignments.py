@@ -159,5 +159,5 @@ def test_killed_at_any_call_the_end_is_the_same(story: Story, monkeypatch: pytes
         monkeypatch.setattr(beginning, "INLINE_PARTITIONS", 1)
     _, kafka = ends_alike(story)
 
-    assert {1: {"leader.replication.throttled.rate": "777"}} == kafka["brokers"]
-    assert {} == kafka["moves"]
+    assert kafka["brokers"] == {1: {"leader.replication.throttled.rate": "777"}}
+    assert kafka["moves"] == {}

@@ -104,7 +104,7 @@ async def tell(story: Story, gate: Gate) -> tuple[object, list[str]]:
         if undisturbed:
             world.kube.writes.clear()
             await world.run(RESYNC_S + 30)
-            assert [] == world.kube.writes, "something is still being written"
+            assert world.kube.writes == [], "something is still being written"
         runs = [key for key in world.kube.objects if key not in {APPLICATION, SCHEDULE}]
         assert len(set(world.fake.created)) == len(world.fake.created), "two drivers of one attempt"
         assert world.fake.alive_at_once <= 1, "two drivers at once"
@@ -129,4 +129,4 @@ def test_the_end_is_the_same_whichever_call_it_dies_at(story: Story) -> None:
             continue  # to die before a look is to die after the write before it
         found, _ = run_virtually(tell(story, Gate(kill_at=number, after=after)))
         where = f"killed {'after' if after else 'before'} call {number}: {calls[number - 1]}"
-        assert expected == found, where
+        assert found == expected, where

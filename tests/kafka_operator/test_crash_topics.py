@@ -140,7 +140,7 @@ async def pause(world: World) -> None:
     await world.run(2)
     world.kube.apply(raw_topic(partitions=8))
     await world.run(2)
-    assert 6 == len(world.kafka.topics["orders"].replicas)
+    assert len(world.kafka.topics["orders"].replicas) == 6
     world.kube.annotate(ORDERS, PAUSE, None)
     await world.run(2)
     world.kube.annotate(ORDERS, PAUSE, "true")

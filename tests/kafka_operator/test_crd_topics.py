@@ -78,11 +78,11 @@ def test_null_comes_through_create_and_server_side_apply_and_not_through_plain_a
         api.kubectl(*arguments, "--filename=-", stdin=json.dumps(raw), check=True)
         found = namespace.get("Topic", name)
         assert found is not None
-        assert ["cleanup.policy"] == found["spec"]["unmanagedConfig"]
+        assert found["spec"]["unmanagedConfig"] == ["cleanup.policy"]
         config[name] = found["spec"]["config"]
 
     assert {"retention.ms": None, "segment.ms": "1"} == config["created"] == config["server-side"]
-    assert {"segment.ms": "1"} == config["plain"]
+    assert config["plain"] == {"segment.ms": "1"}
 
 
 RULES = [

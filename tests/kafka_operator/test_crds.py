@@ -291,7 +291,7 @@ def test_a_bootstrap_server_is_host_and_port(namespace: Namespace, server: str, 
     """Told at apply."""
     refusal = namespace.refusal(raw_cluster(f"c-{abs(hash(server))}", server))
 
-    assert good is ("" == refusal)
+    assert good is (refusal == "")
     assert good or "A bootstrap server is written host:port" in refusal
 
 
@@ -326,7 +326,7 @@ def test_brokers_are_scaled_by_kubectl_scale_and_keep_their_ids(namespace: Names
 
     found = namespace.get("Cluster", "scaled")
     assert found is not None
-    assert 4 == found["spec"]["brokers"]["replicas"]
+    assert found["spec"]["brokers"]["replicas"] == 4
     refusal = namespace.refusal(raw_cluster("scaled", brokers={"statefulSet": "b", "replicas": 4, "firstId": 6}))
     assert "firstId cannot be changed" in refusal
 
@@ -355,7 +355,7 @@ def test_status_is_a_subresource(namespace: Namespace) -> None:
     raw["status"] = {"partitions": 99}
     namespace.take(raw)
 
-    assert {} == namespace.status("Topic", "with-status")
+    assert namespace.status("Topic", "with-status") == {}
 
 
 BAD_AUTO = [

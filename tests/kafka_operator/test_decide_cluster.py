@@ -27,14 +27,14 @@ FAILING_OVER = Away("ControllerUnavailable", "The cluster's controller does not 
 
 def test_a_cluster_is_held_then_shown_then_looked_at_now_and_then() -> None:
     """Brokers, controller, id; and no write while nothing changes (O1)."""
-    assert Claim() == decide_cluster(cluster(held=False), SEEN, NOW, 0.0)
+    assert decide_cluster(cluster(held=False), SEEN, NOW, 0.0) == Claim()
     step = decide_cluster(cluster(), SEEN, NOW, 0.0)
     assert isinstance(step, WriteStatus)
     status = step.status
     assert isinstance(status, ClusterStatus)
-    assert ("True", "Reachable") == ready(status.conditions)
-    assert ("abc", 2, (1, 2, 3)) == (status.cluster_id, status.controller_id, status.broker_ids)
-    assert Wait(LOOK_EVERY_S) == decide_cluster(replace(cluster(), status=status), SEEN, NOW, 0.0)
+    assert ready(status.conditions) == ("True", "Reachable")
+    assert (status.cluster_id, status.controller_id, status.broker_ids) == ("abc", 2, (1, 2, 3))
+    assert decide_cluster(replace(cluster(), status=status), SEEN, NOW, 0.0) == Wait(LOOK_EVERY_S)
 
 
 def test_a_cluster_that_is_away_is_unknown_and_keeps_what_was_seen() -> None:
@@ -46,8 +46,8 @@ def test_a_cluster_that_is_away_is_unknown_and_keeps_what_was_seen() -> None:
     step = decide_cluster(known, AWAY, NOW, 0.0)
 
     assert isinstance(step, WriteStatus)
-    assert ("Unknown", "ClusterUnreachable") == ready(step.status.conditions)
-    assert (1, 2, 3) == step.status.broker_ids
+    assert ready(step.status.conditions) == ("Unknown", "ClusterUnreachable")
+    assert step.status.broker_ids == (1, 2, 3)
     assert step.announcement is not None
     assert isinstance(decide_cluster(replace(known, status=step.status), AWAY, NOW, 0.0), Retry)
 
@@ -70,9 +70,9 @@ def test_a_deleted_cluster_outlives_the_topics_that_are_deleted_with_it() -> Non
     """A namespace's deletion takes the Kafka topics with it, and never wedges."""
     deleted = cluster(deleted=True)
 
-    assert Release() == decide_cluster_deletion(deleted, Dependents(), 0)
+    assert decide_cluster_deletion(deleted, Dependents(), 0) == Release()
     assert isinstance(decide_cluster_deletion(deleted, Dependents(5, 5), RELEASE_AFTER_S - 1), Retry)
-    assert Release() == decide_cluster_deletion(deleted, Dependents(5, 5), RELEASE_AFTER_S)
+    assert decide_cluster_deletion(deleted, Dependents(5, 5), RELEASE_AFTER_S) == Release()
 
 
 def test_a_deleted_cluster_waits_briefly_for_topics_that_nobody_deletes() -> None:
@@ -80,5 +80,5 @@ def test_a_deleted_cluster_waits_briefly_for_topics_that_nobody_deletes() -> Non
     deleted = cluster(deleted=True)
 
     assert isinstance(decide_cluster_deletion(deleted, Dependents(5, 0), 0), Retry)
-    assert Release() == decide_cluster_deletion(deleted, Dependents(5, 0), NAMESPACE_GRACE_S)
-    assert Done() == decide_cluster_deletion(cluster(deleted=True, held=False), Dependents(5, 0), 0)
+    assert decide_cluster_deletion(deleted, Dependents(5, 0), NAMESPACE_GRACE_S) == Release()
+    assert decide_cluster_deletion(cluster(deleted=True, held=False), Dependents(5, 0), 0) == Done()

@@ -49,22 +49,22 @@ def test_a_settled_fleet_says_so_once_and_rests() -> None:
     cluster, step, events = settle(fleet(), THREE)
 
     assert (Wait(QUIET_LOOK_S), []) == (step, events)
-    assert {"Scaled": ("True", "AsDeclared"), "Settled": ("True", "AsDeclared")} == shown(cluster)
-    assert 3 == cluster.status.broker_replicas
+    assert shown(cluster) == {"Scaled": ("True", "AsDeclared"), "Settled": ("True", "AsDeclared")}
+    assert cluster.status.broker_replicas == 3
 
 
 def test_a_pod_is_named_in_the_status_before_it_is_deleted() -> None:
     """A second operator loses the write and reads whom the first one chose."""
     before, _, _ = settle(fleet(), THREE)
     pods = pod_set(pod(0, OLD), pod(1), pod(2))
-    assert AskKafka() == decide_fleet(before, FleetView(NOW, pods))
+    assert decide_fleet(before, FleetView(NOW, pods)) == AskKafka()
 
     after, step, events = settle(before, pods, health=WELL)
 
-    assert DeletePod(pods.pods[0]) == step
-    assert Replacing("main-broker-0", "uid-0") == after.status.replacing
-    assert ("False", "Rolling") == shown(after)["Settled"]
-    assert [(False, "Rolling")] == [(event.warning, event.reason) for event in events]
+    assert step == DeletePod(pods.pods[0])
+    assert after.status.replacing == Replacing("main-broker-0", "uid-0")
+    assert shown(after)["Settled"] == ("False", "Rolling")
+    assert [(event.warning, event.reason) for event in events] == [(False, "Rolling")]
 
 
 def test_each_pod_that_is_replaced_is_an_event_and_so_is_the_end() -> None:
@@ -76,7 +76,7 @@ def test_each_pod_that_is_replaced_is_an_event_and_so_is_the_end() -> None:
     cluster, _, last = settle(cluster, pod_set(pod(0), pod(1, OLD)), health=WELL)
     cluster, _, end = settle(cluster, pod_set(pod(0), pod(1)))
 
-    assert ["Rolling", "Rolling", "Settled"] == [event.reason for event in (*events, *last, *end)]
+    assert [event.reason for event in (*events, *last, *end)] == ["Rolling", "Rolling", "Settled"]
 
 
 def test_a_stuck_pod_is_a_warning() -> None:
@@ -85,26 +85,26 @@ def test_a_stuck_pod_is_a_warning() -> None:
 
     cluster, step, events = settle(fleet(2), pods)
 
-    assert ("False", "PodStuck") == shown(cluster)["Settled"]
-    assert [(True, "PodStuck")] == [(event.warning, event.reason) for event in events]
-    assert Wait(BUSY_LOOK_S) == step
+    assert shown(cluster)["Settled"] == ("False", "PodStuck")
+    assert [(event.warning, event.reason) for event in events] == [(True, "PodStuck")]
+    assert step == Wait(BUSY_LOOK_S)
 
 
 def test_a_refused_scale_in_is_a_warning_and_the_pods_stay() -> None:
     """Refused while it holds replicas, and says which."""
     before, _, _ = settle(fleet(), THREE)
     declared = replace(before, brokers=fleet(2).brokers)
-    assert AskKafka() == decide_fleet(declared, FleetView(NOW, THREE))
+    assert decide_fleet(declared, FleetView(NOW, THREE)) == AskKafka()
 
     refused, step, events = settle(declared, THREE, health=WELL)
 
     assert isinstance(step, Wait)
-    assert ("False", "ScaleInRefused") == shown(refused)["Scaled"]
-    assert [(True, "ScaleInRefused")] == [(event.warning, event.reason) for event in events]
+    assert shown(refused)["Scaled"] == ("False", "ScaleInRefused")
+    assert [(event.warning, event.reason) for event in events] == [(True, "ScaleInRefused")]
     assert "broker 2 holds orders-0" in events[0].message
     moved, step, events = settle(refused, THREE, health=health(copies(0, (0, 1))))
     assert (ScaleTo(THREE, 2), 2) == (step, moved.status.broker_replicas)
-    assert ["Scaled"] == [event.reason for event in events]
+    assert [event.reason for event in events] == ["Scaled"]
 
 
 def test_more_pods_are_had_at_once() -> None:
@@ -119,7 +119,7 @@ def test_pods_that_nobody_counts_are_rolled_all_the_same() -> None:
     cluster, step, _ = settle(fleet(None), pod_set(pod(0), pod(1, OLD)), health=WELL)
 
     assert isinstance(step, DeletePod)
-    assert {"Settled"} == shown(cluster).keys()
+    assert shown(cluster).keys() == {"Settled"}
 
 
 def test_controllers_come_after_all_brokers() -> None:
@@ -132,7 +132,7 @@ def test_controllers_come_after_all_brokers() -> None:
 
     assert isinstance(first, DeletePod)
     assert isinstance(then, DeletePod)
-    assert (2, 1000) == (first.pod.node_id, then.pod.node_id)
+    assert (first.pod.node_id, then.pod.node_id) == (2, 1000)
 
 
 def test_pods_that_cannot_be_read_are_unknown() -> None:
@@ -140,7 +140,7 @@ def test_pods_that_cannot_be_read_are_unknown() -> None:
     cluster, step, events = settle(fleet(), Away("NotAllowed", "pods is forbidden"))
 
     assert (Wait(QUIET_LOOK_S), ("Unknown", "NotAllowed")) == (step, shown(cluster)["Settled"])
-    assert ["NotAllowed"] == [event.reason for event in events]
+    assert [event.reason for event in events] == ["NotAllowed"]
 
 
 def test_a_status_reads_back_as_it_was_written() -> None:
@@ -154,4 +154,4 @@ def test_a_status_reads_back_as_it_was_written() -> None:
     read = read_cluster(raw)
 
     assert (cluster.status, cluster.brokers) == (read.status, read.brokers)
-    assert ((), None) == (without_fleet(cluster).conditions, without_fleet(cluster).broker_replicas)
+    assert (without_fleet(cluster).conditions, without_fleet(cluster).broker_replicas) == ((), None)

@@ -33,25 +33,25 @@ OTHERS = Lease("operator", "7", "other", LEASE_DURATION_S, "a", "r1", 3)
 def test_one_that_is_not_there_or_held_by_nobody_is_taken() -> None:
     """Created, or replaced at the version that was seen; a Lease that passes on counts it."""
     new = decide_candidate("operator", None, "us", 5)
-    assert Take(Lease("operator", "", "us", LEASE_DURATION_S)) == new
+    assert new == Take(Lease("operator", "", "us", LEASE_DURATION_S))
 
     taken = decide_candidate("operator", Sighting(released(OTHERS), 5), "us", 5)
-    assert Take(replace(OTHERS, holder="us", acquired="", transitions=4)) == taken
+    assert taken == Take(replace(OTHERS, holder="us", acquired="", transitions=4))
 
 
 def test_one_that_is_ours_is_taken_up_again_at_once() -> None:
     """A container that is started anew in its pod waits for nobody."""
     ours = replace(OTHERS, holder="us")
 
-    assert Take(ours) == decide_candidate("operator", Sighting(ours, 5), "us", 5)
+    assert decide_candidate("operator", Sighting(ours, 5), "us", 5) == Take(ours)
 
 
 def test_one_of_somebody_else_is_taken_when_it_stood_still_for_its_duration() -> None:
     """By our own clock, from when it was seen; the next look is no later than that."""
     sighting = Sighting(OTHERS, 100)
 
-    assert StandBy("other", RETRY_PERIOD_S) == decide_candidate("operator", sighting, "us", 100)
-    assert StandBy("other", 0.5) == decide_candidate("operator", sighting, "us", 109.5)
+    assert decide_candidate("operator", sighting, "us", 100) == StandBy("other", RETRY_PERIOD_S)
+    assert decide_candidate("operator", sighting, "us", 109.5) == StandBy("other", 0.5)
     assert isinstance(decide_candidate("operator", sighting, "us", 110), Take)
 
 
@@ -59,8 +59,8 @@ def test_only_a_renewal_prolongs_it() -> None:
     """Somebody's label on it is no sign of life; nor does the holder's clock matter."""
     first = sight(None, OTHERS, 100)
 
-    assert 100 == sight(first, replace(OTHERS, resource_version="8"), 105).since_s
-    assert 105 == sight(first, replace(OTHERS, renewed="r2", resource_version="8"), 105).since_s
+    assert sight(first, replace(OTHERS, resource_version="8"), 105).since_s == 100
+    assert sight(first, replace(OTHERS, renewed="r2", resource_version="8"), 105).since_s == 105
 
 
 def test_a_duration_that_no_operator_writes_is_not_believed() -> None:
@@ -74,10 +74,10 @@ def test_a_duration_that_no_operator_writes_is_not_believed() -> None:
 
 def test_a_holder_that_meets_another_has_lost() -> None:
     """One that meets itself renews that version; one whose Lease was deleted makes it anew."""
-    assert Lost("other") == decide_holder("operator", OTHERS, "us")
+    assert decide_holder("operator", OTHERS, "us") == Lost("other")
     ours = replace(OTHERS, holder="us")
-    assert Take(ours) == decide_holder("operator", ours, "us")
-    assert Take(Lease("operator", "", "us", LEASE_DURATION_S)) == decide_holder("operator", None, "us")
+    assert decide_holder("operator", ours, "us") == Take(ours)
+    assert decide_holder("operator", None, "us") == Take(Lease("operator", "", "us", LEASE_DURATION_S))
 
 
 @pytest.mark.shows("O10")
@@ -100,6 +100,6 @@ def test_the_periods_fit_each_other() -> None:
 def test_a_lease_reads_back_as_it_was_written() -> None:
     """One that another client made empty is held by nobody."""
     raw = {"metadata": {"name": "operator", "resourceVersion": "7"}, "spec": lease_spec(OTHERS)}
-    assert OTHERS == read_lease(raw)
+    assert read_lease(raw) == OTHERS
 
-    assert Lease("operator", "7") == read_lease({"metadata": {"name": "operator", "resourceVersion": "7"}})
+    assert read_lease({"metadata": {"name": "operator", "resourceVersion": "7"}}) == Lease("operator", "7")

@@ -66,19 +66,19 @@ def written(step: object) -> ReassignmentStatus:
 
 def test_a_good_plan_is_claimed_then_recorded_with_its_base_then_handed_over_once() -> None:
     """The base is written down before anything moves; Running follows what the controller shows (O9)."""
-    assert Claim() == decide(fresh(held=False), view(AT_BASE))
+    assert decide(fresh(held=False), view(AT_BASE)) == Claim()
 
     recorded = written(decide(fresh(), view(AT_BASE)))
-    assert State.PENDING is recorded.state
+    assert recorded.state is State.PENDING
     assert assignments(p0=BASE, p1=BASE) == recorded.base
     assert assignments(p0=TARGET, p1=TARGET) == recorded.plan
 
     recorded = replace(recorded, plan=assignments(p0=TARGET, p1=TARGET), base=assignments(p0=BASE, p1=BASE))
     told = written(decide(replace(fresh(), status=recorded), view(AT_BASE)))
-    assert (0, 2) == (told.handed_over, told.handing_over)
+    assert (told.handed_over, told.handing_over) == (0, 2)
 
     handed = decide(replace(fresh(), status=told), view(AT_BASE))
-    assert Submit({P0: TARGET, P1: TARGET}) == handed
+    assert handed == Submit({P0: TARGET, P1: TARGET})
 
     running = written(decide(at(State.PENDING), view(AT_BASE, moves=BOTH_MOVE)))
     assert (State.RUNNING, Progress(0, 2)) == (running.state, running.progress)
@@ -89,8 +89,8 @@ def test_only_what_is_still_at_its_base_is_handed_over() -> None:
     seen = view(AT_BASE, moves=FIRST_MOVES)
     told = written(decide(at(State.PENDING), seen))
 
-    assert (0, 2) == (told.handed_over, told.handing_over)
-    assert Submit({P1: TARGET}) == decide(replace(at(State.PENDING), status=told), seen)
+    assert (told.handed_over, told.handing_over) == (0, 2)
+    assert decide(replace(at(State.PENDING), status=told), seen) == Submit({P1: TARGET})
 
 
 def test_progress_is_written_when_it_changes_and_looked_at_each_second() -> None:
@@ -100,20 +100,20 @@ def test_progress_is_written_when_it_changes_and_looked_at_each_second() -> None
     status = written(decide(at(State.RUNNING), seen))
 
     assert status.progress is not None
-    assert (1, 2, 50) == (status.progress.done, status.progress.total, status.progress.percent)
-    assert ("False", "Running") == ready(status.conditions)
-    assert Wait(LOOK_EVERY_S) == decide(replace(at(State.RUNNING), status=status), seen)
+    assert (status.progress.done, status.progress.total, status.progress.percent) == (1, 2, 50)
+    assert ready(status.conditions) == ("False", "Running")
+    assert decide(replace(at(State.RUNNING), status=status), seen) == Wait(LOOK_EVERY_S)
 
 
 def test_it_is_ready_when_every_partition_has_exactly_the_target() -> None:
     """Completed, let go of since nothing of it can be undone any more, and nothing is done or written ever after."""
     status = written(decide(at(State.RUNNING), view(ALL_ARRIVED)))
 
-    assert State.COMPLETED is status.state
-    assert ("True", "Completed") == ready(status.conditions)
+    assert status.state is State.COMPLETED
+    assert ready(status.conditions) == ("True", "Completed")
     assert status.completion_time is not None
-    assert Release() == decide(replace(at(State.RUNNING), status=status), view(AT_BASE))
-    assert Done() == decide(replace(at(State.RUNNING, held=False), status=status), view(AT_BASE))
+    assert decide(replace(at(State.RUNNING), status=status), view(AT_BASE)) == Release()
+    assert decide(replace(at(State.RUNNING, held=False), status=status), view(AT_BASE)) == Done()
 
 
 def test_a_running_one_that_was_let_go_of_is_held_again() -> None:
@@ -122,8 +122,8 @@ def test_a_running_one_that_was_let_go_of_is_held_again() -> None:
     told = written(decide_reassignment_away(at(State.RUNNING), gone, NOW, 0))
 
     assert isinstance(decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, 0), Retry)
-    assert Release() == decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, LEAVING_PATIENCE_S)
-    assert Claim() == decide(at(State.RUNNING, held=False), view(ALL_ARRIVED))
+    assert decide_reassignment_away(replace(at(State.RUNNING), status=told), gone, NOW, LEAVING_PATIENCE_S) == Release()
+    assert decide(at(State.RUNNING, held=False), view(ALL_ARRIVED)) == Claim()
 
 
 def test_a_partition_that_still_moves_has_not_arrived() -> None:
@@ -132,7 +132,7 @@ def test_a_partition_that_still_moves_has_not_arrived() -> None:
 
     status = written(decide(at(State.RUNNING), seen))
 
-    assert Progress(1, 2) == status.progress
+    assert status.progress == Progress(1, 2)
 
 
 def test_the_order_of_replicas_counts() -> None:
@@ -148,7 +148,7 @@ def test_a_plan_that_is_fulfilled_already_completes_without_a_call() -> None:
 
     done = written(decide(replace(fresh(), status=recorded), view(ALL_ARRIVED)))
 
-    assert State.COMPLETED is done.state
+    assert done.state is State.COMPLETED
 
 
 def test_a_trouble_that_may_pass_is_told_and_waited_for_and_then_final() -> None:
@@ -156,11 +156,11 @@ def test_a_trouble_that_may_pass_is_told_and_waited_for_and_then_final() -> None
     missing = view(kafka_topic("other"))
 
     status = written(decide(fresh(), missing))
-    assert (State.PENDING, ("False", "UnknownTopic")) == (status.state, ready(status.conditions))
+    assert (status.state, ready(status.conditions)) == (State.PENDING, ("False", "UnknownTopic"))
     waiting = replace(fresh(), status=status)
     assert isinstance(decide(waiting, missing), Retry)
     final = written(decide(waiting, replace(missing, waited_s=CHECK_PATIENCE_S)))
-    assert (State.FAILED, ("False", "UnknownTopic")) == (final.state, ready(final.conditions))
+    assert (final.state, ready(final.conditions)) == (State.FAILED, ("False", "UnknownTopic"))
     assert "Nothing was moved." in final.conditions[0].message
 
 
@@ -170,7 +170,7 @@ def test_an_overlap_is_final_at_once() -> None:
 
     status = written(decide(fresh(), view(AT_BASE, rivals={P1: other})))
 
-    assert (State.FAILED, ("False", "Overlap")) == (status.state, ready(status.conditions))
+    assert (status.state, ready(status.conditions)) == (State.FAILED, ("False", "Overlap"))
 
 
 def test_a_refused_part_takes_the_rest_back() -> None:
@@ -179,10 +179,10 @@ def test_a_refused_part_takes_the_rest_back() -> None:
     pending = at(State.PENDING)
 
     step = decide(pending, view(AT_BASE, moves=FIRST_MOVES, submitted=True, failures=refused))
-    assert Submit({P0: None}) == step
+    assert step == Submit({P0: None})
 
     status = written(decide(pending, view(AT_BASE, submitted=True, failures=refused)))
-    assert (State.FAILED, ("False", "InvalidReplicaAssignment")) == (status.state, ready(status.conditions))
+    assert (status.state, ready(status.conditions)) == (State.FAILED, ("False", "InvalidReplicaAssignment"))
     assert "Broker 4 is not alive." in status.conditions[0].message
 
 
@@ -214,7 +214,7 @@ def test_what_somebody_else_did_is_told_and_not_undone(seen: object) -> None:
     assert isinstance(decide(at(State.RUNNING), seen), Retry)
     status = written(decide(at(State.RUNNING), replace(seen, waited_s=STRAY_PATIENCE_S)))
 
-    assert (State.FAILED, ("False", "Interrupted")) == (status.state, ready(status.conditions))
+    assert (status.state, ready(status.conditions)) == (State.FAILED, ("False", "Interrupted"))
 
 
 def test_cancel_stops_what_moves_and_leaves_what_arrived() -> None:
@@ -222,10 +222,10 @@ def test_cancel_stops_what_moves_and_leaves_what_arrived() -> None:
     cancelled = at(State.RUNNING, action="Cancel")
     seen = view(ONE_ARRIVED, moves=moving("orders", 1, BASE, TARGET))
 
-    assert Submit({P1: None}) == decide(cancelled, seen)
+    assert decide(cancelled, seen) == Submit({P1: None})
     assert isinstance(decide(cancelled, replace(seen, submitted=True)), Retry)
     status = written(decide(cancelled, view(ONE_ARRIVED)))
-    assert (State.CANCELLED, ("False", "Cancelled")) == (status.state, ready(status.conditions))
+    assert (status.state, ready(status.conditions)) == (State.CANCELLED, ("False", "Cancelled"))
     assert "1 of 2 partitions" in status.conditions[0].message
 
 
@@ -233,7 +233,7 @@ def test_cancel_before_the_start_moves_nothing() -> None:
     """Also where the plan has a trouble."""
     status = written(decide(fresh(action="Cancel"), view()))
 
-    assert State.CANCELLED is status.state
+    assert status.state is State.CANCELLED
 
 
 def test_cancel_after_the_end_changes_nothing_but_the_observed_generation() -> None:
@@ -244,7 +244,7 @@ def test_cancel_after_the_end_changes_nothing_but_the_observed_generation() -> N
 
     status = written(decide(done, view(AT_BASE)))
 
-    assert (State.COMPLETED, 1) == (status.state, status.observed_generation)
+    assert (status.state, status.observed_generation) == (State.COMPLETED, 1)
 
 
 def test_an_unreachable_cluster_is_told_and_the_state_stays() -> None:
@@ -253,9 +253,9 @@ def test_an_unreachable_cluster_is_told_and_the_state_stays() -> None:
 
     status = written(decide_reassignment_away(at(State.RUNNING), away, NOW, 0))
 
-    assert (State.RUNNING, ("Unknown", "ClusterUnreachable")) == (status.state, ready(status.conditions))
+    assert (status.state, ready(status.conditions)) == (State.RUNNING, ("Unknown", "ClusterUnreachable"))
     assert assignments(p0=BASE, p1=BASE) == status.base
-    assert Done() == decide_reassignment_away(at(State.COMPLETED), away, NOW, 0)
+    assert decide_reassignment_away(at(State.COMPLETED), away, NOW, 0) == Done()
 
 
 def test_events_tell_the_start_and_the_end() -> None:
@@ -267,9 +267,9 @@ def test_events_tell_the_start_and_the_end() -> None:
     ended = decide(running, view(ALL_ARRIVED))
 
     assert started.announcement is not None
-    assert (False, "Running") == (started.announcement.warning, started.announcement.reason)
+    assert (started.announcement.warning, started.announcement.reason) == (False, "Running")
     assert isinstance(further, WriteStatus)
     assert further.announcement is None
     assert isinstance(ended, WriteStatus)
     assert ended.announcement is not None
-    assert "Completed" == ended.announcement.reason
+    assert ended.announcement.reason == "Completed"

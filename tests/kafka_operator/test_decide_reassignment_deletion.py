@@ -29,12 +29,12 @@ def test_what_moves_is_cancelled_before_it_goes() -> None:
     """A Reassignment deleted while it runs: cancels, then goes."""
     running = deleted(State.RUNNING)
 
-    assert Submit({P0: None}) == decide(running, view(SEEN, moves=MOVES))
+    assert decide(running, view(SEEN, moves=MOVES)) == Submit({P0: None})
     assert isinstance(decide(running, view(SEEN, moves=MOVES, submitted=True)), Retry)
     gone = decide(running, view(SEEN))
     assert isinstance(gone, Release)
     assert gone.announcement is not None
-    assert "Cancelled" == gone.announcement.reason
+    assert gone.announcement.reason == "Cancelled"
 
 
 def test_the_moves_of_others_are_left_alone() -> None:
@@ -47,14 +47,14 @@ def test_the_moves_of_others_are_left_alone() -> None:
 def test_one_that_ended_goes_at_once() -> None:
     """Even while its cluster is away, and though its partitions move again for another."""
     for state in (State.COMPLETED, State.FAILED, State.CANCELLED):
-        assert Release() == decide(deleted(state), view(SEEN, moves=MOVES))
-        assert Release() == decide_reassignment_deletion_away(deleted(state), AWAY, 0)
+        assert decide(deleted(state), view(SEEN, moves=MOVES)) == Release()
+        assert decide_reassignment_deletion_away(deleted(state), AWAY, 0) == Release()
 
 
 def test_one_that_never_began_goes_at_once() -> None:
     """Nothing was recorded, so nothing was handed over."""
-    assert Release() == decide(reassignment(deleted=True, plan=raw_plan(p0=[2])), view())
-    assert Done() == decide(deleted(State.PENDING, held=False), view())
+    assert decide(reassignment(deleted=True, plan=raw_plan(p0=[2])), view()) == Release()
+    assert decide(deleted(State.PENDING, held=False), view()) == Done()
 
 
 def test_what_cannot_be_known_is_told() -> None:
@@ -66,7 +66,7 @@ def test_what_cannot_be_known_is_told() -> None:
 
     assert isinstance(gone, Release)
     assert gone.announcement is not None
-    assert ("MovesGoOn", True) == (gone.announcement.reason, gone.announcement.warning)
+    assert (gone.announcement.reason, gone.announcement.warning) == ("MovesGoOn", True)
     assert "ConfigMap gone is gone." in gone.announcement.message
 
 
@@ -78,4 +78,4 @@ def test_deletion_never_wedges_a_namespace() -> None:
     late = decide_reassignment_deletion_away(running, AWAY, DELETION_PATIENCE_S)
     assert isinstance(late, Release)
     assert late.announcement is not None
-    assert "MovesGoOn" == late.announcement.reason
+    assert late.announcement.reason == "MovesGoOn"

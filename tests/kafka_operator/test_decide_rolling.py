@@ -39,51 +39,51 @@ def held(verdict: Verdict) -> tuple[str, str]:
 
 def test_kafka_is_asked_only_when_a_pod_is_due() -> None:
     """All partitions of a large cluster are dear to ask for."""
-    assert Settled() == roll(pod_set(pod(0), pod(1)), None)
-    assert AskKafka() == roll(OLD_PODS, None)
-    assert AskKafka() == roll(pod_set(pod(0), pod(1)), None, leaving=(1,))
-    assert "WaitingForPods" == held(roll(pod_set(pod(0, OLD), pod(1, ready=False)), None))[0]
+    assert roll(pod_set(pod(0), pod(1)), None) == Settled()
+    assert roll(OLD_PODS, None) == AskKafka()
+    assert roll(pod_set(pod(0), pod(1)), None, leaving=(1,)) == AskKafka()
+    assert held(roll(pod_set(pod(0, OLD), pod(1, ready=False)), None))[0] == "WaitingForPods"
 
 
 def test_pods_of_an_old_revision_are_replaced_by_id() -> None:
     """The first one, while all is well."""
-    assert ("main-broker-0", "Rolling") == replaced(roll(OLD_PODS))
-    assert ("main-broker-1", "Rolling") == replaced(roll(pod_set(pod(0), pod(1, OLD), pod(2, OLD))))
+    assert replaced(roll(OLD_PODS)) == ("main-broker-0", "Rolling")
+    assert replaced(roll(pod_set(pod(0), pod(1, OLD), pod(2, OLD)))) == ("main-broker-1", "Rolling")
 
 
 def test_the_broker_that_is_the_controller_is_the_last() -> None:
     """The controller last, so that there is one failover and not three."""
     seen = health(copies(0, (0, 1, 2)), controller_id=0)
 
-    assert "main-broker-1" == replaced(roll(OLD_PODS, seen))[0]
-    assert "main-broker-0" == replaced(roll(pod_set(pod(0, OLD), pod(1), pod(2)), seen))[0]
+    assert replaced(roll(OLD_PODS, seen))[0] == "main-broker-1"
+    assert replaced(roll(pod_set(pod(0, OLD), pod(1), pod(2)), seen))[0] == "main-broker-0"
 
 
 def test_a_pod_that_was_chosen_stays_chosen() -> None:
     """Another operator may be about to delete it, whoever is the controller by now."""
-    assert "main-broker-2" == replaced(roll(OLD_PODS, chosen="uid-2"))[0]
-    assert "main-broker-2" == replaced(roll(OLD_PODS, health(controller_id=2), chosen="uid-2"))[0]
-    assert "main-broker-1" == replaced(roll(pod_set(pod(0), pod(1, OLD), pod(2)), chosen="uid-2"))[0]
+    assert replaced(roll(OLD_PODS, chosen="uid-2"))[0] == "main-broker-2"
+    assert replaced(roll(OLD_PODS, health(controller_id=2), chosen="uid-2"))[0] == "main-broker-2"
+    assert replaced(roll(pod_set(pod(0), pod(1, OLD), pod(2)), chosen="uid-2"))[0] == "main-broker-1"
 
 
 def test_what_topics_want_is_asked_only_when_all_are_in_sync() -> None:
     """It is one setting of every topic."""
     late = replace(health(copies(0, (0, 1), isr=(1,))), min_isr=None)
 
-    assert "UnderReplicated" == held(roll(OLD_PODS, late))[0]
-    assert AskKafka(min_isr=True) == roll(OLD_PODS, replace(WELL, min_isr=None))
+    assert held(roll(OLD_PODS, late))[0] == "UnderReplicated"
+    assert roll(OLD_PODS, replace(WELL, min_isr=None)) == AskKafka(min_isr=True)
 
 
 def test_a_topic_that_does_not_tell_its_min_isr_is_safe() -> None:
     """Nothing that holds it is replaced."""
-    assert "WouldFallUnderMinIsr" == held(roll(OLD_PODS, replace(WELL, min_isr={})))[0]
+    assert held(roll(OLD_PODS, replace(WELL, min_isr={})))[0] == "WouldFallUnderMinIsr"
 
 
 def test_a_drained_node_comes_before_a_roll() -> None:
     """Somebody waits for it; a pod that is not old is due by its node alone."""
-    assert ("main-broker-2", "Draining") == replaced(roll(OLD_PODS, leaving=(2,)))
+    assert replaced(roll(OLD_PODS, leaving=(2,))) == ("main-broker-2", "Draining")
     current = pod_set(pod(0), pod(1), pod(2))
-    assert ("main-broker-1", "Draining") == replaced(roll(current, leaving=(1,)))
+    assert replaced(roll(current, leaving=(1,))) == ("main-broker-1", "Draining")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_nothing_is_replaced_while_a_pod_is_away(away: object) -> None:
 
     reason, message = held(roll(pod_set(*pods, replicas=3)))  # type: ignore[arg-type]
 
-    assert "WaitingForPods" == reason
+    assert reason == "WaitingForPods"
     assert "main-broker-1" in message
 
 
@@ -105,8 +105,9 @@ def test_the_next_waits_until_the_last_is_in_every_isr_again() -> None:
     """A Ready pod is not enough."""
     seen = health(copies(0, (0, 1, 2), isr=(1, 2)), copies(7, (1, 2), isr=(1, 2)))
 
-    assert ("UnderReplicated", "Waits until every replica is in sync. Not yet: orders-0.") == held(
-        roll(pod_set(pod(0), pod(1, OLD), pod(2, OLD)), seen)
+    assert held(roll(pod_set(pod(0), pod(1, OLD), pod(2, OLD)), seen)) == (
+        "UnderReplicated",
+        "Waits until every replica is in sync. Not yet: orders-0.",
     )
 
 
@@ -114,12 +115,12 @@ def test_a_broker_that_kafka_does_not_list_is_waited_for() -> None:
     """Its pod says Ready, its registration is not seen yet."""
     reason, message = held(roll(OLD_PODS, health(copies(0, (0, 1)), brokers=2)))
 
-    assert ("WaitingForBrokers", True) == (reason, "main-broker-2 (id 2)" in message)
+    assert (reason, "main-broker-2 (id 2)" in message) == ("WaitingForBrokers", True)
 
 
 def test_nothing_is_replaced_without_a_controller() -> None:
     """Nobody would move the leaders away."""
-    assert "WaitingForController" == held(roll(OLD_PODS, health(controller_id=-1)))[0]
+    assert held(roll(OLD_PODS, health(controller_id=-1)))[0] == "WaitingForController"
 
 
 def test_no_partition_may_fall_under_min_isr() -> None:
@@ -128,16 +129,16 @@ def test_no_partition_may_fall_under_min_isr() -> None:
 
     reason, message = held(roll(OLD_PODS, seen))
 
-    assert "WouldFallUnderMinIsr" == reason
-    assert "Without main-broker-0 these would be under min.insync.replicas: orders-0, orders-2." == message
+    assert reason == "WouldFallUnderMinIsr"
+    assert message == "Without main-broker-0 these would be under min.insync.replicas: orders-0, orders-2."
 
 
 def test_one_broker_that_must_stay_holds_up_no_other() -> None:
     """A topic with a single copy on broker 0."""
     seen = health(copies(0, (0,)), min_isr=1)
 
-    assert "main-broker-1" == replaced(roll(OLD_PODS, seen))[0]
-    assert "WouldFallUnderMinIsr" == held(roll(pod_set(pod(0, OLD), pod(1), pod(2)), seen))[0]
+    assert replaced(roll(OLD_PODS, seen))[0] == "main-broker-1"
+    assert held(roll(pod_set(pod(0, OLD), pod(1), pod(2)), seen))[0] == "WouldFallUnderMinIsr"
 
 
 def test_a_pod_that_does_not_get_ready_in_time_stops_everything() -> None:
@@ -146,9 +147,9 @@ def test_a_pod_that_does_not_get_ready_in_time_stops_everything() -> None:
 
     reason, message = held(roll(pod_set(pod(0, OLD), stuck, pod(2, OLD))))
 
-    assert "PodStuck" == reason
+    assert reason == "PodStuck"
     assert "main-broker-1 (not Ready)" in message
-    assert "PodStuck" == held(roll(pod_set(pod(0), stuck)))[0]
+    assert held(roll(pod_set(pod(0), stuck)))[0] == "PodStuck"
     assert "main-broker-1 (not gone)" in held(roll(pod_set(pod(0), pod(1, deleting=True, since=LONG_AGO))))[1]
 
 
@@ -157,30 +158,30 @@ def test_a_stuck_pod_of_an_old_revision_is_what_is_replaced() -> None:
     stuck = pod(2, OLD, ready=False, since=LONG_AGO)
     seen = health(copies(0, (0, 1, 2), isr=(0, 1)), brokers=2)
 
-    assert "main-broker-2" == replaced(roll(pod_set(pod(0, OLD), pod(1, OLD), stuck), seen))[0]
+    assert replaced(roll(pod_set(pod(0, OLD), pod(1, OLD), stuck), seen))[0] == "main-broker-2"
     still_in_sync = health(copies(0, (1, 2)), brokers=3)
-    assert "WouldFallUnderMinIsr" == held(roll(pod_set(pod(0, OLD), pod(1, OLD), stuck), still_in_sync))[0]
+    assert held(roll(pod_set(pod(0, OLD), pod(1, OLD), stuck), still_in_sync))[0] == "WouldFallUnderMinIsr"
 
 
 def test_without_kafka_only_pods_that_nobody_can_use_are_replaced() -> None:
     """No pod Ready: the first install of an image that does not exist, say."""
     dead = [pod(node_id, OLD, ready=False, since=LONG_AGO) for node_id in range(3)]
 
-    assert "main-broker-0" == replaced(roll(pod_set(*dead), AWAY))[0]
-    assert "ClusterUnreachable" == held(roll(pod_set(*dead[:2], pod(2, OLD)), AWAY))[0]
-    assert "ClusterUnreachable" == held(roll(OLD_PODS, AWAY))[0]
+    assert replaced(roll(pod_set(*dead), AWAY))[0] == "main-broker-0"
+    assert held(roll(pod_set(*dead[:2], pod(2, OLD)), AWAY))[0] == "ClusterUnreachable"
+    assert held(roll(OLD_PODS, AWAY))[0] == "ClusterUnreachable"
 
 
 def test_a_statefulset_that_rolls_by_itself_is_left_alone() -> None:
     """And one whose controller has not seen its new form yet names the former revision."""
-    assert Settled() == roll(pod_set(pod(0, OLD), pod(1, OLD), on_delete=False))
-    assert Settled() == roll(pod_set(pod(0, OLD), pod(1, OLD), observed=False))
+    assert roll(pod_set(pod(0, OLD), pod(1, OLD), on_delete=False)) == Settled()
+    assert roll(pod_set(pod(0, OLD), pod(1, OLD), observed=False)) == Settled()
 
 
 def test_controllers_are_rolled_standby_first() -> None:
     """Ids 1000 and 1001; a standby registers nowhere."""
     controllers = pod_set(pod(1000, OLD), pod(1001, OLD), first_id=1000)
 
-    assert "main-broker-1001" == replaced(roll(controllers, health(controller_id=1000), brokers=False))[0]
+    assert replaced(roll(controllers, health(controller_id=1000), brokers=False))[0] == "main-broker-1001"
     rest = pod_set(pod(1000, OLD), pod(1001, NEW), first_id=1000)
-    assert "main-broker-1000" == replaced(roll(rest, health(controller_id=1000), brokers=False))[0]
+    assert replaced(roll(rest, health(controller_id=1000), brokers=False))[0] == "main-broker-1000"

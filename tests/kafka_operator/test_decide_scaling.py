@@ -32,10 +32,10 @@ def test_as_many_or_more_are_had_at_once(declared: int, standing: int | None) ->
 
 def test_fewer_need_a_look_at_kafka() -> None:
     """And stay as many while it cannot be asked."""
-    assert AskHolders() == scale(2, 3)
+    assert scale(2, 3) == AskHolders()
     away = scale(2, 3, Away("ClusterUnreachable", "No broker answers."))
     assert isinstance(away, Scale)
-    assert (3, "ClusterUnreachable") == (away.replicas, away.reason)
+    assert (away.replicas, away.reason) == (3, "ClusterUnreachable")
 
 
 def test_brokers_that_hold_replicas_stay_and_are_named() -> None:
@@ -45,7 +45,7 @@ def test_brokers_that_hold_replicas_stay_and_are_named() -> None:
     found = scale(1, 3, seen)
 
     assert isinstance(found, Scale)
-    assert (3, "ScaleInRefused", True) == (found.replicas, found.reason, found.refused)
+    assert (found.replicas, found.reason, found.refused) == (3, "ScaleInRefused", True)
     assert "broker 1 holds logs-0, orders-0, orders-2; broker 2 holds orders-1, orders-2" in found.message
 
 
@@ -62,7 +62,7 @@ def test_empty_brokers_may_go() -> None:
     found = scale(1, 3, health(copies(0, (0,))))
 
     assert isinstance(found, Scale)
-    assert (1, False) == (found.replicas, found.refused)
+    assert (found.replicas, found.refused) == (1, False)
 
 
 def test_what_somebody_else_scaled_in_is_set_back() -> None:
@@ -70,18 +70,18 @@ def test_what_somebody_else_scaled_in_is_set_back() -> None:
     found = scale(5, 5)
 
     assert isinstance(found, Scale)
-    assert 5 == found.replicas
+    assert found.replicas == 5
     refused = scale(3, 5, health(copies(0, (0, 4)), brokers=3))
     assert isinstance(refused, Scale)
-    assert (5, "ScaleInRefused") == (refused.replicas, refused.reason)
+    assert (refused.replicas, refused.reason) == (5, "ScaleInRefused")
 
 
 def test_what_somebody_else_scaled_out_is_looked_at_before_it_goes() -> None:
     """The StatefulSet has 3, 2 are declared and stood for: the third broker may hold replicas by now."""
-    assert AskHolders() == scale(2, 2)
+    assert scale(2, 2) == AskHolders()
     held = scale(2, 2, health(copies(0, (0, 2))))
     assert isinstance(held, Scale)
-    assert (3, "ScaleInRefused") == (held.replicas, held.reason)
+    assert (held.replicas, held.reason) == (3, "ScaleInRefused")
 
 
 def test_a_pod_that_was_just_made_is_not_removed_again() -> None:
@@ -92,5 +92,5 @@ def test_a_pod_that_was_just_made_is_not_removed_again() -> None:
     old = scale(2, 2, None, pod_set(pod(0), pod(1), replace(made, since=NOW - timedelta(seconds=YOUNG_S))))
 
     assert isinstance(young, Scale)
-    assert (3, "WaitingForPods") == (young.replicas, young.reason)
-    assert AskHolders() == old
+    assert (young.replicas, young.reason) == (3, "WaitingForPods")
+    assert old == AskHolders()

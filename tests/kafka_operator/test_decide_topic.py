@@ -46,22 +46,22 @@ def settled(declared: Topic, step: object) -> Topic:
 
 def test_nothing_is_done_in_kafka_before_the_finalizer_is_on() -> None:
     """O4: a topic that exists is always held, so that its deletion is never missed."""
-    assert Claim(origin=TO_CREATE) == decide_topic(topic(held=False), topic_view())
-    assert Claim(origin=OURS) == decide_topic(topic(held=False), topic_view(kafka_topic()))
+    assert decide_topic(topic(held=False), topic_view()) == Claim(origin=TO_CREATE)
+    assert decide_topic(topic(held=False), topic_view(kafka_topic())) == Claim(origin=OURS)
 
 
 def test_settings_are_noted_before_they_are_set() -> None:
     """A setting that a crash or a changed spec leaves behind is known by its name, so that it can be reset."""
     step = decide_topic(topic(config={"a": "1"}, managed="b"), topic_view())
 
-    assert Claim(frozenset({"a", "b"}), TO_CREATE) == step
+    assert step == Claim(frozenset({"a", "b"}), TO_CREATE)
 
 
 def test_a_missing_topic_is_created_as_declared() -> None:
     """The create carries everything: partitions, copies, settings."""
     step = decide_topic(topic(config={"retention.ms": "5"}, origin=TO_CREATE), topic_view())
 
-    assert Apply((CreateTopic("orders", 6, 3, (("retention.ms", "5"),)),)) == step
+    assert step == Apply((CreateTopic("orders", 6, 3, (("retention.ms", "5"),)),))
 
 
 @pytest.mark.shows("F2")
@@ -69,7 +69,7 @@ def test_the_kafka_name_is_topic_name_where_there_is_one() -> None:
     """Names that Kubernetes does not allow, such as Order_Lines, are written in spec.topicName."""
     step = decide_topic(topic(topicName="Order_Lines", origin=TO_CREATE), topic_view())
 
-    assert Apply((CreateTopic("Order_Lines", 6, 3, ()),)) == step
+    assert step == Apply((CreateTopic("Order_Lines", 6, 3, ()),))
 
 
 def test_partitions_grow_and_settings_change_in_one_step() -> None:
@@ -81,7 +81,7 @@ def test_partitions_grow_and_settings_change_in_one_step() -> None:
 
     step = decide_topic(declared, topic_view(seen))
 
-    assert Apply((GrowTopic("orders", 6), AlterConfig("orders", (("retention.ms", "2"),), ()))) == step
+    assert step == Apply((GrowTopic("orders", 6), AlterConfig("orders", (("retention.ms", "2"),), ())))
 
 
 def test_a_setting_taken_out_of_the_spec_is_reset() -> None:
@@ -90,7 +90,7 @@ def test_a_setting_taken_out_of_the_spec_is_reset() -> None:
 
     step = decide_topic(topic(managed="retention.ms"), topic_view(seen))
 
-    assert Apply((AlterConfig("orders", (), ("retention.ms",)),)) == step
+    assert step == Apply((AlterConfig("orders", (), ("retention.ms",)),))
 
 
 @pytest.mark.shows("O6")
@@ -99,13 +99,13 @@ def test_as_declared_is_ready_and_shows_what_is_there() -> None:
     step = decide_topic(topic(generation=3), topic_view(kafka_topic()))
 
     status = written(step)
-    assert ("True", "AsDeclared") == ready(status.conditions)
-    assert (3, "orders", 6, 3) == (
+    assert ready(status.conditions) == ("True", "AsDeclared")
+    assert (
         status.observed_generation,
         status.topic_name,
         status.partitions,
         status.replication_factor,
-    )
+    ) == (3, "orders", 6, 3)
 
 
 @pytest.mark.shows("O2")
@@ -114,7 +114,7 @@ def test_a_ready_topic_is_left_alone() -> None:
     declared = topic()
     ready_topic = settled(declared, decide_topic(declared, topic_view(kafka_topic())))
 
-    assert Done() == decide_topic(ready_topic, topic_view(kafka_topic()))
+    assert decide_topic(ready_topic, topic_view(kafka_topic())) == Done()
 
 
 def test_names_of_settings_are_forgotten_after_their_reset() -> None:
@@ -122,7 +122,7 @@ def test_names_of_settings_are_forgotten_after_their_reset() -> None:
     declared = topic(managed="retention.ms")
     ready_topic = settled(declared, decide_topic(declared, topic_view(kafka_topic())))
 
-    assert Claim(frozenset()) == decide_topic(ready_topic, topic_view(kafka_topic()))
+    assert decide_topic(ready_topic, topic_view(kafka_topic())) == Claim(frozenset())
 
 
 @pytest.mark.shows("F4", "O8")
@@ -132,9 +132,9 @@ def test_more_partitions_than_declared_are_told_and_never_taken_away() -> None:
 
     step = decide_topic(topic(), topic_view(seen))
 
-    assert () == wanted_actions(topic(), seen)
+    assert wanted_actions(topic(), seen) == ()
     status = written(step)
-    assert ("False", "NotSupported") == ready(status.conditions)
+    assert ready(status.conditions) == ("False", "NotSupported")
     assert "Set spec.partitions to 9." in status.conditions[0].message
 
 
@@ -144,20 +144,20 @@ def test_settings_are_mended_though_the_replication_factor_differs() -> None:
 
     step = decide_topic(declared, topic_view(kafka_topic(retention_ms="1")))
 
-    assert Apply((AlterConfig("orders", (("retention.ms", "2"),), ()),)) == step
+    assert step == Apply((AlterConfig("orders", (("retention.ms", "2"),), ()),))
 
 
 def test_a_topic_that_is_being_created_by_kafka_is_waited_for() -> None:
     """Metadata may lag behind the answer to CreateTopics."""
-    assert Retry() == decide_topic(topic(origin=TO_CREATE), topic_view(None, applied=True))
-    assert Retry() == decide_topic(topic(), topic_view(kafka_topic(leader=-1)))
+    assert decide_topic(topic(origin=TO_CREATE), topic_view(None, applied=True)) == Retry()
+    assert decide_topic(topic(), topic_view(kafka_topic(leader=-1))) == Retry()
 
 
 def test_what_kafka_never_shows_is_told_after_a_while() -> None:
     """A wait that a person would notice has a reason."""
     step = decide_topic(topic(origin=TO_CREATE), topic_view(None, applied=True, waited_s=PATIENCE_S))
 
-    assert ("False", "Progressing") == ready(written(step).conditions)
+    assert ready(written(step).conditions) == ("False", "Progressing")
 
 
 def test_partitions_without_leader_are_named() -> None:
@@ -167,7 +167,7 @@ def test_partitions_without_leader_are_named() -> None:
 
     status = written(decide_topic(topic(), topic_view(dark, waited_s=PATIENCE_S)))
 
-    assert ("False", "NoLeader") == ready(status.conditions)
+    assert ready(status.conditions) == ("False", "NoLeader")
     assert "Partitions without a leader: 5." in status.conditions[0].message
 
 
@@ -192,7 +192,7 @@ def test_a_refusal_is_told_in_the_brokers_own_words(failure: Failure, reason: st
     step = decide_topic(declared, topic_view(failure=failure))
 
     status = written(step)
-    assert ("False", reason) == ready(status.conditions)
+    assert ready(status.conditions) == ("False", reason)
     assert failure.message == status.conditions[0].message
     again = decide_topic(settled(declared, step), topic_view(failure=failure))
     assert isinstance(again, Retry)
@@ -204,7 +204,7 @@ def test_a_passing_refusal_is_kept_to_ourselves_for_a_while() -> None:
 
     assert isinstance(decide_topic(topic(), topic_view(failure=exists)), Retry)
     late = decide_topic(topic(), topic_view(failure=exists, waited_s=PATIENCE_S))
-    assert ("False", "TopicExists") == ready(written(late).conditions)
+    assert ready(written(late).conditions) == ("False", "TopicExists")
 
 
 def test_the_younger_of_two_topics_for_one_kafka_topic_touches_nothing() -> None:
@@ -212,7 +212,7 @@ def test_the_younger_of_two_topics_for_one_kafka_topic_touches_nothing() -> None
     step = decide_topic(topic(held=False), topic_view(kafka_topic(), owner=OTHER))
 
     status = written(step)
-    assert ("False", "Conflict") == ready(status.conditions)
+    assert ready(status.conditions) == ("False", "Conflict")
     assert "shop/older" in status.conditions[0].message
     assert status.topic_id is None
 
@@ -225,8 +225,8 @@ def test_a_cluster_that_does_not_answer_makes_ready_unknown_and_keeps_the_rest()
 
     status = written(decide_topic_away(replace(declared, status=known.status), away, NOW, 0))
 
-    assert ("Unknown", "ClusterUnreachable") == ready(status.conditions)
-    assert (1, 6) == (status.observed_generation, status.partitions)
+    assert ready(status.conditions) == ("Unknown", "ClusterUnreachable")
+    assert (status.observed_generation, status.partitions) == (1, 6)
 
 
 def test_a_controllers_failover_is_waited_for_in_silence() -> None:
@@ -235,7 +235,7 @@ def test_a_controllers_failover_is_waited_for_in_silence() -> None:
 
     assert isinstance(decide_topic_away(topic(), away, NOW, FAILOVER_PATIENCE_S - 1), Retry)
     late = decide_topic_away(topic(), away, NOW, FAILOVER_PATIENCE_S)
-    assert ("Unknown", "ControllerUnavailable") == ready(written(late).conditions)
+    assert ready(written(late).conditions) == ("Unknown", "ControllerUnavailable")
 
 
 def test_events_tell_new_troubles_and_their_end_and_no_first_success() -> None:
@@ -249,11 +249,11 @@ def test_events_tell_new_troubles_and_their_end_and_no_first_success() -> None:
 
     assert success.announcement is None
     assert trouble.announcement is not None
-    assert (True, "InvalidConfig", "Unknown") == (
+    assert (
         trouble.announcement.warning,
         trouble.announcement.reason,
         trouble.announcement.message,
-    )
+    ) == (True, "InvalidConfig", "Unknown")
     assert isinstance(recovered, WriteStatus)
     assert recovered.announcement is not None
     assert not recovered.announcement.warning
@@ -277,4 +277,4 @@ def test_kafkas_own_spelling_of_a_value_is_no_drift() -> None:
         },
     )
 
-    assert () == wanted_actions(topic(config=config), seen)
+    assert wanted_actions(topic(config=config), seen) == ()

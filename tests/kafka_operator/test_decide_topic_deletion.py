@@ -22,8 +22,8 @@ AWAY = Away("ClusterUnreachable", "No broker answers.")
 
 def test_the_kafka_topic_goes_before_the_finalizer() -> None:
     """The resource is there as long as its topic is."""
-    assert Apply((DropTopic("orders"),)) == decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic()))
-    assert Release() == decide_topic_deletion(topic(deleted=True), topic_view(None, applied=True))
+    assert decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic())) == Apply((DropTopic("orders"),))
+    assert decide_topic_deletion(topic(deleted=True), topic_view(None, applied=True)) == Release()
 
 
 def test_a_topic_that_moves_is_stopped_before_it_goes() -> None:
@@ -31,20 +31,20 @@ def test_a_topic_that_moves_is_stopped_before_it_goes() -> None:
     moving = replace(kafka_topic(), moving=(0, 2))
 
     expected = Apply((StopMoves("orders", (0, 2)), DropTopic("orders")))
-    assert expected == decide_topic_deletion(topic(deleted=True), topic_view(moving))
+    assert decide_topic_deletion(topic(deleted=True), topic_view(moving)) == expected
 
 
 @pytest.mark.shows("O4")
 def test_a_topic_without_our_finalizer_is_none_of_ours() -> None:
     """O4: no delete of a Kafka topic without the finalizer."""
-    assert Done() == decide_topic_deletion(topic(deleted=True, held=False), topic_view(kafka_topic()))
+    assert decide_topic_deletion(topic(deleted=True, held=False), topic_view(kafka_topic())) == Done()
 
 
 def test_the_loser_of_a_conflict_goes_and_the_kafka_topic_stays() -> None:
     """O4, O5: only the owner deletes."""
     owner = Key(Kind.TOPIC, "shop", "older")
 
-    assert Release() == decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic(), owner=owner))
+    assert decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic(), owner=owner)) == Release()
 
 
 @pytest.mark.shows("O4")
@@ -58,7 +58,7 @@ def test_a_topic_of_another_id_is_kept() -> None:
 
     assert isinstance(step, Release)
     assert step.announcement is not None
-    assert "TopicKept" == step.announcement.reason
+    assert step.announcement.reason == "TopicKept"
     assert TOPIC_ID in step.announcement.message
 
 
@@ -70,16 +70,16 @@ def test_retain_keeps_the_kafka_topic() -> None:
 
     assert isinstance(step, Release)
     assert step.announcement is not None
-    assert "TopicRetained" == step.announcement.reason
-    assert Release() == decide_topic_deletion_away(retained, AWAY, 0)
+    assert step.announcement.reason == "TopicRetained"
+    assert decide_topic_deletion_away(retained, AWAY, 0) == Release()
 
 
 def test_a_topic_that_is_gone_already_is_released() -> None:
     """Deleted by hand, or by our own call whose answer was lost."""
     gone = Failure(3, "UNKNOWN_TOPIC_OR_PARTITION", "no such topic")
 
-    assert Release() == decide_topic_deletion(topic(deleted=True), topic_view(None))
-    assert Release() == decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic(), failure=gone))
+    assert decide_topic_deletion(topic(deleted=True), topic_view(None)) == Release()
+    assert decide_topic_deletion(topic(deleted=True), topic_view(kafka_topic(), failure=gone)) == Release()
 
 
 @pytest.mark.shows("E7")
@@ -105,5 +105,5 @@ def test_deletion_never_wedges_a_namespace() -> None:
         assert isinstance(before, Retry)
         assert isinstance(after, Release)
         assert after.announcement is not None
-        assert "TopicKept" == after.announcement.reason
+        assert after.announcement.reason == "TopicKept"
         assert words in after.announcement.message

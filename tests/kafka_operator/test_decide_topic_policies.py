@@ -63,37 +63,37 @@ def test_a_topic_that_only_observes_lists_what_differs_and_changes_nothing() -> 
     seen = kafka_topic(b="3", c="4")
 
     asked = decide_topic(watching, topic_view(seen))
-    assert Apply((GrowTopic("orders", 8), AlterConfig("orders", (("a", "1"), ("b", "2")), ())), asks_only=True) == asked
+    assert asked == Apply((GrowTopic("orders", 8), AlterConfig("orders", (("a", "1"), ("b", "2")), ())), asks_only=True)
     step = decide_topic(watching, topic_view(seen, applied=True))
 
     status = status_of(step)
-    assert (
+    assert status.drift == (
         Drift("partitions", "8", "6"),
         Drift("replicationFactor", "2", "3"),
         Drift("config.a", "1", None),
         Drift("config.b", "2", "3"),
-    ) == status.drift
-    assert ("False", "Drifted") == ready(status.conditions)
+    )
+    assert ready(status.conditions) == ("False", "Drifted")
     words = "partitions 6 (declared 8), replicationFactor 3 (declared 2), a not set (declared 1), b 3 (declared 2)"
-    assert ("True", f"The Kafka topic differs: {words}.") == condition(status, "Drifted")
-    assert (TOPIC_ID, 6) == (status.topic_id, status.partitions)
-    assert Done() == decide_topic(replace(watching, status=status), topic_view(seen, applied=True))
+    assert condition(status, "Drifted") == ("True", f"The Kafka topic differs: {words}.")
+    assert (status.topic_id, status.partitions) == (TOPIC_ID, 6)
+    assert decide_topic(replace(watching, status=status), topic_view(seen, applied=True)) == Done()
 
 
 def test_a_topic_that_only_observes_is_ready_when_nothing_differs() -> None:
     """Drifted is False then, and says so."""
     status = status_of(decide_topic(topic(held=False, policy="Observe"), topic_view(kafka_topic())))
 
-    assert ("True", "AsDeclared") == ready(status.conditions)
-    assert ("False", "The Kafka topic is as declared.") == condition(status, "Drifted")
-    assert () == status.drift
+    assert ready(status.conditions) == ("True", "AsDeclared")
+    assert condition(status, "Drifted") == ("False", "The Kafka topic is as declared.")
+    assert status.drift == ()
 
 
 def test_a_missing_topic_is_observed_too() -> None:
     """It is not created."""
     status = status_of(decide_topic(topic(held=False, policy="Observe"), topic_view(None, applied=True)))
 
-    assert (Drift("topic", "present", None),) == status.drift
+    assert status.drift == (Drift("topic", "present", None),)
     assert "the topic does not exist" in status.conditions[0].message
 
 
@@ -104,7 +104,7 @@ def test_what_the_brokers_would_refuse_is_told_beforehand() -> None:
 
     status = status_of(decide_topic(watching, topic_view(kafka_topic(), applied=True, failure=failure)))
 
-    assert ("False", "Drifted") == ready(status.conditions)
+    assert ready(status.conditions) == ("False", "Drifted")
     assert "would refuse to have it as declared: Unknown topic config name: no.such" in status.conditions[0].message
     passing = Failure(7, "REQUEST_TIMED_OUT", "Later.")
     status = status_of(decide_topic(watching, topic_view(kafka_topic(), applied=True, failure=passing)))
@@ -116,27 +116,27 @@ def test_a_topic_that_turns_to_observing_lets_go() -> None:
     watching = settled(policy="Observe", config={"a": "1"})
     status = status_of(decide_topic(watching, topic_view(kafka_topic(a="1"))))
 
-    assert Release() == decide_topic(replace(watching, status=status), topic_view(kafka_topic(a="1")))
+    assert decide_topic(replace(watching, status=status), topic_view(kafka_topic(a="1"))) == Release()
 
 
 def test_a_topic_that_was_observed_and_is_to_be_enforced_is_ours() -> None:
     """Its user has seen in what it differs; to say Enforce is to agree."""
     watched = settled(held=False, config={"a": "1"})
 
-    assert Claim(frozenset({"a"})) == decide_topic(watched, topic_view(kafka_topic()))
+    assert decide_topic(watched, topic_view(kafka_topic())) == Claim(frozenset({"a"}))
 
 
 def test_drift_that_is_mended_is_told_in_an_event() -> None:
     """When it is seen for the second time: a controller that has just begun may know less than there is."""
     drifted = settled(config={"retention.ms": "1"})
 
-    assert Retry() == decide_topic(drifted, topic_view(kafka_topic(retention_ms="9")))
+    assert decide_topic(drifted, topic_view(kafka_topic(retention_ms="9"))) == Retry()
     step = decide_topic(drifted, topic_view(kafka_topic(retention_ms="9"), waited_s=0.1))
 
     assert isinstance(step, Apply)
-    assert (AlterConfig("orders", (("retention.ms", "1"),), ()),) == step.actions
+    assert step.actions == (AlterConfig("orders", (("retention.ms", "1"),), ()),)
     assert step.news is not None
-    assert (False, "DriftMended") == (step.news.warning, step.news.reason)
+    assert (step.news.warning, step.news.reason) == (False, "DriftMended")
     assert "retention.ms 9 (declared 1)" in step.news.message
 
 
@@ -154,13 +154,13 @@ def test_a_topic_that_was_deleted_by_somebody_else_is_created_anew_with_a_warnin
     """Its records are gone."""
     gone = settled(origin=f"created/1/{TOPIC_ID}")
 
-    assert Retry() == decide_topic(gone, topic_view())
+    assert decide_topic(gone, topic_view()) == Retry()
     step = decide_topic(gone, topic_view(waited_s=0.1))
 
     assert isinstance(step, Apply)
-    assert (CreateTopic("orders", 6, 3, ()),) == step.actions
+    assert step.actions == (CreateTopic("orders", 6, 3, ()),)
     assert step.news is not None
-    assert (True, "TopicRecreated") == (step.news.warning, step.news.reason)
+    assert (step.news.warning, step.news.reason) == (True, "TopicRecreated")
 
 
 def test_settings_left_alone_are_neither_set_nor_reset() -> None:
@@ -170,14 +170,14 @@ def test_settings_left_alone_are_neither_set_nor_reset() -> None:
 
     step = decide_topic(declared, topic_view(seen))
 
-    assert Apply((AlterConfig("orders", (("a", "1"),), ("d",)),)) == step
+    assert step == Apply((AlterConfig("orders", (("a", "1"),), ("d",)),))
 
 
 def test_names_left_alone_are_no_longer_noted() -> None:
     """Taken out of that list later, they are somebody else's, and are not reset."""
     declared = settled(unmanagedConfig=["a"], managed="a")
 
-    assert Claim(frozenset()) == decide_topic(declared, topic_view(kafka_topic(a="1")))
+    assert decide_topic(declared, topic_view(kafka_topic(a="1"))) == Claim(frozenset())
 
 
 def test_more_than_one_effect_is_checked_by_the_brokers_first() -> None:
@@ -197,7 +197,7 @@ def test_a_namespace_that_may_not_is_told_before_anything_else() -> None:
 
     status = status_of(decide_topic(topic(held=False), view))
 
-    assert ("False", "NameNotAllowed") == ready(status.conditions)
+    assert ready(status.conditions) == ("False", "NameNotAllowed")
     assert status.topic_id is None
 
 
@@ -207,7 +207,7 @@ def test_a_refused_topic_that_only_observes_shows_the_brokers_words() -> None:
     failure = Failure(29, "TOPIC_AUTHORIZATION_FAILED", "Not authorized.")
     step = decide_topic(topic(held=False, policy="Observe"), topic_view(failure=failure))
 
-    assert ("False", "NotAuthorized") == ready(status_of(step).conditions)
+    assert ready(status_of(step).conditions) == ("False", "NotAuthorized")
 
 
 def test_a_topic_without_leader_is_observed_as_such() -> None:
@@ -215,10 +215,10 @@ def test_a_topic_without_leader_is_observed_as_such() -> None:
     dark = replace(kafka_topic(partitions=1), partitions=(KafkaPartition(0, -1, (1, 2, 3)),))
     step = decide_topic(topic(held=False, policy="Observe", partitions=1), topic_view(dark, waited_s=PATIENCE_S))
 
-    assert ("False", "NoLeader") == ready(status_of(step).conditions)
+    assert ready(status_of(step).conditions) == ("False", "NoLeader")
 
 
 def test_a_creation_is_announced_by_the_generation_it_is_of() -> None:
     """The note that tells our own topic from one that was found."""
-    assert Claim(origin="created/3/-") == decide_topic(topic(held=False, generation=3), topic_view())
+    assert decide_topic(topic(held=False, generation=3), topic_view()) == Claim(origin="created/3/-")
     assert isinstance(decide_topic(topic(origin=TO_CREATE), topic_view()), Apply)

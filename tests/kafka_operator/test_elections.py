@@ -82,26 +82,26 @@ def test_a_topic_that_another_election_asked_for_is_not_selected() -> None:
     """A batch looks at all of them at once."""
     chosen = select(election(topics=["orders"]), seen(2) | seen(2, name="payments"))
 
-    assert (Partition("orders", 0),) == chosen.needing
+    assert chosen.needing == (Partition("orders", 0),)
 
 
 def test_an_election_is_recorded_asked_for_and_judged() -> None:
     """Running first, with who needs it; then the question; then the end, by who leads now."""
     fresh = election()
     running_now = after(fresh, decide_election(fresh, view(seen(1, 2, 2))))
-    assert ElectionState.RUNNING is running_now.status.state
-    assert Counts(selected=3, needed=2) == running_now.status.counts
-    assert [1, 2] == [result.partition.index for result in running_now.status.results]
+    assert running_now.status.state is ElectionState.RUNNING
+    assert running_now.status.counts == Counts(selected=3, needed=2)
+    assert [result.partition.index for result in running_now.status.results] == [1, 2]
 
     wanted = (Partition("orders", 1), Partition("orders", 2))
-    assert Elect(ElectionType.PREFERRED, wanted) == decide_election(running_now, view(seen(1, 2, 2)))
+    assert decide_election(running_now, view(seen(1, 2, 2))) == Elect(ElectionType.PREFERRED, wanted)
 
     ended = after(running_now, decide_election(running_now, view(seen(1, 1, 1), asked=True)))
-    assert ElectionState.COMPLETED is ended.status.state
-    assert Counts(3, 2, 2, 0) == ended.status.counts
+    assert ended.status.state is ElectionState.COMPLETED
+    assert ended.status.counts == Counts(3, 2, 2, 0)
     assert [Result(partition, "ELECTED", 1) for partition in wanted] == list(ended.status.results)
-    assert ("True", "Completed") == ready(ended.status.conditions)
-    assert Done() == decide_election(ended, view(seen(2, 2, 2)))
+    assert ready(ended.status.conditions) == ("True", "Completed")
+    assert decide_election(ended, view(seen(2, 2, 2))) == Done()
 
 
 def test_an_answer_that_was_lost_changes_no_result() -> None:
@@ -116,9 +116,9 @@ def test_nothing_to_elect_is_complete_at_once() -> None:
     """ELECTION_NOT_NEEDED for all."""
     ended = after(election(), decide_election(election(), view(seen(1, 1))))
 
-    assert ElectionState.COMPLETED is ended.status.state
-    assert Counts(selected=2) == ended.status.counts
-    assert 2 == ended.status.to_patch()["counts"]["notNeeded"]
+    assert ended.status.state is ElectionState.COMPLETED
+    assert ended.status.counts == Counts(selected=2)
+    assert ended.status.to_patch()["counts"]["notNeeded"] == 2
 
 
 def test_what_may_pass_is_asked_again_for_a_while_and_then_told() -> None:
@@ -130,9 +130,9 @@ def test_what_may_pass_is_asked_again_for_a_while_and_then_told() -> None:
     assert isinstance(decide_election(running_now, asked), Retry)
 
     ended = after(running_now, decide_election(running_now, replace(asked, waited_s=TRY_FOR_S)))
-    assert ElectionState.PARTLY_FAILED is ended.status.state
-    assert Counts(2, 2, 1, 1) == ended.status.counts
-    assert ["PREFERRED_LEADER_NOT_AVAILABLE", "ELECTED"] == [result.result for result in ended.status.results]
+    assert ended.status.state is ElectionState.PARTLY_FAILED
+    assert ended.status.counts == Counts(2, 2, 1, 1)
+    assert [result.result for result in ended.status.results] == ["PREFERRED_LEADER_NOT_AVAILABLE", "ELECTED"]
     message = ended.status.conditions[0].message
     assert "1 of 2 partitions that needed it have an elected leader." in message
     assert "Not elected: orders-1: PREFERRED_LEADER_NOT_AVAILABLE." in message
@@ -140,8 +140,8 @@ def test_what_may_pass_is_asked_again_for_a_while_and_then_told() -> None:
     one = after(fresh, decide_election(fresh, view(seen(2))))
     nobody = view(seen(2), asked=True, failures={Partition("orders", 0): NOT_IN_SYNC}, waited_s=TRY_FOR_S)
     failed = after(one, decide_election(one, nobody))
-    assert ElectionState.FAILED is failed.status.state
-    assert ("False", "PreferredLeaderNotAvailable") == ready(failed.status.conditions)
+    assert failed.status.state is ElectionState.FAILED
+    assert ready(failed.status.conditions) == ("False", "PreferredLeaderNotAvailable")
 
 
 def test_what_is_named_and_not_there_is_waited_for_and_then_told() -> None:
@@ -149,39 +149,40 @@ def test_what_is_named_and_not_there_is_waited_for_and_then_told() -> None:
     item = election(topics=["orders", "gone"])
     step = decide_election(item, view(seen(2)))
     pending = after(item, step)
-    assert ("False", "UnknownTopic") == ready(pending.status.conditions)
+    assert ready(pending.status.conditions) == ("False", "UnknownTopic")
     assert isinstance(decide_election(pending, view(seen(2))), Retry)
 
     running_now = after(pending, decide_election(pending, view(seen(2), waited_s=TRY_FOR_S)))
     ended = after(running_now, decide_election(running_now, view(seen(1), asked=True, waited_s=TRY_FOR_S)))
-    assert ElectionState.PARTLY_FAILED is ended.status.state
+    assert ended.status.state is ElectionState.PARTLY_FAILED
     assert {"topic": "gone", "result": "UNKNOWN_TOPIC_OR_PARTITION"}.items() <= ended.status.results[
         0
     ].to_json().items()
     assert "partition" not in ended.status.results[0].to_json()
 
     alone = after(election(topics=["gone"]), decide_election(election(topics=["gone"]), view({}, waited_s=TRY_FOR_S)))
-    assert ("False", "UnknownTopic") == ready(alone.status.conditions)
-    assert ElectionState.FAILED is alone.status.state
+    assert ready(alone.status.conditions) == ("False", "UnknownTopic")
+    assert alone.status.state is ElectionState.FAILED
     nothing = decide_election(election(brokers=[9]), view(seen(1)))
-    assert ("False", "NothingSelected") == ready(after(election(brokers=[9]), nothing).status.conditions)
+    assert ready(after(election(brokers=[9]), nothing).status.conditions) == ("False", "NothingSelected")
 
 
 @pytest.mark.shows("E9")
 def test_unclean_needs_consent_and_tells_of_the_loss() -> None:
     """CEL says so at apply; a store without CEL is told here."""
     without = election(type="Unclean", topics=["orders"])
-    assert ("False", "ConsentMissing") == ready(
-        after(without, decide_election(without, view(seen(-1)))).status.conditions
+    assert ready(after(without, decide_election(without, view(seen(-1)))).status.conditions) == (
+        "False",
+        "ConsentMissing",
     )
 
     item = election(type="Unclean", acceptDataLoss=True, topics=["orders"])
     running_now = after(item, decide_election(item, view(seen(NO_LEADER, 2))))
-    assert Elect(ElectionType.UNCLEAN, (Partition("orders", 0),)) == decide_election(
-        running_now, view(seen(NO_LEADER, 2))
+    assert decide_election(running_now, view(seen(NO_LEADER, 2))) == Elect(
+        ElectionType.UNCLEAN, (Partition("orders", 0),)
     )
     ended = after(running_now, decide_election(running_now, view(seen(3, 2), asked=True)))
-    assert Result(Partition("orders", 0), "ELECTED", 3) == ended.status.results[0]
+    assert ended.status.results[0] == Result(Partition("orders", 0), "ELECTED", 3)
     assert "are lost" in ended.status.conditions[0].message
 
 
@@ -192,43 +193,43 @@ def test_results_are_bounded_and_failures_come_first() -> None:
 
     results = result_of(partitions, failures, {})
 
-    assert MAX_RESULTS == len(results)
+    assert len(results) == MAX_RESULTS
     assert partitions[1_990:] == [result.partition for result in results[:10]]
     assert partitions[0] == results[10].partition
     wordy = result_of([partitions[0]], {partitions[0]: Failure(80, "N" * 100, "w" * 5_000)}, {})
-    assert (64, 1_024) == (len(wordy[0].result), len(wordy[0].message or ""))
+    assert (len(wordy[0].result), len(wordy[0].message or "")) == (64, 1_024)
 
 
 def test_an_election_waits_for_its_cluster_and_for_leave() -> None:
     """Away: Unknown, and what was begun goes on; not allowed: told, then failed."""
     away = Away("ClusterUnreachable", "No broker answers.")
     pending = after(election(), decide_election_away(election(), away, NOW, 0))
-    assert ElectionState.PENDING is pending.status.state
-    assert ("Unknown", "ClusterUnreachable") == ready(pending.status.conditions)
+    assert pending.status.state is ElectionState.PENDING
+    assert ready(pending.status.conditions) == ("Unknown", "ClusterUnreachable")
     assert isinstance(decide_election_away(pending, away, NOW, 0), Retry)
     assert isinstance(decide_election_away(election(), replace(away, definite=False), NOW, 1), Retry)
 
     refused = view(seen(2), refusal=Refusal("NotAllowed", "Cluster a/b does not allow it."))
     told = after(election(), decide_election(election(), refused))
-    assert ElectionState.PENDING is told.status.state
+    assert told.status.state is ElectionState.PENDING
     failed = after(told, decide_election(told, replace(refused, waited_s=TRY_FOR_S)))
-    assert ElectionState.FAILED is failed.status.state
+    assert failed.status.state is ElectionState.FAILED
 
 
 def test_a_deleted_election_is_left_alone() -> None:
     """It holds no finalizer."""
-    assert Done() == decide_election(election(deleted=True), view(seen(2)))
-    assert Done() == decide_election_away(election(deleted=True), Away("x", "y"), NOW, 0)
+    assert decide_election(election(deleted=True), view(seen(2))) == Done()
+    assert decide_election_away(election(deleted=True), Away("x", "y"), NOW, 0) == Done()
 
 
 def test_the_request_names_partitions_by_topic_and_the_answer_is_read() -> None:
     """KIP-460; that none was needed is no failure."""
     wanted = Elect(ElectionType.UNCLEAN, (Partition("a", 0), Partition("a", 2), Partition("b", 1)))
     request = elect_leaders_request(wanted, 8_000)
-    assert (1, [("a", [0, 2]), ("b", [1])]) == (
+    assert (
         request.election_type,
         [(item.topic, item.partitions) for item in request.topic_partitions],
-    )
+    ) == (1, [("a", [0, 2]), ("b", [1])])
 
     def result(partition_id: int, code: int) -> SimpleNamespace:
         return SimpleNamespace(partition_id=partition_id, error_code=code, error_message=None)
@@ -240,8 +241,8 @@ def test_the_request_names_partitions_by_topic_and_the_answer_is_read() -> None:
             SimpleNamespace(topic="b", partition_result=[result(1, 80)]),
         ],
     )
-    assert ["PREFERRED_LEADER_NOT_AVAILABLE"] == [failure.name for failure in failed_elections(response).values()]
-    assert [0, 0, 84, 80] == election_codes(response)
+    assert [failure.name for failure in failed_elections(response).values()] == ["PREFERRED_LEADER_NOT_AVAILABLE"]
+    assert election_codes(response) == [0, 0, 84, 80]
 
 
 @in_virtual_time
@@ -254,12 +255,12 @@ async def test_leaders_return_and_it_is_told_with_two_writes() -> None:
 
         await world.until(lambda: world.kube.ready(key)[0] == "True", 5)
 
-        assert [Elect(ElectionType.PREFERRED, (Partition("orders", 0),))] == world.kafka.elections
-        assert 2 == world.kube.writes.count(str(key))
-        assert ["Running", "Completed"] == [event.reason for event in world.kube.events]
+        assert world.kafka.elections == [Elect(ElectionType.PREFERRED, (Partition("orders", 0),))]
+        assert world.kube.writes.count(str(key)) == 2
+        assert [event.reason for event in world.kube.events] == ["Running", "Completed"]
         assert not world.kube.objects[key]["metadata"].get("finalizers")
         await world.run(300)
-        assert 2 == world.kube.writes.count(str(key))
+        assert world.kube.writes.count(str(key)) == 2
 
 
 @in_virtual_time
@@ -282,5 +283,5 @@ async def test_another_namespace_may_elect_what_it_may_name_and_nothing_else() -
             )
         )
 
-        assert ["Completed", "NameNotAllowed", "NotAllowed"] == [world.kube.ready(key)[1] for key in keys]
-        assert [(Partition("team-a", 0),)] == [asked.partitions for asked in world.kafka.elections]
+        assert [world.kube.ready(key)[1] for key in keys] == ["Completed", "NameNotAllowed", "NotAllowed"]
+        assert [asked.partitions for asked in world.kafka.elections] == [(Partition("team-a", 0),)]

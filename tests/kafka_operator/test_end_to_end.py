@@ -25,14 +25,14 @@ def test_a_topic_is_created_grows_changes_and_goes(shop: Namespace, kafka: Stock
     before = _topic_writes(operator)
     shop.take(raw_topic("e2e-life", config={"retention.ms": "60000", "min.insync.replicas": "2"}))
     shop.until("Topic", "e2e-life", "True", "AsDeclared")
-    assert 2 == _topic_writes(operator) - before
+    assert _topic_writes(operator) - before == 2
     # The brokers hear of a topic one after the other; the operator has it from the controller.
     wait_until(lambda: len(kafka.replicas("e2e-life")) == 6, timeout_s=PATIENCE_S, what="all brokers know the topic")
-    assert {"retention.ms": "60000", "min.insync.replicas": "2"} == kafka.config("e2e-life")
+    assert kafka.config("e2e-life") == {"retention.ms": "60000", "min.insync.replicas": "2"}
     found = json.dumps(shop.get("Topic", "e2e-life"))
     assert "kopf" not in found
     row = shop.kubectl("get", "topic", "e2e-life").splitlines()[1].split()
-    assert ["e2e-life", "main", "6", "3", "True", "AsDeclared"] == row[:6]
+    assert row[:6] == ["e2e-life", "main", "6", "3", "True", "AsDeclared"]
 
     shop.take(
         raw_topic("e2e-life", partitions=8, config={"retention.ms": "70000", "cleanup.policy": "compact, delete"})
@@ -43,7 +43,7 @@ def test_a_topic_is_created_grows_changes_and_goes(shop: Namespace, kafka: Stock
         what="the change has taken effect",
     )
     wait_until(lambda: len(kafka.replicas("e2e-life")) == 8, timeout_s=PATIENCE_S, what="all brokers know them")
-    assert {"retention.ms": "70000", "cleanup.policy": "compact,delete"} == kafka.config("e2e-life")
+    assert kafka.config("e2e-life") == {"retention.ms": "70000", "cleanup.policy": "compact,delete"}
 
     shop.delete("Topic", "e2e-life")
     shop.until_gone("Topic", "e2e-life")
@@ -54,7 +54,7 @@ def test_a_cluster_shows_what_it_is(shop: Namespace, brokers: Brokers) -> None:
     """Brokers, their ids, the controller, Kafka's own id."""
     status = shop.status("Cluster", "main")
 
-    assert (3, [1, 2, 3]) == (status["brokers"], status["brokerIds"])
+    assert (status["brokers"], status["brokerIds"]) == (3, [1, 2, 3])
     assert brokers.controller_id() == status["controllerId"]
     assert status["clusterId"]
 
@@ -63,7 +63,7 @@ def test_a_cluster_shows_its_versions(shop: Namespace) -> None:
     """What brokers are, and what they say to each other."""
     versions = shop.status("Cluster", "main")["versions"]
 
-    assert ("3.9", "3.9-IV0") == (versions["software"], versions["interBrokerProtocol"])
+    assert (versions["software"], versions["interBrokerProtocol"]) == ("3.9", "3.9-IV0")
     assert "metadataVersion" not in versions
 
 
@@ -129,7 +129,7 @@ def test_the_oldest_topic_wins_and_the_next_takes_over(shop: Namespace, kafka: S
 
     shop.until("Topic", "e2e-second", "False", "Conflict")
     assert f"{shop.name}/e2e-first" in shop.ready("Topic", "e2e-second")[2]
-    assert 2 == len(kafka.replicas("e2e-shared"))
+    assert len(kafka.replicas("e2e-shared")) == 2
     shop.delete("Topic", "e2e-first")
     shop.until("Topic", "e2e-second", "True")
     wait_until(lambda: len(kafka.replicas("e2e-shared")) == 3, timeout_s=PATIENCE_S, what="it was created anew")
@@ -148,15 +148,15 @@ def test_a_reassignment_moves_and_shows_how_far_it_is(shop: Namespace, kafka: St
     target = [[2, 3], [3, 2], [3, 1], [1, 2]]
     wait_until(lambda: kafka.replicas("e2e-move") == target, timeout_s=PATIENCE_S, what="all brokers know the target")
     status = shop.status("Reassignment", "move")
-    assert ("Completed", 100, "4/4") == (
+    assert (
         status["state"],
         status["progress"]["percent"],
         status["progress"]["partitions"],
-    )
-    assert [[1, 2]] * 4 == [item["replicas"] for item in status["base"]]
+    ) == ("Completed", 100, "4/4")
+    assert [item["replicas"] for item in status["base"]] == [[1, 2]] * 4
     row = shop.kubectl("get", "reassignment", "move").splitlines()[1].split()
-    assert ["move", "main", "Completed", "100", "4/4"] == row[:5]
-    assert ["True", "Completed"] == row[6:8]
+    assert row[:5] == ["move", "main", "Completed", "100", "4/4"]
+    assert row[6:8] == ["True", "Completed"]
     moved, _, total = row[5].partition("/")
     assert moved == total != "0B"
     shop.until_events("move", ("Normal", "Running"), ("Normal", "Completed"))
@@ -178,8 +178,8 @@ def test_a_running_reassignment_survives_a_kill_refuses_an_overlap_and_is_cancel
         operator.start()
         shop.take(raw_reassignment("other", plan=raw_plan("e2e-slow", p0=[1, 3])))
         shop.until("Reassignment", "other", "False", "Overlap")
-        assert "Failed" == shop.status("Reassignment", "other")["state"]
-        assert ("False", "Running") == shop.ready("Reassignment", "move")[:2]
+        assert shop.status("Reassignment", "other")["state"] == "Failed"
+        assert shop.ready("Reassignment", "move")[:2] == ("False", "Running")
 
         shop.take(raw_reassignment(plan=plan, action="Cancel"))
         shop.until("Reassignment", "move", "False", "Cancelled")
@@ -230,7 +230,7 @@ def test_a_bad_plan_has_a_reason_and_moves_nothing(
     shop.until("Reassignment", "move", "False", reason)
 
     assert "nothing is moved" in shop.ready("Reassignment", "move")[2].lower()
-    assert [[1, 2], [1, 2]] == kafka.replicas("e2e-plans")
+    assert kafka.replicas("e2e-plans") == [[1, 2], [1, 2]]
 
 
 def test_an_unreachable_cluster_is_unknown_told_once_and_found_when_its_address_is_right(
@@ -275,7 +275,7 @@ def test_killed_while_it_creates_many_topics_it_converges(shop: Namespace, opera
         operator.start()
 
     def all_ready() -> bool:
-        return all("True" == shop.ready("Topic", f"e2e-many-{index}")[0] for index in range(count))
+        return all(shop.ready("Topic", f"e2e-many-{index}")[0] == "True" for index in range(count))
 
     wait_until(all_ready, timeout_s=PATIENCE_S, what="all topics are ready")
 
@@ -287,7 +287,7 @@ def test_probes_and_metrics_answer(operator: StewardOperator, shop: Namespace) -
     port, _ = operator._probe
     ready = http_get(port, "/readyz")
     assert ready is not None
-    assert 200 == ready.status
+    assert ready.status == 200
     text = operator.metrics()
     for name in (
         "steward_reconciliations_total",
@@ -307,7 +307,7 @@ def test_it_ends_well_on_sigterm(api: KubernetesApi, operator: StewardOperator, 
     other = StewardOperator(api.kubeconfig_for(OPERATOR), tmp_path)
     other.start()
 
-    assert 0 == other.stop()
+    assert other.stop() == 0
     other.close()
 
 

@@ -51,13 +51,13 @@ def test_leaders_return_to_a_broker_that_is_back(shop: Namespace, kafka: Stock, 
     shop.take(raw_election("back", topics=["elect-preferred", "not-there"]))
     status = until_ended(shop, "back")
 
-    assert "PartlyFailed" == status["state"]
-    assert {"selected": 4, "needed": 3, "elected": 2, "notNeeded": 1, "failed": 1} == status["counts"]
+    assert status["state"] == "PartlyFailed"
+    assert status["counts"] == {"selected": 4, "needed": 3, "elected": 2, "notNeeded": 1, "failed": 1}
     wait_until(
         lambda: leaders(kafka, "elect-preferred") == [2, 1, 2], timeout_s=PATIENCE_S, what="broker 2 leads again"
     )
     shop.take(raw_election("again", brokers=[2]))
-    assert "Completed" == until_ended(shop, "again")["state"]
+    assert until_ended(shop, "again")["state"] == "Completed"
 
 
 @pytest.mark.shows("F35")
@@ -82,7 +82,7 @@ def test_a_partition_without_a_leader_gets_one_where_loss_is_accepted(
     status = until_ended(shop, "unclean")
 
     expected = [{"topic": "elect-unclean", "partition": 0, "result": "ELECTED", "leader": 3}]
-    assert expected == status["results"]
+    assert status["results"] == expected
     brokers.broker(2).start()
     wait_until(
         lambda: shop.status("Cluster", "main").get("underReplicated") == 0, timeout_s=VITALS_S, what="all is well again"
@@ -102,10 +102,10 @@ def test_what_is_imported_applies_and_is_ready_at_once(shop: Namespace, kafka: S
 
     shop.kubectl("apply", "-f", str(tmp_path))
     names = [yaml.safe_load(path.read_text(encoding="utf-8"))["metadata"]["name"] for path in tmp_path.iterdir()]
-    assert 2 == len(names)
+    assert len(names) == 2
     for name in names:
         shop.until("Topic", name, "True", "AsDeclared")
-    assert ([[1, 2], [2, 3]], {"retention.ms": "12345"}) == (kafka.replicas("Import_Me"), kafka.config("Import_Me"))
+    assert (kafka.replicas("Import_Me"), kafka.config("Import_Me")) == ([[1, 2], [2, 3]], {"retention.ms": "12345"})
     for name in names:
         shop.delete("Topic", name)
         shop.until_gone("Topic", name)

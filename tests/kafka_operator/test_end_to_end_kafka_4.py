@@ -59,7 +59,7 @@ def test_a_cluster_shows_its_versions(shop: Namespace) -> None:
     """What brokers are, and the level of their metadata in the place of a protocol between brokers."""
     versions = shop.status("Cluster", "main")["versions"]
 
-    assert ("4.3", "4.3-IV0") == (versions["software"], versions["metadataVersion"])
+    assert (versions["software"], versions["metadataVersion"]) == ("4.3", "4.3-IV0")
     assert "interBrokerProtocol" not in versions
 
 

@@ -79,12 +79,12 @@ def test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back(shop:
     shop.take(raw_reassignment("slow", plan=plan, throttle=SLOW))
     shop.until("Reassignment", "slow", "False", "Running")
     assert dict.fromkeys(RATES, "20000") == rates(kafka, 3)
-    assert "0:3,1:3" == kafka.config("e2e-throttled")["follower.replication.throttled.replicas"]
+    assert kafka.config("e2e-throttled")["follower.replication.throttled.replicas"] == "0:3,1:3"
     progress = shop.status("Reassignment", "slow")["progress"]
     assert progress["bytesTotal"] > 2_000_000
     shop.take(raw_reassignment("slow", plan=plan, throttle=SLOW, action="Cancel"))
     until_state(shop, "Cancelled", "slow")
-    assert {} == throttles(kafka, "e2e-throttled")
+    assert throttles(kafka, "e2e-throttled") == {}
 
     shop.take(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 500_000_000}))
     done = until_state(shop, "Completed")
@@ -95,7 +95,7 @@ def test_a_throttled_move_is_cancelled_and_one_without_goes_there_and_back(shop:
 
     base = [item["replicas"] for item in done["base"]]
     wait_until(lambda: kafka.replicas("e2e-throttled") == base, timeout_s=PATIENCE_S, what="they are back")
-    assert {} == throttles(kafka, "e2e-throttled")
+    assert throttles(kafka, "e2e-throttled") == {}
 
 
 @pytest.mark.shows("F16")
@@ -129,14 +129,14 @@ def test_a_throttle_below_the_traffic_is_told_before_anything_moves(shop: Namesp
     shop.take(raw_reassignment(plan=plan, throttle={"bytesPerSecond": 1000}))
     shop.until("Reassignment", "move", "False", "ThrottleTooLow")
     assert "bytes a second on broker" in shop.ready("Reassignment", "move")[2]
-    assert [[1, 2]] == kafka.replicas("e2e-busy")
-    assert {} == throttles(kafka, "e2e-busy")
+    assert kafka.replicas("e2e-busy") == [[1, 2]]
+    assert throttles(kafka, "e2e-busy") == {}
 
     adaptive = {"adaptive": {"minBytesPerSecond": 1000, "maxBytesPerSecond": 500_000_000}}
     shop.take(raw_reassignment(plan=plan, throttle=adaptive))
 
     until_state(shop, "Completed")
-    assert {} == throttles(kafka, "e2e-busy")
+    assert throttles(kafka, "e2e-busy") == {}
 
 
 @pytest.mark.shows("F10", "F12")
@@ -148,7 +148,7 @@ def test_a_goal_is_proposed_approved_and_reached(shop: Namespace, kafka: Stock) 
     shop.take(raw_reassignment(goal=goal))
     proposed = until_state(shop, "Proposed")
     assert proposed["proposal"]["bytesToMove"] == proposed["proposal"]["lowerBoundBytes"] > 900_000
-    assert [[1], [2]] == kafka.replicas("e2e-goal")
+    assert kafka.replicas("e2e-goal") == [[1], [2]]
 
     shop.take(raw_reassignment(goal=goal, approvedDigest=proposed["digest"]))
 
@@ -175,7 +175,7 @@ def test_a_plan_in_config_maps_is_carried_out_if_its_digest_is_right(shop: Names
     shop.take(raw_reassignment("gone", planFrom={"configMaps": ["nowhere"], "digest": digest_of(target)}))
     shop.until("Reassignment", "wrong", "False", "DigestDiffers")
     shop.until("Reassignment", "gone", "False", "ConfigMapNotFound")
-    assert [[1, 2], [1, 2]] == kafka.replicas("e2e-maps")
+    assert kafka.replicas("e2e-maps") == [[1, 2], [1, 2]]
 
     shop.take(raw_reassignment(planFrom={"configMaps": names, "digest": digest_of(target)}))
 

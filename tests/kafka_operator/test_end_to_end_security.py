@@ -125,7 +125,7 @@ def test_secrets_are_read_rotated_and_shown_nowhere(
     shown = operator.process.log_text() + vault.kubectl(
         "get", "clusters.steward.dev,topics.steward.dev,events", "-o", "yaml"
     )
-    assert [] == [secret for secret in (GUESS, ROTATED, *PASSWORDS.values(), "PRIVATE KEY") if secret in shown]
+    assert [secret for secret in (GUESS, ROTATED, *PASSWORDS.values(), "PRIVATE KEY") if secret in shown] == []
 
 
 def test_a_certificate_of_our_own_opens_the_cluster(
@@ -144,7 +144,7 @@ def test_a_certificate_of_our_own_opens_the_cluster(
 
     namespace.take(raw_cluster("main", server, tls=TLS, authentication=mtls))
     namespace.until("Cluster", "main", "True")
-    assert "3.9" == namespace.status("Cluster", "main")["versions"]["software"]
+    assert namespace.status("Cluster", "main")["versions"]["software"] == "3.9"
     namespace.take(raw_cluster("main", server, tls={"caSecretRef": {"name": "other-ca"}}, authentication=mtls))
     namespace.until("Cluster", "main", "Unknown", "TlsFailed")
     namespace.take(raw_cluster("main", server, tls=TLS, authentication=mtls))

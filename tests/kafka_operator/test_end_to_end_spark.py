@@ -96,17 +96,17 @@ def test_an_application_is_one_driver_that_the_restricted_standard_takes(jobs: N
 
     (driver,) = kubelet.drivers()
     assert status["driver"]["podName"] == driver["metadata"]["name"]
-    assert 0 == status["driver"]["exitCode"]
-    assert 1 == status["attempts"]
+    assert status["driver"]["exitCode"] == 0
+    assert status["attempts"] == 1
     application = jobs.get("SparkApplication", "well")
     assert application is not None
-    assert [application["metadata"]["uid"]] == [owner["uid"] for owner in driver["metadata"]["ownerReferences"]]
+    assert [owner["uid"] for owner in driver["metadata"]["ownerReferences"]] == [application["metadata"]["uid"]]
     assert "finalizers" not in application["metadata"]
-    assert ("True", "Completed") == jobs.ready("SparkApplication", "well")[:2]
+    assert jobs.ready("SparkApplication", "well")[:2] == ("True", "Completed")
     wait_until(
         lambda: (
-            [("Normal", "DriverCreated"), ("Normal", "Completed")]
-            == [event for event in jobs.events("well") if event != ("Normal", "Running")]
+            [event for event in jobs.events("well") if event != ("Normal", "Running")]
+            == [("Normal", "DriverCreated"), ("Normal", "Completed")]
         ),  # which a look may miss
         timeout_s=PATIENCE_S,
         what="its beginning and its end are told",
@@ -125,8 +125,8 @@ def test_another_attempt_has_another_driver(jobs: Namespace, kubelet: Kubelet) -
     status = until_state(jobs, "bad", "Failed")
 
     assert {"attempts": 2, "failedAttempts": 2}.items() <= status.items()
-    assert ["1", "2"] == [name.rpartition("-")[2] for name in kubelet.names]
-    assert ("False", "DriverFailed") == jobs.ready("SparkApplication", "bad")[:2]
+    assert [name.rpartition("-")[2] for name in kubelet.names] == ["1", "2"]
+    assert jobs.ready("SparkApplication", "bad")[:2] == ("False", "DriverFailed")
 
 
 @pytest.mark.shows("O11")
@@ -138,11 +138,11 @@ def test_a_killed_operator_finds_its_driver_again(jobs: Namespace, kubelet: Kube
     operator.kill()
     operator.start()
     status = until_state(jobs, "long", "Running")
-    assert [status["driver"]["podName"]] == kubelet.names
+    assert kubelet.names == [status["driver"]["podName"]]
 
     jobs.kubectl("patch", "sapp", "long", "--type=merge", "--patch", '{"spec":{"suspend":true}}')
     until_state(jobs, "long", "Suspended")
-    assert [] == kubelet.drivers()
+    assert kubelet.drivers() == []
 
 
 def test_an_image_that_cannot_be_pulled_and_a_pod_that_may_not_be_are_told(jobs: Namespace, kubelet: Kubelet) -> None:
@@ -177,7 +177,7 @@ def test_a_schedule_starts_what_is_due_late_and_once(jobs: Namespace, kubelet: K
     )
     status = jobs.status("ScheduledSparkApplication", "hourly")
     until_state(jobs, status["lastRunName"], "Completed")
-    assert 1 == len(jobs.kubectl("get", "sapp", "-o", "name").split())
+    assert len(jobs.kubectl("get", "sapp", "-o", "name").split()) == 1
     assert ("Warning", "MissedTimes") in jobs.events("hourly")
     wait_until(
         lambda: "active" not in jobs.status("ScheduledSparkApplication", "hourly"),

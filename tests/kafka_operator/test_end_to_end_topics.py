@@ -54,13 +54,13 @@ def test_a_topic_observes_and_then_enforces(shop: Namespace, kafka: Stock) -> No
         {"field": "partitions", "declared": "2", "actual": "1"},
         {"field": "config.retention.ms", "declared": "60000", "actual": "9"},
     ]
-    assert expected == shop.status("Topic", "e2e-observed")["drift"]
-    assert ([[1, 2]], {"retention.ms": "9"}) == (kafka.replicas("e2e-observed"), kafka.config("e2e-observed"))
+    assert shop.status("Topic", "e2e-observed")["drift"] == expected
+    assert (kafka.replicas("e2e-observed"), kafka.config("e2e-observed")) == ([[1, 2]], {"retention.ms": "9"})
     found = shop.get("Topic", "e2e-observed")
     assert found is not None
     assert "finalizers" not in found["metadata"]
     row = shop.kubectl("get", "topic", "e2e-observed", "-o", "wide").splitlines()[1].split()
-    assert ["Observe", "True"] == row[6:8]
+    assert row[6:8] == ["Observe", "True"]
     shop.take(declared("e2e-observed", **spec))
     shop.until("Topic", "e2e-observed", "True", "AsDeclared")
     wait_until(lambda: len(kafka.replicas("e2e-observed")) == 2, timeout_s=PATIENCE_S, what="all brokers know them")
@@ -79,14 +79,14 @@ def test_a_topic_that_is_there_and_differs_is_adopted_by_consent(shop: Namespace
     shop.until_events("e2e-equal", ("Normal", "Adopted"))
     shop.until("Topic", "e2e-found", "False", "AdoptionPending")
     time.sleep(RESYNCS_S)
-    assert ([[1]], {"retention.ms": "9"}) == (kafka.replicas("e2e-found"), kafka.config("e2e-found"))
+    assert (kafka.replicas("e2e-found"), kafka.config("e2e-found")) == ([[1]], {"retention.ms": "9"})
     message = shop.ready("Topic", "e2e-found")[2]
     assert "partitions 1 (declared 2), retention.ms 9 (declared 60000)" in message
 
     annotate(shop, "e2e-found", f"{ADOPT}={message.partition(f'{ADOPT}=')[2].partition(' ')[0]}")
 
     shop.until("Topic", "e2e-found", "True", "AsDeclared")
-    assert {"retention.ms": "60000"} == kafka.config("e2e-found")
+    assert kafka.config("e2e-found") == {"retention.ms": "60000"}
     shop.until_events("e2e-found", ("Warning", "AdoptionPending"), ("Normal", "Adopted"))
 
 
@@ -100,7 +100,7 @@ def test_what_the_brokers_refuse_in_part_is_not_done_in_part(shop: Namespace, ka
 
     shop.until("Topic", "e2e-half", "False", "InvalidConfig")
     assert "Invalid value long for configuration retention.ms" in shop.ready("Topic", "e2e-half")[2]
-    assert 1 == len(kafka.replicas("e2e-half"))
+    assert len(kafka.replicas("e2e-half")) == 1
 
 
 @pytest.mark.shows("F7")
@@ -123,8 +123,8 @@ def test_settings_left_alone_are_left_alone(shop: Namespace, kafka: Stock) -> No
     kafka.set_config("e2e-alone", "segment.ms", "80000")
     time.sleep(RESYNCS_S)
 
-    assert {"retention.ms": "60000", "segment.ms": "80000"} == kafka.config("e2e-alone")
-    assert "True" == shop.ready("Topic", "e2e-alone")[0]
+    assert kafka.config("e2e-alone") == {"retention.ms": "60000", "segment.ms": "80000"}
+    assert shop.ready("Topic", "e2e-alone")[0] == "True"
 
 
 def test_drift_that_is_mended_and_a_topic_created_anew_are_told_once(shop: Namespace, kafka: Stock) -> None:
@@ -152,16 +152,16 @@ def test_an_edited_replication_factor_is_carried_out_under_a_throttle(shop: Name
 
     shop.until("Topic", "e2e-factor", "False", "ReplicationChanging")
     change = shop.status("Topic", "e2e-factor")["replicationChange"]
-    assert (2, "e2e-factor-rf2-2") == (change["targetReplicationFactor"], change["reassignment"])
+    assert (change["targetReplicationFactor"], change["reassignment"]) == (2, "e2e-factor-rf2-2")
     shop.until("Topic", "e2e-factor", "True", "AsDeclared")
-    assert "Completed" == shop.status("Reassignment", "e2e-factor-rf2-2")["state"]
+    assert shop.status("Reassignment", "e2e-factor-rf2-2")["state"] == "Completed"
     wait_until(
-        lambda: [2, 2] == [len(replicas) for replicas in kafka.replicas("e2e-factor")],
+        lambda: [len(replicas) for replicas in kafka.replicas("e2e-factor")] == [2, 2],
         timeout_s=PATIENCE_S,
         what="all brokers know the new copies",
     )
-    assert {} == kafka.config("e2e-factor")
-    assert 2 == shop.status("Topic", "e2e-factor")["replicationFactor"]
+    assert kafka.config("e2e-factor") == {}
+    assert shop.status("Topic", "e2e-factor")["replicationFactor"] == 2
     assert "replicationChange" not in shop.status("Topic", "e2e-factor")
 
 
@@ -203,8 +203,8 @@ def test_a_paused_topic_keeps_ready_and_goes_on_later(shop: Namespace, kafka: St
     )
     shop.take(declared("e2e-paused", partitions=2))
     time.sleep(RESYNCS_S)
-    assert 1 == len(kafka.replicas("e2e-paused"))
-    assert "True" == shop.ready("Topic", "e2e-paused")[0]
+    assert len(kafka.replicas("e2e-paused")) == 1
+    assert shop.ready("Topic", "e2e-paused")[0] == "True"
 
     annotate(shop, "e2e-paused", f"{PAUSE}-")
 

@@ -48,8 +48,8 @@ async def test_a_rotated_secret_is_used_at_the_next_look_with_no_restart() -> No
         await world.until(lambda: world.connected[-1] == login(NEW), LOOK_EVERY_S + 1)
         world.kube.writes.clear()
         await world.run(60)
-        assert 2 == len(world.connected)
-        assert [] == world.kube.writes
+        assert len(world.connected) == 2
+        assert world.kube.writes == []
 
 
 @in_virtual_time
@@ -88,4 +88,4 @@ def test_no_secret_is_ever_shown(wrong: dict[str, bytes], caplog: pytest.LogCapt
 
     shown = run_virtually(story()) + caplog.text
     assert "AuthenticationFailed" in shown or "BadSecret" in shown
-    assert [] == [word for word in (OLD, GUESS) if word in shown]
+    assert [word for word in (OLD, GUESS) if word in shown] == []

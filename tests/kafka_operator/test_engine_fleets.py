@@ -56,13 +56,13 @@ async def test_a_roll_replaces_each_pod_once_one_at_a_time_the_controller_last()
     async with fleet() as (world, pods):
         pods.roll()
 
-        took_s = await world.until(lambda: ["rev-2"] * 3 == pods.revisions)
+        took_s = await world.until(lambda: pods.revisions == ["rev-2"] * 3)
         await world.until(lambda: condition(world, "Settled")[0] == "True")
 
         assert took_s < 3 * ONE_POD_S + 5
-        assert ["main-broker-1", "main-broker-2", "main-broker-0"] == pods.deleted
-        assert 1 == pods.away_at_once
-        await world.until(lambda: ["Rolling", "Rolling", "Rolling", "Settled"] == told(world))
+        assert pods.deleted == ["main-broker-1", "main-broker-2", "main-broker-0"]
+        assert pods.away_at_once == 1
+        await world.until(lambda: told(world) == ["Rolling", "Rolling", "Rolling", "Settled"])
 
 
 @in_virtual_time
@@ -96,8 +96,8 @@ async def test_at_rest_nothing_is_written_and_kafka_is_asked_for_no_partition() 
         world.gate.calls.clear()
         await world.run(120)
 
-        assert [] == world.kube.writes
-        assert 0 == world.gate.count("kafka describe_health")
+        assert world.kube.writes == []
+        assert world.gate.count("kafka describe_health") == 0
 
 
 @in_virtual_time
@@ -111,9 +111,9 @@ async def test_a_roll_goes_on_after_the_operator_is_killed() -> None:
             await world.run(1)
             world.start()
 
-        await world.until(lambda: ["rev-2"] * 3 == pods.revisions)
+        await world.until(lambda: pods.revisions == ["rev-2"] * 3)
 
-        assert (3, 1) == (len(pods.deleted), pods.away_at_once)
+        assert (len(pods.deleted), pods.away_at_once) == (3, 1)
 
 
 @pytest.mark.shows("F34")
@@ -127,7 +127,7 @@ async def test_a_pod_leaves_a_node_that_is_cordoned() -> None:
         await world.run(30)
 
         assert took_s < 6
-        assert (["main-broker-1"], ["Draining", "Settled"]) == (pods.deleted, told(world))
+        assert (pods.deleted, told(world)) == (["main-broker-1"], ["Draining", "Settled"])
         assert pods.pods[1]["spec"]["nodeName"] != "node-1"
 
 
@@ -138,13 +138,13 @@ async def test_a_pod_that_never_starts_stops_the_roll_and_a_mended_form_goes_on(
         pods.starts = False
         pods.roll()
         await world.until(lambda: "PodStuck" in told(world), seconds=400)
-        assert (["main-broker-1"], "PodStuck") == (pods.deleted, condition(world, "Settled")[1])
+        assert (pods.deleted, condition(world, "Settled")[1]) == (["main-broker-1"], "PodStuck")
 
         pods.starts = True
         pods.roll()
-        await world.until(lambda: ["rev-3"] * 3 == pods.revisions)
+        await world.until(lambda: pods.revisions == ["rev-3"] * 3)
 
-        assert ["main-broker-1", "main-broker-1", "main-broker-2", "main-broker-0"] == pods.deleted
+        assert pods.deleted == ["main-broker-1", "main-broker-1", "main-broker-2", "main-broker-0"]
 
 
 @in_virtual_time
@@ -154,14 +154,14 @@ async def test_scaling_in_waits_until_the_broker_holds_nothing() -> None:
         world.kafka.add("late", [(3, 4)])
         world.kube.apply(declared(3))
         await world.until(lambda: "ScaleInRefused" in told(world))
-        assert (4, True) == (pods.replicas, "broker 4 holds late-0." in condition(world, "Scaled")[2])
-        assert ["ScaleInRefused"] == told(world)
+        assert (pods.replicas, "broker 4 holds late-0." in condition(world, "Scaled")[2]) == (4, True)
+        assert told(world) == ["ScaleInRefused"]
 
         world.kafka.topics["late"].replicas = [(3, 1)]
         await world.until(lambda: pods.replicas == 3)
 
         await world.until(lambda: sorted(pods.pods) == [0, 1, 2])
-        assert ("True", "AsDeclared") == condition(world, "Scaled")[:2]
+        assert condition(world, "Scaled")[:2] == ("True", "AsDeclared")
 
 
 @in_virtual_time
@@ -171,7 +171,7 @@ async def test_scaling_out_is_done_at_once() -> None:
         world.kube.apply(declared(5))
 
         await world.until(lambda: condition(world, "Settled")[0] == "False")
-        await world.until(lambda: ["rev-1"] * 5 == pods.revisions)
+        await world.until(lambda: pods.revisions == ["rev-1"] * 5)
 
 
 @in_virtual_time
@@ -181,7 +181,7 @@ async def test_a_statefulset_scaled_in_behind_our_back_is_set_back() -> None:
         pods.set_replicas(2)
 
         await world.until(lambda: pods.replicas == 3, seconds=6)
-        await world.until(lambda: ["rev-1"] * 3 == pods.revisions)
+        await world.until(lambda: pods.revisions == ["rev-1"] * 3)
 
 
 @in_virtual_time
@@ -193,9 +193,9 @@ async def test_a_chart_that_scales_out_the_statefulset_first_makes_each_pod_once
         await world.until(lambda: condition(world, "Scaled")[1] == "WaitingForPods", seconds=6)
         world.kube.apply(declared(5))
 
-        await world.until(lambda: ["rev-1"] * 5 == pods.revisions)
+        await world.until(lambda: pods.revisions == ["rev-1"] * 5)
 
-        assert 5 == pods._made
+        assert pods._made == 5
 
 
 @in_virtual_time
@@ -207,7 +207,7 @@ async def test_without_rights_or_with_an_api_server_away_nothing_is_done() -> No
         pods.failures.append(UnavailableError("503"))
         await world.until(lambda: condition(world, "Settled")[0] == "True")
 
-        await world.until(lambda: ["NotAllowed", "Settled"] == told(world))
+        await world.until(lambda: told(world) == ["NotAllowed", "Settled"])
 
 
 @in_virtual_time

@@ -36,11 +36,11 @@ def test_a_rollback_takes_every_partition_back(first: str) -> None:
             await world.until(lambda: status(world)["state"] == first, seconds=60)
             world.kube.apply(raw_reassignment(plan=PLAN, action="Rollback"))
             await world.until(lambda: status(world)["state"] == "RollingBack", seconds=10)
-            assert [FINALIZER] == world.kube.objects[MOVE]["metadata"]["finalizers"]
+            assert world.kube.objects[MOVE]["metadata"]["finalizers"] == [FINALIZER]
             await world.until(lambda: status(world)["state"] == "RolledBack", seconds=60)
-            assert AT_BASE == world.kafka.topics["orders"].replicas
-            assert ("True", "RolledBack") == world.kube.ready(MOVE)[:2]
-            assert "3/3" == status(world)["progress"]["partitions"]
+            assert world.kafka.topics["orders"].replicas == AT_BASE
+            assert world.kube.ready(MOVE)[:2] == ("True", "RolledBack")
+            assert status(world)["progress"]["partitions"] == "3/3"
             await world.run(5)
             assert not world.kube.objects[MOVE]["metadata"]["finalizers"]
 
@@ -59,11 +59,11 @@ async def test_a_rollback_waits_for_another_that_moves_the_same() -> None:
         await world.until(lambda: bool(world.kafka.moves), seconds=10)
         world.kube.apply(raw_reassignment(plan=PLAN, action="Rollback"))
         await world.run(2)
-        assert ("False", "Overlap") == world.kube.ready(MOVE)[:2]
+        assert world.kube.ready(MOVE)[:2] == ("False", "Overlap")
 
         await world.until(lambda: status(world)["state"] == "RolledBack", seconds=150)
 
-        assert AT_BASE == world.kafka.topics["orders"].replicas
+        assert world.kafka.topics["orders"].replicas == AT_BASE
 
 
 @pytest.mark.shows("F20")
@@ -81,8 +81,8 @@ async def test_moves_go_on_in_waves_and_show_bytes_and_time_left() -> None:
             most.append(len(world.kafka.moves))
             seen.append(status(world).get("progress", {}))
             await world.run(0.5)
-        assert 2 == max(most)
-        assert {(2, 3, 4)} == set(world.kafka.topics["orders"].replicas)
+        assert max(most) == 2
+        assert set(world.kafka.topics["orders"].replicas) == {(2, 3, 4)}
         assert 60_000_000 == status(world)["progress"]["bytesTotal"] == status(world)["progress"]["bytesMoved"]
         percents = [progress["percent"] for progress in seen if "percent" in progress]
         assert sorted(percents) == percents
@@ -103,7 +103,7 @@ async def test_a_move_that_stands_still_is_named_with_its_likely_cause() -> None
         await world.until(lambda: condition(world, "Stuck")[0] == "True", seconds=200)
         assert "orders-1" in condition(world, "Stuck")[2]
         assert "orders-0" not in condition(world, "Stuck")[2]
-        assert "NoProgress" == condition(world, "Stuck")[1]
+        assert condition(world, "Stuck")[1] == "NoProgress"
         world.kafka.still = set()
         await world.until(lambda: condition(world, "Stuck")[0] == "False", seconds=30)
 
@@ -136,11 +136,11 @@ async def test_of_many_topics_those_that_move_are_looked_at_and_all_of_them_now_
         await world.until(lambda: bool(world.kafka.moves), seconds=10)
         assert max(asked, default=0) <= 40, "the plan was made from a look at all of them"
         await world.until(lambda: status(world).get("state") == "Completed", seconds=300)
-        assert all((2, 3, 4) == world.kafka.topics[name].replicas[0] for name in names)
+        assert all(world.kafka.topics[name].replicas[0] == (2, 3, 4) for name in names)
         assert sorted(asked)[len(asked) // 2] <= 40
 
         world.kube.apply(raw_reassignment(plan=plan, concurrency=limits, action="Rollback"))
         await world.until(lambda: status(world)["state"] == "RollingBack", seconds=10)
         world.kafka.topics["topic-299"].replicas[0] = (4, 3, 2)
         await world.until(lambda: status(world)["state"] == "RolledBack", seconds=300)
-        assert all((1, 2, 3) == world.kafka.topics[name].replicas[0] for name in names)
+        assert all(world.kafka.topics[name].replicas[0] == (1, 2, 3) for name in names)

@@ -20,11 +20,11 @@ async def test_a_paused_cluster_is_not_looked_at_and_keeps_what_it_said() -> Non
         world.kafka.broker_ids = (1, 2)
         await world.run(2 * RESYNC_S)
 
-        assert [] == world.kube.writes
-        assert 0 == world.gate.count("kafka")
+        assert world.kube.writes == []
+        assert world.gate.count("kafka") == 0
         status = world.kube.objects[MAIN]["status"]
-        assert "ReconciliationPaused" == status["conditions"][-1]["type"]
-        assert ("True", 4) == (world.kube.ready(MAIN)[0], status["brokers"])
+        assert status["conditions"][-1]["type"] == "ReconciliationPaused"
+        assert (world.kube.ready(MAIN)[0], status["brokers"]) == ("True", 4)
         world.kube.annotate(MAIN, PAUSE, None)
         await world.until(lambda: world.kube.objects[MAIN]["status"]["brokers"] == 2)
         conditions = world.kube.objects[MAIN]["status"]["conditions"]

@@ -40,9 +40,9 @@ async def test_a_plan_in_config_maps_is_carried_out() -> None:
 
         await world.until(lambda: status(world).get("state") == "Completed", seconds=60)
 
-        assert ARRIVED == world.kafka.topics["orders"].replicas
+        assert world.kafka.topics["orders"].replicas == ARRIVED
         assert digest_of(TARGET) == status(world)["planDigest"]
-        assert 3 == len(status(world)["plan"])
+        assert len(status(world)["plan"]) == 3
 
 
 TROUBLES = [
@@ -65,11 +65,11 @@ def test_a_plan_that_is_not_what_it_should_be_moves_nothing(
             meant = digest or digest_of(TARGET, cluster_id=more.get("clusterId"))
             world.kube.apply(raw_reassignment(**plan_from(*names, digest=meant)))
             await world.run(60)
-            assert ("False", reason) == world.kube.ready(MOVE)[:2]
+            assert world.kube.ready(MOVE)[:2] == ("False", reason)
             assert words in world.kube.ready(MOVE)[2]
             assert "Nothing was moved." in world.kube.ready(MOVE)[2]
-            assert "Failed" == status(world)["state"]
-            assert [] == world.kafka.submitted
+            assert status(world)["state"] == "Failed"
+            assert world.kafka.submitted == []
 
     run_virtually(story())
 
@@ -81,7 +81,7 @@ async def test_a_config_map_that_comes_in_the_same_breath_is_waited_for() -> Non
         await orders(world)
         world.kube.apply(raw_reassignment(**plan_from("a")))
         await world.run(5)
-        assert ("False", "ConfigMapNotFound") == world.kube.ready(MOVE)[:2]
+        assert world.kube.ready(MOVE)[:2] == ("False", "ConfigMapNotFound")
         world.kube.config_maps["shop", "a"] = raw_config_map("a", TARGET)
 
         await world.until(lambda: status(world).get("state") == "Completed", seconds=60)
@@ -107,15 +107,15 @@ async def test_a_large_plan_is_kept_in_config_maps_that_go_with_it() -> None:
         kept = world.kube.config_maps["shop", name]
         assert kept["immutable"] is True
         owner = {"apiVersion": "steward.dev/v1alpha1", "kind": "Reassignment", "name": "move"}
-        assert owner | {"uid": world.kube.objects[MOVE]["metadata"]["uid"]} == kept["metadata"]["ownerReferences"][0]
-        assert {(2, 3, 4)} == set(world.kafka.topics["orders"].replicas)
+        assert kept["metadata"]["ownerReferences"][0] == owner | {"uid": world.kube.objects[MOVE]["metadata"]["uid"]}
+        assert set(world.kafka.topics["orders"].replicas) == {(2, 3, 4)}
 
         world.kube.apply(
             raw_reassignment(**plan_from("a", digest=digest_of(plan)), action="Rollback")
             | {"spec": world.kube.objects[MOVE]["spec"] | {"action": "Rollback"}}
         )
         await world.until(lambda: status(world).get("state") == "RolledBack", seconds=120)
-        assert {(1, 2, 3)} == set(world.kafka.topics["orders"].replicas)
+        assert set(world.kafka.topics["orders"].replicas) == {(1, 2, 3)}
 
 
 def test_plan_and_base_that_are_gone_or_changed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +133,7 @@ def test_plan_and_base_that_are_gone_or_changed_are_told(monkeypatch: pytest.Mon
             await world.kill()
             world.start()
             await world.run(5)
-            assert ("Unknown", "PlanLost") == world.kube.ready(MOVE)[:2]
+            assert world.kube.ready(MOVE)[:2] == ("Unknown", "PlanLost")
             world.kube.config_maps["shop", name] = kept
             await world.until(lambda: world.kube.ready(MOVE)[1] == "Running", seconds=150)
 
@@ -148,26 +148,26 @@ async def test_a_goal_is_proposed_with_figures_and_waits_for_its_digest() -> Non
         await orders(world)
         world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}))
         await world.run(10)
-        assert "Proposed" == status(world)["state"]
-        assert ("False", "ApprovalRequired") == world.kube.ready(MOVE)[:2]
+        assert status(world)["state"] == "Proposed"
+        assert world.kube.ready(MOVE)[:2] == ("False", "ApprovalRequired")
         proposal = status(world)["proposal"]
-        assert (3, 3_000_000, 3_000_000) == (
+        assert (
             proposal["partitions"],
             proposal["bytesToMove"],
             proposal["lowerBoundBytes"],
-        )
+        ) == (3, 3_000_000, 3_000_000)
         shown = {item["id"]: item for item in proposal["brokers"]}
-        assert (3, 0, 3, 0, 3_000_000, 0) == tuple(
+        assert tuple(
             shown[1][key]
             for key in ("replicasBefore", "replicasAfter", "leadersBefore", "leadersAfter", "bytesBefore", "bytesAfter")
-        )
-        assert 3 == shown[4]["replicasAfter"]
-        assert AT_BASE == world.kafka.topics["orders"].replicas
+        ) == (3, 0, 3, 0, 3_000_000, 0)
+        assert shown[4]["replicasAfter"] == 3
+        assert world.kafka.topics["orders"].replicas == AT_BASE
         plan = status(world)["plan"]
 
         world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}, approvedDigest=f"sha256:{'1' * 64}"))
         await world.run(2)
-        assert ("False", "ApprovalDiffers") == world.kube.ready(MOVE)[:2]
+        assert world.kube.ready(MOVE)[:2] == ("False", "ApprovalDiffers")
         world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}, approvedDigest=status(world)["digest"]))
         await world.until(lambda: status(world)["state"] == "Completed", seconds=60)
 
@@ -187,10 +187,10 @@ async def test_a_base_that_drifted_asks_for_approval_again() -> None:
         world.kafka.topics["orders"].replicas[0] = (4, 3, 1)
         world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}, approvedDigest=old))
         await world.run(5)
-        assert "Proposed" == status(world)["state"]
-        assert ("False", "BaseDrifted") == world.kube.ready(MOVE)[:2]
+        assert status(world)["state"] == "Proposed"
+        assert world.kube.ready(MOVE)[:2] == ("False", "BaseDrifted")
         assert old != status(world)["digest"]
-        assert [] == world.kafka.submitted
+        assert world.kafka.submitted == []
 
         world.kube.apply(raw_reassignment(goal={"removeBrokers": [1]}, approvedDigest=status(world)["digest"]))
         await world.until(lambda: status(world)["state"] == "Completed", seconds=60)
@@ -208,11 +208,11 @@ async def test_an_exact_plan_can_be_asked_to_wait_and_a_goal_not_to() -> None:
         goal = {"replicationFactor": 3, "topics": ["other"]}
         world.kube.apply(raw_reassignment("factor", goal=goal, approval="Automatic"))
         await world.run(30)
-        assert "Proposed" == status(world)["state"]
-        assert AT_BASE == world.kafka.topics["orders"].replicas
-        assert "Completed" == status(world, Key(Kind.REASSIGNMENT, "shop", "factor"))["state"]
-        assert 3 == len(set(world.kafka.topics["other"].replicas[0]))
-        assert 1 == world.kafka.topics["other"].replicas[0][0]
+        assert status(world)["state"] == "Proposed"
+        assert world.kafka.topics["orders"].replicas == AT_BASE
+        assert status(world, Key(Kind.REASSIGNMENT, "shop", "factor"))["state"] == "Completed"
+        assert len(set(world.kafka.topics["other"].replicas[0])) == 3
+        assert world.kafka.topics["other"].replicas[0][0] == 1
 
 
 @pytest.mark.shows("E10")
@@ -225,12 +225,12 @@ async def test_a_goal_with_a_limit_of_bytes_is_the_first_part_and_says_what_is_l
         world.kube.apply(raw_reassignment(goal=goal))
         await world.until(lambda: status(world).get("state") == "Proposed", seconds=30)
         proposal = status(world)["proposal"]
-        assert (2, 2_000_000, 3_000_000) == (
+        assert (
             proposal["partitions"],
             proposal["bytesToMove"],
             proposal["lowerBoundBytes"],
-        )
-        assert {"partitions": 1, "bytesToMove": 1_000_000} == proposal["leftOut"]
+        ) == (2, 2_000_000, 3_000_000)
+        assert proposal["leftOut"] == {"partitions": 1, "bytesToMove": 1_000_000}
         assert "goal.maxBytesMoved leaves out 1 more with 976.5KiB" in world.kube.ready(MOVE)[2]
         assert "broker 1 still holds 1 replicas: the budget is used up" in proposal["unreached"][0]
 
@@ -253,7 +253,7 @@ async def test_topics_that_are_excluded_stay_where_they_are() -> None:
         world.kube.apply(raw_reassignment(goal=goal, approval="Automatic"))
         await world.until(lambda: status(world).get("state") == "Completed", seconds=60)
 
-        assert [(1, 2, 3)] == world.kafka.topics["ledger"].replicas
+        assert world.kafka.topics["ledger"].replicas == [(1, 2, 3)]
         assert all(1 not in replicas for replicas in world.kafka.topics["orders"].replicas)
 
 
@@ -265,7 +265,7 @@ async def test_a_limit_of_bytes_needs_to_know_them() -> None:
         world.kafka.silent = {1, 2, 3, 4}
         world.kube.apply(raw_reassignment(goal={"removeBrokers": [1], "maxBytesMoved": 5}))
         await world.run(5)
-        assert ("False", "SizesUnknown") == world.kube.ready(MOVE)[:2]
+        assert world.kube.ready(MOVE)[:2] == ("False", "SizesUnknown")
 
 
 GOALS = [
@@ -288,11 +288,11 @@ def test_a_goal_that_cannot_be_reached_says_so(goal: dict[str, Any], reason: str
             await orders(world)
             world.kube.apply(raw_reassignment(goal=goal))
             await world.run(60)
-            assert [] == world.kafka.submitted
+            assert world.kafka.submitted == []
             if reason == "NotEnough":
                 assert any("too few brokers" in words for words in status(world)["proposal"]["unreached"])
             else:
-                assert ("False", reason) == world.kube.ready(MOVE)[:2]
+                assert world.kube.ready(MOVE)[:2] == ("False", reason)
 
     run_virtually(story())
 
@@ -305,7 +305,7 @@ async def test_a_broker_that_is_away_is_not_emptied_by_a_goal_about_something_el
         world.kafka.broker_ids = (1, 2, 4)
         world.kube.apply(raw_reassignment(goal={"rebalance": True}))
         await world.run(5)
-        assert ("False", "BrokerAway") == world.kube.ready(MOVE)[:2]
+        assert world.kube.ready(MOVE)[:2] == ("False", "BrokerAway")
         world.kafka.broker_ids = (1, 2, 3, 4)
 
         await world.until(lambda: status(world)["state"] == "Proposed", seconds=30)
@@ -318,7 +318,7 @@ async def test_a_goal_that_is_reached_already_completes() -> None:
         await orders(world)
         world.kube.apply(raw_reassignment(goal={"removeBrokers": [4]}))
         await world.until(lambda: status(world).get("state") == "Completed", seconds=20)
-        assert [] == world.kafka.submitted
+        assert world.kafka.submitted == []
 
 
 @in_virtual_time
@@ -334,8 +334,8 @@ async def test_a_tenant_moves_no_topic_that_is_not_its_own() -> None:
             world.kube.apply(raw)
         await world.run(60)
         for name in ("exact", "all"):
-            assert "NotAllowed" == world.kube.ready(Key(Kind.REASSIGNMENT, "tenant", name))[1]
-        assert [] == world.kafka.submitted
+            assert world.kube.ready(Key(Kind.REASSIGNMENT, "tenant", name))[1] == "NotAllowed"
+        assert world.kafka.submitted == []
 
 
 @pytest.mark.slow
@@ -361,7 +361,7 @@ def test_a_plan_of_a_hundred_thousand_partitions_begins_within_ten_seconds() -> 
             world.kube.apply(raw_reassignment(**plan_from("a", "b", digest=digest_of(target))))
             await world.until(lambda: bool(world.kafka.moves), seconds=30)
             took_s = time.process_time() - began_s
-            assert 10 == len(world.kafka.moves)
+            assert len(world.kafka.moves) == 10
             largest = max(len(str(held)) for held in world.kube.objects.values())
             assert largest < 20_000
             return took_s

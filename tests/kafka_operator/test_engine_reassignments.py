@@ -43,13 +43,13 @@ async def test_a_plan_moves_shows_progress_and_ends_ready_with_exactly_the_targe
             if shown and shown not in seen:
                 seen.append(shown)
 
-        assert ["0/3", "1/3", "2/3", "3/3"] == seen
-        assert [(2, 3, 4), (3, 4, 2), (4, 2, 3)] == world.kafka.topics["orders"].replicas
-        assert "Completed" == status(world)["state"]
-        assert [1, 2, 3] == status(world)["base"][0]["replicas"]
-        assert 100 == status(world)["progress"]["percent"]
-        assert 1 == world.gate.count("kafka alter_reassignments")
-        assert ["Running", "Completed"] == [notice.reason for notice in world.kube.events]
+        assert seen == ["0/3", "1/3", "2/3", "3/3"]
+        assert world.kafka.topics["orders"].replicas == [(2, 3, 4), (3, 4, 2), (4, 2, 3)]
+        assert status(world)["state"] == "Completed"
+        assert status(world)["base"][0]["replicas"] == [1, 2, 3]
+        assert status(world)["progress"]["percent"] == 100
+        assert world.gate.count("kafka alter_reassignments") == 1
+        assert [notice.reason for notice in world.kube.events] == ["Running", "Completed"]
 
 
 @pytest.mark.shows("O7")
@@ -65,7 +65,7 @@ async def test_a_long_move_writes_only_when_something_arrived() -> None:
 
         await world.run(90)
 
-        assert [] == world.kube.writes
+        assert world.kube.writes == []
         assert world.gate.count("kafka list_reassignments") >= 80
 
 
@@ -100,13 +100,13 @@ async def test_bad_plans_have_a_reason_each_and_move_nothing() -> None:
 
         for reason in plans:
             key = Key(Kind.REASSIGNMENT, "shop", reason.lower())
-            assert ("False", reason) == world.kube.ready(key)[:2]
+            assert world.kube.ready(key)[:2] == ("False", reason)
         await world.run(60)
         for reason in plans:
             key = Key(Kind.REASSIGNMENT, "shop", reason.lower())
-            assert ("False", reason) == world.kube.ready(key)[:2]
-            assert "Failed" == status(world, key)["state"]
-        assert [] == world.kafka.submitted
+            assert world.kube.ready(key)[:2] == ("False", reason)
+            assert status(world, key)["state"] == "Failed"
+        assert world.kafka.submitted == []
 
 
 @in_virtual_time
@@ -121,15 +121,15 @@ async def test_an_overlap_with_a_running_one_is_told_and_moves_nothing() -> None
         await world.run(3)
         second = Key(Kind.REASSIGNMENT, "shop", "second")
         status_, reason, message = world.kube.ready(second)
-        assert ("False", "Overlap") == (status_, reason)
+        assert (status_, reason) == ("False", "Overlap")
         assert "Reassignment move" in message
 
         world.kafka.add("other", [(1, 2)])
         await world.kafka.alter_reassignments({Partition("other", 0): (3, 4)})
         world.kube.apply(raw_reassignment("third", plan=raw_plan("other", p0=[2, 3])))
         await world.run(3)
-        assert "Overlap" == world.kube.ready(Key(Kind.REASSIGNMENT, "shop", "third"))[1]
-        assert 2 == len(world.kafka.submitted)
+        assert world.kube.ready(Key(Kind.REASSIGNMENT, "shop", "third"))[1] == "Overlap"
+        assert len(world.kafka.submitted) == 2
 
 
 @in_virtual_time
@@ -144,7 +144,7 @@ async def test_two_plans_that_overlap_and_come_together_end_with_one() -> None:
         await world.run(30)
 
         reasons = {name: world.kube.ready(Key(Kind.REASSIGNMENT, "shop", name))[1] for name in ("a", "b")}
-        assert {"a": "Completed", "b": "Overlap"} == reasons
+        assert reasons == {"a": "Completed", "b": "Overlap"}
 
 
 @in_virtual_time
@@ -171,9 +171,9 @@ async def test_cancel_returns_what_still_moves() -> None:
         world.kube.apply(raw_reassignment(plan=PLAN, action="Cancel"))
         await world.until(lambda: status(world)["state"] == "Cancelled", seconds=5)
 
-        assert [(2, 3, 4), (1, 2, 3), (1, 2, 3)] == world.kafka.topics["orders"].replicas
-        assert {} == world.kafka.moves
-        assert ("False", "Cancelled") == world.kube.ready(MOVE)[:2]
+        assert world.kafka.topics["orders"].replicas == [(2, 3, 4), (1, 2, 3), (1, 2, 3)]
+        assert world.kafka.moves == {}
+        assert world.kube.ready(MOVE)[:2] == ("False", "Cancelled")
 
 
 @in_virtual_time
@@ -184,13 +184,13 @@ async def test_deleting_a_running_one_cancels_and_then_it_goes() -> None:
         await orders(world)
         world.kube.apply(raw_reassignment(plan=PLAN))
         await world.run(5)
-        assert [FINALIZER] == world.kube.objects[MOVE]["metadata"]["finalizers"]
+        assert world.kube.objects[MOVE]["metadata"]["finalizers"] == [FINALIZER]
 
         world.kube.delete(MOVE)
         await world.until(lambda: MOVE not in world.kube.objects, seconds=5)
 
-        assert {} == world.kafka.moves
-        assert [(1, 2, 3)] * 3 == world.kafka.topics["orders"].replicas
+        assert world.kafka.moves == {}
+        assert world.kafka.topics["orders"].replicas == [(1, 2, 3)] * 3
 
 
 @in_virtual_time
@@ -204,10 +204,10 @@ async def test_a_refusal_of_one_partition_moves_nothing() -> None:
         world.kube.apply(raw_reassignment(plan=PLAN))
         await world.run(10)
 
-        assert ("False", "InvalidReplicaAssignment") == world.kube.ready(MOVE)[:2]
-        assert "Failed" == status(world)["state"]
-        assert {} == world.kafka.moves
-        assert [(1, 2, 3)] * 3 == world.kafka.topics["orders"].replicas
+        assert world.kube.ready(MOVE)[:2] == ("False", "InvalidReplicaAssignment")
+        assert status(world)["state"] == "Failed"
+        assert world.kafka.moves == {}
+        assert world.kafka.topics["orders"].replicas == [(1, 2, 3)] * 3
 
 
 @in_virtual_time
@@ -232,13 +232,13 @@ async def test_an_unreachable_cluster_is_told_and_the_move_goes_on() -> None:
         await world.run(5)
         world.kafka.reachable = False
         await world.run(30)
-        assert ("Unknown", "ClusterUnreachable") == world.kube.ready(MOVE)[:2]
-        assert "Running" == status(world)["state"]
+        assert world.kube.ready(MOVE)[:2] == ("Unknown", "ClusterUnreachable")
+        assert status(world)["state"] == "Running"
 
         world.kafka.reachable = True
 
         await world.until(lambda: world.kube.ready(MOVE)[0] == "True", seconds=200)
-        assert 1 == len(world.kafka.submitted)
+        assert len(world.kafka.submitted) == 1
 
 
 @pytest.mark.shows("O9")
@@ -254,5 +254,5 @@ async def test_moves_that_somebody_cancelled_are_not_begun_again() -> None:
 
         await world.run(60)
 
-        assert ("False", "Interrupted") == world.kube.ready(MOVE)[:2]
-        assert 1 == len(world.kafka.submitted)
+        assert world.kube.ready(MOVE)[:2] == ("False", "Interrupted")
+        assert len(world.kafka.submitted) == 1

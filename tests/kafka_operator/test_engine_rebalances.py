@@ -63,14 +63,14 @@ async def test_brokers_that_are_new_get_one_proposal_that_waits_for_approval() -
         world.kafka.broker_ids = (1, 2, 3, 4, 5)
         await world.until(lambda: condition(world, "Rebalanced")[1] == "RebalanceProposed", seconds=90)
 
-        assert ["main-auto-1"] == made(world)
+        assert made(world) == ["main-auto-1"]
         spec = world.kube.objects[FIRST]["spec"]
         goal = {"addBrokers": [4, 5], "excludedTopics": ["ledger"], "maxBytesMoved": "1Gi"}
-        assert {"clusterRef": {"name": "main"}, "goal": goal, "approval": "Required", **TERMS} == spec
-        assert "Proposed" == status(world, FIRST)["state"]
+        assert spec == {"clusterRef": {"name": "main"}, "goal": goal, "approval": "Required", **TERMS}
+        assert status(world, FIRST)["state"] == "Proposed"
         assert "approvedDigest" in condition(world, "Rebalanced")[2]
         assert "RebalanceMade" in told(world)
-        assert [] == world.kafka.submitted
+        assert world.kafka.submitted == []
 
         approve(world, FIRST)
         await world.until(lambda: status(world, FIRST)["state"] == "Completed", seconds=120)
@@ -79,7 +79,7 @@ async def test_brokers_that_are_new_get_one_proposal_that_waits_for_approval() -
         assert {4, 5} <= {broker for replicas in world.kafka.topics["orders"].replicas for broker in replicas}
         world.kube.writes.clear()
         await world.run(400)
-        assert ([], ["main-auto-1"]) == (world.kube.writes, made(world))
+        assert (world.kube.writes, made(world)) == ([], ["main-auto-1"])
 
 
 @in_virtual_time
@@ -94,7 +94,7 @@ async def test_a_broker_that_restarts_is_neither_new_nor_gone() -> None:
             world.kafka.broker_ids = (1, 2, 3)
             await world.run(200)
 
-        assert [] == made(world)
+        assert made(world) == []
 
 
 @in_virtual_time
@@ -107,8 +107,8 @@ async def test_a_proposal_that_is_not_what_is_needed_any_more_is_withdrawn() -> 
         world.kafka.broker_ids = (1, 2, 3, 4, 5)
         await world.until(lambda: made(world) == ["main-auto-1", "main-auto-2"], seconds=120)
 
-        assert "Cancelled" == status(world, FIRST)["state"]
-        assert [4, 5] == world.kube.objects[SECOND]["spec"]["goal"]["addBrokers"]
+        assert status(world, FIRST)["state"] == "Cancelled"
+        assert world.kube.objects[SECOND]["spec"]["goal"]["addBrokers"] == [4, 5]
 
 
 @in_virtual_time
@@ -121,14 +121,14 @@ async def test_a_person_who_cancels_or_deletes_a_proposal_is_heard() -> None:
         spec = world.kube.objects[FIRST]["spec"] | {"action": "Cancel"}
         world.kube.apply({"kind": "Reassignment", "metadata": {"namespace": "shop", "name": FIRST.name}, "spec": spec})
         await world.run(200)
-        assert (["main-auto-1"], "True") == (made(world), condition(world, "Rebalanced")[0])
+        assert (made(world), condition(world, "Rebalanced")[0]) == (["main-auto-1"], "True")
 
         world.kafka.broker_ids = (1, 2, 3, 4, 5)
         await world.until(lambda: condition(world, "Rebalanced")[1] == "RebalanceProposed", seconds=90)
-        assert [5] == world.kube.objects[SECOND]["spec"]["goal"]["addBrokers"]
+        assert world.kube.objects[SECOND]["spec"]["goal"]["addBrokers"] == [5]
         world.kube.delete(SECOND)
         await world.run(200)
-        assert (["main-auto-1"], "True") == (made(world), condition(world, "Rebalanced")[0])
+        assert (made(world), condition(world, "Rebalanced")[0]) == (["main-auto-1"], "True")
 
 
 @in_virtual_time
@@ -140,11 +140,11 @@ async def test_nothing_is_made_while_something_moves_and_for_a_cluster_that_is_p
         world.kube.apply(raw_reassignment(plan=raw_plan(p0=[1, 2])))
         world.kafka.broker_ids = (1, 2, 3, 4)
         await world.until(lambda: condition(world, "Rebalanced")[1] == "WaitingForReassignment", seconds=90)
-        assert ["move"] == made(world)
+        assert made(world) == ["move"]
 
         world.kube.annotate(MAIN, PAUSE, "true")
         await world.run(100)
-        assert ["move"] == made(world)
+        assert made(world) == ["move"]
         world.kube.annotate(MAIN, PAUSE, None)
         await world.until(lambda: made(world) == ["main-auto-1", "move"], seconds=60)
 
@@ -156,11 +156,11 @@ async def test_switched_off_it_says_no_more_of_it_and_on_again_takes_another_nam
         have(world)
         await noted(world, **BOTH, approval="Automatic")
         await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=200)
-        assert (["main-auto-1"], "Completed") == (made(world), status(world, FIRST)["state"])
+        assert (made(world), status(world, FIRST)["state"]) == (["main-auto-1"], "Completed")
 
         world.kube.apply(raw_cluster())
         await world.until(lambda: "autoRebalance" not in world.kube.objects[MAIN]["status"])
-        assert "" == condition(world, "Rebalanced")[0]
+        assert condition(world, "Rebalanced")[0] == ""
         world.kafka.broker_ids = (1, 2, 3, 4, 5)
         await world.run(100)
         await noted(world, **BOTH)
@@ -184,19 +184,19 @@ async def test_scaling_in_empties_the_brokers_and_their_pods_go() -> None:
         world.kube.apply(scaled(3))
         await world.until(lambda: condition(world, "Rebalanced")[1] == "RebalanceProposed", seconds=90)
 
-        assert {"removeBrokers": [4]} == world.kube.objects[FIRST]["spec"]["goal"]
+        assert world.kube.objects[FIRST]["spec"]["goal"] == {"removeBrokers": [4]}
         assert "spec.autoRebalance makes a Reassignment" in condition(world, "Scaled")[2]
-        assert 4 == pods.replicas
+        assert pods.replicas == 4
 
         approve(world, FIRST)
         await world.until(lambda: pods.replicas == 3, seconds=120)
         await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=120)
         assert all(4 not in replicas for replicas in world.kafka.topics["late"].replicas)
         await world.run(300)
-        assert (["main-auto-1"], [1, 2, 3]) == (
+        assert (
             made(world),
             world.kube.objects[MAIN]["status"]["autoRebalance"]["brokerIds"],
-        )
+        ) == (["main-auto-1"], [1, 2, 3])
 
 
 @in_virtual_time
@@ -215,7 +215,7 @@ async def test_scaling_out_and_in_by_itself() -> None:
         await world.until(lambda: pods.replicas == 3, seconds=300)
 
         assert not _holds(world, 4)
-        assert ["main-auto-1", "main-auto-2"] == made(world)
+        assert made(world) == ["main-auto-1", "main-auto-2"]
 
 
 @in_virtual_time
@@ -227,7 +227,7 @@ async def test_a_removal_that_cannot_be_is_told_and_not_tried_for_ever() -> None
         world.kube.apply(scaled(2, approval="Automatic"))
         await world.until(lambda: condition(world, "Rebalanced")[1] == "RemovalEnded", seconds=200)
         await world.run(300)
-        assert (["main-auto-1"], 3) == (made(world), pods.replicas)
+        assert (made(world), pods.replicas) == (["main-auto-1"], 3)
 
         world.kube.apply(scaled(3, approval="Automatic"))
         await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
@@ -241,10 +241,10 @@ async def test_a_broker_without_a_pod_that_is_away_for_long_is_emptied() -> None
         world.kube.apply(scaled(3))
         await world.until(lambda: condition(world, "Rebalanced")[0] == "True", seconds=90)
         await world.run(GONE_AFTER_S - 300)
-        assert [] == made(world)
+        assert made(world) == []
         await world.until(lambda: made(world) == ["main-auto-1"], seconds=600)
 
-        assert {"removeBrokers": [7]} == world.kube.objects[FIRST]["spec"]["goal"]
+        assert world.kube.objects[FIRST]["spec"]["goal"] == {"removeBrokers": [7]}
 
 
 @pytest.mark.shows("F22")
@@ -257,7 +257,7 @@ async def test_bytes_that_lie_unevenly_are_levelled_and_then_left_for_the_interv
         imbalance = {"thresholdPercent": 20, "minimumIntervalSeconds": 3600}
         await noted(world, onImbalance=imbalance, approval="Automatic")
         await world.run(700)
-        assert ([], 0) == (made(world), world.kube.objects[MAIN]["status"]["autoRebalance"]["spreadPercent"])
+        assert (made(world), world.kube.objects[MAIN]["status"]["autoRebalance"]["spreadPercent"]) == ([], 0)
 
         def lean() -> None:
             world.kafka.topics["orders"].replicas = [(1, 2)] * 12
@@ -265,12 +265,12 @@ async def test_bytes_that_lie_unevenly_are_levelled_and_then_left_for_the_interv
         lean()
         await world.until(lambda: made(world) == ["main-auto-1"], seconds=700)
         await world.until(lambda: status(world, FIRST).get("state") == "Completed", seconds=200)
-        assert {"rebalance": True} == world.kube.objects[FIRST]["spec"]["goal"]
+        assert world.kube.objects[FIRST]["spec"]["goal"] == {"rebalance": True}
         assert _holds(world, 3)
 
         lean()
         await world.run(3000)
-        assert ["main-auto-1"] == made(world)
+        assert made(world) == ["main-auto-1"]
         await world.until(lambda: made(world) == ["main-auto-1", "main-auto-2"], seconds=1500)
 
 
@@ -285,7 +285,7 @@ async def test_one_partition_that_is_larger_than_all_others_is_no_reason_to_copy
         await noted(world, onImbalance={"thresholdPercent": 20, "minimumIntervalSeconds": 300})
         await world.run(3000)
 
-        assert ([], 200) == (made(world), world.kube.objects[MAIN]["status"]["autoRebalance"]["spreadPercent"])
+        assert (made(world), world.kube.objects[MAIN]["status"]["autoRebalance"]["spreadPercent"]) == ([], 200)
 
 
 @in_virtual_time
@@ -298,8 +298,8 @@ async def test_at_rest_kafka_is_asked_for_nothing_and_nothing_is_written() -> No
         world.gate.calls.clear()
         await world.run(300)
 
-        assert [] == world.kube.writes
-        assert 0 == world.gate.count("kafka describe_layout")
+        assert world.kube.writes == []
+        assert world.gate.count("kafka describe_layout") == 0
 
 
 def _holds(world: World, broker: int) -> bool:

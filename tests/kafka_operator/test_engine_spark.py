@@ -30,21 +30,21 @@ async def test_an_application_runs_to_its_end_and_its_executors_go_with_it() -> 
         assert took_s < 1, "benchmark P10 is about this time"
         await world.until(lambda: world.status().get("state") == "Running")
         await world.run(2.5)
-        assert {"running": 2, "pending": 0, "succeeded": 0, "failed": 0} == world.status()["executors"]
+        assert world.status()["executors"] == {"running": 2, "pending": 0, "succeeded": 0, "failed": 0}
 
         await world.until(lambda: world.status()["state"] == "Completed")
         await world.run(10)
 
-        assert ("True", "Completed") == world.kube.ready(APPLICATION)[:2]
-        assert [] == world.fake.executors()
+        assert world.kube.ready(APPLICATION)[:2] == ("True", "Completed")
+        assert world.fake.executors() == []
         assert 1 == len(world.fake.drivers()) == len(world.fake.created)
-        assert 1 == world.status()["attempts"]
+        assert world.status()["attempts"] == 1
         assert world.status()["durationSeconds"] >= 4
         assert "executors" not in world.status()
-        assert ["DriverCreated", "Running", "Completed"] == world.reasons()
+        assert world.reasons() == ["DriverCreated", "Running", "Completed"]
         world.kube.writes.clear()
         await world.run(2 * RESYNC_S)
-        assert [] == world.kube.writes
+        assert world.kube.writes == []
 
 
 @in_virtual_time
@@ -55,15 +55,15 @@ async def test_a_failed_attempt_is_followed_by_another_with_a_driver_of_its_own(
         policy = {"type": "OnFailure", "onFailureRetries": 2, "onFailureRetryInterval": 5}
         world.kube.apply(raw_spark(restartPolicy=policy))
         await world.until(lambda: world.status().get("state") == "PendingRerun")
-        assert "Traceback: the last words\n" == world.status()["driver"]["logTail"]
-        assert ("False", "DriverFailed") == world.kube.ready(APPLICATION)[:2]
+        assert world.status()["driver"]["logTail"] == "Traceback: the last words\n"
+        assert world.kube.ready(APPLICATION)[:2] == ("False", "DriverFailed")
 
         await world.until(lambda: world.status()["state"] == "Completed")
 
-        assert [1, 2, 3] == [attempt for _, attempt in world.fake.created]
-        assert 1 == world.fake.alive_at_once
+        assert [attempt for _, attempt in world.fake.created] == [1, 2, 3]
+        assert world.fake.alive_at_once == 1
         assert {"attempts": 3, "failedAttempts": 2}.items() <= world.status().items()
-        assert ["3"] == [driver["metadata"]["labels"][SPARK_ATTEMPT_LABEL] for driver in world.fake.drivers()]
+        assert [driver["metadata"]["labels"][SPARK_ATTEMPT_LABEL] for driver in world.fake.drivers()] == ["3"]
 
 
 @in_virtual_time
@@ -75,12 +75,12 @@ async def test_retries_come_to_an_end() -> None:
         world.kube.apply(raw_spark(restartPolicy=policy))
         await world.until(lambda: world.status().get("state") == "Failed")
 
-        assert ("False", "DriverOutOfMemory") == world.kube.ready(APPLICATION)[:2]
+        assert world.kube.ready(APPLICATION)[:2] == ("False", "DriverOutOfMemory")
         assert "Raise spec.driver.memory" in world.kube.ready(APPLICATION)[2]
-        assert 137 == world.status()["driver"]["exitCode"]
-        assert 2 == len(world.fake.created)
+        assert world.status()["driver"]["exitCode"] == 137
+        assert len(world.fake.created) == 2
         await world.run(10)
-        assert [] == world.fake.executors()
+        assert world.fake.executors() == []
 
 
 TROUBLES = [
@@ -100,16 +100,16 @@ def test_what_holds_a_driver_up_is_told_and_in_the_end_fails_it(fate: Fate, reas
             world.fake.fates = [fate]
             world.kube.apply(raw_spark(startTimeoutSeconds=60))
             await world.run(20)
-            assert "Submitted" == world.status()["state"]
-            assert ("False", reason) == world.kube.ready(APPLICATION)[:2]
+            assert world.status()["state"] == "Submitted"
+            assert world.kube.ready(APPLICATION)[:2] == ("False", reason)
             assert words in world.kube.ready(APPLICATION)[2]
-            assert ["DriverCreated", reason] == world.reasons()
+            assert world.reasons() == ["DriverCreated", reason]
 
             await world.run(60)
-            assert "Failed" == world.status()["state"]
-            assert ("False", reason) == world.kube.ready(APPLICATION)[:2]
+            assert world.status()["state"] == "Failed"
+            assert world.kube.ready(APPLICATION)[:2] == ("False", reason)
             await world.run(10)
-            assert [] == world.fake.drivers(), "a driver that never started holds no place"
+            assert world.fake.drivers() == [], "a driver that never started holds no place"
 
     run_virtually(story())
 
@@ -130,7 +130,7 @@ def test_why_a_driver_ended_is_told(fate: Fate, reason: str, words: str) -> None
             world.fake.fates = [fate]
             world.kube.apply(raw_spark())
             await world.until(lambda: world.status().get("state") == "Failed")
-            assert ("False", reason) == world.kube.ready(APPLICATION)[:2]
+            assert world.kube.ready(APPLICATION)[:2] == ("False", reason)
             assert words in world.kube.ready(APPLICATION)[2]
 
     run_virtually(story())
@@ -148,7 +148,7 @@ def test_executors_that_are_lost_are_told_of_and_the_application_goes_on(told: s
             (condition,) = [item for item in world.status()["conditions"] if item["type"] == "ExecutorsHealthy"]
             assert ("False", reason) == (condition["status"], condition["reason"])
             assert "exec-0" in condition["message"]
-            assert 1 == world.reasons().count(reason)
+            assert world.reasons().count(reason) == 1
 
     run_virtually(story())
 
@@ -163,7 +163,7 @@ async def test_a_driver_that_is_gone_is_not_made_again_in_the_same_attempt() -> 
         world.fake.remove(world.status()["driver"]["podName"])
 
         await world.until(lambda: world.status()["state"] == "Completed")
-        assert [1, 2] == [attempt for _, attempt in world.fake.created]
+        assert [attempt for _, attempt in world.fake.created] == [1, 2]
         assert "DriverLost" in world.reasons()
 
 
@@ -174,11 +174,11 @@ async def test_a_missing_service_account_is_told_and_tried_again_as_the_policy_h
         world.fake.refusals = [missing_account(), missing_account()]
         world.kube.apply(raw_spark(restartPolicy={"onSubmissionFailureRetries": 2}))
         await world.until(lambda: world.status().get("state") == "SubmissionFailed")
-        assert ("False", "ServiceAccountMissing") == world.kube.ready(APPLICATION)[:2]
+        assert world.kube.ready(APPLICATION)[:2] == ("False", "ServiceAccountMissing")
         assert "spec.driver.serviceAccount" in world.kube.ready(APPLICATION)[2]
 
         await world.until(lambda: world.status()["state"] == "Completed")
-        assert 1 == world.status()["attempts"]
+        assert world.status()["attempts"] == 1
 
 
 @in_virtual_time
@@ -204,7 +204,7 @@ async def test_suspend_ends_what_runs_and_resume_begins_another_attempt() -> Non
 
         world.kube.apply(raw_spark(suspend=False))
         await world.until(lambda: world.status()["state"] == "Completed")
-        assert [1, 2] == [attempt for _, attempt in world.fake.created]
+        assert [attempt for _, attempt in world.fake.created] == [1, 2]
 
 
 @in_virtual_time
@@ -213,8 +213,8 @@ async def test_one_that_is_created_suspended_starts_nothing() -> None:
     async with spark_running() as world:
         world.kube.apply(raw_spark(suspend=True))
         await world.run(RESYNC_S)
-        assert "Suspended" == world.status()["state"]
-        assert [] == world.fake.created
+        assert world.status()["state"] == "Suspended"
+        assert world.fake.created == []
 
 
 @in_virtual_time
@@ -227,7 +227,7 @@ async def test_the_time_to_live_takes_the_application_and_its_driver_away() -> N
         world.kube.apply(raw_spark(timeToLiveSeconds=60))
         await world.run(1)
         assert APPLICATION not in world.kube.objects
-        assert [] == world.fake.drivers()
+        assert world.fake.drivers() == []
 
 
 @in_virtual_time
@@ -239,7 +239,7 @@ async def test_always_goes_on() -> None:
         attempts = [attempt for _, attempt in world.fake.created]
         assert list(range(1, len(attempts) + 1)) == attempts
         assert len(attempts) > 3
-        assert 1 == world.fake.alive_at_once
+        assert world.fake.alive_at_once == 1
 
 
 @in_virtual_time
@@ -253,7 +253,7 @@ async def test_a_deleted_application_takes_driver_and_executors_with_it() -> Non
         world.kube.delete(APPLICATION)
         assert [] == world.fake.drivers() == world.fake.executors()
         await world.run(RESYNC_S)
-        assert 1 == len(world.fake.created)
+        assert len(world.fake.created) == 1
 
 
 @in_virtual_time
@@ -292,7 +292,7 @@ async def test_a_paused_application_is_left_alone() -> None:
         raw["metadata"]["annotations"] = {PAUSE: "true"}
         world.kube.apply(raw)
         await world.run(10)
-        assert [] == world.fake.created
+        assert world.fake.created == []
         world.kube.annotate(APPLICATION, PAUSE, None)
         await world.until(lambda: world.status().get("state") in ENDED)
 
@@ -303,9 +303,9 @@ async def test_an_engine_that_is_switched_off_is_told() -> None:
     async with spark_running() as world:
         world.kube.apply(raw_spark(engine="Local"))
         await world.run(10)
-        assert ("False", "EngineSwitchedOff") == world.kube.ready(APPLICATION)[:2]
+        assert world.kube.ready(APPLICATION)[:2] == ("False", "EngineSwitchedOff")
         assert "--spark-local" in world.kube.ready(APPLICATION)[2]
-        assert [] == world.fake.created
+        assert world.fake.created == []
 
 
 @in_virtual_time
@@ -314,4 +314,4 @@ async def test_memory_that_is_none_is_told() -> None:
     async with spark_running() as world:
         world.kube.apply(raw_spark(driver={"memory": "much"}))
         await world.run(5)
-        assert ("False", "InvalidMemory") == world.kube.ready(APPLICATION)[:2]
+        assert world.kube.ready(APPLICATION)[:2] == ("False", "InvalidMemory")

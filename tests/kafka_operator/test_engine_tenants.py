@@ -31,8 +31,8 @@ async def test_a_namespace_that_no_rule_names_has_no_effect_at_all() -> None:
         world.kube.apply(tenant("orders"))
         await world.run(5)
 
-        assert ("False", "NotAllowed") == world.kube.ready(key("orders"))[:2]
-        assert {} == world.kafka.topics
+        assert world.kube.ready(key("orders"))[:2] == ("False", "NotAllowed")
+        assert world.kafka.topics == {}
         assert not world.kube.objects[key("orders")]["metadata"].get("finalizers")
 
 
@@ -51,7 +51,7 @@ async def test_a_rule_that_comes_later_is_noticed_at_once() -> None:
         world.kube.delete(key("orders"))
         await world.until(lambda: key("orders") not in world.kube.objects)
         assert "orders" in world.kafka.topics
-        assert ["TopicKept"] == [notice.reason for notice in world.kube.events if notice.reason.startswith("Topic")]
+        assert [notice.reason for notice in world.kube.events if notice.reason.startswith("Topic")] == ["TopicKept"]
 
 
 @in_virtual_time
@@ -66,7 +66,7 @@ async def test_a_topic_that_may_not_be_named_is_in_nobodys_way() -> None:
 
         await settled_topic(world)
 
-        assert "NameNotAllowed" == world.kube.ready(key("orders"))[1]
+        assert world.kube.ready(key("orders"))[1] == "NameNotAllowed"
         world.kube.delete(key("orders"))
         await world.run(5)
         assert "orders" in world.kafka.topics
@@ -96,11 +96,11 @@ async def test_room_that_becomes_free_is_taken_by_the_next_oldest() -> None:
             await world.run(2)
 
         reasons = [world.kube.ready(key(name))[1] for name in "abc"]
-        assert ["AsDeclared", "QuotaExceeded", "AsDeclared"] == reasons
+        assert reasons == ["AsDeclared", "QuotaExceeded", "AsDeclared"]
         assert "spec.allowedNamespaces[0].maxPartitions" in world.kube.ready(key("b"))[2]
         world.kube.delete(key("a"))
         assert await world.until(lambda: world.kube.ready(key("b"))[0] == "True") < 3
-        assert {"b", "c"} == world.kafka.topics.keys()
+        assert world.kafka.topics.keys() == {"b", "c"}
 
 
 @in_virtual_time
@@ -117,8 +117,8 @@ async def test_an_edit_while_a_topic_is_being_created_is_bound_as_well() -> None
             await world.run(2)
 
             held = world.kafka.topics.get(f"{space}.t")
-            assert held is None or 4 == len(held.replicas)
-            assert "QuotaExceeded" == world.kube.ready(key("t", space))[1]
+            assert held is None or len(held.replicas) == 4
+            assert world.kube.ready(key("t", space))[1] == "QuotaExceeded"
 
 
 @in_virtual_time
@@ -129,5 +129,5 @@ async def test_nothing_is_said_of_an_unreachable_cluster_to_those_who_may_not_us
         world.kube.apply(tenant("orders"))
         await world.run(5)
 
-        assert "NotAllowed" == world.kube.ready(key("orders"))[1]
+        assert world.kube.ready(key("orders"))[1] == "NotAllowed"
         assert "kafka:9092" not in str(world.kube.objects[key("orders")]["status"])

@@ -52,14 +52,14 @@ async def test_a_throttle_is_set_before_the_first_move_and_gone_after_the_last()
 
         await world.until(lambda: bool(world.kafka.moves), seconds=30)
 
-        assert {"1", "2", "3", "4", "orders"} == world.kafka.throttled().keys()
+        assert world.kafka.throttled().keys() == {"1", "2", "3", "4", "orders"}
         assert dict.fromkeys(RATES, "5000000") == world.kafka.broker_configs[4]
-        assert "0:4,1:4,2:4" == world.kafka.topics["orders"].config[FOLLOWERS]
-        assert "0:1,0:2,0:3,1:1,1:2,1:3,2:1,2:2,2:3" == world.kafka.topics["orders"].config[LEADERS]
-        assert 5_000_000 == status(world)["throttle"]["bytesPerSecond"]
+        assert world.kafka.topics["orders"].config[FOLLOWERS] == "0:4,1:4,2:4"
+        assert world.kafka.topics["orders"].config[LEADERS] == "0:1,0:2,0:3,1:1,1:2,1:3,2:1,2:2,2:3"
+        assert status(world)["throttle"]["bytesPerSecond"] == 5_000_000
 
         await world.until(lambda: status(world)["state"] == "Completed", seconds=100)
-        assert {} == world.kafka.throttled()
+        assert world.kafka.throttled() == {}
         assert "throttle" not in status(world)
 
 
@@ -76,7 +76,7 @@ async def test_what_somebody_else_had_set_is_back_in_the_end() -> None:
         await world.until(lambda: bool(world.kafka.moves), seconds=30)
         assert dict.fromkeys(RATES, "5000000") == world.kafka.broker_configs[1]
         assert world.kafka.topics["orders"].config[LEADERS].startswith("9:1,0:1,0:2")
-        assert "*" == world.kafka.topics["orders"].config[FOLLOWERS]
+        assert world.kafka.topics["orders"].config[FOLLOWERS] == "*"
 
         await world.until(lambda: status(world)["state"] == "Completed", seconds=100)
 
@@ -107,9 +107,9 @@ def test_a_throttle_is_gone_at_every_end(end: str) -> None:
             elif end == "interrupted":
                 world.kafka.moves.clear()
             await world.run(40)
-            assert {} == world.kafka.throttled()
-            assert {} == world.kafka.moves
-            assert [(1, 2, 3)] * 3 == world.kafka.topics["orders"].replicas
+            assert world.kafka.throttled() == {}
+            assert world.kafka.moves == {}
+            assert world.kafka.topics["orders"].replicas == [(1, 2, 3)] * 3
             assert end == "delete" or status(world)["state"] in {"Cancelled", "RolledBack", "Failed"}
 
     run_virtually(story())
@@ -125,19 +125,19 @@ async def test_a_throttle_below_the_traffic_is_told_with_figures_and_nothing_mov
         await world.until(lambda: condition(world, "ThrottleTooLow")[0] == "True", seconds=30)
 
         _, reason, message = condition(world, "ThrottleTooLow")
-        assert "BelowTraffic" == reason
+        assert reason == "BelowTraffic"
         assert "5000000" in message
         assert "9000000" in message or "8999" in message
-        assert [] == world.kafka.submitted
-        assert ("False", "ThrottleTooLow") == world.kube.ready(MOVE)[:2]
+        assert world.kafka.submitted == []
+        assert world.kube.ready(MOVE)[:2] == ("False", "ThrottleTooLow")
         writes = len(world.kube.writes)
         await world.run(60)
         assert writes == len(world.kube.writes)
-        assert {} == world.kafka.throttled()
+        assert world.kafka.throttled() == {}
 
         world.kube.apply(raw_reassignment(plan=PLAN, throttle={"bytesPerSecond": 90_000_000}))
         await world.until(lambda: status(world)["state"] == "Completed", seconds=100)
-        assert "False" == condition(world, "ThrottleTooLow")[0]
+        assert condition(world, "ThrottleTooLow")[0] == "False"
 
 
 @pytest.mark.shows("F15")
@@ -173,13 +173,13 @@ async def test_two_reassignments_share_a_broker_and_leave_nothing() -> None:
         await world.until(lambda: bool(world.kafka.moves), seconds=30)
         world.kube.apply(raw_reassignment("second", plan=raw_plan("other", p0=[2, 3, 4]), throttle=slow))
         await world.run(12)
-        assert 3 == len(world.kafka.moves)
-        assert "5000000" == world.kafka.broker_configs[4][RATES[1]]
+        assert len(world.kafka.moves) == 3
+        assert world.kafka.broker_configs[4][RATES[1]] == "5000000"
 
         await world.run(300)
 
         for name in ("first", "second"):
-            assert "Completed" == status(world, Key(Kind.REASSIGNMENT, "shop", name))["state"]
+            assert status(world, Key(Kind.REASSIGNMENT, "shop", name))["state"] == "Completed"
         assert before == world.kafka.throttled()
 
 
@@ -194,15 +194,15 @@ async def test_a_throttle_that_a_broker_keeps_is_told_and_removed_when_it_is_bac
         await world.until(lambda: bool(world.kafka.moves), seconds=30)
         world.kafka.silent = {1}
         await world.until(lambda: status(world)["state"] == "Completed", seconds=100)
-        assert "True" == world.kube.ready(MOVE)[0]
-        assert ("True", "ThrottleLeft") == condition(world, "ThrottleLeft")[:2]
-        assert {"1"} == world.kafka.throttled().keys()
+        assert world.kube.ready(MOVE)[0] == "True"
+        assert condition(world, "ThrottleLeft")[:2] == ("True", "ThrottleLeft")
+        assert world.kafka.throttled().keys() == {"1"}
 
         world.kafka.silent = set()
         await world.until(lambda: world.kafka.throttled() == {}, seconds=150)
 
         await world.run(5)
-        assert "False" == condition(world, "ThrottleLeft")[0]
+        assert condition(world, "ThrottleLeft")[0] == "False"
         assert not world.kube.objects[MOVE]["metadata"]["finalizers"]
 
 
@@ -221,8 +221,8 @@ async def test_a_throttle_may_be_changed_and_taken_off_on_the_way() -> None:
         world.kube.apply(raw_reassignment(plan=PLAN))
         await world.run(3)
 
-        assert {} == world.kafka.throttled()
-        assert 3 == len(world.kafka.moves)
+        assert world.kafka.throttled() == {}
+        assert len(world.kafka.moves) == 3
         assert "throttle" not in status(world)
 
 
@@ -237,8 +237,8 @@ async def test_a_throttle_covers_what_moves_now_and_no_more() -> None:
         await world.until(lambda: status(world).get("progress", {}).get("partitions") == "3/6", seconds=100)
         await world.run(3)
 
-        assert "3:4" == world.kafka.topics["orders"].config[FOLLOWERS]
-        assert "3:4" == status(world)["throttle"]["topics"][0]["follower"]
+        assert world.kafka.topics["orders"].config[FOLLOWERS] == "3:4"
+        assert status(world)["throttle"]["topics"][0]["follower"] == "3:4"
 
 
 @in_virtual_time
@@ -249,8 +249,8 @@ async def test_a_broker_that_lets_no_throttle_be_set_holds_the_moves_up() -> Non
         world.kafka.silent = {4}
         world.kube.apply(raw_reassignment(plan=PLAN, throttle=FIXED))
         await world.run(30)
-        assert ("False", "ThrottleNotSet") == world.kube.ready(MOVE)[:2]
-        assert [] == world.kafka.submitted
+        assert world.kube.ready(MOVE)[:2] == ("False", "ThrottleNotSet")
+        assert world.kafka.submitted == []
 
         world.kafka.silent = set()
 

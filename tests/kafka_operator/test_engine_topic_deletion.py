@@ -20,8 +20,8 @@ async def test_a_deleted_topic_goes_from_kafka_and_then_from_kubernetes() -> Non
         world.kube.delete(ORDERS)
         await world.until(lambda: ORDERS not in world.kube.objects, seconds=3)
 
-        assert {} == world.kafka.topics
-        assert [] == world.kube.events
+        assert world.kafka.topics == {}
+        assert world.kube.events == []
 
 
 @in_virtual_time
@@ -34,7 +34,7 @@ async def test_retain_leaves_the_kafka_topic() -> None:
         await world.until(lambda: ORDERS not in world.kube.objects, seconds=3)
 
         assert "orders" in world.kafka.topics
-        assert ["TopicRetained"] == [notice.reason for notice in world.kube.events]
+        assert [notice.reason for notice in world.kube.events] == ["TopicRetained"]
 
 
 @pytest.mark.shows("E7")
@@ -68,7 +68,7 @@ async def test_a_dead_cluster_whose_resource_stays_is_waited_for_longer() -> Non
         world.kafka.reachable = True
         await world.until(lambda: ORDERS not in world.kube.objects, seconds=10)
 
-        assert {} == world.kafka.topics
+        assert world.kafka.topics == {}
 
 
 @in_virtual_time
@@ -80,11 +80,11 @@ async def test_a_topic_whose_cluster_is_gone_is_let_go_and_taken_up_again() -> N
 
         await world.until(lambda: not world.kube.objects[ORDERS]["metadata"].get("finalizers"), seconds=30)
 
-        assert {"orders"} == world.kafka.topics.keys()
-        assert "ClusterNotFound" == world.kube.ready(ORDERS)[1]
+        assert world.kafka.topics.keys() == {"orders"}
+        assert world.kube.ready(ORDERS)[1] == "ClusterNotFound"
         world.kube.apply(raw_cluster())
         await world.until(lambda: world.kube.ready(ORDERS)[0] == "True", seconds=10)
-        assert [FINALIZER] == world.kube.objects[ORDERS]["metadata"]["finalizers"]
+        assert world.kube.objects[ORDERS]["metadata"]["finalizers"] == [FINALIZER]
 
 
 @in_virtual_time
@@ -101,8 +101,8 @@ async def test_a_deleted_namespace_takes_its_kafka_topics_with_it() -> None:
             world.kube.delete(key(f"t{index}"))
         await world.until(lambda: not world.kube.objects, seconds=20)
 
-        assert {} == world.kafka.topics
-        assert [] == world.kube.events
+        assert world.kafka.topics == {}
+        assert world.kube.events == []
 
 
 @in_virtual_time
@@ -117,5 +117,5 @@ async def test_a_topic_that_goes_while_it_moves_is_stopped_first() -> None:
         world.kube.delete(ORDERS)
         await world.until(lambda: ORDERS not in world.kube.objects)
 
-        assert {Partition("orders", 0): None} == world.kafka.submitted[-1]
+        assert world.kafka.submitted[-1] == {Partition("orders", 0): None}
         assert "orders" not in world.kafka.topics

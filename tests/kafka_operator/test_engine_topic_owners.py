@@ -22,12 +22,12 @@ async def test_the_oldest_of_two_topics_wins_and_the_next_takes_over() -> None:
         await world.run(2)
 
         status, reason, message = world.kube.ready(key("second"))
-        assert ("False", "Conflict") == (status, reason)
+        assert (status, reason) == ("False", "Conflict")
         assert "shop/orders" in message
-        assert 6 == len(world.kafka.topics["orders"].replicas)
+        assert len(world.kafka.topics["orders"].replicas) == 6
         world.kube.delete(ORDERS)
         await world.until(lambda: world.kube.ready(key("second"))[0] == "True", seconds=10)
-        assert 2 == len(world.kafka.topics["orders"].replicas)
+        assert len(world.kafka.topics["orders"].replicas) == 2
 
 
 @in_virtual_time
@@ -57,7 +57,7 @@ async def test_two_clusters_that_are_one_kafka_cluster_conflict_too() -> None:
         world.kube.apply(raw_topic("again", topicName="orders", cluster="alias"))
         await world.run(3)
 
-        assert "Conflict" == world.kube.ready(key("again"))[1]
+        assert world.kube.ready(key("again"))[1] == "Conflict"
 
 
 @in_virtual_time

@@ -33,16 +33,16 @@ async def test_a_topic_that_observes_writes_one_status_and_nothing_in_kafka() ->
         world.kube.apply(raw_topic(policy="Observe", config={"retention.ms": "1"}))
         await world.run(2 * RESYNC_S)
 
-        assert 0 == changes(world)
-        assert 2 == world.kube.writes.count(str(ORDERS))
-        assert ["Drifted"] == events(world)
+        assert changes(world) == 0
+        assert world.kube.writes.count(str(ORDERS)) == 2
+        assert events(world) == ["Drifted"]
         held = world.kube.objects[ORDERS]
-        assert ["partitions", "config.retention.ms"] == [item["field"] for item in held["status"]["drift"]]
-        assert 1.0 == world.metrics.registry.get_sample_value("steward_topics_drifted")
+        assert [item["field"] for item in held["status"]["drift"]] == ["partitions", "config.retention.ms"]
+        assert world.metrics.registry.get_sample_value("steward_topics_drifted") == 1.0
         assert not held["metadata"].get("finalizers")
         world.kafka.topics["orders"].config["retention.ms"] = "1"
         await world.run(RESYNC_S + 5)
-        assert ["partitions"] == [item["field"] for item in world.kube.objects[ORDERS]["status"]["drift"]]
+        assert [item["field"] for item in world.kube.objects[ORDERS]["status"]["drift"]] == ["partitions"]
 
 
 @in_virtual_time
@@ -83,16 +83,16 @@ async def test_a_topic_that_differs_waits_for_consent_and_then_costs_two_writes(
         world.kube.apply(raw_topic())
         await world.until(lambda: world.kube.ready(ORDERS)[1] == "AdoptionPending")
         await world.run(2 * RESYNC_S)
-        assert 0 == changes(world)
-        assert ["AdoptionPending"] == events(world)
+        assert changes(world) == 0
+        assert events(world) == ["AdoptionPending"]
         world.kube.writes.clear()
 
         world.kube.annotate(ORDERS, ADOPT, "true")
         await world.until(lambda: world.kube.ready(ORDERS)[0] == "True")
 
-        assert 6 == len(world.kafka.topics["orders"].replicas)
-        assert 2 == world.kube.writes.count(str(ORDERS))
-        assert ["AdoptionPending", "Adopted"] == events(world)
+        assert len(world.kafka.topics["orders"].replicas) == 6
+        assert world.kube.writes.count(str(ORDERS)) == 2
+        assert events(world) == ["AdoptionPending", "Adopted"]
 
 
 @in_virtual_time
@@ -104,8 +104,8 @@ async def test_drift_that_is_mended_is_told_once() -> None:
             world.kafka.topics["orders"].config["retention.ms"] = value
             await world.run(2 * RESYNC_S)
 
-        assert {"retention.ms": "1"} == world.kafka.topics["orders"].config
-        assert ["DriftMended", "DriftMended"] == events(world)
+        assert world.kafka.topics["orders"].config == {"retention.ms": "1"}
+        assert events(world) == ["DriftMended", "DriftMended"]
         assert str(ORDERS) not in world.kube.writes
 
 
@@ -119,8 +119,8 @@ async def test_drift_whose_mending_is_not_seen_at_once_is_told_once_too() -> Non
 
         await world.run(RESYNC_S + 10)
 
-        assert "True" == world.kube.ready(ORDERS)[0]
-        assert ["TopicRecreated"] == events(world)
+        assert world.kube.ready(ORDERS)[0] == "True"
+        assert events(world) == ["TopicRecreated"]
 
 
 @in_virtual_time
@@ -134,9 +134,9 @@ async def test_a_controller_that_knows_too_little_for_a_moment_changes_nothing()
         world.kafka.topics["orders"] = held
         await world.run(5)
 
-        assert 0 == changes(world)
-        assert [] == world.kube.writes
-        assert [] == events(world)
+        assert changes(world) == 0
+        assert world.kube.writes == []
+        assert events(world) == []
 
 
 @in_virtual_time
@@ -149,8 +149,8 @@ async def test_a_topic_deleted_in_kafka_is_created_anew_with_a_warning() -> None
         await world.run(RESYNC_S + 5)
 
         assert "orders" in world.kafka.topics
-        assert ["TopicRecreated"] == events(world)
-        assert "True" == world.kube.ready(ORDERS)[0]
+        assert events(world) == ["TopicRecreated"]
+        assert world.kube.ready(ORDERS)[0] == "True"
 
 
 @pytest.mark.shows("E13")
@@ -162,8 +162,8 @@ async def test_nothing_is_half_done() -> None:
         world.kube.apply(raw_topic(partitions=9, config={"no.such": "1"}))
         await world.until(lambda: world.kube.ready(ORDERS)[1] == "InvalidConfig")
 
-        assert 6 == len(world.kafka.topics["orders"].replicas)
-        assert 0 == world.gate.count("kafka grow_topics")
+        assert len(world.kafka.topics["orders"].replicas) == 6
+        assert world.gate.count("kafka grow_topics") == 0
 
 
 @in_virtual_time
@@ -175,7 +175,7 @@ async def test_checks_are_batched_as_all_calls_are() -> None:
             world.kube.apply(raw_topic(f"t{index}", config={"no.such": "1"} if index == 50 else {}))
         await world.until(lambda: all(world.kube.ready(key(f"t{index}"))[0] for index in range(100)))
 
-        assert 99 == len(world.kafka.topics)
+        assert len(world.kafka.topics) == 99
         assert world.gate.count("kafka validate_create_topics") <= 4
 
 
@@ -190,13 +190,13 @@ async def test_a_paused_topic_is_left_as_it_is_and_goes_on_later() -> None:
         del world.kafka.topics["orders"]
         await world.run(2 * RESYNC_S)
 
-        assert {} == world.kafka.topics
-        assert "True" == world.kube.ready(ORDERS)[0]
-        assert 1 == world.kube.writes.count(str(ORDERS))
+        assert world.kafka.topics == {}
+        assert world.kube.ready(ORDERS)[0] == "True"
+        assert world.kube.writes.count(str(ORDERS)) == 1
         world.kube.annotate(ORDERS, PAUSE, None)
         await world.until(lambda: len(world.kafka.topics["orders"].replicas) == 8 if world.kafka.topics else False)
         await world.run(2)
-        assert ["Ready"] == [item["type"] for item in world.kube.objects[ORDERS]["status"]["conditions"]]
+        assert [item["type"] for item in world.kube.objects[ORDERS]["status"]["conditions"]] == ["Ready"]
 
 
 @in_virtual_time
@@ -209,12 +209,12 @@ async def test_a_foreign_finalizer_holds_the_kafka_topic_too() -> None:
         await world.run(2 * RESYNC_S)
 
         assert "orders" in world.kafka.topics
-        assert ("False", "Deleting") == world.kube.ready(ORDERS)[:2]
+        assert world.kube.ready(ORDERS)[:2] == ("False", "Deleting")
         assert "backup/one" in world.kube.ready(ORDERS)[2]
         world.kube.objects[ORDERS]["metadata"]["finalizers"].remove("backup/one")
         world.kube.touch(ORDERS)
         await world.until(lambda: ORDERS not in world.kube.objects)
-        assert {} == world.kafka.topics
+        assert world.kafka.topics == {}
 
 
 @pytest.mark.shows("E5")
@@ -227,8 +227,8 @@ async def test_an_edited_replication_factor_makes_one_reassignment_that_the_topi
         await world.run(0.5)
 
         (made,) = [held for found, held in world.kube.objects.items() if found.kind is Kind.REASSIGNMENT]
-        assert {"replicationFactor": 2, "topics": ["orders"]} == made["spec"]["goal"]
-        assert {"bytesPerSecond": 1000} == made["spec"]["throttle"]
+        assert made["spec"]["goal"] == {"replicationFactor": 2, "topics": ["orders"]}
+        assert made["spec"]["throttle"] == {"bytesPerSecond": 1000}
         (owner,) = made["metadata"]["ownerReferences"]
         assert ("Topic", "orders", world.kube.objects[ORDERS]["metadata"]["uid"]) == (
             owner["kind"],
@@ -237,5 +237,5 @@ async def test_an_edited_replication_factor_makes_one_reassignment_that_the_topi
         )
         world.kube.touch(ORDERS)
         await world.run(0.5)
-        assert 1 == sum(found.kind is Kind.REASSIGNMENT for found in world.kube.objects)
+        assert sum(found.kind is Kind.REASSIGNMENT for found in world.kube.objects) == 1
         assert Key(Kind.REASSIGNMENT, "shop", "orders-rf2-2") in world.kube.objects

@@ -19,9 +19,9 @@ async def test_an_unreachable_cluster_is_told_once_and_retried() -> None:
         world.kafka.reachable = False
         await world.run(2 * RESYNC_S)
 
-        assert ("Unknown", "ClusterUnreachable") == world.kube.ready(ORDERS)[:2]
-        assert 1 == world.kube.writes.count(str(ORDERS))
-        assert ["Cluster main", "Topic orders"] == sorted(f"{n.key.kind} {n.key.name}" for n in world.kube.events)
+        assert world.kube.ready(ORDERS)[:2] == ("Unknown", "ClusterUnreachable")
+        assert world.kube.writes.count(str(ORDERS)) == 1
+        assert sorted(f"{n.key.kind} {n.key.name}" for n in world.kube.events) == ["Cluster main", "Topic orders"]
         world.kafka.reachable = True
         assert await world.until(lambda: world.kube.ready(ORDERS)[0] == "True") < 20
 
@@ -32,7 +32,7 @@ async def test_a_missing_cluster_is_told_and_noticed_when_it_comes() -> None:
     async with running(cluster=False) as world:
         world.kube.apply(raw_topic())
         await world.until(lambda: world.kube.ready(ORDERS)[1] == "ClusterNotFound", seconds=2)
-        assert "Unknown" == world.kube.ready(ORDERS)[0]
+        assert world.kube.ready(ORDERS)[0] == "Unknown"
 
         world.kube.apply(raw_cluster())
 
@@ -47,7 +47,7 @@ async def test_a_controllers_failover_goes_unnoticed() -> None:
         world.kafka.has_controller = False
         world.kube.apply(raw_topic(partitions=8))
         await world.run(10)
-        assert [] == world.kube.writes
+        assert world.kube.writes == []
 
         world.kafka.has_controller = True
 
@@ -80,8 +80,8 @@ async def test_a_foreign_write_between_look_and_write_is_not_lost() -> None:
         world.kube.delete(ORDERS)
         await world.run(10)
 
-        assert ["foreign/one"] == world.kube.objects[ORDERS]["metadata"]["finalizers"]
-        assert {} == world.kafka.topics
+        assert world.kube.objects[ORDERS]["metadata"]["finalizers"] == ["foreign/one"]
+        assert world.kafka.topics == {}
 
 
 @in_virtual_time
@@ -95,7 +95,7 @@ async def test_a_finalizer_removed_by_hand_is_restored() -> None:
 
         await world.run(5)
 
-        assert [FINALIZER] == world.kube.objects[ORDERS]["metadata"]["finalizers"]
+        assert world.kube.objects[ORDERS]["metadata"]["finalizers"] == [FINALIZER]
 
 
 @in_virtual_time
@@ -108,8 +108,8 @@ async def test_lost_watch_events_are_made_up_for_by_the_resync() -> None:
         world.kube.apply(raw_topic(partitions=9))
         await world.run(RESYNC_S + 10)
 
-        assert "True" == world.kube.ready(key("unseen"))[0]
-        assert 9 == len(world.kafka.topics["orders"].replicas)
+        assert world.kube.ready(key("unseen"))[0] == "True"
+        assert len(world.kafka.topics["orders"].replicas) == 9
         world.kube.delete(key("unseen"))
         await world.run(RESYNC_S + 10)
         assert "unseen" not in world.kafka.topics
@@ -130,5 +130,5 @@ async def test_a_restart_with_everything_as_declared_writes_nothing() -> None:
         world.start()
         await world.run(60)
 
-        assert [] == world.kube.writes
+        assert world.kube.writes == []
         assert world.core.loop.idle

@@ -23,17 +23,17 @@ async def test_a_topic_is_ready_within_two_seconds_with_two_writes() -> None:
 
         assert took_s < 2
         await world.run(60)
-        assert [str(ORDERS)] * 2 == world.kube.writes
-        assert 6 == len(world.kafka.topics["orders"].replicas)
-        assert {"retention.ms": "1000"} == world.kafka.topics["orders"].config
-        assert [FINALIZER] == world.kube.objects[ORDERS]["metadata"]["finalizers"]
+        assert world.kube.writes == [str(ORDERS)] * 2
+        assert len(world.kafka.topics["orders"].replicas) == 6
+        assert world.kafka.topics["orders"].config == {"retention.ms": "1000"}
+        assert world.kube.objects[ORDERS]["metadata"]["finalizers"] == [FINALIZER]
         status = world.kube.objects[ORDERS]["status"]
-        assert (6, 3, "orders", 1) == (
+        assert (
             status["partitions"],
             status["replicationFactor"],
             status["topicName"],
             status["observedGeneration"],
-        )
+        ) == (6, 3, "orders", 1)
 
 
 @in_virtual_time
@@ -46,7 +46,7 @@ async def test_many_topics_are_one_admin_call() -> None:
         await world.until(lambda: all(world.kube.ready(key(f"t{index}"))[0] == "True" for index in range(100)))
 
         assert world.gate.count("kafka create_topics") <= 3
-        assert 100 == len(world.kafka.topics)
+        assert len(world.kafka.topics) == 100
 
 
 @in_virtual_time
@@ -59,13 +59,13 @@ async def test_one_bad_topic_does_not_spoil_the_batch() -> None:
         world.kube.apply(raw_topic("too-many", replicationFactor=4))
         await world.run(5)
 
-        assert "True" == world.kube.ready(key("good"))[0]
-        assert ("False", "InvalidConfig", "Unknown topic config name: no.such") == world.kube.ready(key("bad-key"))
-        assert (
+        assert world.kube.ready(key("good"))[0] == "True"
+        assert world.kube.ready(key("bad-key")) == ("False", "InvalidConfig", "Unknown topic config name: no.such")
+        assert world.kube.ready(key("too-many")) == (
             "False",
             "NotEnoughBrokers",
             "Replication factor: 4 larger than available brokers: 3.",
-        ) == world.kube.ready(key("too-many"))
+        )
 
 
 @pytest.mark.shows("O7")
@@ -82,7 +82,7 @@ async def test_a_topic_that_fails_is_no_hot_loop() -> None:
 
         assert str(ORDERS) not in world.kube.writes
         assert world.gate.count("kafka create_topics") <= 20
-        assert ["InvalidConfig"] == [notice.reason for notice in world.kube.events]
+        assert [notice.reason for notice in world.kube.events] == ["InvalidConfig"]
 
 
 @in_virtual_time
@@ -109,15 +109,15 @@ async def test_partitions_grow_and_settings_change() -> None:
         world.kube.apply(raw_topic(partitions=8, config={"retention.ms": "2", "cleanup.policy": "compact"}))
         await world.run(3)
 
-        assert 8 == len(world.kafka.topics["orders"].replicas)
-        assert {"retention.ms": "2", "cleanup.policy": "compact"} == world.kafka.topics["orders"].config
-        assert ("True", 2) == (
+        assert len(world.kafka.topics["orders"].replicas) == 8
+        assert world.kafka.topics["orders"].config == {"retention.ms": "2", "cleanup.policy": "compact"}
+        assert (
             world.kube.ready(ORDERS)[0],
             world.kube.objects[ORDERS]["status"]["observedGeneration"],
-        )
+        ) == ("True", 2)
         assert (
-            "cleanup.policy,retention.ms"
-            == world.kube.objects[ORDERS]["metadata"]["annotations"]["steward.dev/managed-config"]
+            world.kube.objects[ORDERS]["metadata"]["annotations"]["steward.dev/managed-config"]
+            == "cleanup.policy,retention.ms"
         )
         assert len(world.kube.writes) <= 3
 
@@ -130,9 +130,9 @@ async def test_nothing_is_written_and_nothing_changed_in_kafka_while_nothing_cha
 
         await world.run(3 * RESYNC_S)
 
-        assert [] == world.kube.writes
+        assert world.kube.writes == []
         changes = ("kafka create", "kafka grow", "kafka alter", "kafka delete")
-        assert 0 == sum(world.gate.count(name) for name in changes)
+        assert sum(world.gate.count(name) for name in changes) == 0
         assert world.gate.count("kafka describe_topics") >= 3
 
 
@@ -145,10 +145,10 @@ async def test_drift_is_reverted_at_the_resync() -> None:
 
         await world.run(RESYNC_S + 5)
 
-        assert {"retention.ms": "1", "min.insync.replicas": "2"} == world.kafka.topics["orders"].config
+        assert world.kafka.topics["orders"].config == {"retention.ms": "1", "min.insync.replicas": "2"}
         del world.kafka.topics["orders"]
         await world.run(RESYNC_S + 5)
-        assert 6 == len(world.kafka.topics["orders"].replicas)
+        assert len(world.kafka.topics["orders"].replicas) == 6
 
 
 @in_virtual_time
@@ -175,7 +175,7 @@ async def test_metadata_that_lags_causes_no_second_write() -> None:
         await world.until(lambda: world.kube.ready(ORDERS)[0] == "True", seconds=4)
         await world.run(10)
 
-        assert 2 == world.kube.writes.count(str(ORDERS))
+        assert world.kube.writes.count(str(ORDERS)) == 2
 
 
 @in_virtual_time
@@ -189,5 +189,5 @@ async def test_a_moving_topic_keeps_its_replication_factor() -> None:
 
         await world.run(RESYNC_S + 10)
 
-        assert "True" == world.kube.ready(ORDERS)[0]
-        assert [] == world.kube.writes
+        assert world.kube.ready(ORDERS)[0] == "True"
+        assert world.kube.writes == []

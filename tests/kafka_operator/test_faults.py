@@ -54,7 +54,7 @@ async def tell(story: Story, world: World) -> object:
             await world.run(RESYNC_S)
         world.kube.writes.clear()
         await world.run(RESYNC_S + 30)
-        assert [] == world.kube.writes, "something is still being written"
+        assert world.kube.writes == [], "something is still being written"
         return world.state()
     finally:
         await world.kill()
@@ -102,7 +102,7 @@ def test_whichever_call_is_spoilt_the_end_is_the_same(story: Story, fault: Fault
         async def spoilt(number: int = number) -> object:
             return await tell(story, World(FaultyGate(faults={number: fault})))
 
-        assert expected == run_virtually(spoilt()), f"{fault} at call {number}: {calls[number - 1]}"
+        assert run_virtually(spoilt()) == expected, f"{fault} at call {number}: {calls[number - 1]}"
 
 
 @pytest.mark.shows("F19", "O3")
@@ -119,7 +119,7 @@ def test_many_faults_and_a_kill_change_no_end(story: Story) -> None:
         async def spoilt(gate: Gate = gate) -> object:
             return await tell(story, World(gate))
 
-        assert expected == run_virtually(spoilt()), f"seed {seed}: {faults}"
+        assert run_virtually(spoilt()) == expected, f"seed {seed}: {faults}"
 
 
 @pytest.mark.shows("O2")
@@ -136,7 +136,7 @@ def test_whichever_event_is_lost_or_late_the_end_is_the_same(story: Story, watch
             world.resync_s = 1.0
             return await tell(story, world)
 
-        assert expected == run_virtually(watched()), f"{watch} from event {number} on"
+        assert run_virtually(watched()) == expected, f"{watch} from event {number} on"
 
 
 @pytest.mark.shows("O1")
@@ -151,4 +151,4 @@ def test_stale_lists_change_no_end(story: Story) -> None:
         world.resync_s = 1.0
         return await tell(story, world)
 
-    assert expected == run_virtually(stale())
+    assert run_virtually(stale()) == expected

@@ -154,7 +154,7 @@ async def tell_frozen(story: Story, freeze_at: int | None) -> tuple[object, list
         calls = list(processes[0].calls)
         world.kube.writes.clear()
         await world.run(RESYNC_S + 30)
-        assert [] == world.kube.writes, "something is still being written"
+        assert world.kube.writes == [], "something is still being written"
         return world.state(), calls, processes[0].ended
     finally:
         for process in processes:
@@ -169,11 +169,11 @@ def test_a_thawed_holders_late_calls_change_no_end(story: Story) -> None:
     """O1, O3, O10: frozen before each of its calls for 30 s, while another works under the Lease; it ends, and the end is the same."""
     expected, _ = run_virtually(tell(story, Gate()))
     undisturbed, calls, ended = run_virtually(tell_frozen(story, None))
-    assert (expected, False) == (undisturbed, ended)
+    assert (undisturbed, ended) == (expected, False)
     last = max(
         number for number, name in enumerate(calls, 1) if name.startswith(("patch", "create", "alter", "delete"))
     )
 
     for number in range(1, last + 1):
         state, _, ended = run_virtually(tell_frozen(story, number))
-        assert (expected, True) == (state, ended), f"frozen before call {number}: {calls[number - 1]}"
+        assert (state, ended) == (expected, True), f"frozen before call {number}: {calls[number - 1]}"

@@ -108,7 +108,7 @@ def test_calls_that_are_spoilt_change_no_end(
             what=f"{name} is as declared",
         )
         shop.until("Topic", name, "True")
-    assert [[2], [3]] == kafka.replicas(names[7])
+    assert kafka.replicas(names[7]) == [[2], [3]]
     wait_until(lambda: not any(map(kafka.exists, names[4:7])), timeout_s=PATIENCE_S, what="deleted topics are gone")
     assert sum(proxy.spoilt.values()) > len(names), f"too few calls: {proxy.spoilt}"
     proxy.rule = None
@@ -125,5 +125,5 @@ def _rests(shop: Namespace, proxy: KubernetesProxy) -> None:
         before, calls = lists(), len(proxy.calls)
         wait_until(lambda before=before: lists() >= before + 2, timeout_s=PATIENCE_S, what="two resyncs")  # type: ignore[misc]
     writes: list[Call] = [call for call in proxy.calls[calls:] if call.method != "GET"]
-    assert [] == writes
-    assert ("True",) == shop.ready("Cluster", "main")[:1]
+    assert writes == []
+    assert shop.ready("Cluster", "main")[:1] == ("True",)

@@ -81,10 +81,10 @@ def test_only_what_is_set_on_a_topic_is_written() -> None:
         "config": {"no": "true", "retention.ms": "5"},
         "deletionPolicy": "Retain",
     }
-    assert expected == manifest.document["spec"]
+    assert manifest.document["spec"] == expected
     stream = io.StringIO()
     write_stream([manifest], stream)
-    assert [manifest.document] == documents(stream.getvalue())
+    assert documents(stream.getvalue()) == [manifest.document]
 
 
 def test_policies_and_a_cluster_elsewhere_are_said_when_they_are_asked_for() -> None:
@@ -92,10 +92,10 @@ def test_policies_and_a_cluster_elsewhere_are_said_when_they_are_asked_for() -> 
     wanted = Wanted("main", cluster_namespace="kafka", policy=Policy.OBSERVE, deletion_policy=DeletionPolicy.PROTECT)
     (manifest,) = manifests_of([kafka_topic("a")], wanted)
 
-    assert {"name": "a"} == manifest.document["metadata"]
+    assert manifest.document["metadata"] == {"name": "a"}
     spec = manifest.document["spec"]
-    assert {"name": "main", "namespace": "kafka"} == spec["clusterRef"]
-    assert ("Observe", "Protect") == (spec["policy"], spec["deletionPolicy"])
+    assert spec["clusterRef"] == {"name": "main", "namespace": "kafka"}
+    assert (spec["policy"], spec["deletionPolicy"]) == ("Observe", "Protect")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_topics_are_chosen_by_patterns_and_internal_ones_are_left_out(wanted: Wa
     """--include, --exclude, --internal."""
     names = ["__consumer_offsets", "a-1", "a-2", "b"]
 
-    assert expected == [name for name in names if is_wanted(name, wanted)]
+    assert [name for name in names if is_wanted(name, wanted)] == expected
 
 
 @pytest.mark.shows("E8")
@@ -135,7 +135,7 @@ async def test_what_is_imported_is_ready_at_once_with_no_change() -> None:
 
         assert before == world.kafka.state()
         changing = ("create", "alter", "grow", "delete", "elect")
-        assert [] == [call for call in world.gate.calls if call.split(" ")[1].startswith(changing) and "kafka" in call]
+        assert [call for call in world.gate.calls if call.split(" ")[1].startswith(changing) and "kafka" in call] == []
 
 
 @in_virtual_time
@@ -150,8 +150,8 @@ async def test_a_topic_that_moves_is_written_with_the_replicas_that_it_will_have
 
     manifests = {item.name: item.document["spec"] for item in await read_topics(kafka, WANTED, warnings.append)}
 
-    assert (3, 1) == (manifests["orders"]["replicationFactor"], manifests["uneven"]["replicationFactor"])
-    assert ["partitions of one topic have different numbers of replicas; the least is written: uneven"] == warnings
+    assert (manifests["orders"]["replicationFactor"], manifests["uneven"]["replicationFactor"]) == (3, 1)
+    assert warnings == ["partitions of one topic have different numbers of replicas; the least is written: uneven"]
 
 
 @in_virtual_time
@@ -173,7 +173,7 @@ async def test_what_cannot_be_read_is_told() -> None:
         return dict.fromkeys(names, Failure(29, "TOPIC_AUTHORIZATION_FAILED", "Not allowed."))
 
     kafka.list_reassignments = refused  # type: ignore[method-assign]
-    assert 1 == len(await read_topics(kafka, WANTED, warnings.append))
+    assert len(await read_topics(kafka, WANTED, warnings.append)) == 1
     assert "moves cannot be seen" in warnings[0]
     kafka.describe_all_configs = hidden  # type: ignore[method-assign]
     with pytest.raises(ImportFailedError, match="settings of topic orders cannot be read: TOPIC_AUTHORIZATION_FAILED"):
@@ -185,7 +185,7 @@ def test_a_folder_gets_a_file_each_and_none_is_replaced_unasked(tmp_path: Path) 
     manifests = manifests_of([kafka_topic("a"), kafka_topic("b", cleanup_policy="compact")], WANTED)
     folder = tmp_path / "topics"
     write_folder(manifests, folder, overwrite=False)
-    assert ["a.yaml", "b.yaml"] == sorted(path.name for path in folder.iterdir())
+    assert sorted(path.name for path in folder.iterdir()) == ["a.yaml", "b.yaml"]
     assert manifests[1].document == yaml.safe_load((folder / "b.yaml").read_text(encoding="utf-8"))
 
     (folder / "a.yaml").write_text("mine", encoding="utf-8")
@@ -194,9 +194,9 @@ def test_a_folder_gets_a_file_each_and_none_is_replaced_unasked(tmp_path: Path) 
         ImportFailedError, match=r"has these files already: a\.yaml\. Take another folder, or --overwrite"
     ):
         write_folder(manifests, folder, overwrite=False)
-    assert ["a.yaml"] == [path.name for path in folder.iterdir()]
+    assert [path.name for path in folder.iterdir()] == ["a.yaml"]
     write_folder(manifests, folder, overwrite=True)
-    assert "mine" != (folder / "a.yaml").read_text(encoding="utf-8")
+    assert (folder / "a.yaml").read_text(encoding="utf-8") != "mine"
     with pytest.raises(ImportFailedError, match="cannot be written"):
         write_folder(manifests, folder / "a.yaml", overwrite=False)
 
@@ -219,13 +219,13 @@ def test_the_file_of_kafkas_own_tools_is_read(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     login = Login("SCRAM-SHA-512", "steward", 'a "secret", ü=;')
-    assert Security(tls=True, ca=CERTIFICATE, login=login) == read_client_config(config)
+    assert read_client_config(config) == Security(tls=True, ca=CERTIFICATE, login=login)
 
     store = tmp_path / "store.pem"
     store.write_text(f"{PRIVATE_KEY}\n{CERTIFICATE}\n{CERTIFICATE}\n", encoding="ascii")
     found = security_of({"security.protocol": "SSL", "ssl.keystore.type": "PEM", "ssl.keystore.location": str(store)})
-    assert ClientCertificate(f"{CERTIFICATE}\n{CERTIFICATE}\n", f"{PRIVATE_KEY}\n") == found.certificate
-    assert Security() == security_of(parse_properties("# nothing\n"))
+    assert found.certificate == ClientCertificate(f"{CERTIFICATE}\n{CERTIFICATE}\n", f"{PRIVATE_KEY}\n")
+    assert security_of(parse_properties("# nothing\n")) == Security()
 
 
 SECRET = "hunter2"
@@ -284,18 +284,18 @@ def test_the_command_writes_a_stream_or_a_folder(monkeypatch: pytest.MonkeyPatch
     arguments = ["import", "--bootstrap-server", "a:9092, b:9092", "--cluster", "main", "--include", "O*"]
 
     done = CliRunner().invoke(app, arguments)
-    assert 0 == done.exit_code, done.output
-    assert (["a:9092", "b:9092"], Security()) == FakeAdmin.reached
-    assert [name] == [document["metadata"]["name"] for document in documents(done.stdout)]
+    assert done.exit_code == 0, done.output
+    assert FakeAdmin.reached == (["a:9092", "b:9092"], Security())
+    assert [document["metadata"]["name"] for document in documents(done.stdout)] == [name]
     assert "1 Topics written" in done.stderr
 
     done = CliRunner().invoke(app, [*arguments, "--output", str(tmp_path), "--policy", "Observe"])
-    assert 0 == done.exit_code, done.output
-    assert "Observe" == yaml.safe_load((tmp_path / f"{name}.yaml").read_text(encoding="utf-8"))["spec"]["policy"]
+    assert done.exit_code == 0, done.output
+    assert yaml.safe_load((tmp_path / f"{name}.yaml").read_text(encoding="utf-8"))["spec"]["policy"] == "Observe"
 
     monkeypatch.setattr(FakeAdmin, "down", True)
     done = CliRunner().invoke(app, arguments)
-    assert (1, "") == (done.exit_code, done.stdout)
+    assert (done.exit_code, done.stdout) == (1, "")
     assert "steward import: No broker answers." in done.stderr
 
 

@@ -68,14 +68,14 @@ async def leaders(admin: KafkaAdmin, topic: str) -> list[int]:
 async def test_a_cluster_shows_what_it_is(admin: KafkaAdmin, stock: Stock) -> None:
     """Brokers that are controllers, too, are brokers; metadata.version instead of a protocol between brokers."""
     seen = await admin.describe_cluster()
-    assert (1, 2) == seen.broker_ids
+    assert seen.broker_ids == (1, 2)
 
     versions = await admin.describe_versions(seen.broker_ids)
-    assert (("4.3",), "4.3-IV0", None) == (
+    assert (
         versions.software,
         versions.metadata_version,
         versions.inter_broker_protocol,
-    )
+    ) == (("4.3",), "4.3-IV0", None)
     assert versions.features
 
     await asyncio.to_thread(stock.create, "seen", [[1, 2], [2, 1]])
@@ -94,7 +94,7 @@ async def test_leaders_are_elected_and_what_is_not_needed_is_no_failure(
     """ElectLeaders through a broker that is not the controller's leader at all; refused where the preferred one is away."""
     await asyncio.to_thread(stock.create, "elected", [[2, 1], [1, 2]])
     everything = Elect(ElectionType.PREFERRED, (Partition("elected", 0), Partition("elected", 1)))
-    assert {} == await admin.elect_leaders(everything)
+    assert await admin.elect_leaders(everything) == {}
 
     await asyncio.to_thread(nodes[2].stop)
 
@@ -103,8 +103,8 @@ async def test_leaders_are_elected_and_what_is_not_needed_is_no_failure(
 
     await eventually(one_leads)
     failed = await admin.elect_leaders(everything)
-    assert {Partition("elected", 0): "PREFERRED_LEADER_NOT_AVAILABLE"} == {
-        partition: failure.name for partition, failure in failed.items()
+    assert {partition: failure.name for partition, failure in failed.items()} == {
+        Partition("elected", 0): "PREFERRED_LEADER_NOT_AVAILABLE"
     }
     vitals = await admin.describe_vitals()
     assert vitals.under_replicated > 0
@@ -113,11 +113,11 @@ async def test_leaders_are_elected_and_what_is_not_needed_is_no_failure(
     await asyncio.to_thread(nodes[2].start)
 
     async def elected() -> bool:
-        return {} == await admin.elect_leaders(everything) and await leaders(admin, "elected") == [2, 1]
+        return await admin.elect_leaders(everything) == {} and await leaders(admin, "elected") == [2, 1]
 
     await eventually(elected)
     gone = await admin.elect_leaders(Elect(ElectionType.UNCLEAN, (Partition("not-there", 0),)))
-    assert ["UNKNOWN_TOPIC_OR_PARTITION"] == [failure.name for failure in gone.values()]
+    assert [failure.name for failure in gone.values()] == ["UNKNOWN_TOPIC_OR_PARTITION"]
 
 
 async def test_its_topics_are_imported(admin: KafkaAdmin, stock: Stock) -> None:
@@ -134,4 +134,4 @@ async def test_its_topics_are_imported(admin: KafkaAdmin, stock: Stock) -> None:
         "config": {"retention.ms": "12345"},
         "deletionPolicy": "Retain",
     }
-    assert [expected] == [manifest.document["spec"] for manifest in manifests]
+    assert [manifest.document["spec"] for manifest in manifests] == [expected]

@@ -78,7 +78,7 @@ async def test_an_object_is_created_in_its_namespace_under_its_name(api: tuple[A
         "spec": {"goal": {}},
     }
     path = "/apis/steward.dev/v1alpha1/namespaces/shop/reassignments?fieldManager=steward-operator"
-    assert ("POST", path, "application/json", expected) == fake.asked[0]
+    assert fake.asked[0] == ("POST", path, "application/json", expected)
     with pytest.raises(ConflictError):
         await kube.create_object(key, {"metadata": {}, "spec": {}})
 
@@ -88,11 +88,11 @@ async def test_a_status_patch_goes_to_the_status_as_a_merge_patch(api: tuple[Api
     fake, kube = api
     fake.answer(200, {"kind": "Topic"})
 
-    assert {"kind": "Topic"} == await kube.patch_status(ORDERS, {"status": {"partitions": None}})
+    assert await kube.patch_status(ORDERS, {"status": {"partitions": None}}) == {"kind": "Topic"}
 
     path = "/apis/steward.dev/v1alpha1/namespaces/shop/topics/orders/status?fieldManager=steward-operator"
-    assert [("PATCH", path, "application/merge-patch+json", {"status": {"partitions": None}})] == fake.asked
-    assert "Bearer secret-token" == fake.headers[0]["Authorization"]
+    assert fake.asked == [("PATCH", path, "application/merge-patch+json", {"status": {"partitions": None}})]
+    assert fake.headers[0]["Authorization"] == "Bearer secret-token"
 
 
 async def test_what_is_deleted_must_be_as_it_was_seen(api: tuple[Api, KubeClient]) -> None:
@@ -107,7 +107,7 @@ async def test_what_is_deleted_must_be_as_it_was_seen(api: tuple[Api, KubeClient
 
     found = [(method, path, body) for method, path, _, body in fake.asked]
     background = {"propagationPolicy": "Background"}
-    assert [
+    assert found == [
         (
             "DELETE",
             "/apis/steward.dev/v1alpha1/namespaces/shop/topics/orders",
@@ -118,7 +118,7 @@ async def test_what_is_deleted_must_be_as_it_was_seen(api: tuple[Api, KubeClient
             "/apis/steward.dev/v1alpha1/namespaces/shop/topics/orders",
             {"preconditions": {"uid": "uid-2", "resourceVersion": "7"}} | background,
         ),
-    ] == found
+    ]
 
 
 async def test_an_event_is_posted_in_the_resources_namespace(api: tuple[Api, KubeClient]) -> None:
@@ -129,8 +129,8 @@ async def test_an_event_is_posted_in_the_resources_namespace(api: tuple[Api, Kub
     await kube.post_event(Notice(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))
 
     ((method, path, _, body),) = fake.asked
-    assert ("POST", "/api/v1/namespaces/shop/events") == (method, path)
-    assert "InvalidConfig" == body["reason"]
+    assert (method, path) == ("POST", "/api/v1/namespaces/shop/events")
+    assert body["reason"] == "InvalidConfig"
     fake.answer(409, {"message": "already exists"})
     await kube.post_event(Notice(ORDERS, "uid", "7", True, "InvalidConfig", "Unknown"))  # told already
 
@@ -166,7 +166,7 @@ async def test_a_server_that_asks_for_patience_is_given_some(api: tuple[Api, Kub
         fake.answer(429, Retry_After="0")
     fake.answer(200, {"kind": "Topic"})
 
-    assert {"kind": "Topic"} == await kube.get_object(ORDERS)
+    assert await kube.get_object(ORDERS) == {"kind": "Topic"}
 
     for _ in range(PATIENT_ATTEMPTS):
         fake.answer(429, Retry_After="0")
@@ -182,9 +182,9 @@ async def test_a_list_is_read_page_by_page(api: tuple[Api, KubeClient]) -> None:
 
     listing = await kube.list_objects(Kind.TOPIC, None)
 
-    assert ({"n": 1}, {"n": 2}) == listing.objects
-    assert "9" == listing.resource_version
-    assert ["limit=500", "limit=500&continue=next"] == [path.partition("?")[2] for _, path, _, _ in fake.asked]
+    assert listing.objects == ({"n": 1}, {"n": 2})
+    assert listing.resource_version == "9"
+    assert [path.partition("?")[2] for _, path, _, _ in fake.asked] == ["limit=500", "limit=500&continue=next"]
 
 
 async def test_a_list_that_expires_begins_anew(api: tuple[Api, KubeClient]) -> None:
@@ -196,7 +196,7 @@ async def test_a_list_that_expires_begins_anew(api: tuple[Api, KubeClient]) -> N
 
     listing = await kube.list_objects(Kind.TOPIC, "shop")
 
-    assert ({"n": 3},) == listing.objects
+    assert listing.objects == ({"n": 3},)
     for _ in range(client_module.MAX_LIST_RESTARTS):
         fake.answer(410)
     with pytest.raises(UnavailableError):
@@ -240,11 +240,11 @@ async def test_a_secret_is_got_by_its_name_alone(api: tuple[Api, KubeClient]) ->
     fake.answer(404, {"message": "not found"})
     fake.answer(403, {"message": "forbidden"})
 
-    assert {"password": b"hunter2", "ca.crt": b""} == await kube.get_secret("shop", "kafka-user")
-    assert {} == await kube.get_secret("shop", "empty")
+    assert await kube.get_secret("shop", "kafka-user") == {"password": b"hunter2", "ca.crt": b""}
+    assert await kube.get_secret("shop", "empty") == {}
     with pytest.raises(NotFoundError):
         await kube.get_secret("shop", "gone")
     with pytest.raises(RefusedError) as caught:
         await kube.get_secret("shop", "kafka-user")
     assert "hunter2" not in str(caught.value)
-    assert ("GET", "/api/v1/namespaces/shop/secrets/kafka-user") == fake.asked[0][:2]
+    assert fake.asked[0][:2] == ("GET", "/api/v1/namespaces/shop/secrets/kafka-user")

@@ -169,7 +169,7 @@ def test_every_topic_converges_and_then_nothing_is_done(before: Topic, seen: Kaf
     again, unchanged = converge(present, settled)
 
     assert (present, settled) == (again, unchanged)
-    assert present.observes or pends(present) or () == wanted_actions(present, settled)
+    assert present.observes or pends(present) or wanted_actions(present, settled) == ()
 
 
 @given(declared(), shown())
@@ -181,7 +181,7 @@ def test_what_can_be_mended_is_as_declared_in_the_end(before: Topic, seen: Kafka
         return
     assert settled is not None
     assert len(settled.partitions) >= present.partitions
-    assert ((), ()) == config_changes(dict(present.config), before.managed_config, settled.config)
+    assert config_changes(dict(present.config), before.managed_config, settled.config) == ((), ())
 
 
 @pytest.mark.shows("E6")
@@ -237,7 +237,7 @@ def test_nothing_is_done_in_kafka_without_the_finalizer(before: Topic, seen: Kaf
 
     step = decide_topic(bare, view)
     assert not isinstance(step, Apply) or step.asks_only
-    assert Done() == decide_topic_deletion(going, view)
+    assert decide_topic_deletion(going, view) == Done()
 
 
 @pytest.mark.shows("O4")
@@ -274,7 +274,7 @@ def test_the_generation_is_observed_only_when_no_action_is_left(before: Topic, s
     step = decide_topic(before, TopicView(now=NOW, seen=seen))
 
     if isinstance(step, WriteStatus):
-        assert before.observes or ready(step.status.conditions)[0] != "True" or () == wanted_actions(before, seen)
+        assert before.observes or ready(step.status.conditions)[0] != "True" or wanted_actions(before, seen) == ()
         assert before.metadata.generation == step.status.observed_generation
 
 

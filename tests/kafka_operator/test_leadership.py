@@ -46,7 +46,7 @@ async def test_one_works_and_the_others_stand_by() -> None:
     """O10; they say for whom. The holder renews every two seconds and nobody else writes."""
     leases = FakeLeases()
     first, second = process(leases, "a"), process(leases, "b")
-    assert 0 == await first.gain()
+    assert await first.gain() == 0
     waiting = asyncio.create_task(second.gain())
     await asyncio.sleep(100)
 
@@ -54,8 +54,8 @@ async def test_one_works_and_the_others_stand_by() -> None:
     assert first.stands_by is None
     assert not second.holds
     assert not waiting.done()
-    assert "stands by; operator is held by a" == second.stands_by
-    assert {"a"} == {holder for _, holder in leases.writes}
+    assert second.stands_by == "stands by; operator is held by a"
+    assert {holder for _, holder in leases.writes} == {"a"}
     assert len(leases.writes) <= 100 / RETRY_PERIOD_S + 1
     waiting.cancel()
     await first.release()
@@ -73,7 +73,7 @@ async def test_a_killed_holder_is_followed_within_fifteen_seconds() -> None:
         kill(first)
         async with asyncio.timeout(TAKEOVER_S - 2):  # what is left is for its first list
             await waiting
-        assert ("b", 1) == (leases.held["operator"].holder, leases.held["operator"].transitions)
+        assert (leases.held["operator"].holder, leases.held["operator"].transitions) == ("b", 1)
         await second.release()
 
 
@@ -87,7 +87,7 @@ async def test_a_holder_that_ends_well_is_followed_at_once() -> None:
     await asyncio.sleep(5)
     await first.release()
 
-    assert "" == leases.held["operator"].holder
+    assert leases.held["operator"].holder == ""
     async with asyncio.timeout(RETRY_PERIOD_S + 0.1):
         await waiting
     await second.release()
@@ -147,7 +147,7 @@ async def test_a_short_outage_costs_nothing() -> None:
     del leases.held["operator"]
     await asyncio.sleep(10)
     assert holder.holds
-    assert "a" == leases.held["operator"].holder
+    assert leases.held["operator"].holder == "a"
     await holder.release()
 
 
@@ -162,7 +162,7 @@ async def test_a_holder_whose_lease_is_anothers_ends() -> None:
         await holder.lost()
     assert not holder.holds
     await holder.release()
-    assert "b" == leases.held["operator"].holder
+    assert leases.held["operator"].holder == "b"
 
 
 @in_virtual_time
@@ -175,7 +175,7 @@ async def test_every_shard_has_one_process_and_a_spare_takes_any() -> None:
     await asyncio.sleep(5)
 
     working = [item for item in processes if item.holds]
-    assert [0, 1, 2] == sorted(item.shard for item in working if item.shard is not None)
+    assert sorted(item.shard for item in working if item.shard is not None) == [0, 1, 2]
     (spare,) = (item for item in processes if not item.holds)
     victim = working[1]
     shard = victim.shard
@@ -195,8 +195,8 @@ async def test_what_it_writes_to_the_metrics() -> None:
     def shown() -> float | None:
         return holder._metrics.registry.get_sample_value("steward_lease_held", {"lease": "operator"})
 
-    assert 0 == shown()
+    assert shown() == 0
     await holder.gain()
-    assert 1 == shown()
+    assert shown() == 1
     await holder.release()
-    assert 0 == shown()
+    assert shown() == 0

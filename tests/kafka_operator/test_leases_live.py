@@ -117,8 +117,8 @@ def test_a_standby_is_ready_and_follows_a_killed_holder(
     worked_on(place, "after")
 
     assert time.monotonic() - killed_s < TAKEOVER_S
-    assert 1 == held(second)
-    assert (200, {}) == _readiness(second)
+    assert held(second) == 1
+    assert _readiness(second) == (200, {})
 
 
 def test_a_holder_that_is_told_to_end_is_followed_at_once(
@@ -127,12 +127,12 @@ def test_a_holder_that_is_told_to_end_is_followed_at_once(
     """SIGTERM gives the Lease back."""
     first, second = pair
 
-    assert 0 == first.stop()
+    assert first.stop() == 0
     ended_s = time.monotonic()
     worked_on(place, "after")
 
     assert time.monotonic() - ended_s < 5
-    assert 1 == held(second)
+    assert held(second) == 1
 
 
 def test_a_standby_that_is_told_to_end_ends_well(
@@ -141,10 +141,10 @@ def test_a_standby_that_is_told_to_end_ends_well(
     """And the holder goes on."""
     first, second = pair
 
-    assert 0 == second.stop()
+    assert second.stop() == 0
 
     worked_on(place, "after")
-    assert 1 == held(first)
+    assert held(first) == 1
 
 
 @pytest.mark.shows("O10")
@@ -172,7 +172,7 @@ def test_a_thawed_holder_begins_anew_and_changes_nothing(
         timeout_s=PATIENCE_S,
         what="it stands by for the other",
     )
-    assert 1 == held(second)
+    assert held(second) == 1
     assert versions == _versions(place)
 
 
@@ -190,7 +190,7 @@ def test_without_the_api_server_a_holder_begins_anew_and_is_there_when_it_is_bac
 
     worked_on(place, "after")
     assert before == first.process.pid
-    assert [0.0, 1.0] == sorted((held(first) or 0.0, held(second) or 0.0))
+    assert sorted((held(first) or 0.0, held(second) or 0.0)) == [0.0, 1.0]
 
 
 def _await_a_new_beginning(process: StewardOperator) -> None:

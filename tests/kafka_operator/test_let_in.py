@@ -112,7 +112,7 @@ async def test_a_login_by_sasl_over_tls_is_let_in(
     """PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, with a password of any characters."""
     port = await start_server(sasl=MECHANISMS)
 
-    assert "User:alice" == await who(port, trusting(authority, login=Login(mechanism, ALICE, PASSWORD)))
+    assert await who(port, trusting(authority, login=Login(mechanism, ALICE, PASSWORD))) == "User:alice"
 
 
 async def test_a_users_name_may_have_any_characters(start_server: StartServer, authority: Authority) -> None:
@@ -120,7 +120,7 @@ async def test_a_users_name_may_have_any_characters(start_server: StartServer, a
     name = "CN=alice,O=Shop"
     port = await start_server(sasl=MECHANISMS, users={name: PASSWORD})
 
-    assert f"User:{name}" == await who(port, trusting(authority, login=Login("SCRAM-SHA-512", name, PASSWORD)))
+    assert await who(port, trusting(authority, login=Login("SCRAM-SHA-512", name, PASSWORD))) == f"User:{name}"
 
 
 async def test_a_certificate_of_ones_own_is_shown(start_server: StartServer, authority: Authority) -> None:
@@ -128,7 +128,7 @@ async def test_a_certificate_of_ones_own_is_shown(start_server: StartServer, aut
     port = await start_server(client_auth=True)
     certificate = certificate_of(authority.sign("client", "/CN=steward"))
 
-    assert "User:CN=steward" == await who(port, trusting(authority, certificate=certificate))
+    assert await who(port, trusting(authority, certificate=certificate)) == "User:CN=steward"
 
 
 async def test_who_shows_no_certificate_where_one_is_asked_for_is_told(authority: Authority) -> None:
@@ -151,7 +151,7 @@ async def test_who_shows_no_certificate_where_one_is_asked_for_is_told(authority
         threading.Thread(target=serve_strictly, daemon=True).start()
         error = await refusal(listener.getsockname()[1], trusting(authority))
 
-    assert "TlsFailed" == error.reason
+    assert error.reason == "TlsFailed"
     assert "do not accept our certificate" in error.message
 
 
@@ -165,7 +165,7 @@ async def test_a_wrong_password_is_told_and_shown_nowhere(
     security = trusting(authority, login=Login(mechanism, ALICE, GUESS))
 
     error = await refusal(port, security)
-    assert "AuthenticationFailed" == error.reason
+    assert error.reason == "AuthenticationFailed"
     assert error.message.startswith("Kafka refuses the login: ")
     assert GUESS not in caplog.text + repr(error) + error.message + repr(security)
 
@@ -175,7 +175,7 @@ async def test_a_mechanism_that_is_not_offered_is_told(start_server: StartServer
     port = await start_server(sasl=("SCRAM-SHA-512",))
 
     error = await refusal(port, trusting(authority, login=Login("PLAIN", ALICE, PASSWORD)))
-    assert "AuthenticationFailed" == error.reason
+    assert error.reason == "AuthenticationFailed"
     assert "does not offer the SASL mechanism" in error.message
 
 
@@ -184,7 +184,7 @@ async def test_another_authoritys_certificate_is_not_accepted(start_server: Star
     port = await start_server()
 
     error = await refusal(port, trusting(Authority(tmp_path)))
-    assert "TlsFailed" == error.reason
+    assert error.reason == "TlsFailed"
     assert "The brokers' certificate is not accepted: " in error.message
 
 
@@ -193,7 +193,7 @@ async def test_a_certificate_for_another_name_is_not_accepted(start_server: Star
     port = await start_server(host="127.0.0.2")
 
     error = await refusal(port, trusting(authority), host="127.0.0.2")
-    assert "TlsFailed" == error.reason
+    assert error.reason == "TlsFailed"
     assert "mismatch" in error.message
 
 
@@ -208,7 +208,7 @@ async def test_tls_to_a_port_that_speaks_none_is_told(authority: Authority) -> N
     error = await refusal(server.sockets[0].getsockname()[1], trusting(authority))
     server.close()
 
-    assert "TlsFailed" == error.reason
+    assert error.reason == "TlsFailed"
     assert "speaks no TLS" in error.message
 
 
@@ -239,7 +239,7 @@ def test_pem_that_cannot_be_used_is_told_by_its_part(authority: Authority, tmp_p
         assert "nonsense-value" not in str(caught.value)
     with pytest.raises(BadCredentialsError, match="no certificate in PEM") as caught:
         make_context(Security(tls=True, ca="nonsense-value"))
-    assert "ca" == caught.value.part
+    assert caught.value.part == "ca"
 
 
 def test_a_key_is_on_no_disk_afterwards(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,4 +247,4 @@ def test_a_key_is_on_no_disk_afterwards(authority: Authority, tmp_path: Path, mo
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     make_context(trusting(authority, certificate=certificate_of(authority.sign("good", "/CN=good"))))
 
-    assert [] == list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []

@@ -94,7 +94,7 @@ class Place:
 
 async def test_a_missing_cluster_is_said() -> None:
     """ClusterNotFound."""
-    assert ("ClusterNotFound", True) == await Place().reason()
+    assert await Place().reason() == ("ClusterNotFound", True)
 
 
 async def test_one_connection_serves_all_calls() -> None:
@@ -105,7 +105,7 @@ async def test_one_connection_serves_all_calls() -> None:
     for _ in range(5):
         await place.look()
 
-    assert [5] == [admin.calls for admin in place.admins]
+    assert [admin.calls for admin in place.admins] == [5]
 
 
 async def test_a_dead_cluster_costs_one_attempt_for_all() -> None:
@@ -116,15 +116,15 @@ async def test_a_dead_cluster_costs_one_attempt_for_all() -> None:
     (admin,) = place.admins
     admin.failure = ClusterUnreachableError("connection refused by broker 7")
     for _ in range(100):
-        assert ("ClusterUnreachable", True) == await place.reason()
-    assert 2 == admin.calls
+        assert await place.reason() == ("ClusterUnreachable", True)
+    assert admin.calls == 2
     place.now_s += 1
     await place.reason()
-    assert 3 == admin.calls
+    assert admin.calls == 3
     admin.failure = None
     place.now_s += 2 * SHUT_CAP_S
-    assert ClusterSeen("abc", 1, (1,)) == await place.look()
-    assert ClusterSeen("abc", 1, (1,)) == await place.look()
+    assert await place.look() == ClusterSeen("abc", 1, (1,))
+    assert await place.look() == ClusterSeen("abc", 1, (1,))
 
 
 async def test_a_missing_controller_is_a_passing_trouble() -> None:
@@ -134,9 +134,9 @@ async def test_a_missing_controller_is_a_passing_trouble() -> None:
     await place.look()
     place.admins[0].failure = ControllerUnavailableError("connection refused")
 
-    assert ("ControllerUnavailable", False) == await place.reason()
-    assert ("ControllerUnavailable", False) == await place.reason()
-    assert 3 == place.admins[0].calls
+    assert await place.reason() == ("ControllerUnavailable", False)
+    assert await place.reason() == ("ControllerUnavailable", False)
+    assert place.admins[0].calls == 3
 
 
 async def test_a_refused_call_keeps_the_brokers_words() -> None:
@@ -149,7 +149,7 @@ async def test_a_refused_call_keeps_the_brokers_words() -> None:
     with pytest.raises(AwayError) as caught:
         await place.look()
 
-    assert ("NotAuthorized", "Not allowed.") == (caught.value.away.reason, caught.value.away.message)
+    assert (caught.value.away.reason, caught.value.away.message) == ("NotAuthorized", "Not allowed.")
 
 
 async def test_a_changed_address_makes_a_new_connection_and_closes_the_old_one() -> None:
@@ -162,8 +162,8 @@ async def test_a_changed_address_makes_a_new_connection_and_closes_the_old_one()
     place.cache.learn(read_cluster(raw))
     await place.look()
 
-    assert [True, False] == [admin.closed for admin in place.admins]
-    assert ("new:9092",) == place.admins[1].servers
+    assert [admin.closed for admin in place.admins] == [True, False]
+    assert place.admins[1].servers == ("new:9092",)
     await place.links.close()
     assert place.admins[1].closed
 
@@ -180,17 +180,17 @@ async def test_a_login_is_read_from_its_secret_and_rotated_with_no_restart() -> 
     await place.look()
     place.now_s += MAX_AGE_S
     await place.look()
-    assert [Security(login=Login("SCRAM-SHA-512", "steward", "first"))] == [admin.security for admin in place.admins]
+    assert [admin.security for admin in place.admins] == [Security(login=Login("SCRAM-SHA-512", "steward", "first"))]
 
     place.secrets[USER] = {"username": b"steward", "password": b"second"}
     await place.look()
-    assert 1 == len(place.admins)  # it is not looked at again at each call
+    assert len(place.admins) == 1  # it is not looked at again at each call
     place.now_s += MAX_AGE_S
     await place.look()
 
-    assert Security(login=Login("SCRAM-SHA-512", "steward", "second")) == place.admins[1].security
-    assert [True, False] == [admin.closed for admin in place.admins]
-    assert 3 == place.asked
+    assert place.admins[1].security == Security(login=Login("SCRAM-SHA-512", "steward", "second"))
+    assert [admin.closed for admin in place.admins] == [True, False]
+    assert place.asked == 3
 
 
 async def test_a_cluster_without_secrets_asks_for_none() -> None:
@@ -199,8 +199,8 @@ async def test_a_cluster_without_secrets_asks_for_none() -> None:
     place.learn(tls={})
     await place.look()
 
-    assert 0 == place.asked
-    assert [Security(tls=True)] == [admin.security for admin in place.admins]
+    assert place.asked == 0
+    assert [admin.security for admin in place.admins] == [Security(tls=True)]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ async def test_what_is_wrong_with_a_secret_is_said(
 
     assert reason == caught.value.away.reason
     assert words in caught.value.away.message
-    assert [] == place.admins
+    assert place.admins == []
 
 
 async def test_bad_pem_names_the_secret_and_the_key() -> None:
@@ -246,7 +246,7 @@ async def test_bad_pem_names_the_secret_and_the_key() -> None:
     with pytest.raises(AwayError) as caught:
         await place.look()
 
-    assert "BadSecret" == caught.value.away.reason
+    assert caught.value.away.reason == "BadSecret"
     assert caught.value.away.message.startswith("Key ca.crt of Secret shop/ca: this is no certificate in PEM.")
     assert "hunter2" not in caught.value.away.message
 
@@ -261,7 +261,7 @@ async def test_while_kubernetes_is_silent_the_last_secret_is_used() -> None:
     place.now_s += MAX_AGE_S
 
     await place.look()
-    assert 1 == len(place.admins)
+    assert len(place.admins) == 1
 
 
 async def test_a_secret_that_goes_with_its_namespace_lets_the_topics_go() -> None:
@@ -272,11 +272,11 @@ async def test_a_secret_that_goes_with_its_namespace_lets_the_topics_go() -> Non
     await place.look()
     place.secrets.clear()
     place.now_s += MAX_AGE_S
-    assert ("SecretNotFound", True) == await place.reason()
+    assert await place.reason() == ("SecretNotFound", True)
     place.learn("7", deleted=True, authentication=SCRAM)
 
     await place.look()
-    assert 1 == len(place.admins)
+    assert len(place.admins) == 1
 
     other = Place()
     other.learn(deleted=True, authentication=SCRAM)
@@ -293,16 +293,16 @@ async def test_a_refused_login_is_tried_seldom_and_with_the_secret_of_now() -> N
     place.secrets[USER] = {"username": b"u", "password": b"wrong"}
     await place.look()
     place.admins[0].failure = NotLetInError("AuthenticationFailed", "Kafka refuses the login: by broker 1.")
-    assert ("AuthenticationFailed", True) == await place.reason()
+    assert await place.reason() == ("AuthenticationFailed", True)
     place.admins[0].failure = NotLetInError("AuthenticationFailed", "Kafka refuses the login: by broker 2.")
     for _ in range(10):
-        assert ("AuthenticationFailed", True) == await place.reason()
+        assert await place.reason() == ("AuthenticationFailed", True)
     place.now_s += 1
     with pytest.raises(AwayError) as caught:
         await place.look()
-    assert "Kafka refuses the login: by broker 1." == caught.value.away.message
-    assert 3 == place.admins[0].calls
+    assert caught.value.away.message == "Kafka refuses the login: by broker 1."
+    assert place.admins[0].calls == 3
 
     place.secrets[USER] = {"username": b"u", "password": b"right"}
     await place.look()
-    assert "right" == (place.admins[1].security.login or Login("", "", "")).password
+    assert (place.admins[1].security.login or Login("", "", "")).password == "right"

@@ -34,8 +34,8 @@ async def test_the_kubeconfig_and_its_context_say_where_and_who(tmp_path: Path) 
     current = await connection_info(await configuration(path, None))
     other = await connection_info(await configuration(path, "two"))
 
-    assert ("https://one.example:6443", "secret-token", "Bearer") == (current.server, current.token, current.scheme)
-    assert "https://two.example:6443" == other.server
+    assert (current.server, current.token, current.scheme) == ("https://one.example:6443", "secret-token", "Bearer")
+    assert other.server == "https://two.example:6443"
     assert not current.insecure
 
 
@@ -43,7 +43,7 @@ async def test_a_user_without_a_token_has_none(tmp_path: Path) -> None:
     """Client certificates, for example."""
     info = await connection_info(await configuration(kubeconfig(tmp_path), None))
 
-    assert (None, None) == (info.token, info.scheme)
+    assert (info.token, info.scheme) == (None, None)
 
 
 async def test_missing_credentials_are_told(tmp_path: Path) -> None:

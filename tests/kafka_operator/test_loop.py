@@ -55,7 +55,7 @@ def test_what_comes_together_is_one_batch_of_limited_size() -> None:
         for index in range(MAX_BATCH + 20):
             await loop.submit(key(f"t{index}"))
         await asyncio.sleep(1)
-        assert [MAX_BATCH, 20] == [len(keys) for _, _, keys in recorder.batches]
+        assert [len(keys) for _, _, keys in recorder.batches] == [MAX_BATCH, 20]
         assert loop.idle
         await loop.close()
 
@@ -82,7 +82,7 @@ def test_a_resource_is_never_worked_on_twice_at_once() -> None:
             await asyncio.sleep(0.4)
             await loop.submit(key("a"))
         await asyncio.sleep(20)
-        assert 2 == len(recorder.batches)
+        assert len(recorder.batches) == 2
         await loop.close()
 
     run_virtually(story())
@@ -103,7 +103,7 @@ def test_a_cluster_that_hangs_holds_up_no_other() -> None:
         await asyncio.sleep(1)
         await loop.submit(key("b", "alive"))
         await asyncio.sleep(1)
-        assert ["dead", "alive"] == [ref.namespace for _, ref, _ in recorder.batches]
+        assert [ref.namespace for _, ref, _ in recorder.batches] == ["dead", "alive"]
         assert 1 < loop.oldest_batch_s < 3
         assert not loop.idle
         await loop.close()

@@ -57,11 +57,11 @@ def test_many_topics_are_few_admin_calls_and_two_writes_each(count: int) -> None
         for call in ("kafka create_topics", "kafka validate_create_topics"):
             assert world.gate.count(call) <= batches
         assert world.gate.count("kafka describe_topics") <= 2 * batches
-        assert WRITES_EACH * count == sum(name.startswith(Kind.TOPIC) for name in world.kube.writes)
+        assert sum(name.startswith(Kind.TOPIC) for name in world.kube.writes) == WRITES_EACH * count
         looked = world.gate.count("kafka describe_topics")
         world.kube.writes.clear()
         await world.run(RESYNC_S + 10)
-        assert [] == world.kube.writes
+        assert world.kube.writes == []
         assert world.gate.count("kafka describe_topics") - looked <= batches
         await world.kill()
 
@@ -88,7 +88,7 @@ def test_a_queue_that_is_full_slows_down_and_neither_exits_nor_drops() -> None:
         await with_topics(world, 1_000)
         world.kube.writes.clear()
         await world.run(RESYNC_S + 10)  # the resync waits for room as well
-        assert [] == world.kube.writes
+        assert world.kube.writes == []
         assert 0 < longest <= world.capacity
         watching.cancel()
         await world.kill()

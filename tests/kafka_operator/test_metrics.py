@@ -49,7 +49,7 @@ def test_expressions_of_alerts_name_metrics_that_there_are() -> None:
     """Those of the page."""
     named = set(re.findall(r"\bsteward_\w+", PAGE.read_text(encoding="utf-8")))
 
-    assert set() == named - existing().keys()
+    assert named - existing().keys() == set()
 
 
 def test_figures_show_what_is_known_and_forget_what_is_gone() -> None:
@@ -70,11 +70,11 @@ def test_figures_show_what_is_known_and_forget_what_is_gone() -> None:
         return metrics.registry.get_sample_value(f"steward_{metric}", labels)
 
     place = {"namespace": "shop", "name": "move"}
-    assert 1 == shown("resources_ready", kind="Topic", ready="Unknown")
-    assert (7, 0.25) == (
+    assert shown("resources_ready", kind="Topic", ready="Unknown") == 1
+    assert (
         shown("reassignment_throttle_bytes_per_second", **place),
         shown("reassignment_progress_ratio", **place),
-    )
+    ) == (7, 0.25)
     cache.forget(moving.key)
     figures.refresh()
     assert shown("reassignment_throttle_bytes_per_second", **place) is None
@@ -87,5 +87,5 @@ def test_a_batch_is_shown_in_progress_by_kind_and_name() -> None:
     labels = {"kind": "Topic", "namespace": "shop", "name": "orders"}
     name = "steward_reconciliations_in_progress_start_time_seconds"
     with metrics.batch(Kind.TOPIC, [Key(Kind.TOPIC, "shop", "orders")], clock=lambda: 1234.5):
-        assert 1234.5 == pytest.approx(metrics.registry.get_sample_value(name, labels))
+        assert pytest.approx(metrics.registry.get_sample_value(name, labels)) == 1234.5
     assert metrics.registry.get_sample_value(name, labels) is None

@@ -25,14 +25,14 @@ async def test_a_reassignment_is_created_once_and_owned() -> None:
     assert isinstance(await owned.carry_out(topic(), CREATE), Retry)
 
     (owner,) = kube.objects[MADE]["metadata"]["ownerReferences"]
-    assert ("Topic", "orders", "uid-1", True, False) == (
+    assert (
         owner["kind"],
         owner["name"],
         owner["uid"],
         owner["controller"],
         owner["blockOwnerDeletion"],
-    )
-    assert 1 == len(kube.objects)
+    ) == ("Topic", "orders", "uid-1", True, False)
+    assert len(kube.objects) == 1
 
 
 async def test_a_reassignment_is_cancelled_as_it_was_seen() -> None:
@@ -45,7 +45,7 @@ async def test_a_reassignment_is_cancelled_as_it_was_seen() -> None:
     assert isinstance(await owned.carry_out(topic(), CancelReassignment(MADE.name, "1")), Retry)
     assert "action" not in kube.objects[MADE]["spec"]
     assert isinstance(await owned.carry_out(topic(), CancelReassignment(MADE.name, version)), Wait)
-    assert "Cancel" == kube.objects[MADE]["spec"]["action"]
+    assert kube.objects[MADE]["spec"]["action"] == "Cancel"
     assert isinstance(await owned.carry_out(topic(), CancelReassignment("gone", "1")), Retry)
 
 

@@ -40,8 +40,8 @@ async def test_in_a_namespace_that_ends_everything_is_let_go_of() -> None:
 
         await world.core.parting.part_from("shop")
 
-        assert (False, False, True) == (held(world, ORDERS), held(world, MAIN), held(world, FAR))
-        assert {"orders", "far"} == world.kafka.topics.keys()
+        assert (held(world, ORDERS), held(world, MAIN), held(world, FAR)) == (False, False, True)
+        assert world.kafka.topics.keys() == {"orders", "far"}
 
 
 @in_virtual_time
@@ -52,7 +52,7 @@ async def test_in_a_namespace_that_stays_nothing_is_let_go_of() -> None:
 
         await world.core.parting.part_from("shop")
 
-        assert (True, True) == (held(world, ORDERS), held(world, MAIN))
+        assert (held(world, ORDERS), held(world, MAIN)) == (True, True)
 
 
 @in_virtual_time
@@ -76,4 +76,4 @@ async def test_what_others_changed_on_the_way_is_let_go_of_all_the_same() -> Non
         world.kube._patch_metadata = contended  # type: ignore[method-assign]
         await world.core.parting.part_from("shop")
 
-        assert (False, False) == (held(world, ORDERS), held(world, MAIN))
+        assert (held(world, ORDERS), held(world, MAIN)) == (False, False)

@@ -30,11 +30,11 @@ def test_a_paused_resource_keeps_its_ready_and_tells_of_the_pause_once() -> None
     step = decide_pause(paused.metadata, paused.status, NOW)
 
     assert isinstance(step, WriteStatus)
-    assert ("True", "AsDeclared") == ready(step.status.conditions)
-    assert ["Ready", PAUSED] == [condition.type for condition in step.status.conditions]
+    assert ready(step.status.conditions) == ("True", "AsDeclared")
+    assert [condition.type for condition in step.status.conditions] == ["Ready", PAUSED]
     assert step.announcement is not None
     assert not step.announcement.warning
-    assert Done() == decide_pause(paused.metadata, step.status, NOW)
+    assert decide_pause(paused.metadata, step.status, NOW) == Done()
 
 
 def test_a_resource_that_is_paused_no_longer_loses_the_condition_and_goes_on() -> None:
@@ -47,7 +47,7 @@ def test_a_resource_that_is_paused_no_longer_loses_the_condition_and_goes_on() -
     after = decide_pause(resumed.metadata, step.status, NOW)
 
     assert isinstance(after, WriteStatus)
-    assert ["Ready"] == [condition.type for condition in after.status.conditions]
+    assert [condition.type for condition in after.status.conditions] == ["Ready"]
     assert decide_pause(resumed.metadata, after.status, NOW) is None
 
 

@@ -23,7 +23,7 @@ def check(plan: tuple[Assignment, ...], **others: Any) -> Trouble | None:
 
 def test_a_good_plan_has_no_trouble() -> None:
     """Topic, partitions and brokers are there and nothing moves."""
-    assert None is check(assignments(p0=(2, 3, 4), p1=(4, 3, 2)))
+    assert check(assignments(p0=(2, 3, 4), p1=(4, 3, 2))) is None
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,6 @@ def test_the_compact_form_has_reasons_too() -> None:
     few = exact_plan(reassignment(topics=[{"name": "orders", "brokers": [1, 2]}]), TOPICS)
 
     assert isinstance(unknown, Trouble)
-    assert "UnknownTopic" == unknown.reason
+    assert unknown.reason == "UnknownTopic"
     assert isinstance(few, Trouble)
-    assert "NotEnoughBrokers" == few.reason
+    assert few.reason == "NotEnoughBrokers"

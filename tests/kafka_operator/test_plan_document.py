@@ -47,7 +47,7 @@ def test_a_digest_is_that_of_the_plan_however_it_is_written(plan: tuple[Assignme
     assert digest_of(plan) == read.digest
     entries = sorted((item.to_json() for item in plan), key=lambda entry: (entry["topic"], entry["partition"]))
     text = json.dumps({"version": 1, "partitions": entries}, sort_keys=True, separators=(",", ":"))
-    assert f"sha256:{hashlib.sha256(text.encode()).hexdigest()}" == digest_of(plan)
+    assert digest_of(plan) == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 @given(plans())
@@ -96,8 +96,8 @@ def test_config_maps_are_joined_in_their_order() -> None:
 
     read = read_config_maps(raws)
 
-    assert (PLAN[1], PLAN[0]) == read.plan
-    assert "x" == read.cluster_id
+    assert read.plan == (PLAN[1], PLAN[0])
+    assert read.cluster_id == "x"
 
 
 def named(**data: Any) -> list[dict[str, Any]]:

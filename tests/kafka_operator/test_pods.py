@@ -56,15 +56,15 @@ def test_a_statefulset_is_read_with_its_own_pods_by_id() -> None:
 
     found = read_pod_set(SET, raws, 100)
 
-    assert ("main-broker", 3, "rev-2", True, True) == (
+    assert (
         found.name,
         found.replicas,
         found.update_revision,
         found.on_delete,
         found.observed,
-    )
-    assert [100, 102, 110] == [item.node_id for item in found.pods]
-    assert {"a": "1", "b": "2"} == selector_of(SET)
+    ) == ("main-broker", 3, "rev-2", True, True)
+    assert [item.node_id for item in found.pods] == [100, 102, 110]
+    assert selector_of(SET) == {"a": "1", "b": "2"}
 
 
 def test_since_when_a_pod_is_as_it_is() -> None:
@@ -75,14 +75,14 @@ def test_since_when_a_pod_is_as_it_is() -> None:
     def hour(item: Any) -> tuple[bool, bool, datetime]:
         return item.ready, item.deleting, item.since
 
-    assert [
+    assert [hour(item) for item in found.pods] == [
         (True, False, datetime(2026, 1, 1, 11, tzinfo=UTC)),
         (False, False, datetime(2026, 1, 1, 10, tzinfo=UTC)),
         (True, True, datetime(2026, 1, 1, 11, 30, tzinfo=UTC)),
         (False, False, datetime(2026, 1, 1, 11, tzinfo=UTC)),
-    ] == [hour(item) for item in found.pods]
-    assert ["node-a", ""] == [item.node for item in found.pods[:2]]
-    assert [False, True, True, True] == [item.away for item in found.pods]
+    ]
+    assert [item.node for item in found.pods[:2]] == ["node-a", ""]
+    assert [item.away for item in found.pods] == [False, True, True, True]
 
 
 def test_a_statefulset_that_its_controller_has_not_seen_is_not_believed() -> None:
@@ -92,7 +92,7 @@ def test_a_statefulset_that_its_controller_has_not_seen_is_not_believed() -> Non
 
     assert not read_pod_set(unseen, [], 0).observed
     found = read_pod_set(rolling, [], 0)
-    assert (1, "", False, False) == (found.replicas, found.update_revision, found.on_delete, found.observed)
+    assert (found.replicas, found.update_revision, found.on_delete, found.observed) == (1, "", False, False)
 
 
 @pytest.mark.parametrize(
@@ -142,10 +142,10 @@ async def test_what_is_changed_must_be_as_it_was_seen(api: tuple[list[tuple[str,
 
     seen = {"preconditions": {"uid": "uid-1", "resourceVersion": "1"}, "propagationPolicy": "Background"}
     scale = "/apis/apps/v1/namespaces/shop/statefulsets/main-broker/scale?fieldManager=steward-operator"
-    assert [
+    assert asked == [
         ("DELETE", "/api/v1/namespaces/shop/pods/main-broker-1", seen),
         ("PATCH", scale, {"metadata": {"resourceVersion": "1"}, "spec": {"replicas": 4}}),
-    ] == asked
+    ]
 
 
 async def test_what_is_read_is_asked_for_by_name_or_label(api: tuple[list[tuple[str, str, Any]], PodClient]) -> None:
@@ -154,10 +154,10 @@ async def test_what_is_read_is_asked_for_by_name_or_label(api: tuple[list[tuple[
 
     await kube.get_stateful_set("shop", "main-broker")
     await kube.get_node("node-a")
-    assert [] == await kube.list_pods("shop", {"b": "2", "a": "1"})
+    assert await kube.list_pods("shop", {"b": "2", "a": "1"}) == []
 
-    assert [
+    assert [path for _, path, _ in asked] == [
         "/apis/apps/v1/namespaces/shop/statefulsets/main-broker",
         "/api/v1/nodes/node-a",
         "/api/v1/namespaces/shop/pods?labelSelector=a%3D1,b%3D2",
-    ] == [path for _, path, _ in asked]
+    ]

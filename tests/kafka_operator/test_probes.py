@@ -26,14 +26,14 @@ def test_healthy_is_one_that_makes_progress_and_ready_one_that_has_seen_everythi
         "127.0.0.1", 0, health={"loop": lambda: troubles["loop"]}, ready={"loaded": lambda: troubles["loaded"]}
     )
     try:
-        assert (200, {}) == get(probes.port, "/healthz")
-        assert (503, {"loaded": "not yet"}) == get(probes.port, "/readyz")
+        assert get(probes.port, "/healthz") == (200, {})
+        assert get(probes.port, "/readyz") == (503, {"loaded": "not yet"})
         troubles["loaded"] = None
-        assert (200, {}) == get(probes.port, "/readyz")
+        assert get(probes.port, "/readyz") == (200, {})
         troubles["loop"] = "the loop has stood still for 20 s"
-        assert (503, {"loop": "the loop has stood still for 20 s"}) == get(probes.port, "/healthz")
-        assert 503 == get(probes.port, "/readyz")[0]
-        assert 404 == get(probes.port, "/")[0]
+        assert get(probes.port, "/healthz") == (503, {"loop": "the loop has stood still for 20 s"})
+        assert get(probes.port, "/readyz")[0] == 503
+        assert get(probes.port, "/")[0] == 404
     finally:
         probes.close()
 
@@ -42,6 +42,6 @@ def test_one_that_stands_by_is_ready_and_says_so() -> None:
     """Else an upgrade would wait for it for ever."""
     probes = Probes("127.0.0.1", 0, health={}, ready={}, notes={"lease": lambda: "stands by; operator is held by a"})
     try:
-        assert (200, {"lease": "stands by; operator is held by a"}) == get(probes.port, "/readyz")
+        assert get(probes.port, "/readyz") == (200, {"lease": "stands by; operator is held by a"})
     finally:
         probes.close()

@@ -94,7 +94,7 @@ async def test_one_proposal_waits_and_none_that_is_approved_is_touched(kafka: Na
     done = await propose_in(first[1], "main", kafka.name, access)
     assert (first[0], f"Reassignment {first[0]} is proposed") == (done.name, done.told)
     (made,) = reassignments(kafka).values()
-    assert "Required" == made["spec"]["approval"]
+    assert made["spec"]["approval"] == "Required"
     parts = [
         json.loads(kafka.kubectl("get", "configmap", name, "-o=json"))
         for name in made["spec"]["planFrom"]["configMaps"]
@@ -102,26 +102,26 @@ async def test_one_proposal_waits_and_none_that_is_approved_is_touched(kafka: Na
     assert made["spec"]["planFrom"]["digest"] == read_config_maps(parts).digest
     figures = json.loads(kafka.kubectl("get", "configmap", f"{first[0]}-figures", "-o=json"))
     for part in (*parts, figures):
-        assert [made["metadata"]["uid"]] == [owner["uid"] for owner in part["metadata"]["ownerReferences"]]
+        assert [owner["uid"] for owner in part["metadata"]["ownerReferences"]] == [made["metadata"]["uid"]]
 
     kafka.kubectl("delete", "configmap", f"{first[0]}-figures")
     again = await propose_in(first[1], "main", kafka.name, access)
     assert "proposes the same already" in again.told
     assert f"{first[0]}-figures" in kafka.kubectl("get", "configmaps", "-o=name")
-    assert [made] == list(reassignments(kafka).values())
+    assert list(reassignments(kafka).values()) == [made]
 
     newer = await propose_in(second[1], "main", kafka.name, access)
     assert f"in the place of {first[0]}" in newer.told
-    assert {second[0]} == reassignments(kafka).keys()
+    assert reassignments(kafka).keys() == {second[0]}
 
     kafka.kubectl(
         "patch", "reassignment", second[0], "--type=merge", f'--patch={{"spec":{{"approvedDigest":"{DIGEST}"}}}}'
     )
     beside = await propose_in(third[1], "main", kafka.name, access)
-    assert (None, True) == (beside.name, f"Reassignment {second[0]} is approved and has not ended" in beside.told)
-    assert {second[0]} == reassignments(kafka).keys()
+    assert (beside.name, f"Reassignment {second[0]} is approved and has not ended" in beside.told) == (None, True)
+    assert reassignments(kafka).keys() == {second[0]}
 
     ended = '--patch={"status":{"state":"Completed"}}'
     kafka.kubectl("patch", "reassignment", second[0], "--subresource=status", "--type=merge", ended)
     await propose_in(third[1], "main", kafka.name, access)
-    assert {second[0], third[0]} == reassignments(kafka).keys()
+    assert reassignments(kafka).keys() == {second[0], third[0]}

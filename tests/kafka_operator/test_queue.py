@@ -25,12 +25,12 @@ def test_a_name_waits_once_and_in_order() -> None:
         waiting, woken = queue()
         for key in (A, B, A, OTHER, C, A):
             await waiting.put(key)
-        assert 4 == len(waiting)
-        assert {"shop", "other"} == set(woken)
-        assert [A, B] == waiting.take("shop", 2)
-        assert [C] == waiting.take("shop", 9)
-        assert [OTHER] == waiting.take("other", 9)
-        assert 0 == len(waiting)
+        assert len(waiting) == 4
+        assert set(woken) == {"shop", "other"}
+        assert waiting.take("shop", 2) == [A, B]
+        assert waiting.take("shop", 9) == [C]
+        assert waiting.take("other", 9) == [OTHER]
+        assert len(waiting) == 0
 
     run_virtually(story())
 
@@ -46,10 +46,10 @@ def test_a_full_queue_slows_down_and_drops_nothing() -> None:
         third = asyncio.create_task(waiting.put(C))
         await asyncio.sleep(1)
         assert not third.done()
-        assert [A] == waiting.take("shop", 1)
+        assert waiting.take("shop", 1) == [A]
         await asyncio.sleep(0)
         await third
-        assert [B, C] == waiting.take("shop", 9)
+        assert waiting.take("shop", 9) == [B, C]
 
     run_virtually(story())
 
@@ -63,11 +63,11 @@ def test_a_timer_puts_a_name_later_and_a_put_makes_it_void() -> None:
         waiting.put_after(A, 9)
         waiting.put_after(B, 3)
         waiting.put_now(B)
-        assert [B] == waiting.take("shop", 9)
+        assert waiting.take("shop", 9) == [B]
         await asyncio.sleep(8)
-        assert 0 == len(waiting)
+        assert len(waiting) == 0
         await asyncio.sleep(2)
-        assert [A] == waiting.take("shop", 9)
+        assert waiting.take("shop", 9) == [A]
 
     run_virtually(story())
 
@@ -84,7 +84,7 @@ def test_taking_a_name_stops_its_timer() -> None:
         waiting.put_after(B, 1)
         waiting.close()
         await asyncio.sleep(5)
-        assert 0 == len(waiting)
+        assert len(waiting) == 0
 
     run_virtually(story())
 
@@ -95,7 +95,7 @@ def test_a_name_that_stands_for_nothing_is_forgotten() -> None:
     async def story() -> None:
         waiting, woken = queue()
         await waiting.put(Key(Kind.TOPIC, "", "gone"))
-        assert 0 == len(waiting)
-        assert [] == woken
+        assert len(waiting) == 0
+        assert woken == []
 
     run_virtually(story())

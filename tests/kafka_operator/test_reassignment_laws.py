@@ -229,7 +229,7 @@ def test_every_plan_arrives_within_its_limits_and_leaves_no_throttle(
 
     target = {entry.partition.index: entry.replicas for entry in item.plan}
     assert [target.get(index, replicas) for index, replicas in enumerate(base)] == cluster.replicas
-    assert (State.COMPLETED, None) == (ended.status.state, ended.status.throttle)
+    assert (ended.status.state, ended.status.throttle) == (State.COMPLETED, None)
     assert before == cluster.settings()
 
 
@@ -249,7 +249,7 @@ def test_base_and_plan_and_rollback_is_base(
         ended = carry_on(replace(ended, action=Action.ROLLBACK), cluster, numbers, crashes, {})
 
     assert base == cluster.replicas
-    assert State.ROLLED_BACK is ended.status.state
+    assert ended.status.state is State.ROLLED_BACK
     assert ({}, before) == (cluster.moves, cluster.settings())
 
 
@@ -277,14 +277,14 @@ def test_a_move_that_copies_nothing_waits_for_nobody() -> None:
     base = tuple(Assignment(item.partition, (1, 2)) for item in plan)
     topic = KafkaTopic("t", None, tuple(KafkaPartition(index, 1, (1, 2)) for index in range(50)))
     places: Places = find_places(Recorded(plan, base), ReassignmentStatus(), {"t": topic}, {})
-    assert 50 == hand_over_up_to(places, plan, 0, {}, Concurrency(1, 1))
+    assert hand_over_up_to(places, plan, 0, {}, Concurrency(1, 1)) == 50
 
     copied = tuple(replace(item, replicas=(1, 3)) for item in plan)
     places = find_places(Recorded(copied, base), ReassignmentStatus(), {"t": topic}, {})
     foreign = {Partition("u", 0): Move((5, 6), (5,), (6,))}
-    assert (1, 0) == (
+    assert (
         hand_over_up_to(places, copied, 0, {}, Concurrency(1, 5)),
         hand_over_up_to(places, copied, 0, foreign, Concurrency(9, 1)),
-    )
-    assert frozenset({1, 3}) == busy_brokers((1, 3), topic.partitions[0])
-    assert Submit({plan[0].partition: None}) == taken_back(plan[:1])
+    ) == (1, 0)
+    assert busy_brokers((1, 3), topic.partitions[0]) == frozenset({1, 3})
+    assert taken_back(plan[:1]) == Submit({plan[0].partition: None})

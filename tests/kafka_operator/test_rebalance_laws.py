@@ -119,7 +119,7 @@ class Model:
     def _create(self, step: CreateReassignment) -> None:
         if step.name in self.made:  # 409: the watch has it, or will
             return
-        assert [] == self.open(), "never two open ones"
+        assert self.open() == [], "never two open ones"
         assert step.name not in self.names, "a name is used once"
         removed = set(step.spec["goal"].get("removeBrokers", ()))
         assert not removed & self.given_up, "a removal that was stopped is not tried again"
@@ -249,4 +249,4 @@ def test_what_is_switched_off_makes_none(actions: Actions) -> None:
     model = Model(auto(on_brokers_added=False, on_brokers_removed=False, on_imbalance=None))
     live(model, actions)
 
-    assert [] == model.names
+    assert model.names == []

@@ -21,15 +21,15 @@ def test_a_topic_is_read_with_defaults_for_what_is_optional() -> None:
 
     found = read_topic(raw)
 
-    assert Key(Kind.TOPIC, "shop", "orders") == found.key
-    assert ClusterRef("shop", "main") == found.cluster
-    assert ("orders", 6, 3, (), False) == (
+    assert found.key == Key(Kind.TOPIC, "shop", "orders")
+    assert found.cluster == ClusterRef("shop", "main")
+    assert (
         found.name,
         found.partitions,
         found.replication_factor,
         found.config,
         found.retain,
-    )
+    ) == ("orders", 6, 3, (), False)
     assert not found.metadata.held
 
 
@@ -46,9 +46,9 @@ def test_foreign_annotations_are_not_kept() -> None:
 
     found = read_topic(raw)
 
-    assert (("steward.dev/managed-config", "a,b"),) == found.metadata.annotations
-    assert frozenset({"a", "b"}) == found.managed_config
-    assert ("foreign/one", FINALIZER) == found.metadata.finalizers
+    assert found.metadata.annotations == (("steward.dev/managed-config", "a,b"),)
+    assert found.managed_config == frozenset({"a", "b"})
+    assert found.metadata.finalizers == ("foreign/one", FINALIZER)
 
 
 def test_a_reassignment_status_reads_back_as_it_was_written() -> None:
@@ -73,7 +73,7 @@ def test_a_status_patch_takes_away_what_is_not_known() -> None:
     patch = replace(ReassignmentStatus(state=State.FAILED)).to_patch()
 
     assert patch["progress"] is None
-    assert "Failed" == patch["state"]
+    assert patch["state"] == "Failed"
 
 
 @pytest.mark.parametrize(("done", "total", "percent"), [(0, 6, 0), (5, 6, 83), (6, 6, 100), (0, 0, 100)])
@@ -95,5 +95,5 @@ def test_times_are_written_in_whole_seconds() -> None:
     """metav1.Time."""
     moment = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
-    assert "2026-01-02T03:04:05Z" == write_time(moment)
+    assert write_time(moment) == "2026-01-02T03:04:05Z"
     assert datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC) == read_time("2026-01-02T03:04:05Z")

@@ -47,7 +47,7 @@ def test_everything_is_learnt_and_submitted_clusters_first() -> None:
         for raw in (raw_topic(), raw_topic("b"), raw_cluster()):
             place.kube.apply(raw)
         await place.resync.once()
-        assert ["main", "orders", "b"] == [key.name for key in place.submitted]
+        assert [key.name for key in place.submitted] == ["main", "orders", "b"]
 
     run_virtually(story())
 
@@ -62,7 +62,7 @@ def test_what_is_gone_is_forgotten_and_submitted_once_more() -> None:
         place.kube.delete(key)
         place.submitted.clear()
         await place.resync.once()
-        assert [key] == place.submitted
+        assert place.submitted == [key]
         assert place.cache.topic(key) is None
 
     run_virtually(story())
@@ -78,7 +78,7 @@ def test_only_the_given_namespaces_are_listed() -> None:
         elsewhere["metadata"]["namespace"] = "elsewhere"
         place.kube.apply(elsewhere)
         await place.resync.once()
-        assert [Key(Kind.TOPIC, "shop", "orders")] == place.submitted
+        assert place.submitted == [Key(Kind.TOPIC, "shop", "orders")]
 
     run_virtually(story())
 

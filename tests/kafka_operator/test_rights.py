@@ -24,7 +24,7 @@ async def reviewer() -> AsyncIterator[tuple[list[dict[str, Any]], KubeClient]]:
 
     async def review(request: web.Request) -> web.Response:
         body = await request.json()
-        assert "SelfSubjectAccessReview" == body["kind"]
+        assert body["kind"] == "SelfSubjectAccessReview"
         attributes = body["spec"]["resourceAttributes"]
         asked.append(attributes)
         return web.json_response(
@@ -47,10 +47,10 @@ def test_only_what_is_switched_on_is_needed() -> None:
 
     own = {"clusters", "topics", "reassignments", "elections", "events", "configmaps"}
     assert own == names() == names(drain=True)
-    assert own | {"statefulsets", "pods"} == names(pods=True)
-    assert own | {"statefulsets", "pods", "nodes"} == names(pods=True, drain=True)
-    assert own | {"namespaces"} == names(own_namespace="kafka")
-    assert own | {"namespaces", "leases"} == names(own_namespace="kafka", lease="operator")
+    assert names(pods=True) == own | {"statefulsets", "pods"}
+    assert names(pods=True, drain=True) == own | {"statefulsets", "pods", "nodes"}
+    assert names(own_namespace="kafka") == own | {"namespaces"}
+    assert names(own_namespace="kafka", lease="operator") == own | {"namespaces", "leases"}
 
 
 def test_leases_are_asked_for_by_name() -> None:
@@ -59,16 +59,16 @@ def test_leases_are_asked_for_by_name() -> None:
 
     found = {(right.verb, right.name) for right in needed_rights(settings) if right.resource == "leases"}
     names = ("operator-0-of-2", "operator-1-of-2")
-    assert {("create", "")} | {(verb, name) for verb in ("get", "patch") for name in names} == found
+    assert found == {("create", "")} | {(verb, name) for verb in ("get", "patch") for name in names}
 
 
 def test_rights_are_needed_in_each_namespace() -> None:
     """A Role in each; nodes are of none."""
     rights = needed_rights(OperatorSettings(namespaces=("a", "b"), pods=True, drain=True))
 
-    assert {"a", "b"} == {right.namespace for right in rights if right.resource != "nodes"}
-    assert [Right("get", "", "nodes")] == [right for right in rights if right.resource == "nodes"]
-    assert {None} == {right.namespace for right in needed_rights(OperatorSettings())}
+    assert {right.namespace for right in rights if right.resource != "nodes"} == {"a", "b"}
+    assert [right for right in rights if right.resource == "nodes"] == [Right("get", "", "nodes")]
+    assert {right.namespace for right in needed_rights(OperatorSettings())} == {None}
 
 
 async def test_a_missing_right_is_named(reviewer: tuple[list[dict[str, Any]], KubeClient]) -> None:
@@ -79,7 +79,7 @@ async def test_a_missing_right_is_named(reviewer: tuple[list[dict[str, Any]], Ku
     with pytest.raises(MissingRightsError) as raised:
         await require_rights(kube, rights)
 
-    assert "these rights are missing (RBAC): delete on pods in namespace shop" == str(raised.value)
+    assert str(raised.value) == "these rights are missing (RBAC): delete on pods in namespace shop"
     assert len(rights) == len(asked)
     scale = {"verb": "patch", "group": "apps", "resource": "statefulsets", "subresource": "scale", "namespace": "shop"}
     assert {**scale, "name": ""} in asked

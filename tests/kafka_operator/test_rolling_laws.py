@@ -72,9 +72,9 @@ class Site:
     def delete(self, gone: Pod) -> None:
         """Hold a deletion to the laws, and carry it out as kubelet and controlled shutdown do."""
         assert gone == self.pods[gone.node_id]
-        assert [] == [
+        assert [
             other for other in self.pods.values() if other.away and other.node_id != gone.node_id and gone.ready
-        ]
+        ] == []
         if gone.ready:
             assert not self.out_of_sync, "one goes while a replica is behind"
         assert gone.revision != self.name() or gone.node in self.cordoned, "it was not due"

@@ -42,7 +42,7 @@ def serving(world: World, shard: int) -> Core:
 async def test_of_two_topics_in_two_shards_one_has_the_kafka_topic() -> None:
     """O5, O10: each process works on its own Clusters' alone, and knows all others: Kafka's own id tells that they are one."""
     shards = {shard_of(ClusterRef("shop", name), SHARDS) for name in (MAIN, OTHER)}
-    assert 2 == len(shards)
+    assert len(shards) == 2
     world = World()
     cores = [serving(world, shard) for shard in range(SHARDS)]
     tasks = [asyncio.create_task(core.resync.run()) for core in cores]
@@ -63,11 +63,11 @@ async def test_of_two_topics_in_two_shards_one_has_the_kafka_topic() -> None:
     second = world.kube.apply(raw_topic("second", topicName="shared", cluster=OTHER))
     await asyncio.sleep(5)
 
-    assert "True" == world.kube.ready(first)[0]
-    assert "Conflict" == world.kube.ready(second)[1]
+    assert world.kube.ready(first)[0] == "True"
+    assert world.kube.ready(second)[1] == "Conflict"
     world.kube.delete(first)
     await asyncio.sleep(60)
-    assert "True" == world.kube.ready(second)[0]
+    assert world.kube.ready(second)[0] == "True"
     assert first not in world.kube.objects
     assert all(world.kube.ready(Key(Kind.CLUSTER, "shop", name))[0] == "True" for name in (MAIN, OTHER))
     for task in tasks:

@@ -32,13 +32,13 @@ def test_defaults_are_the_schemas() -> None:
     spec = schema("sparkapplications")["spec"]["properties"]
     policy = spec["restartPolicy"]["properties"]
 
-    assert spark_application.DEFAULT_RETRIES == policy["onFailureRetries"]["default"]
-    assert spark_application.DEFAULT_RETRY_INTERVAL_S == policy["onFailureRetryInterval"]["default"]
-    assert spark_application.DEFAULT_LOG_TAIL_LINES == spec["logTailLines"]["default"]
-    assert spark_application.DEFAULT_START_TIMEOUT_S == spec["startTimeoutSeconds"]["default"]
+    assert policy["onFailureRetries"]["default"] == spark_application.DEFAULT_RETRIES
+    assert policy["onFailureRetryInterval"]["default"] == spark_application.DEFAULT_RETRY_INTERVAL_S
+    assert spec["logTailLines"]["default"] == spark_application.DEFAULT_LOG_TAIL_LINES
+    assert spec["startTimeoutSeconds"]["default"] == spark_application.DEFAULT_START_TIMEOUT_S
     history = schema("scheduledsparkapplications")["spec"]["properties"]
-    assert spark_schedule.DEFAULT_HISTORY == history["successfulRunHistoryLimit"]["default"]
-    assert spark_schedule.DEFAULT_HISTORY == history["failedRunHistoryLimit"]["default"]
+    assert history["successfulRunHistoryLimit"]["default"] == spark_schedule.DEFAULT_HISTORY
+    assert history["failedRunHistoryLimit"]["default"] == spark_schedule.DEFAULT_HISTORY
 
 
 def test_the_status_that_is_written_is_the_one_that_is_declared() -> None:
@@ -55,8 +55,11 @@ def test_rights_on_pods_are_needed_with_spark_alone() -> None:
     plain, with_spark = needed_rights(OperatorSettings()), needed_rights(OperatorSettings(spark=True))
     more = set(with_spark) - set(plain)
 
-    assert {"get", "list", "create", "delete"} == {
-        right.verb for right in more if (right.resource, right.subresource) == ("pods", "")
+    assert {right.verb for right in more if (right.resource, right.subresource) == ("pods", "")} == {
+        "get",
+        "list",
+        "create",
+        "delete",
     }
     assert Right("get", "", "pods", "log") in more
     assert {("create", GROUP), ("delete", GROUP)} <= {

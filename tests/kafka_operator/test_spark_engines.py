@@ -36,7 +36,7 @@ async def test_kubeflows_operator_is_given_its_resource_and_its_status_is_shown(
     async with spark_running() as world:
         world.kube.apply(raw_spark(**HANDED_OVER))
         await world.until(lambda: WHERE in world.fake.kubeflow)
-        assert [] == world.fake.created
+        assert world.fake.created == []
 
         executors = {"a": "RUNNING", "b": "PENDING"}
         submitted = "2026-01-01T12:00:05Z"
@@ -49,13 +49,13 @@ async def test_kubeflows_operator_is_given_its_resource_and_its_status_is_shown(
             lastSubmissionAttemptTime=submitted,
         )
         await world.until(lambda: world.status().get("state") == "Running")
-        assert {"running": 1, "pending": 1, "succeeded": 0, "failed": 0} == world.status()["executors"]
-        assert "pi-driver" == world.status()["driver"]["podName"]
+        assert world.status()["executors"] == {"running": 1, "pending": 1, "succeeded": 0, "failed": 0}
+        assert world.status()["driver"]["podName"] == "pi-driver"
 
         say(world, "COMPLETED", executionAttempts=1, terminationTime="2026-01-01T12:01:05Z")
         await world.until(lambda: world.status().get("state") == "Completed")
-        assert ("True", "Completed") == world.kube.ready(APPLICATION)[:2]
-        assert "2026-01-01T12:01:05Z" == world.status()["completionTime"]
+        assert world.kube.ready(APPLICATION)[:2] == ("True", "Completed")
+        assert world.status()["completionTime"] == "2026-01-01T12:01:05Z"
 
 
 @in_virtual_time
@@ -84,7 +84,7 @@ async def test_suspend_is_handed_on_and_a_lost_resource_is_told() -> None:
 
         del world.fake.kubeflow[WHERE]
         await world.until(lambda: world.status().get("state") == "Failed")
-        assert "MirrorLost" == world.kube.ready(APPLICATION)[1]
+        assert world.kube.ready(APPLICATION)[1] == "MirrorLost"
         assert WHERE not in world.fake.kubeflow
 
 
@@ -96,7 +96,7 @@ async def test_a_resource_that_is_anothers_is_left_alone() -> None:
         world.fake.kubeflow[WHERE] = theirs
         world.kube.apply(raw_spark(**HANDED_OVER))
         await world.run(30)
-        assert ("False", "MirrorNameTaken") == world.kube.ready(APPLICATION)[:2]
+        assert world.kube.ready(APPLICATION)[:2] == ("False", "MirrorNameTaken")
 
 
 @in_virtual_time
@@ -144,17 +144,17 @@ async def test_a_local_driver_runs_once_an_attempt_and_its_log_is_read(local: Lo
     assert (first.name, first.uid) == (second.name, second.uid)
 
     ended = await until_ended(local, item)
-    assert (Phase.FAILED, 3, DRIVER) == (ended.phase, ended.exit_code, ended.name)
-    assert "runs exit 3" == await local.log(item, ended, 5)
+    assert (ended.phase, ended.exit_code, ended.name) == (Phase.FAILED, 3, DRIVER)
+    assert await local.log(item, ended, 5) == "runs exit 3"
     await local.delete(item, ended)
-    assert () == await local.pods(item)
+    assert await local.pods(item) == ()
 
 
 async def test_a_local_driver_that_succeeds_is_shown_so(local: LocalDrivers) -> None:
     """By its exit code."""
     item = runs("true")
     await local.create(item, 1)
-    assert Phase.SUCCEEDED is (await until_ended(local, item)).phase
+    assert (await until_ended(local, item)).phase is Phase.SUCCEEDED
 
 
 async def test_a_local_driver_ends_with_its_application(local: LocalDrivers) -> None:
@@ -162,7 +162,7 @@ async def test_a_local_driver_ends_with_its_application(local: LocalDrivers) -> 
     item = runs("sleep 600")
     await local.create(item, 1)
     await local.keep(set())
-    assert () == await local.pods(item)
+    assert await local.pods(item) == ()
 
 
 async def test_without_spark_submit_that_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -190,4 +190,4 @@ def test_a_sidecar_keeps_no_application_from_ending() -> None:
         "metadata": {"name": DRIVER, "uid": "p", "labels": labels},
         "status": {"phase": "Running", "containerStatuses": containers},
     }
-    assert Phase.SUCCEEDED is read_spark_pod(raw).phase
+    assert read_spark_pod(raw).phase is Phase.SUCCEEDED

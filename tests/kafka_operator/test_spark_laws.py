@@ -83,7 +83,7 @@ def test_no_two_drivers_are_alive_at_once_whoever_deletes_them(fates: list[Fate]
 
 def test_ends_are_ends_and_every_state_has_its_row() -> None:
     """The table is whole."""
-    assert {None, *SparkState} == set(FOLLOWERS)
+    assert set(FOLLOWERS) == {None, *SparkState}
     for state in SparkState:
         assert state.ended is (not FOLLOWERS[state])
         assert may_follow(state, state)
@@ -91,6 +91,9 @@ def test_ends_are_ends_and_every_state_has_its_row() -> None:
 
 def test_a_driver_is_created_from_these_states_alone() -> None:
     """Another attempt follows an end that was written down, or nothing."""
-    assert {None, SparkState.SUBMISSION_FAILED, SparkState.PENDING_RERUN, SparkState.SUSPENDED} == {
-        state for state, following in FOLLOWERS.items() if SparkState.SUBMITTED in following
+    assert {state for state, following in FOLLOWERS.items() if SparkState.SUBMITTED in following} == {
+        None,
+        SparkState.SUBMISSION_FAILED,
+        SparkState.PENDING_RERUN,
+        SparkState.SUSPENDED,
     }

@@ -33,12 +33,12 @@ def test_a_driver_is_told_its_own_address_twice_and_its_own_name() -> None:
     found = conf(spark(), 3)
 
     assert "$(SPARK_DRIVER_POD_IP)" == found["spark.driver.host"] == found["spark.driver.bindAddress"]
-    assert "pi-0a1b2c3d-driver-3" == found["spark.kubernetes.driver.pod.name"]
-    assert "spark" == found["spark.kubernetes.authenticate.driver.serviceAccountName"]
-    assert "spark" == found["spark.kubernetes.authenticate.executor.serviceAccountName"]
-    assert "spark:1" == found["spark.kubernetes.container.image"]
+    assert found["spark.kubernetes.driver.pod.name"] == "pi-0a1b2c3d-driver-3"
+    assert found["spark.kubernetes.authenticate.driver.serviceAccountName"] == "spark"
+    assert found["spark.kubernetes.authenticate.executor.serviceAccountName"] == "spark"
+    assert found["spark.kubernetes.container.image"] == "spark:1"
     given = kubernetes_arguments(spark(), 3)
-    assert ["--master", "k8s://https://kubernetes.default.svc", "--deploy-mode", "client"] == given[:4]
+    assert given[:4] == ["--master", "k8s://https://kubernetes.default.svc", "--deploy-mode", "client"]
 
 
 def test_what_the_user_sets_wins_but_over_what_the_runner_relies_on() -> None:
@@ -46,7 +46,7 @@ def test_what_the_user_sets_wins_but_over_what_the_runner_relies_on() -> None:
     mine = dict.fromkeys(PROTECTED, "mine") | {"spark.executor.memory": "9g", "spark.sql.ansi.enabled": "true"}
     found = conf(spark(sparkConf=mine, executor={"memory": "2g"}))
 
-    assert {"9g", "true"} == {found["spark.executor.memory"], found["spark.sql.ansi.enabled"]}
+    assert {found["spark.executor.memory"], found["spark.sql.ansi.enabled"]} == {"9g", "true"}
     assert "mine" not in {found[name] for name in PROTECTED}
 
 
@@ -54,7 +54,7 @@ def test_arguments_reach_the_application_as_they_are() -> None:
     """Kubernetes puts the environment in the place of $(NAME) in arguments: nothing of the user's may be taken for one."""
     given = kubernetes_arguments(spark(arguments=["$(HOME)", "a b", "--conf"], sparkConf={"spark.x": "$(Y)"}), 1)
 
-    assert ["local:///opt/jobs/pi.py", "$$(HOME)", "a b", "--conf"] == given[-4:]
+    assert given[-4:] == ["local:///opt/jobs/pi.py", "$$(HOME)", "a b", "--conf"]
     assert "spark.x=$$(Y)" in given
 
 
@@ -72,9 +72,9 @@ def test_the_pod_is_the_attempts_own_and_goes_with_the_application() -> None:
     found = driver_pod(spark(), 1)
     metadata, spec = found["metadata"], found["spec"]
 
-    assert DRIVER == metadata["name"]
-    assert [UID] == [owner["uid"] for owner in metadata["ownerReferences"]]
-    assert "Never" == spec["restartPolicy"]
+    assert metadata["name"] == DRIVER
+    assert [owner["uid"] for owner in metadata["ownerReferences"]] == [UID]
+    assert spec["restartPolicy"] == "Never"
     assert metadata["name"] != driver_pod(spark(), 2)["metadata"]["name"]
     long = spark("a." * 100 + "z")
     assert len(driver_pod(long, 999_999)["metadata"]["name"]) <= 63
@@ -86,12 +86,12 @@ def test_driver_and_executors_are_what_the_restricted_standard_asks_for() -> Non
     pod = driver_pod(spark(), 1)
     template = json.loads(pod["metadata"]["annotations"][TEMPLATE])
     for spec in (pod["spec"], template["spec"]):
-        assert {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}} == spec["securityContext"]
+        assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
         (container,) = spec["containers"]
         wanted = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-        assert wanted == container["securityContext"]
+        assert container["securityContext"] == wanted
     assert template["spec"]["automountServiceAccountToken"] is False
-    assert "executor" == template["metadata"]["labels"]["steward.dev/spark-role"]
+    assert template["metadata"]["labels"]["steward.dev/spark-role"] == "executor"
 
 
 def test_parts_of_kubernetes_are_handed_on_as_they_are() -> None:
@@ -115,9 +115,9 @@ def test_parts_of_kubernetes_are_handed_on_as_they_are() -> None:
         assert {"name": "data", "mountPath": "/data"} in container["volumeMounts"]
         assert container["securityContext"]["readOnlyRootFilesystem"] is True
         assert container["securityContext"]["allowPrivilegeEscalation"] is False
-        assert 7 == found["spec"]["securityContext"]["fsGroup"]
+        assert found["spec"]["securityContext"]["fsGroup"] == 7
         assert volumes[0] in found["spec"]["volumes"]
-        assert ("ssd", "x") == (found["spec"]["nodeSelector"]["disk"], found["metadata"]["labels"]["team"])
+        assert (found["spec"]["nodeSelector"]["disk"], found["metadata"]["labels"]["team"]) == ("ssd", "x")
 
 
 def test_a_scheduler_other_than_the_clusters_own_places_the_pods() -> None:
@@ -145,7 +145,7 @@ def test_a_scheduler_other_than_the_clusters_own_places_the_pods() -> None:
 )
 def test_a_drivers_container_has_room_beyond_the_heap(pod: PodSpec, kind: ApplicationType, expected: int) -> None:
     """As Spark reckons in cluster mode (spark.kubernetes.memoryOverheadFactor, 384 MiB at least)."""
-    assert expected == container_mebibytes(pod, kind)
+    assert container_mebibytes(pod, kind) == expected
 
 
 @pytest.mark.parametrize(("kind", "factor"), [("Python", "0.4"), ("R", "0.4"), ("Java", "0.1"), ("Scala", "0.1")])
@@ -207,8 +207,8 @@ def test_a_local_run_takes_files_of_this_machine() -> None:
     """local:// is the image's word for a file that is there."""
     given = local_arguments(spark(engine="Local", executor={"cores": 2, "instances": 2}, arguments=["7"]))
 
-    assert ["--master", "local[4]"] == given[:2]
-    assert ["/opt/jobs/pi.py", "7"] == given[-2:]
+    assert given[:2] == ["--master", "local[4]"]
+    assert given[-2:] == ["/opt/jobs/pi.py", "7"]
 
 
 KUBEFLOW_FIELDS = {
@@ -229,12 +229,12 @@ def test_kubeflow_is_given_its_own_fields_alone() -> None:
     }
     found = kubeflow_application(spark(**ours, startTimeoutSeconds=9, restartPolicy={"type": "Always"}))
 
-    assert ("sparkoperator.k8s.io/v1beta2", "SparkApplication") == (found["apiVersion"], found["kind"])
+    assert (found["apiVersion"], found["kind"]) == ("sparkoperator.k8s.io/v1beta2", "SparkApplication")
     assert set(found["spec"]) <= KUBEFLOW_FIELDS - {"timeToLiveSeconds"}
-    assert {"type": "Always"} == found["spec"]["restartPolicy"]
-    assert "cluster" == found["spec"]["mode"]
-    assert "spark" == found["spec"]["driver"]["serviceAccount"]
-    assert [UID] == [owner["uid"] for owner in found["metadata"]["ownerReferences"]]
+    assert found["spec"]["restartPolicy"] == {"type": "Always"}
+    assert found["spec"]["mode"] == "cluster"
+    assert found["spec"]["driver"]["serviceAccount"] == "spark"
+    assert [owner["uid"] for owner in found["metadata"]["ownerReferences"]] == [UID]
 
 
 def test_what_is_mounted_hides_nothing_of_the_image() -> None:

@@ -43,18 +43,18 @@ async def test_runs_start_at_their_times_and_old_ones_go() -> None:
     async with spark_running() as world:
         world.kube.apply(raw_schedule(schedule=MINUTE, successfulRunHistoryLimit=2))
         await world.run(30)
-        assert [] == runs(world)
-        assert ("True", "Scheduled") == world.kube.ready(SCHEDULE)[:2]
-        assert "2026-01-01T12:01:00Z" == world.status(SCHEDULE)["nextScheduleTime"]
+        assert runs(world) == []
+        assert world.kube.ready(SCHEDULE)[:2] == ("True", "Scheduled")
+        assert world.status(SCHEDULE)["nextScheduleTime"] == "2026-01-01T12:01:00Z"
 
         await world.run(60)
         (name,) = runs(world)
         assert name == world.status(SCHEDULE)["lastRunName"]
-        assert "2026-01-01T12:01:00Z" == world.status(SCHEDULE)["lastScheduleTime"]
+        assert world.status(SCHEDULE)["lastScheduleTime"] == "2026-01-01T12:01:00Z"
         await world.run(240)
-        assert 2 == len(runs(world))
+        assert len(runs(world)) == 2
         assert 5 == len(world.fake.created) == len(set(world.fake.created))
-        assert 5 == world.reasons().count("RunCreated")
+        assert world.reasons().count("RunCreated") == 5
 
 
 @in_virtual_time
@@ -84,12 +84,12 @@ async def test_forbid_waits_for_the_run_that_goes_on_and_takes_the_last_time_the
         world.kube.apply(raw_schedule(schedule=MINUTE, concurrencyPolicy="Forbid"))
         await world.run(250)
         (name,) = runs(world)
-        assert ("True", "RunForbidden") == world.kube.ready(SCHEDULE)[:2]
-        assert 1 == world.reasons().count("RunForbidden")
+        assert world.kube.ready(SCHEDULE)[:2] == ("True", "RunForbidden")
+        assert world.reasons().count("RunForbidden") == 1
         world.kube.delete(Key(Kind.SPARK_APPLICATION, "shop", name))
         await world.run(5)
         (second,) = runs(world)
-        assert "2026-01-01T12:04:00Z" == world.status(SCHEDULE)["lastScheduleTime"]
+        assert world.status(SCHEDULE)["lastScheduleTime"] == "2026-01-01T12:04:00Z"
         assert name != second
         assert "MissedTimes" in world.reasons()
 
@@ -103,8 +103,8 @@ async def test_allow_has_runs_side_by_side_and_replace_has_one() -> None:
         world.kube.apply(raw_schedule("replaced", schedule=MINUTE, concurrencyPolicy="Replace"))
         await world.run(190)
         names = runs(world)
-        assert 3 == sum(name.startswith("side-by-side") for name in names)
-        assert 1 == sum(name.startswith("replaced") for name in names)
+        assert sum(name.startswith("side-by-side") for name in names) == 3
+        assert sum(name.startswith("replaced") for name in names) == 1
 
 
 @in_virtual_time
@@ -117,10 +117,11 @@ async def test_what_was_missed_while_nobody_looked_starts_once_and_late() -> Non
         await world.run(3.5 * 3600)
         world.start()
         await world.run(30)
-        assert 1 == len(runs(world))
-        assert "2026-01-01T15:00:00Z" == world.status(SCHEDULE)["lastScheduleTime"]
-        assert ["Scheduled", "MissedTimes"] == [
-            notice.reason for notice in world.kube.events if notice.key == SCHEDULE
+        assert len(runs(world)) == 1
+        assert world.status(SCHEDULE)["lastScheduleTime"] == "2026-01-01T15:00:00Z"
+        assert [notice.reason for notice in world.kube.events if notice.key == SCHEDULE] == [
+            "Scheduled",
+            "MissedTimes",
         ] or "MissedTimes" in world.reasons()
 
 
@@ -133,7 +134,7 @@ async def test_a_run_of_that_name_that_is_anothers_is_told() -> None:
         world.kube.apply(raw_spark(name))
         world.kube.apply(raw_schedule())
         await world.run(3700)
-        assert ("False", "RunNameTaken") == world.kube.ready(SCHEDULE)[:2]
+        assert world.kube.ready(SCHEDULE)[:2] == ("False", "RunNameTaken")
 
 
 def test_more_missed_times_than_a_hundred_are_told_and_the_last_one_runs() -> None:
@@ -144,7 +145,7 @@ def test_more_missed_times_than_a_hundred_are_told_and_the_last_one_runs() -> No
     assert run_name(item, NOW) == step.name
 
     status, news = ended(decide_schedule(item, ScheduleView(NOW, created=step.name)))
-    assert "TooManyMissedTimes" == news.reason
+    assert news.reason == "TooManyMissedTimes"
     assert write_time(NOW) == status.last_schedule_time
 
 
@@ -153,7 +154,7 @@ def test_what_is_later_than_the_deadline_allows_is_left_out_and_told_once() -> N
     item = schedule(startingDeadlineSeconds=60, status={"lastScheduleTime": "2026-01-01T09:00:00Z"})
     at = NOW + timedelta(minutes=5)
     status, news = ended(decide_schedule(item, ScheduleView(at)))
-    assert "MissedDeadline" == news.reason
+    assert news.reason == "MissedDeadline"
     assert write_time(NOW) == status.last_schedule_time
 
     told = {name: value for name, value in status.to_patch().items() if value is not None}
@@ -164,10 +165,10 @@ def test_what_is_later_than_the_deadline_allows_is_left_out_and_told_once() -> N
 def test_a_suspended_schedule_starts_nothing_and_then_the_last_that_was_missed() -> None:
     """As a CronJob that is resumed."""
     status, _ = ended(decide_schedule(schedule(suspend=True), ScheduleView(NOW)))
-    assert ("True", "Suspended") == ready(status.conditions)
+    assert ready(status.conditions) == ("True", "Suspended")
     told = {name: value for name, value in status.to_patch().items() if value is not None}
 
-    assert Done() == decide_schedule(schedule(suspend=True, status=told), ScheduleView(NOW))
+    assert decide_schedule(schedule(suspend=True, status=told), ScheduleView(NOW)) == Done()
     assert isinstance(decide_schedule(schedule(status=told), ScheduleView(NOW)), CreateRun)
 
 
@@ -178,7 +179,7 @@ def test_a_run_that_is_not_written_down_is_not_deleted_as_old() -> None:
     old, new = (run_of(item, f"2026-01-01T{hour}:00:00Z", "Completed") for hour in (11, 12))
 
     step = decide_schedule(item, ScheduleView(NOW, runs=(old, new)))
-    assert DeleteRuns((old,)) == step
+    assert step == DeleteRuns((old,))
     assert isinstance(decide_schedule(item, ScheduleView(NOW, runs=(new,))), CreateRun)
 
 
@@ -186,12 +187,12 @@ def test_why_no_run_is_taken_is_told() -> None:
     """A template that the schema of applications refuses."""
     trouble = Trouble("RunRefused", str(RefusedError("spec.driver.memory")))
     status, news = ended(decide_schedule(schedule(), ScheduleView(NOW, created=trouble)))
-    assert ("False", "RunRefused") == ready(status.conditions)
+    assert ready(status.conditions) == ("False", "RunRefused")
     assert news.warning
 
 
 def test_a_schedule_that_is_none_is_told() -> None:
     """In words, and nothing starts."""
     status, news = ended(decide_schedule(schedule(schedule="0 25 * * *"), ScheduleView(NOW)))
-    assert ("False", "InvalidSchedule") == ready(status.conditions)
+    assert ready(status.conditions) == ("False", "InvalidSchedule")
     assert "hour" in news.message

@@ -63,9 +63,9 @@ async def test_the_summary_of_a_driver_that_completed_is_in_the_status() -> None
         await world.until(lambda: world.status()["state"] == "Completed")
 
         found = world.status()["summary"]
-        assert {"leaders": 2.75} == found["skewBefore"]
-        assert {"broker": 3, "days": 4.5, "daysLow": 4.0} == found["soonestFull"]
-        assert ("main-balance-0123456789", 1200) == (found["reassignment"], found["bytesToMove"])
+        assert found["skewBefore"] == {"leaders": 2.75}
+        assert found["soonestFull"] == {"broker": 3, "days": 4.5, "daysLow": 4.0}
+        assert (found["reassignment"], found["bytesToMove"]) == ("main-balance-0123456789", 1200)
 
 
 @in_virtual_time
@@ -77,7 +77,7 @@ async def test_a_summary_that_cannot_be_read_is_told_of_once_and_fails_nothing()
         await world.until(lambda: world.status().get("state") == "Completed")
 
         told = [notice.message for notice in world.kube.events if "summary" in notice.message]
-        assert 1 == len(told)
+        assert len(told) == 1
         assert "is not used: it is not JSON" in told[0]
         assert "summary" not in world.status()
 
@@ -162,8 +162,8 @@ def test_a_schedule_shows_its_last_study_and_what_is_gone_is_shown_no_more() -> 
         [run("b-2", "2026-03-03T10:00:00Z", 1.5), run("b-1", "2026-03-02T10:00:00Z", 2.5), spark("by-hand")],
         metrics.balance,
     )
-    assert 1.5 == shown("skew", name="balance", resource="disk")
-    assert 4.5 == shown("disk_full_days", name="balance", broker="3")
-    assert 1772532000 == shown("window_end_seconds", name="balance")
+    assert shown("skew", name="balance", resource="disk") == 1.5
+    assert shown("disk_full_days", name="balance", broker="3") == 4.5
+    assert shown("window_end_seconds", name="balance") == 1772532000
     show_balance([], metrics.balance)
     assert shown("skew", name="balance", resource="disk") is None

@@ -37,8 +37,8 @@ AWAY = Failure(8, "BROKER_NOT_AVAILABLE", "away")
 
 def test_nothing_is_recorded_before_it_was_looked_at() -> None:
     """What was there before must be known."""
-    assert LookAtThrottle((1, 2), ("t",)) == unseen(None, WISH, ThrottleSeen())
-    assert None is unseen(None, WISH, EMPTY)
+    assert unseen(None, WISH, ThrottleSeen()) == LookAtThrottle((1, 2), ("t",))
+    assert unseen(None, WISH, EMPTY) is None
 
 
 @pytest.mark.shows("E4")
@@ -49,16 +49,16 @@ def test_a_record_grows_before_it_is_set_and_shrinks_after_it_was_seen() -> None
 
     second = recorded(first, next_wish, EMPTY, ALONE)
 
-    assert (500, 900) == second.rates
-    assert frozenset({"0:1", "1:1"}) == second.topics[0].leader
+    assert second.rates == (500, 900)
+    assert second.topics[0].leader == frozenset({"0:1", "1:1"})
     left = settled(second, next_wish, ())
     assert left is not None
-    assert ((900,), frozenset({"1:1"}), (1,)) == (
+    assert (
         left.rates,
         left.topics[0].leader,
         tuple(item.broker_id for item in left.brokers),
-    )
-    assert None is settled(second, NOTHING, ())
+    ) == ((900,), frozenset({"1:1"}), (1,))
+    assert settled(second, NOTHING, ()) is None
 
 
 def test_a_record_reads_back_as_it_was_written() -> None:
@@ -70,7 +70,7 @@ def test_a_record_reads_back_as_it_was_written() -> None:
     )
 
     assert record == read_throttle_record(record.to_json())
-    assert "9:1,10:1" == record.to_json()["topics"][0]["leader"]
+    assert record.to_json()["topics"][0]["leader"] == "9:1,10:1"
 
 
 def test_a_rate_that_somebody_set_meanwhile_stays() -> None:
@@ -80,10 +80,10 @@ def test_a_rate_that_somebody_set_meanwhile_stays() -> None:
 
     change, left = changes(record, NOTHING, seen, ALONE)
 
-    assert frozenset() == left
+    assert left == frozenset()
     assert change is not None
-    assert (AlterBroker(1, ((FOLLOWER_RATE, None), (LEADER_RATE, "77"))),) == change.brokers
-    assert (AlterConfig("t", ((LEADER_REPLICAS, "8:8"),), (FOLLOWER_REPLICAS,)),) == change.topics
+    assert change.brokers == (AlterBroker(1, ((FOLLOWER_RATE, None), (LEADER_RATE, "77"))),)
+    assert change.topics == (AlterConfig("t", ((LEADER_REPLICAS, "8:8"),), (FOLLOWER_REPLICAS,)),)
 
 
 def test_the_lower_of_two_rates_is_in_force_and_the_last_one_puts_back_what_was_there() -> None:
@@ -98,11 +98,11 @@ def test_the_lower_of_two_rates_is_in_force_and_the_last_one_puts_back_what_was_
 
     second = recorded(None, other, set_by_first, OtherThrottles((first,)))
 
-    assert BrokerThrottle(1, "9", "9") == second.brokers[0]
-    assert ("5:5", None) == (second.topics[0].leader_before, second.topics[0].follower_before)
+    assert second.brokers[0] == BrokerThrottle(1, "9", "9")
+    assert (second.topics[0].leader_before, second.topics[0].follower_before) == ("5:5", None)
     change, _ = changes(first, WISH, set_by_first, OtherThrottles((second,)))
     assert change is not None
-    assert (AlterBroker(1, ((FOLLOWER_RATE, "300"), (LEADER_RATE, "300"))),) == change.brokers
+    assert change.brokers == (AlterBroker(1, ((FOLLOWER_RATE, "300"), (LEADER_RATE, "300"))),)
     handed_over, _ = changes(first, NOTHING, set_by_first, OtherThrottles((second,)))
     assert handed_over is not None
     rates = {item.broker_id: dict(item.changes)[LEADER_RATE] for item in handed_over.brokers}
@@ -111,7 +111,7 @@ def test_the_lower_of_two_rates_is_in_force_and_the_last_one_puts_back_what_was_
         second, NOTHING, ThrottleSeen({1: dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), "300")}, {"t": {}}), ALONE
     )
     assert last is not None
-    assert (AlterBroker(1, ((FOLLOWER_RATE, "9"), (LEADER_RATE, "9"))),) == last.brokers
+    assert last.brokers == (AlterBroker(1, ((FOLLOWER_RATE, "9"), (LEADER_RATE, "9"))),)
 
 
 def test_a_topic_that_is_gone_took_its_throttle_along_and_a_broker_that_is_away_keeps_it() -> None:
@@ -120,7 +120,7 @@ def test_a_topic_that_is_gone_took_its_throttle_along_and_a_broker_that_is_away_
 
     change, left = changes(record, NOTHING, ThrottleSeen({1: AWAY, 2: {}}, {"t": GONE}), ALONE)
 
-    assert (None, frozenset({1})) == (change, left)
+    assert (change, left) == (None, frozenset({1}))
     kept = settled(record, NOTHING, left)
     assert kept is not None
-    assert ([1], ()) == ([item.broker_id for item in kept.brokers], kept.topics)
+    assert ([item.broker_id for item in kept.brokers], kept.topics) == ([1], ())

@@ -37,9 +37,9 @@ def test_the_need_is_that_of_the_busiest_broker() -> None:
     """Broker 1 sends both, broker 3 receives both; with one move at a time the busier one counts."""
     growth = {P0: 300.0, P1: 500.0}
 
-    assert Need(1, 800.0) == need_of(PLAN, places(), growth, Concurrency(10, 10))
-    assert Need(1, 500.0) == need_of(PLAN, places(), growth, Concurrency(1, 10))
-    assert None is need_of(PLAN, places(), {}, Concurrency(1, 10))
+    assert need_of(PLAN, places(), growth, Concurrency(10, 10)) == Need(1, 800.0)
+    assert need_of(PLAN, places(), growth, Concurrency(1, 10)) == Need(1, 500.0)
+    assert need_of(PLAN, places(), {}, Concurrency(1, 10)) is None
 
 
 def test_a_throttle_needs_headroom_above_the_traffic() -> None:
@@ -49,8 +49,8 @@ def test_a_throttle_needs_headroom_above_the_traffic() -> None:
     assert words is not None
     assert "801 bytes a second on broker 1" in words
     assert "Set at least 1002 bytes a second" in words
-    assert None is too_low(FIXED, Need(1, 1000 / HEADROOM))
-    assert None is too_low(FIXED, None)
+    assert too_low(FIXED, Need(1, 1000 / HEADROOM)) is None
+    assert too_low(FIXED, None) is None
 
 
 RECORD = ThrottleRecord((4000,))
@@ -72,7 +72,7 @@ RECORD = ThrottleRecord((4000,))
 )
 def test_an_adaptive_throttle_follows_what_is_measured(measured: Measured | None, expected: int) -> None:
     """Raised when it is used, halved when replicas that do not move suffer, left alone otherwise."""
-    assert expected == rate_of(ADAPTIVE, RECORD, measured, None)
+    assert rate_of(ADAPTIVE, RECORD, measured, None) == expected
 
 
 @given(
@@ -106,13 +106,13 @@ def test_looks_tell_bytes_speed_and_time_left() -> None:
     first, memory = measure(moved, {P0: {1: 1000, 2: 1000, 3: 100}, P1: {1: 500, 2: 500}}, None, 0, ALIVE)
     second, memory = measure(moved, {P0: {1: 1000, 2: 1000, 3: 600}, P1: {1: 500, 2: 500}}, memory, 5, ALIVE)
 
-    assert (100, None, None, 1500) == (first.copied, first.speed, first.growth, first.total)
-    assert (600, 900, 100.0, 100.0) == (second.copied, second.remaining, second.used, second.speed)
-    assert 10 == seconds_left(second)
-    assert None is seconds_left(first)
+    assert (first.copied, first.speed, first.growth, first.total) == (100, None, None, 1500)
+    assert (second.copied, second.remaining, second.used, second.speed) == (600, 900, 100.0, 100.0)
+    assert seconds_left(second) == 10
+    assert seconds_left(first) is None
     third, _ = measure(moved, {P0: {1: 1300, 3: 900}, P1: {1: 400}}, memory, 8, ALIVE)
-    assert {P0: 100.0, P1: 0} == third.growth
-    assert (100.0, 80) == (third.used, int(third.speed or 0))
+    assert third.growth == {P0: 100.0, P1: 0}
+    assert (third.used, int(third.speed or 0)) == (100.0, 80)
 
 
 def test_a_move_is_stuck_when_it_copies_nothing_for_long() -> None:
@@ -124,7 +124,7 @@ def test_a_move_is_stuck_when_it_copies_nothing_for_long() -> None:
 
     told, _ = measure(moved, {**sizes, P1: {1: 10, 3: 2}}, memory, STUCK_AFTER_S, ALIVE)
 
-    assert (P0,) == told.stuck
+    assert told.stuck == (P0,)
 
 
 def test_only_replicas_of_living_brokers_that_do_not_move_fall_behind() -> None:
@@ -135,12 +135,12 @@ def test_only_replicas_of_living_brokers_that_do_not_move_fall_behind() -> None:
     told, _ = measure(moved, sizes, None, 0, ALIVE)
     without, _ = measure(moved, sizes, None, 0, (1, 3))
 
-    assert (600, 2) == (told.lag, told.fallen)
-    assert 0 == without.fallen
+    assert (told.lag, told.fallen) == (600, 2)
+    assert without.fallen == 0
 
 
 def test_a_spec_is_written_as_it_was_read() -> None:
     """Topics hand theirs on to the Reassignment that changes their replication factor."""
-    assert {"bytesPerSecond": 1000} == FIXED.to_json()
-    assert {"adaptive": {"minBytesPerSecond": 1000, "maxBytesPerSecond": 100_000}} == ADAPTIVE.to_json()
+    assert FIXED.to_json() == {"bytesPerSecond": 1000}
+    assert ADAPTIVE.to_json() == {"adaptive": {"minBytesPerSecond": 1000, "maxBytesPerSecond": 100_000}}
     assert replace(ADAPTIVE, min_bytes_per_second=100_000).adaptive is False

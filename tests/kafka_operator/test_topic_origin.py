@@ -28,7 +28,7 @@ def status_of(step: object) -> TopicStatus:
 
 def test_a_topic_as_declared_is_adopted_at_once() -> None:
     """Features (e) 8: it must match."""
-    assert Claim(origin=OURS) == decide_topic(topic(held=False), topic_view(kafka_topic()))
+    assert decide_topic(topic(held=False), topic_view(kafka_topic())) == Claim(origin=OURS)
 
 
 def test_a_topic_that_differs_is_shown_and_not_touched() -> None:
@@ -39,13 +39,13 @@ def test_a_topic_that_differs_is_shown_and_not_touched() -> None:
     step = decide_topic(declared, topic_view(seen))
 
     status = status_of(step)
-    assert ("False", "AdoptionPending") == ready(status.conditions)
-    assert (Drift("partitions", "8", "6"), Drift("config.retention.ms", "2", "1")) == status.drift
-    assert (None, None) == (status.topic_id, status.partitions)
+    assert ready(status.conditions) == ("False", "AdoptionPending")
+    assert status.drift == (Drift("partitions", "8", "6"), Drift("config.retention.ms", "2", "1"))
+    assert (status.topic_id, status.partitions) == (None, None)
     message = status.conditions[0].message
     assert "partitions 6 (declared 8), retention.ms 1 (declared 2)" in message
     assert f"{ADOPT}={digest_of(status.drift, seen)}" in message
-    assert Done() == decide_topic(replace(declared, status=status), topic_view(seen))
+    assert decide_topic(replace(declared, status=status), topic_view(seen)) == Done()
 
 
 @pytest.mark.shows("E8")
@@ -56,7 +56,7 @@ def test_it_is_taken_over_when_its_user_agrees_to_these_differences(word: str) -
     digest = digest_of(find_drift(topic(**DIFFERENT), seen), seen)
     agreed = topic(held=False, annotations={ADOPT: digest if word == "digest" else word}, **DIFFERENT)
 
-    assert Claim(frozenset({"retention.ms"}), OURS) == decide_topic(agreed, topic_view(seen))
+    assert decide_topic(agreed, topic_view(seen)) == Claim(frozenset({"retention.ms"}), OURS)
     claimed = topic(annotations={ADOPT: "whatever"}, **DIFFERENT)
     assert isinstance(decide_topic(claimed, topic_view(seen)), Apply)
 
@@ -82,8 +82,8 @@ def test_what_we_created_ourselves_is_not_looked_on_as_found() -> None:
     created = topic(origin=TO_CREATE, generation=2, config={"retention.ms": "2"})
 
     assert is_ours(created, kafka_topic())
-    assert Apply((AlterConfig("orders", (("retention.ms", "2"),), ()),)) == decide_topic(
-        created, topic_view(kafka_topic())
+    assert decide_topic(created, topic_view(kafka_topic())) == Apply(
+        (AlterConfig("orders", (("retention.ms", "2"),), ()),)
     )
 
 
@@ -94,7 +94,7 @@ def test_what_somebody_else_created_in_the_moment_of_our_creation_is_shown_first
     assert not is_ours(declared, kafka_topic())
     assert isinstance(decide_topic(declared, topic_view(kafka_topic())), Retry)
     late = decide_topic(declared, topic_view(kafka_topic(), waited_s=PATIENCE_S))
-    assert ("False", "AdoptionPending") == ready(status_of(late).conditions)
+    assert ready(status_of(late).conditions) == ("False", "AdoptionPending")
 
 
 def test_a_creation_that_came_to_nothing_proves_nothing_later() -> None:
@@ -105,8 +105,8 @@ def test_a_creation_that_came_to_nothing_proves_nothing_later() -> None:
 
     assert not is_ours(mended, kafka_topic())
     step = decide_topic(mended, topic_view(kafka_topic()))
-    assert ("False", "AdoptionPending") == ready(status_of(step).conditions)
-    assert Claim(frozenset({"retention.ms"}), "created/2/-") == decide_topic(mended, topic_view())
+    assert ready(status_of(step).conditions) == ("False", "AdoptionPending")
+    assert decide_topic(mended, topic_view()) == Claim(frozenset({"retention.ms"}), "created/2/-")
 
 
 @pytest.mark.parametrize("note", ["created", "created/x/-", "created//-", "adopted", "nonsense"])
@@ -115,7 +115,7 @@ def test_a_note_that_somebody_spoilt_proves_nothing(note: str) -> None:
     spoilt = topic(origin=note, config={"retention.ms": "2"})
 
     assert not is_ours(spoilt, kafka_topic())
-    assert Claim(frozenset({"retention.ms"}), TO_CREATE) == decide_topic(spoilt, topic_view())
+    assert decide_topic(spoilt, topic_view()) == Claim(frozenset({"retention.ms"}), TO_CREATE)
 
 
 def test_a_creation_that_is_refused_is_announced_once() -> None:
@@ -130,18 +130,18 @@ def test_another_topic_of_the_same_name_is_not_ours() -> None:
     declared = replace(topic(origin=TO_CREATE), status=TopicStatus(topic_id=OTHER_ID, partitions=6))
 
     assert not is_ours(declared, kafka_topic())
-    assert Claim(origin=OURS) == decide_topic(declared, topic_view(kafka_topic()))
+    assert decide_topic(declared, topic_view(kafka_topic())) == Claim(origin=OURS)
     step = decide_topic(declared, topic_view(kafka_topic(partitions=3)))
-    assert ("False", "AdoptionPending") == ready(status_of(step).conditions)
+    assert ready(status_of(step).conditions) == ("False", "AdoptionPending")
 
 
 def test_a_topic_that_went_is_created_anew_and_that_is_noted_first() -> None:
     """The note names the topic before: the one that comes is ours, the one that was is no proof of it."""
     gone = replace(topic(origin=TO_CREATE), status=TopicStatus(topic_id=OTHER_ID))
 
-    assert Claim(origin=f"created/1/{OTHER_ID}") == decide_topic(gone, topic_view())
+    assert decide_topic(gone, topic_view()) == Claim(origin=f"created/1/{OTHER_ID}")
     noted = replace(topic(origin=f"created/1/{OTHER_ID}"), status=TopicStatus(topic_id=OTHER_ID))
-    assert Apply((CreateTopic("orders", 6, 3, ()),)) == decide_topic(noted, topic_view())
+    assert decide_topic(noted, topic_view()) == Apply((CreateTopic("orders", 6, 3, ()),))
     assert is_ours(noted, kafka_topic())
 
 
@@ -152,7 +152,7 @@ def test_a_cluster_without_topic_ids_is_served_too() -> None:
 
     assert is_ours(known, old)
     assert not is_ours(topic(origin="", config={"a": "1"}), old)
-    assert Claim(origin="adopted/-") == decide_topic(topic(held=False), topic_view(old))
+    assert decide_topic(topic(held=False), topic_view(old)) == Claim(origin="adopted/-")
 
 
 def test_what_was_not_agreed_to_is_kept_when_the_topic_goes() -> None:
@@ -163,7 +163,7 @@ def test_what_was_not_agreed_to_is_kept_when_the_topic_goes() -> None:
 
     assert isinstance(step, Release)
     assert step.announcement is not None
-    assert "TopicKept" == step.announcement.reason
+    assert step.announcement.reason == "TopicKept"
 
 
 def test_an_adoption_is_told_once() -> None:
@@ -172,5 +172,5 @@ def test_an_adoption_is_told_once() -> None:
 
     assert isinstance(step, WriteStatus)
     assert step.announcement is not None
-    assert (False, "Adopted") == (step.announcement.warning, step.announcement.reason)
-    assert TOPIC_ID == status_of(step).topic_id
+    assert (step.announcement.warning, step.announcement.reason) == (False, "Adopted")
+    assert status_of(step).topic_id == TOPIC_ID

@@ -59,7 +59,7 @@ def test_an_edited_replication_factor_becomes_one_reassignment() -> None:
         "approval": "Automatic",
         "throttle": throttle,
     }
-    assert CreateReassignment(FIRST, spec) == step
+    assert step == CreateReassignment(FIRST, spec)
 
 
 def test_a_cluster_of_another_namespace_is_named_with_it() -> None:
@@ -69,7 +69,7 @@ def test_a_cluster_of_another_namespace_is_named_with_it() -> None:
     step = decide_topic(declared, topic_view(kafka_topic()))
 
     assert isinstance(step, CreateReassignment)
-    assert {"name": "main", "namespace": "kafka"} == step.spec["clusterRef"]
+    assert step.spec["clusterRef"] == {"name": "main", "namespace": "kafka"}
 
 
 def test_one_partition_with_another_number_of_replicas_is_enough() -> None:
@@ -88,14 +88,14 @@ def test_a_change_is_mirrored_in_steps_while_it_runs() -> None:
     step = decide_topic(declared, topic_view(kafka_topic(), reassignments=found(running)))
 
     status = status_of(step)
-    assert ("False", "ReplicationChanging") == ready(status.conditions)
-    assert ReplicationChange(2, "Running", "It is under way.", 40, FIRST) == status.replication_change
+    assert ready(status.conditions) == ("False", "ReplicationChanging")
+    assert status.replication_change == ReplicationChange(2, "Running", "It is under way.", 40, FIRST)
     assert isinstance(step, WriteStatus)
     assert step.announcement is not None
     assert not step.announcement.warning
     mirrored = replace(declared, status=status)
     later = found(child(FIRST, State.RUNNING, done=44, message="44 of 100 partitions have arrived."))
-    assert Wait(LOOK_EVERY_S) == decide_topic(mirrored, topic_view(kafka_topic(), reassignments=later))
+    assert decide_topic(mirrored, topic_view(kafka_topic(), reassignments=later)) == Wait(LOOK_EVERY_S)
 
 
 def test_a_change_whose_moves_have_all_begun_is_not_over() -> None:
@@ -105,7 +105,7 @@ def test_a_change_whose_moves_have_all_begun_is_not_over() -> None:
 
     step = decide_topic(topic(replicationFactor=2), topic_view(arriving, reassignments=running))
 
-    assert ("False", "ReplicationChanging") == ready(status_of(step).conditions)
+    assert ready(status_of(step).conditions) == ("False", "ReplicationChanging")
 
 
 def test_a_change_that_is_edited_again_is_cancelled() -> None:
@@ -116,15 +116,15 @@ def test_a_change_that_is_edited_again_is_cancelled() -> None:
 
     step = decide_topic(topic(generation=2), topic_view(kafka_topic(), reassignments=found(unwanted)))
 
-    assert CancelReassignment("orders-rf4-1", unwanted.metadata.resource_version) == step
+    assert step == CancelReassignment("orders-rf4-1", unwanted.metadata.resource_version)
     leaving = replace(unwanted, action=Action.CANCEL)
     step = decide_topic(topic(generation=2), topic_view(kafka_topic(), reassignments=found(leaving)))
     change = status_of(step).replication_change
     assert change is not None
-    assert 4 == change.target_replication_factor
+    assert change.target_replication_factor == 4
     over = replace(leaving, status=replace(leaving.status, state=State.CANCELLED))
     step = decide_topic(topic(generation=2), topic_view(kafka_topic(), reassignments=found(over)))
-    assert ("True", "AsDeclared") == ready(status_of(step).conditions)
+    assert ready(status_of(step).conditions) == ("True", "AsDeclared")
 
 
 def test_a_change_that_is_over_leaves_nothing_behind_in_the_status() -> None:
@@ -136,7 +136,7 @@ def test_a_change_that_is_over_leaves_nothing_behind_in_the_status() -> None:
 
     status = status_of(decide_topic(changing, over))
 
-    assert ("True", "AsDeclared") == ready(status.conditions)
+    assert ready(status.conditions) == ("True", "AsDeclared")
     assert status.replication_change is None
 
 
@@ -148,12 +148,12 @@ def test_a_change_that_failed_is_told_and_not_tried_again_by_itself(state: State
 
     status = status_of(decide_topic(declared, topic_view(kafka_topic(), reassignments=failed)))
 
-    assert ("False", "ReplicationChangeFailed") == ready(status.conditions)
+    assert ready(status.conditions) == ("False", "ReplicationChangeFailed")
     assert "No broker 9. Delete it, or edit this Topic" in status.conditions[0].message
     edited = topic(replicationFactor=2, generation=2)
     step = decide_topic(edited, topic_view(kafka_topic(), reassignments=failed))
     assert isinstance(step, CreateReassignment)
-    assert "orders-rf2-2" == step.name
+    assert step.name == "orders-rf2-2"
 
 
 def test_a_factor_that_somebody_changed_again_is_changed_back_after_a_while() -> None:
@@ -164,7 +164,7 @@ def test_a_factor_that_somebody_changed_again_is_changed_back_after_a_while() ->
     assert isinstance(decide_topic(declared, topic_view(kafka_topic(), reassignments=over)), Retry)
     step = decide_topic(declared, topic_view(kafka_topic(), reassignments=over, waited_s=PATIENCE_S))
     assert isinstance(step, CreateReassignment)
-    assert f"{FIRST}-1" == step.name
+    assert step.name == f"{FIRST}-1"
 
 
 def test_a_factor_that_somebody_raised_is_told_and_no_copy_is_taken_away() -> None:
@@ -180,9 +180,9 @@ def test_a_factor_that_somebody_raised_is_told_and_no_copy_is_taken_away() -> No
 
     told = status_of(decide_topic(troubled, raised))
 
-    assert ("False", "ReplicationFactorRaised") == ready(told.conditions)
-    assert ["replicationFactor"] == [item.field for item in told.drift]
-    assert Wait(LOOK_EVERY_S) == decide_topic(replace(settled, status=told), raised)
+    assert ready(told.conditions) == ("False", "ReplicationFactorRaised")
+    assert [item.field for item in told.drift] == ["replicationFactor"]
+    assert decide_topic(replace(settled, status=told), raised) == Wait(LOOK_EVERY_S)
     edited = replace(topic(replicationFactor=2, generation=2), status=told)
     assert isinstance(decide_topic(edited, raised), CreateReassignment)
 
@@ -203,7 +203,7 @@ def test_a_name_that_somebody_else_has_taken_is_passed_over() -> None:
     step = decide_topic(topic(replicationFactor=2), topic_view(kafka_topic(), reassignments=taken, waited_s=PATIENCE_S))
 
     assert isinstance(step, CreateReassignment)
-    assert f"{FIRST}-1" == step.name
+    assert step.name == f"{FIRST}-1"
 
 
 def test_other_moves_of_the_topic_are_waited_for() -> None:
@@ -212,9 +212,9 @@ def test_other_moves_of_the_topic_are_waited_for() -> None:
 
     step = decide_topic(topic(replicationFactor=2), topic_view(seen))
 
-    assert ("False", "ReassignmentInProgress") == ready(status_of(step).conditions)
+    assert ready(status_of(step).conditions) == ("False", "ReassignmentInProgress")
     waiting = replace(topic(replicationFactor=2), status=status_of(step))
-    assert Wait(LOOK_EVERY_S) == decide_topic(waiting, topic_view(seen))
+    assert decide_topic(waiting, topic_view(seen)) == Wait(LOOK_EVERY_S)
 
 
 def test_settings_and_partitions_come_before_the_replication_factor() -> None:
@@ -229,5 +229,5 @@ def test_a_long_name_leaves_room_and_stays_its_own() -> None:
     steps = [decide_topic(topic("o" * 250 + end, replicationFactor=2), topic_view(kafka_topic())) for end in "ab"]
 
     names = {step.name for step in steps if isinstance(step, CreateReassignment)}
-    assert 2 == len(names)
+    assert len(names) == 2
     assert all(len(name) <= 253 for name in names)

@@ -41,9 +41,9 @@ def test_partitions_are_counted_as_kafkas_tools_count_them() -> None:
     """`kafka-topics --under-replicated-partitions`, and partitions without a leader; examples by name."""
     vitals = tally([seat(0, 1), seat(2, 1, in_sync=2), seat(1, NO_LEADER, in_sync=1)], {})
 
-    assert (3, 2, 1) == (vitals.partitions, vitals.under_replicated, vitals.offline)
-    assert (Partition("orders", 1),) == vitals.offline_examples
-    assert (Partition("orders", 1), Partition("orders", 2)) == vitals.under_replicated_examples
+    assert (vitals.partitions, vitals.under_replicated, vitals.offline) == (3, 2, 1)
+    assert vitals.offline_examples == (Partition("orders", 1),)
+    assert vitals.under_replicated_examples == (Partition("orders", 1), Partition("orders", 2))
 
 
 def test_a_replica_that_a_move_adds_is_not_missed() -> None:
@@ -51,18 +51,18 @@ def test_a_replica_that_a_move_adds_is_not_missed() -> None:
     union = Seat(Partition("orders", 0), 1, (4, 2, 1), 2)
     moves = moving("orders", 0, (1, 2), (4, 2))
 
-    assert 0 == tally([union], moves).under_replicated
-    assert 1 == tally([replace(union, in_sync=1)], moves).under_replicated
-    assert 1 == tally([union], {}).under_replicated
+    assert tally([union], moves).under_replicated == 0
+    assert tally([replace(union, in_sync=1)], moves).under_replicated == 1
+    assert tally([union], {}).under_replicated == 1
 
 
 def test_imbalance_names_the_broker_that_lacks_most() -> None:
     """leader.imbalance.per.broker.percentage: the share of what a broker would lead; rounded up, so that 0 is none."""
     seats = [seat(index, 1) for index in range(199)] + [seat(199, 2), seat(200, 3, (2, 3)), seat(201, 2, (2, 3))]
 
-    assert Imbalance(2, 1, 2, 50) == tally(seats, {}).imbalance
-    assert Imbalance(0, 0, None, 0) == tally(seats[:10], {}).imbalance
-    assert Imbalance() == tally([], {}).imbalance
+    assert tally(seats, {}).imbalance == Imbalance(2, 1, 2, 50)
+    assert tally(seats[:10], {}).imbalance == Imbalance(0, 0, None, 0)
+    assert tally([], {}).imbalance == Imbalance()
 
 
 def test_a_partition_without_a_leader_counts_as_imbalance() -> None:
@@ -74,11 +74,11 @@ def test_a_partition_without_a_leader_counts_as_imbalance() -> None:
 
 def test_versions_are_those_of_the_feature_or_of_the_protocol() -> None:
     """KRaft has metadata.version, ZooKeeper mode has inter.broker.protocol.version; a level of the future is a number."""
-    assert Versions(("4.0",), "4.0-IV3", None, (("kraft.version", 1),)) == read_versions(
-        [(4, 0), (4, 0)], {"metadata.version": 25, "kraft.version": 1}, "ignored"
+    assert read_versions([(4, 0), (4, 0)], {"metadata.version": 25, "kraft.version": 1}, "ignored") == Versions(
+        ("4.0",), "4.0-IV3", None, (("kraft.version", 1),)
     )
-    assert Versions(("3.8", "3.9"), None, "3.9-IV0") == read_versions([(3, 9), (3, 8)], {}, "3.9-IV0")
-    assert "level 99" == read_versions([], {"metadata.version": 99}, None).metadata_version
+    assert read_versions([(3, 9), (3, 8)], {}, "3.9-IV0") == Versions(("3.8", "3.9"), None, "3.9-IV0")
+    assert read_versions([], {"metadata.version": 99}, None).metadata_version == "level 99"
     assert list(range(1, 31)) == [level for level, _ in METADATA_VERSIONS]
 
 
@@ -116,7 +116,7 @@ def test_health_is_a_condition_beside_ready(vitals: Vitals, status: str, reason:
     step = decide_cluster(cluster(), ClusterLook(SEEN, vitals), NOW, 0.0)
     assert isinstance(step, WriteStatus)
     ready, healthy = step.status.conditions
-    assert ("Ready", "True") == (ready.type, ready.status)
+    assert (ready.type, ready.status) == ("Ready", "True")
     assert ("Healthy", status, reason) == (healthy.type, healthy.status, healthy.reason)
     assert words in healthy.message
     assert (step.announcement is not None) is (reason == "OfflinePartitions")
@@ -126,14 +126,14 @@ def test_health_is_a_condition_beside_ready(vitals: Vitals, status: str, reason:
     )
     assert isinstance(away, WriteStatus)
     assert isinstance(away.status, ClusterStatus)
-    assert {"Unknown"} == {condition.status for condition in away.status.conditions}
+    assert {condition.status for condition in away.status.conditions} == {"Unknown"}
     assert vitals.under_replicated == away.status.under_replicated
 
 
 def test_counting_takes_at_most_a_twentieth_of_the_time() -> None:
     """Cheap at 200,000 partitions."""
-    assert VITALS_EVERY_S == vitals_pause_s(0.01)
-    assert 10 * VITALS_SHARE == vitals_pause_s(10)
+    assert vitals_pause_s(0.01) == VITALS_EVERY_S
+    assert vitals_pause_s(10) == 10 * VITALS_SHARE
 
 
 def metadata(partitions: int, *, in_sync: int = 2) -> Any:
@@ -162,7 +162,7 @@ def metadata(partitions: int, *, in_sync: int = 2) -> Any:
 
 def test_a_metadata_answer_is_counted() -> None:
     """As kafka-python reads it."""
-    assert Vitals(partitions=1_000, imbalance=Imbalance()) == count(metadata(1_000)).sum_up({})
+    assert count(metadata(1_000)).sum_up({}) == Vitals(partitions=1_000, imbalance=Imbalance())
 
 
 class FakeConnection:
@@ -178,7 +178,7 @@ class FakeConnection:
         if "Metadata" in type(request).__name__:
             return self.metadata
         response = SimpleNamespace(error_code=0, topics=[])
-        assert [0] == list(codes_of(response))
+        assert list(codes_of(response)) == [0]
         return response
 
     def to_node(self, request: Any, node_id: int) -> Any:
@@ -196,16 +196,16 @@ def test_moves_are_asked_for_only_where_something_lacks() -> None:
     """One request for a cluster that is well."""
     well, unwell = FakeConnection(2), FakeConnection(1)
 
-    assert 0 == look_at_vitals(well).under_replicated  # type: ignore[arg-type]
-    assert 100 == look_at_vitals(unwell).under_replicated  # type: ignore[arg-type]
-    assert (1, 2) == (len(well.asked), len(unwell.asked))
+    assert look_at_vitals(well).under_replicated == 0  # type: ignore[arg-type]
+    assert look_at_vitals(unwell).under_replicated == 100  # type: ignore[arg-type]
+    assert (len(well.asked), len(unwell.asked)) == (1, 2)
 
 
 def test_brokers_tell_their_software_by_their_apis() -> None:
     """One that does not answer is left out."""
     found = look_at_versions(FakeConnection(2), (1, 2, 3))  # type: ignore[arg-type]
 
-    assert Versions(("3.9",), None, "3.9-IV0") == found
+    assert found == Versions(("3.9",), None, "3.9-IV0")
 
 
 @in_virtual_time
@@ -224,9 +224,9 @@ async def test_a_broker_that_goes_is_seen_in_the_clusters_status_and_again_when_
         await world.until(lambda: (status()["underReplicated"], status()["offline"]) == (1, 1), VITALS_EVERY_S + 15)
         world.kafka.broker_ids = (1, 2, 3, 4)
         await world.until(lambda: (status()["underReplicated"], status()["offline"]) == (0, 0), VITALS_EVERY_S + 15)
-        assert ["OfflinePartitions", "AllInSync"] == [event.reason for event in world.kube.events]
-        assert "3.9" == status()["versions"]["software"]
+        assert [event.reason for event in world.kube.events] == ["OfflinePartitions", "AllInSync"]
+        assert status()["versions"]["software"] == "3.9"
 
         world.kube.writes.clear()
         await world.run(600)
-        assert [] == world.kube.writes
+        assert world.kube.writes == []

@@ -18,9 +18,9 @@ def test_nothing_of_kopfs_own_names_is_left() -> None:
     settings = make_settings()
 
     assert settings.persistence.finalizer.startswith(f"{GROUP}/")
-    assert FINALIZER != settings.persistence.finalizer
-    assert GROUP == settings.persistence.progress_storage.prefix  # type: ignore[attr-defined]
-    assert GROUP == settings.persistence.diffbase_storage.prefix  # type: ignore[attr-defined]
+    assert settings.persistence.finalizer != FINALIZER
+    assert settings.persistence.progress_storage.prefix == GROUP  # type: ignore[attr-defined]
+    assert settings.persistence.diffbase_storage.prefix == GROUP  # type: ignore[attr-defined]
     assert not settings.posting.enabled
     assert settings.scanning.disabled
     assert settings.peering.standalone
@@ -30,7 +30,7 @@ def test_lists_come_in_pages_and_no_task_outlives_its_news() -> None:
     """Benchmark P8: ten thousand Topics at a start are neither in one answer nor in as many tasks at once."""
     settings = make_settings()
 
-    assert LISTED_AT_ONCE == settings.watching.chunk_size
+    assert settings.watching.chunk_size == LISTED_AT_ONCE
     assert IDLE_TIMEOUT_S == settings.queueing.idle_timeout < 1.0
 
 
@@ -52,8 +52,8 @@ def test_only_raw_events_are_handled() -> None:
 
     kinds = {"clusters", "topics", "reassignments", "elections"}
     assert kinds == {handler.id for handler in registry._watching.get_all_handlers()}
-    assert [] == list(registry._changing.get_all_handlers())
-    assert [] == list(registry._spawning.get_all_handlers())
+    assert list(registry._changing.get_all_handlers()) == []
+    assert list(registry._spawning.get_all_handlers()) == []
 
 
 async def test_a_resource_that_is_not_understood_is_left_alone() -> None:
@@ -66,4 +66,4 @@ async def test_a_resource_that_is_not_understood_is_left_alone() -> None:
     front = Front(Cache(), Retries(float, None), WatchLag(float), submit)  # type: ignore[arg-type]
     await front.take(Kind.TOPIC, "ADDED", raw_topic())
 
-    assert [] == submitted
+    assert submitted == []

@@ -50,10 +50,10 @@ async def test_a_review_is_answered_and_what_is_none_is_told(authority: Authorit
     await webhook.start("127.0.0.1", port)
     try:
         for body in (b"", b"{", b"[]", b"{}"):
-            assert HTTPStatus.BAD_REQUEST == (await post(port, authority, body))[0]
+            assert (await post(port, authority, body))[0] == HTTPStatus.BAD_REQUEST
         too_large = b" " * (MAX_REVIEW_BYTES + 1)
-        assert HTTPStatus.REQUEST_ENTITY_TOO_LARGE == (await post(port, authority, too_large))[0]
-        assert (HTTPStatus.OK, {"asked": 5}) == await post(port, authority, json.dumps({"request": 5}).encode())
+        assert (await post(port, authority, too_large))[0] == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        assert await post(port, authority, json.dumps({"request": 5}).encode()) == (HTTPStatus.OK, {"asked": 5})
     finally:
         await webhook.close()
 
@@ -68,10 +68,10 @@ async def test_a_renewed_certificate_serves_the_next_connection(tmp_path: Path, 
     try:
         certificate.write_text("half", encoding="ascii")
         webhook.renew()
-        assert HTTPStatus.OK == (await post(port, old, b'{"request": 1}'))[0]
+        assert (await post(port, old, b'{"request": 1}'))[0] == HTTPStatus.OK
         _put(new, certificate, key)
         webhook.renew()
-        assert HTTPStatus.OK == (await post(port, new, b'{"request": 1}'))[0]
+        assert (await post(port, new, b'{"request": 1}'))[0] == HTTPStatus.OK
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await post(port, old, b'{"request": 1}')
     finally:

@@ -97,7 +97,7 @@ async def test_the_brokers_words_refuse_at_apply(api: KubernetesApi, hook: Hook)
         stack.push_async_callback(webhook.close)
         await webhook.start("127.0.0.1", hook.port)
         await asyncio.to_thread(_apply_all, hook)
-    assert ["late"] == sorted(kafka.topics)
+    assert sorted(kafka.topics) == ["late"]
 
 
 def _apply_all(hook: Hook) -> None:

@@ -49,9 +49,9 @@ async def test_a_write_is_learnt_at_once() -> None:
 
     learnt = place.cache.topic(topic.key)
     assert learnt is not None
-    assert ("foreign/one", FINALIZER) == learnt.metadata.finalizers
-    assert frozenset({"a", "b"}) == learnt.managed_config
-    assert "note" == place.kube.objects[topic.key]["metadata"]["annotations"]["foreign"]
+    assert learnt.metadata.finalizers == ("foreign/one", FINALIZER)
+    assert learnt.managed_config == frozenset({"a", "b"})
+    assert place.kube.objects[topic.key]["metadata"]["annotations"]["foreign"] == "note"
 
 
 async def test_where_a_topic_comes_from_is_noted_with_the_claim() -> None:
@@ -62,8 +62,8 @@ async def test_where_a_topic_comes_from_is_noted_with_the_claim() -> None:
     await place.writer.carry_out(topic, Claim(frozenset({"a"}), "created/1/-"))
     await place.writer.carry_out(place.known(topic.key), Claim())
 
-    assert {ORIGIN: "created/1/-"} == place.kube.objects[topic.key]["metadata"]["annotations"]
-    assert 2 == len(place.kube.writes)
+    assert place.kube.objects[topic.key]["metadata"]["annotations"] == {ORIGIN: "created/1/-"}
+    assert len(place.kube.writes) == 2
 
 
 async def test_a_status_decided_on_an_old_version_is_not_written() -> None:
@@ -90,7 +90,7 @@ async def test_only_what_differs_is_sent() -> None:
     await place.writer.carry_out(place.known(topic.key), changed)
 
     status = place.kube.objects[topic.key]["status"]
-    assert {"topicName": "orders", "replicationFactor": 3, "conditions": []} == {"conditions": [], **status}
+    assert {"conditions": [], **status} == {"topicName": "orders", "replicationFactor": 3, "conditions": []}
 
 
 async def test_the_last_finalizer_lets_it_go() -> None:
@@ -101,12 +101,12 @@ async def test_the_last_finalizer_lets_it_go() -> None:
     for key in (going.key, staying.key):
         place.kube.delete(key)
 
-    assert Done() == await place.writer.carry_out(place.known(going.key), Release())
-    assert Done() == await place.writer.carry_out(place.known(staying.key), Release())
+    assert await place.writer.carry_out(place.known(going.key), Release()) == Done()
+    assert await place.writer.carry_out(place.known(staying.key), Release()) == Done()
 
-    assert [staying.key] == list(place.kube.objects)
+    assert list(place.kube.objects) == [staying.key]
     assert place.cache.topic(going.key) is None
-    assert ("foreign/one",) == place.known(staying.key).metadata.finalizers
+    assert place.known(staying.key).metadata.finalizers == ("foreign/one",)
 
 
 @pytest.mark.parametrize(
@@ -149,4 +149,4 @@ async def test_writes_under_way_are_limited() -> None:
     place.kube.patch_object = counted  # type: ignore[method-assign,assignment]
     await asyncio.gather(*(place.writer.carry_out(topic, Claim()) for topic in topics))
 
-    assert MAX_PARALLEL_WRITES == most
+    assert most == MAX_PARALLEL_WRITES

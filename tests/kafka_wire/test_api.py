@@ -32,5 +32,5 @@ def test_error_codes_are_those_of_the_table() -> None:
 
 def test_an_unknown_error_code_is_an_unknown_server_error() -> None:
     """As Java's Errors.forCode has it: a newer broker may have codes that we do not know."""
-    assert ErrorCode.UNKNOWN_SERVER_ERROR is ErrorCode(9999)
-    assert ErrorCode.NOT_CONTROLLER is ErrorCode(41)
+    assert ErrorCode(9999) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert ErrorCode(41) is ErrorCode.NOT_CONTROLLER

@@ -31,8 +31,8 @@ def a_request_header_is_the_schemas(key: ApiKey, version: int) -> None:
     frame = codec.encode_request(key, version, 5, "me", {})
 
     assert header == frame[: len(header)]
-    assert RequestHeader(key, version, 5, None if header_version == 0 else "me", len(header)) == codec.peek_header(
-        frame
+    assert codec.peek_header(frame) == RequestHeader(
+        key, version, 5, None if header_version == 0 else "me", len(header)
     )
 
 
@@ -43,7 +43,7 @@ def a_response_header_has_tags_when_the_response_is_flexible(key: ApiKey, versio
     frame = codec.encode_response(key, version, 5, {})
 
     assert codec.encode("ResponseHeader", int(tagged), {"correlation_id": 5}) == frame[: 5 if tagged else 4]
-    assert 5 == codec.decode_response(key, version, frame)[0]
+    assert codec.decode_response(key, version, frame)[0] == 5
 
 
 def test_a_request_without_client_id() -> None:
@@ -51,7 +51,7 @@ def test_a_request_without_client_id() -> None:
     frame = codec.encode_request(ApiKey.METADATA, 12, 5, None, {})
 
     assert codec.peek_header(frame).client_id is None
-    assert "ffff" == frame[8:10].hex()
+    assert frame[8:10].hex() == "ffff"
 
 
 def test_tags_of_a_header_are_skipped() -> None:
@@ -64,8 +64,8 @@ def test_tags_of_a_header_are_skipped() -> None:
 
 def test_an_unknown_api_key_is_read_as_far_as_it_goes() -> None:
     """A relay needs the first eight bytes of any request; the rest it passes on."""
-    assert RequestHeader(500, 3, 7, "me", 12) == codec.peek_header(bytes.fromhex("01f4 0003 00000007 0002 6d65 ff"))
-    assert RequestHeader(500, 3, 7, None, 8) == codec.peek_header(bytes.fromhex("01f4 0003 00000007 7fff"))
+    assert codec.peek_header(bytes.fromhex("01f4 0003 00000007 0002 6d65 ff")) == RequestHeader(500, 3, 7, "me", 12)
+    assert codec.peek_header(bytes.fromhex("01f4 0003 00000007 7fff")) == RequestHeader(500, 3, 7, None, 8)
     with pytest.raises(CodecError, match="unknown api key 500"):
         codec.decode_request(bytes.fromhex("01f4 0003 00000007 0002 6d65"))
 
@@ -74,7 +74,7 @@ def test_an_unknown_version_of_a_known_request_has_a_readable_header() -> None:
     """ApiVersions must answer a version that it does not know with version 0 (KIP-511), so it must read its header."""
     frame = bytes.fromhex("0012 0063 00000007 0002 6d65 00 02 73 02 31 00")
 
-    assert RequestHeader(18, 99, 7, "me", 13) == codec.peek_header(frame)
+    assert codec.peek_header(frame) == RequestHeader(18, 99, 7, "me", 13)
     with pytest.raises(CodecError, match="ApiVersionsRequest v99: unknown version: 0 to"):
         codec.decode_request(frame)
 

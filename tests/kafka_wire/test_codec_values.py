@@ -30,7 +30,7 @@ def test_decoding_yields_every_field_that_any_version_has() -> None:
         encoded = codec.encode("AlterPartitionRequest", version, {"topics": [sent]})
         (topic,) = codec.decode("AlterPartitionRequest", version, encoded)["topics"]
 
-        assert {"topic_name": "", "topic_id": uuid.UUID(int=0), "partitions": []} | sent == topic
+        assert topic == {"topic_name": "", "topic_id": uuid.UUID(int=0), "partitions": []} | sent
 
 
 def test_defaults_are_nobody_elses() -> None:
@@ -48,7 +48,7 @@ def test_an_ignorable_field_is_dropped_where_the_version_lacks_it() -> None:
     body = {"topic_states": [{"topic_name": "t", "topic_id": uuid.UUID(int=7)}]}
     (topic,) = codec.decode("LeaderAndIsrRequest", 4, codec.encode("LeaderAndIsrRequest", 4, body))["topic_states"]
 
-    assert uuid.UUID(int=0) == topic["topic_id"]
+    assert topic["topic_id"] == uuid.UUID(int=0)
 
 
 def test_another_field_with_a_value_is_refused_where_the_version_lacks_it() -> None:
@@ -141,6 +141,6 @@ def test_an_unknown_message_or_version_is_refused() -> None:
 
 def test_versions_span_both_generations() -> None:
     """Fetch 0 to 3 come from Kafka 3.9, 18 from 4.3; LeaderAndIsr is flexible from 4, SaslHandshake never."""
-    assert (0, 18) == codec.versions("FetchRequest")
-    assert 4 == codec.flexible_from("LeaderAndIsrRequest")
+    assert codec.versions("FetchRequest") == (0, 18)
+    assert codec.flexible_from("LeaderAndIsrRequest") == 4
     assert codec.flexible_from("SaslHandshakeRequest") is None

@@ -191,12 +191,15 @@ def test_a_request_from_columns_is_the_codecs(version: int) -> None:
         ]
         expected = codec.encode("ListOffsetsRequest", version, {"replica_id": -1, "topics": asked})
 
-        assert expected == offset_columns.encode_list_offsets(
-            version,
-            [name for name, _ in topics],
-            np.array([len(partitions) for _, partitions in topics], np.int64),
-            np.array([one for _, partitions in topics for one in partitions], np.int32),
-            timestamp,
+        assert (
+            offset_columns.encode_list_offsets(
+                version,
+                [name for name, _ in topics],
+                np.array([len(partitions) for _, partitions in topics], np.int64),
+                np.array([one for _, partitions in topics for one in partitions], np.int32),
+                timestamp,
+            )
+            == expected
         )
 
     hold()

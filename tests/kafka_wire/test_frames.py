@@ -9,7 +9,7 @@ def test_a_size_over_the_limit_is_refused_before_it_is_read() -> None:
     """Kafka's InvalidReceiveException; nothing is set aside for the promise."""
     with pytest.raises(FrameTooLarge, match="announces 101 bytes, the limit is 100"):
         frame_size((101).to_bytes(4, "big"), 100)
-    assert 100 == frame_size((100).to_bytes(4, "big"), 100)
+    assert frame_size((100).to_bytes(4, "big"), 100) == 100
 
 
 @pytest.mark.parametrize("prefix", ["ffffffff", "80000000", "00000000", "00000003"])
@@ -28,4 +28,4 @@ def test_another_protocol_is_refused_at_its_first_bytes(hello: bytes) -> None:
 
 def test_the_limit_is_kafkas_own() -> None:
     """socket.request.max.bytes: what stock peers hold themselves to."""
-    assert 104_857_600 == MAX_FRAME_BYTES
+    assert MAX_FRAME_BYTES == 104_857_600

@@ -64,7 +64,7 @@ def test_an_answer_by_topic_id_is_read_without_the_codec(version: int, monkeypat
     frame = codec.encode_response(KEY, version, 7, drawn)
     monkeypatch.setattr(leader_and_isr_errors, "_plainly", None)
 
-    assert {**drawn, "partition_errors": []} == decode_errors(version, frame)
+    assert decode_errors(version, frame) == {**drawn, "partition_errors": []}
 
 
 @given(data=st.data())
@@ -88,4 +88,4 @@ def test_tagged_fields_are_passed_over(place: str) -> None:
     frame = b"\0\0\0\x01" + tags["header"] + b"\0\0" + b"\x02" + topic + tags["answer"]
 
     expected = {"topic_name": "", "partition_index": 7, "error_code": 56}
-    assert expected == decode_errors(7, frame)["topics"][0]["partition_errors"][0]
+    assert decode_errors(7, frame)["topics"][0]["partition_errors"][0] == expected

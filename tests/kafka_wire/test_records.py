@@ -37,7 +37,7 @@ GOLDEN = bytes.fromhex(
 
 def test_a_batch_has_exactly_these_bytes() -> None:
     """DefaultRecordBatch's layout, written out; test_records_java.py has Kafka read the like."""
-    assert GOLDEN == wire.encode_batch(ONE)
+    assert wire.encode_batch(ONE) == GOLDEN
 
 
 @examples(60)
@@ -61,7 +61,7 @@ def test_a_batch_cut_off_at_the_end_is_left_out() -> None:
     whole = wire.encode_batch(ONE)
 
     for cut in range(len(whole)):
-        assert 1 == len(list(wire.decode_batches(whole + whole[:cut])))
+        assert len(list(wire.decode_batches(whole + whole[:cut]))) == 1
 
 
 def test_a_wrong_checksum_is_refused() -> None:
@@ -101,13 +101,13 @@ def test_a_codec_that_is_not_here_is_refused_by_name(compression: int) -> None:
     with pytest.raises(UnsupportedCompression) as refusal:
         list(wire.decode_batches(broken))
     assert compression == refusal.value.compression
-    assert [compression] == [header.compression for _, header in wire.batch_headers(broken)]
+    assert [header.compression for _, header in wire.batch_headers(broken)] == [compression]
 
 
 def test_what_unpacks_to_too_much_is_refused() -> None:
     """A kilobyte of gzip can hold a megabyte of zeros."""
     bomb = wire.encode_batch((Record(0, 0, None, bytes(1_000_000)),), compression=Compression.GZIP)
-    assert 2000 > len(bomb)
+    assert len(bomb) < 2000
 
     with pytest.raises(WireError, match="more than 1000 bytes"):
         list(wire.decode_batches(bomb, max_unpacked_bytes=1000))
@@ -134,9 +134,9 @@ def test_a_control_record_says_what_it_is() -> None:
     batch = wire.encode_batch((Record(3, 4, b"\0\0\0\2", b""),), is_control=True)
     (read,) = wire.decode_batches(batch)
 
-    assert b"\0\0\0\2" == read.records[0].key
+    assert read.records[0].key == b"\0\0\0\2"
     assert read.header.is_control
-    assert ControlType.LEADER_CHANGE is wire.control_type(read.records[0])
+    assert wire.control_type(read.records[0]) is ControlType.LEADER_CHANGE
     assert wire.control_type(Record(0, 0, b"\0\0\0\x63", None)) is None
     with pytest.raises(CorruptBatch):
         wire.control_type(Record(0, 0, None, None))

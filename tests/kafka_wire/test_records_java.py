@@ -56,7 +56,7 @@ def test_java_reads_our_control_batches(judge: RecordJudge) -> None:
     verdict = judge.ask(wire.encode_batch((record,), is_control=True, partition_leader_epoch=4))
 
     assert verdict.seen[0]["is_control"]
-    assert [json_record(record)] == verdict.seen[0]["records"]
+    assert verdict.seen[0]["records"] == [json_record(record)]
 
 
 def as_json(batch: RecordBatch) -> dict[str, Any]:

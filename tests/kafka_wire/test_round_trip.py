@@ -20,7 +20,7 @@ def come_back_from_both_engines(name: str, version: int, body: Body) -> None:
     encoded = codec.encode(name, version, body)
     expected = complete(definition.fields, version, body)
 
-    assert expected == codec.decode(name, version, encoded)
-    assert (expected, len(encoded)) == plain_decoder.decode(definition, version, encoded)
+    assert codec.decode(name, version, encoded) == expected
+    assert plain_decoder.decode(definition, version, encoded) == (expected, len(encoded))
     assert encoded == plain_encoder.encode(definition, version, body)
     assert encoded == codec.encode(name, version, expected)

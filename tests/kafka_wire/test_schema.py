@@ -76,7 +76,7 @@ def test_every_version_of_either_generation_is_served() -> None:
 def test_what_newer_kafkas_dropped_is_served_by_the_older_definition() -> None:
     """A ZooKeeper-mode controller needs LeaderAndIsr, and AlterPartition 0-1 for older brokers."""
     assert schema.definition("LeaderAndIsrRequest", 7) == schema.generation(OLDER)["LeaderAndIsrRequest"]
-    assert [Versions(2, 3), Versions(0, 1)] == [one.versions for one in schema.definitions("AlterPartitionRequest")]
+    assert [one.versions for one in schema.definitions("AlterPartitionRequest")] == [Versions(2, 3), Versions(0, 1)]
 
 
 def structs(fields: tuple[Field, ...]) -> Iterator[tuple[Field, ...]]:
@@ -139,7 +139,7 @@ def test_no_tagged_struct_may_be_null() -> None:
 )
 def test_versions_are_read_in_kafkas_notation(text: str | None, expected: Versions) -> None:
     """MessageGenerator's Versions."""
-    assert expected == Versions.parse(text)
+    assert Versions.parse(text) == expected
 
 
 def test_an_unknown_message_is_named() -> None:

@@ -157,7 +157,7 @@ def test_what_is_missing_is_zero_or_empty() -> None:
     topic = {"topic_name": "t", "topic_id": UUID(int=1), "partition_states": [one]}
 
     expected = codec.encode("LeaderAndIsrRequest", 7, {**HEADS[ApiKey.LEADER_AND_ISR], "topic_states": [topic]})
-    assert expected == encode_request("LeaderAndIsrRequest", 7, HEADS[ApiKey.LEADER_AND_ISR], states)
+    assert encode_request("LeaderAndIsrRequest", 7, HEADS[ApiKey.LEADER_AND_ISR], states) == expected
 
 
 def test_states_that_are_shared_are_written_once_for_all_brokers() -> None:
@@ -166,7 +166,7 @@ def test_states_that_are_shared_are_written_once_for_all_brokers() -> None:
 
     first, again = (list(states.parts("UpdateMetadataRequest", 8)) for _ in range(2))
 
-    assert [b"".join(first)] == again
+    assert again == [b"".join(first)]
     assert again[0] is next(states.parts("UpdateMetadataRequest", 8))
 
 
@@ -181,7 +181,7 @@ def test_a_request_keeps_its_bytes_whatever_is_written_after_it() -> None:
             encode_request("UpdateMetadataRequest", 8, HEADS[key], replace(columns(key, topics), shared=shared))
             for topics in found
         ]
-        assert expected == written
+        assert written == expected
 
 
 @pytest.mark.slow
@@ -220,7 +220,7 @@ def test_many_topics_are_written_in_parts_that_end_with_a_topic(shared: bool) ->
     parts = list(request_parts("UpdateMetadataRequest", 8, HEADS[key], states))
 
     assert plain(8, key, [*found, empty]) == b"".join(parts)
-    assert 2 + 1 + 3 == len(parts)  # what stands before and behind the states, their count, and the states
+    assert len(parts) == 2 + 1 + 3  # what stands before and behind the states, their count, and the states
 
 
 def test_one_state_too_many_is_written_in_parts() -> None:

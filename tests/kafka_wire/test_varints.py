@@ -16,7 +16,7 @@ from tests.kafka_wire.effort import examples
 def test_unsigned(value: int, encoded: str) -> None:
     """Seven bits a byte, the least significant first."""
     assert encoded == write_uvarint(value).hex()
-    assert (value, len(encoded) // 2) == read_uvarint(bytes.fromhex(encoded), 0)
+    assert read_uvarint(bytes.fromhex(encoded), 0) == (value, len(encoded) // 2)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_unsigned(value: int, encoded: str) -> None:
 def test_signed(value: int, encoded: str) -> None:
     """Zigzag: small negatives stay short."""
     assert encoded == write_varint(value).hex()
-    assert (value, len(encoded) // 2) == read_varint(bytes.fromhex(encoded), 0)
+    assert read_varint(bytes.fromhex(encoded), 0) == (value, len(encoded) // 2)
 
 
 @examples(200)
@@ -43,7 +43,7 @@ def test_long(value: int, before: bytes) -> None:
     """64 bits take ten bytes at the most; the position is where the next value begins."""
     encoded = before + write_varint(value)
 
-    assert (value, len(encoded)) == read_varint(encoded + b"x", len(before), MAX_VARLONG_BYTES)
+    assert read_varint(encoded + b"x", len(before), MAX_VARLONG_BYTES) == (value, len(encoded))
 
 
 @pytest.mark.parametrize("encoded", ["ffffffffff", "ffffffff7f", "8080808080"])

@@ -26,7 +26,7 @@ def test_any_cut_of_the_stream_gives_the_same_frames(frames: list[bytes], cuts: 
             found.append(frame)
 
     assert frames == found
-    assert 0 == assembler.buffered
+    assert assembler.buffered == 0
 
 
 def test_frames_may_wait_while_more_arrives() -> None:
@@ -36,7 +36,7 @@ def test_frames_may_wait_while_more_arrives() -> None:
     first = assembler.pop()
     assembler.feed(_framed([b"third"]))
 
-    assert [b"first", b"second", b"third", None] == [first, assembler.pop(), assembler.pop(), assembler.pop()]
+    assert [first, assembler.pop(), assembler.pop(), assembler.pop()] == [b"first", b"second", b"third", None]
 
 
 def test_only_what_arrived_is_held() -> None:
@@ -44,8 +44,8 @@ def test_only_what_arrived_is_held() -> None:
     assembler = FrameAssembler(max_frame_bytes=100_000_000)
     assembler.feed(struct.pack(">i", 99_999_999) + b"x")
 
-    assert None is assembler.pop()
-    assert 5 == assembler.buffered
+    assert assembler.pop() is None
+    assert assembler.buffered == 5
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 0, 3])

@@ -40,7 +40,7 @@ def test_subjects_are_written_as_java_writes_them(authority: Authority) -> None:
     with SaslJudge() as judge:
         expected = [judge.ask("subject", certificate).decode() for certificate in certificates]
 
-    assert expected == [subject_of(certificate) for certificate in certificates]
+    assert [subject_of(certificate) for certificate in certificates] == expected
 
 
 UTF8, PRINTABLE, T61, IA5, GENERAL, UNIVERSAL, BMP = 0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E

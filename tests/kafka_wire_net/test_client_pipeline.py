@@ -23,8 +23,8 @@ async def test_a_relayed_frame_keeps_all_but_its_correlation_id(start_server, op
     connection = await open_connection((await start_server(record)).port)
     answers = [await connection.call_raw(request(-77, b"payload")) for _ in range(2)]
 
-    assert [response(-77, b"answer")] * 2 == answers
-    assert [request(0, b"payload"), request(1, b"payload")] == seen
+    assert answers == [response(-77, b"answer")] * 2
+    assert seen == [request(0, b"payload"), request(1, b"payload")]
 
 
 async def test_pipelined_requests_go_out_in_the_order_of_the_calls(start_server, open_connection) -> None:
@@ -58,7 +58,7 @@ async def test_calls_over_the_unanswered_limit_wait_their_turn(start_server, ope
     calls = asyncio.gather(*(connection.call_raw(request(0, payload)) for payload in payloads))
     await until(lambda: len(connection._pipeline._waiters) >= MAX_UNANSWERED_REQUESTS)
     await asyncio.sleep(0)
-    assert MAX_UNANSWERED_REQUESTS == len(connection._pipeline._waiters)
+    assert len(connection._pipeline._waiters) == MAX_UNANSWERED_REQUESTS
     gate.set()
     await calls
 
@@ -83,7 +83,7 @@ async def test_a_wrong_correlation_id_ends_the_connection(answer, reason, start_
     calls = [asyncio.ensure_future(connection.call_raw(request(1))) for _ in range(3)]
     failures = await asyncio.gather(*calls, return_exceptions=True)
 
-    assert [ConnectionFailed] * 3 == [type(failure) for failure in failures]
+    assert [type(failure) for failure in failures] == [ConnectionFailed] * 3
     assert all(reason in failure.reason and failure.sent for failure in failures)
     assert connection.closed
 
@@ -139,7 +139,7 @@ async def test_every_waiter_hears_that_the_peer_is_gone(start_script, open_conne
     with pytest.raises(ConnectionFailed) as later:
         await connection.call_raw(request(1))
 
-    assert [True] * 3 == [failure.sent for failure in failures]
+    assert [failure.sent for failure in failures] == [True] * 3
     assert not later.value.sent
 
 
@@ -219,7 +219,7 @@ async def test_what_is_held_of_an_answer_is_told_and_returns_to_nothing(start_se
     connection = await open_connection((await start_server(much)).port, on_held=told.append)
     await connection.call_raw(request(1))
 
-    assert 0 == sum(told)
+    assert sum(told) == 0
     assert max(told) > 0
 
 
@@ -236,7 +236,7 @@ async def test_what_was_held_is_given_back_when_the_connection_ends(start_script
     with pytest.raises(ConnectionFailed):
         await connection.call_raw(request(1))
 
-    assert 0 == sum(told)
+    assert sum(told) == 0
 
 
 async def test_a_one_way_request_waits_for_nothing(start_server, open_connection) -> None:
@@ -340,4 +340,4 @@ async def test_failures_that_nobody_waits_for_are_not_reported_as_lost(start_scr
     del call
     gc.collect()
 
-    assert [] == caplog.records
+    assert caplog.records == []

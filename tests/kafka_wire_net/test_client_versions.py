@@ -22,8 +22,8 @@ async def test_versions_are_asked_once_and_first(start_server, open_connection) 
     connection = await open_connection((await start_server(broker)).port)
     answers = await asyncio.gather(*(connection.call(ApiKey.DESCRIBE_CLUSTER, {}) for _ in range(3)))
 
-    assert ["answered in 1"] * 3 == [answer["cluster_id"] for answer in answers]
-    assert [(ApiKey.API_VERSIONS, HIGHEST), *[(ApiKey.DESCRIBE_CLUSTER, 1)] * 3] == broker.seen
+    assert [answer["cluster_id"] for answer in answers] == ["answered in 1"] * 3
+    assert broker.seen == [(ApiKey.API_VERSIONS, HIGHEST), *[(ApiKey.DESCRIBE_CLUSTER, 1)] * 3]
 
 
 async def test_a_given_version_is_taken_as_it_is(start_server, open_connection) -> None:
@@ -32,7 +32,7 @@ async def test_a_given_version_is_taken_as_it_is(start_server, open_connection) 
     connection = await open_connection((await start_server(broker)).port)
     await connection.call(ApiKey.DESCRIBE_CLUSTER, {}, version=0)
 
-    assert [(ApiKey.DESCRIBE_CLUSTER, 0)] == broker.seen
+    assert broker.seen == [(ApiKey.DESCRIBE_CLUSTER, 0)]
 
 
 @pytest.mark.parametrize("highest", range(HIGHEST))
@@ -44,7 +44,7 @@ async def test_an_older_peer_is_asked_again_in_the_version_that_it_names(
     connection = await open_connection((await start_server(broker)).port)
     await connection.call(ApiKey.DESCRIBE_CLUSTER, {})
 
-    assert [HIGHEST, highest] == [version for key, version in broker.seen if key is ApiKey.API_VERSIONS]
+    assert [version for key, version in broker.seen if key is ApiKey.API_VERSIONS] == [HIGHEST, highest]
 
 
 async def test_a_peer_before_kip_511_is_asked_again_in_version_0(start_server, open_connection) -> None:
@@ -60,7 +60,7 @@ async def test_a_peer_before_kip_511_is_asked_again_in_version_0(start_server, o
 
     connection = await open_connection((await start_server(name_nothing)).port)
 
-    assert {ApiKey.API_VERSIONS: (0, 0), ApiKey.DESCRIBE_CLUSTER: (0, 1)} == await connection.api_versions()
+    assert await connection.api_versions() == {ApiKey.API_VERSIONS: (0, 0), ApiKey.DESCRIBE_CLUSTER: (0, 1)}
 
 
 async def test_no_common_version_is_said_and_costs_nothing_else(start_server, open_connection) -> None:
@@ -137,4 +137,4 @@ async def test_cancelling_the_call_that_negotiates_leaves_the_next_one_to_it(sta
     second = asyncio.ensure_future(connection.call(ApiKey.DESCRIBE_CLUSTER, {}))
     gate.set()
 
-    assert "answered in 1" == (await second)["cluster_id"]
+    assert (await second)["cluster_id"] == "answered in 1"

@@ -40,10 +40,10 @@ async def test_a_node_is_not_connected_before_it_is_asked(start_server, make_nod
     """A node that nobody asks costs nothing."""
     server = await start_server()
     node = make_node(server.port)
-    assert (False, 0) == (node.connected, server.connection_count)
+    assert (node.connected, server.connection_count) == (False, 0)
 
     assert response(1) == await node.call_raw(request(1))
-    assert (True, 1) == (node.connected, server.connection_count)
+    assert (node.connected, server.connection_count) == (True, 1)
 
 
 async def test_calls_share_one_connection_and_keep_their_order(start_server, make_node) -> None:
@@ -59,7 +59,7 @@ async def test_calls_share_one_connection_and_keep_their_order(start_server, mak
     await asyncio.gather(*(node.call_raw(request(0, bytes([number]))) for number in range(50)))
 
     assert list(range(50)) == seen
-    assert 1 == server.connection_count
+    assert server.connection_count == 1
 
 
 async def test_a_connection_that_ended_is_opened_again_at_the_next_call(start_server, make_node) -> None:
@@ -89,7 +89,7 @@ async def test_a_failed_call_is_not_repeated_unless_asked(start_server, make_nod
         await node.call_raw(request(0, b"\1"))
     await node.call_raw(request(0, b"\2"), attempts=3)
 
-    assert [1, 2, 2, 2] == seen
+    assert seen == [1, 2, 2, 2]
 
 
 async def test_the_attempts_are_not_more_than_asked_for(start_server, make_node) -> None:
@@ -104,7 +104,7 @@ async def test_the_attempts_are_not_more_than_asked_for(start_server, make_node)
     with pytest.raises(ConnectionFailed) as failure:
         await node.call_raw(request(0), attempts=3)
 
-    assert 3 == len(seen)
+    assert len(seen) == 3
     assert failure.value.sent
 
 
@@ -130,11 +130,11 @@ async def test_the_failures_grow_until_an_answer_comes(start_server, make_node) 
     for _ in range(4):
         with pytest.raises(ConnectionFailed):
             await node.call_raw(request(1))
-    assert 3 == node._failures  # the fourth is counted when the node is asked again
+    assert node._failures == 3  # the fourth is counted when the node is asked again
     answers = True
     await node.call_raw(request(1))
 
-    assert 0 == node._failures
+    assert node._failures == 0
 
 
 async def test_who_waited_for_an_attempt_shares_its_failure(start_server, make_node) -> None:
@@ -143,8 +143,8 @@ async def test_who_waited_for_an_attempt_shares_its_failure(start_server, make_n
     calls = [node.call_raw(request(1)) for _ in range(100)]
     failures = await asyncio.gather(*calls, return_exceptions=True)
 
-    assert {(ConnectionFailed, False)} == {(type(failure), failure.sent) for failure in failures}
-    assert 1 == node._failures
+    assert {(type(failure), failure.sent) for failure in failures} == {(ConnectionFailed, False)}
+    assert node._failures == 1
 
 
 async def test_a_caller_waits_for_a_slow_connect_no_longer_than_its_time(start_server) -> None:
@@ -171,11 +171,11 @@ async def test_call_negotiates_again_on_a_new_connection(start_server, make_node
     """The node may have come back with another version of Kafka."""
     first = await start_server(broker_with(describe_cluster=(0, 0)))
     node = make_node(first.port)
-    assert "answered in 0" == (await node.call(ApiKey.DESCRIBE_CLUSTER, {}))["cluster_id"]
+    assert (await node.call(ApiKey.DESCRIBE_CLUSTER, {}))["cluster_id"] == "answered in 0"
     await first.close()
     await start_server(broker_with(describe_cluster=(0, 1)), port=first.port)
 
-    assert "answered in 1" == (await node.call(ApiKey.DESCRIBE_CLUSTER, {}, attempts=2))["cluster_id"]
+    assert (await node.call(ApiKey.DESCRIBE_CLUSTER, {}, attempts=2))["cluster_id"] == "answered in 1"
 
 
 async def test_a_closed_node_stays_closed(start_server, make_node) -> None:
@@ -210,4 +210,4 @@ async def test_one_way_requests_go_through_a_node_too(start_server, make_node) -
     await node.send_raw(request(1, b"payload"))
     await arrived.wait()
 
-    assert [b"payload"] == seen
+    assert seen == [b"payload"]

@@ -51,7 +51,7 @@ REFUSED_AT_THE_START = ["RULE:^CN=.*$/$1/", "RULE:^CN=(.*)$/${who}/", "RULE:^CN=
 @pytest.mark.parametrize(("rules", "subject", "expected"), CASES)
 def test_the_first_rule_that_fits_names_the_client(rules: str, subject: str, expected: str | None) -> None:
     """The tables below `ssl.principal.mapping.rules` in Kafka's documentation, and what is easily read in another way."""
-    assert expected == PrincipalRules.parse(rules).name(subject)
+    assert PrincipalRules.parse(rules).name(subject) == expected
 
 
 @pytest.mark.parametrize("rules", [*REFUSED, *REFUSED_AT_THE_START, "DEFAULT," * (MAX_RULES + 1)])
@@ -70,7 +70,7 @@ def test_kafka_names_clients_in_the_same_way() -> None:
                 with pytest.raises(JavaRefusedError, match="NoMatchingRule"):
                     judge.ask("principal", rules, subject)
             else:
-                assert expected == judge.ask("principal", rules, subject).decode(), rules
+                assert judge.ask("principal", rules, subject).decode() == expected, rules
         for rules in REFUSED + REFUSED_AT_THE_START:
             with pytest.raises(JavaRefusedError):
                 judge.ask("principal", rules, SUBJECT)

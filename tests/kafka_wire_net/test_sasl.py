@@ -83,8 +83,8 @@ async def test_an_authenticated_peer_is_called_by_its_name(
     """DefaultKafkaPrincipalBuilder: User and the authorization id."""
     server = await guarded(ssl=server_tls if encrypted else None)
 
-    assert "User:alice" == await who(server.port, mechanism, ssl=client_tls if encrypted else None)
-    assert [("User:ANONYMOUS", ApiKey.API_VERSIONS), ("User:alice", ApiKey.METADATA)] == server.handler.asked
+    assert await who(server.port, mechanism, ssl=client_tls if encrypted else None) == "User:alice"
+    assert server.handler.asked == [("User:ANONYMOUS", ApiKey.API_VERSIONS), ("User:alice", ApiKey.METADATA)]
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -111,7 +111,7 @@ async def test_failures_of_one_host_are_logged_once(guarded, caplog: pytest.LogC
         with pytest.raises(AuthenticationFailed):
             await who(server.port, "PLAIN", ALICE, "guess")
 
-    assert 1 == sum("Authentication of" in record.getMessage() for record in caplog.records)
+    assert sum("Authentication of" in record.getMessage() for record in caplog.records) == 1
 
 
 async def test_a_mechanism_that_is_not_offered_is_refused_with_those_that_are(guarded) -> None:
@@ -137,7 +137,7 @@ async def test_nothing_else_comes_through_before_authentication(frame: bytes, gu
     await peer.send_frame(frame)
 
     assert await peer.is_closed_by_server()
-    assert [] == server.handler.asked
+    assert server.handler.asked == []
 
 
 async def test_a_token_without_a_handshake_is_refused(guarded, connect) -> None:
@@ -146,7 +146,7 @@ async def test_a_token_without_a_handshake_is_refused(guarded, connect) -> None:
     await peer.send_frame(sasl_frame(ApiKey.SASL_AUTHENTICATE, 2, {"auth_bytes": b"\0alice\0x"}))
     _, body = codec.decode_response(ApiKey.SASL_AUTHENTICATE, 2, await peer.read_frame())
 
-    assert ErrorCode.ILLEGAL_SASL_STATE == body["error_code"]
+    assert body["error_code"] == ErrorCode.ILLEGAL_SASL_STATE
     assert await peer.is_closed_by_server()
 
 
@@ -160,7 +160,7 @@ async def test_only_small_frames_are_read_before_authentication(guarded, connect
     sasl = SaslCredentials("PLAIN", ALICE, PASSWORD)
     connection = await Connection.open("127.0.0.1", server.port, client_id="tests", sasl=sasl)
     large = {"topics": [{"name": "t" * 30_000} for _ in range(20)]}
-    assert "User:alice" == (await connection.call(ApiKey.METADATA, large))["cluster_id"]
+    assert (await connection.call(ApiKey.METADATA, large))["cluster_id"] == "User:alice"
     await connection.close()
 
 
@@ -180,7 +180,7 @@ async def test_a_client_authenticates_again_before_its_session_ends(lifetime_ms:
     began = asyncio.get_running_loop().time()
     while asyncio.get_running_loop().time() - began < 3 * lifetime_ms / 1000:
         answers = await asyncio.gather(*(connection.call(ApiKey.METADATA, METADATA) for _ in range(3)))
-        assert ["User:alice"] * 3 == [one["cluster_id"] for one in answers]
+        assert [one["cluster_id"] for one in answers] == ["User:alice"] * 3
         await asyncio.sleep(0.01)
     server.users.passwords[ALICE] = "changed"
     await asyncio.sleep(lifetime_ms / 1000)
@@ -207,7 +207,7 @@ async def test_a_session_that_is_over_takes_nothing_more(guarded, connect) -> No
     await asyncio.sleep(0.1)
     await peer.send_frame(codec.encode_request(ApiKey.METADATA, 12, 1, "raw", METADATA))
 
-    assert (ErrorCode.NONE, 50) == (body["error_code"], body["session_lifetime_ms"])
+    assert (body["error_code"], body["session_lifetime_ms"]) == (ErrorCode.NONE, 50)
     assert await peer.is_closed_by_server()
 
 
@@ -217,7 +217,7 @@ async def test_nobody_becomes_somebody_else_on_a_connection(guarded, connect) ->
     await log_in(peer, ALICE, PASSWORD)
     _, body = codec.decode_response(ApiKey.SASL_AUTHENTICATE, 2, await log_in(peer, "bob", "bob's"))
 
-    assert ErrorCode.SASL_AUTHENTICATION_FAILED == body["error_code"]
+    assert body["error_code"] == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert await peer.is_closed_by_server()
 
 
@@ -229,8 +229,8 @@ async def test_bare_tokens_follow_a_handshake_of_version_0(guarded, connect) -> 
     await peer.send_frame(codec.encode_request(ApiKey.METADATA, 12, 1, "raw", METADATA))
     _, body = codec.decode_response(ApiKey.METADATA, 12, await peer.read_frame())
 
-    assert b"" == answer
-    assert "User:alice" == body["cluster_id"]
+    assert answer == b""
+    assert body["cluster_id"] == "User:alice"
     with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
         await log_in(stranger, ALICE, "wrong", version=0)
 
@@ -245,7 +245,7 @@ async def test_a_node_authenticates_on_every_connection(guarded) -> None:
     second = await node.call(ApiKey.METADATA, METADATA)
     await node.close()
 
-    assert ["User:alice"] * 2 == [first["cluster_id"], second["cluster_id"]]
+    assert [first["cluster_id"], second["cluster_id"]] == ["User:alice"] * 2
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -267,7 +267,7 @@ async def test_librdkafka_is_let_in_by_its_password_alone(mechanism: str, right:
     client = AdminClient(settings)
     if right:
         metadata = await asyncio.to_thread(client.list_topics, timeout=10)
-        assert "User:alice" == metadata.cluster_id
+        assert metadata.cluster_id == "User:alice"
     else:
         with pytest.raises(KafkaException):
             await asyncio.to_thread(client.list_topics, timeout=1)
@@ -292,7 +292,7 @@ async def test_librdkafka_authenticates_again_and_goes_on(guarded) -> None:
     began = asyncio.get_running_loop().time()
     while asyncio.get_running_loop().time() - began < 2.5:
         metadata = await asyncio.to_thread(client.list_topics, timeout=10)
-        assert "User:alice" == metadata.cluster_id
+        assert metadata.cluster_id == "User:alice"
         connections |= {connection.peer.port for connection in server.server._connections}
         await asyncio.sleep(0.1)
 
@@ -336,4 +336,4 @@ async def test_credentials_that_cannot_be_looked_up_close_the_connection_alone(g
         await who(server.port, "SCRAM-SHA-256")
 
     assert not isinstance(failed.value, AuthenticationFailed)
-    assert "User:alice" == await who(server.port, "PLAIN")
+    assert await who(server.port, "PLAIN") == "User:alice"

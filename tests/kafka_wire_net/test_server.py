@@ -27,7 +27,7 @@ async def test_responses_leave_in_the_order_of_their_requests(start_server, conn
     gates[2].set()
 
     assert [response(n, bytes([n])) for n in range(3)] == [await peer.read_frame() for _ in range(3)]
-    assert [2, 1, 0] == ended
+    assert ended == [2, 1, 0]
 
 
 async def test_a_request_without_response_gets_none(start_server, connect) -> None:
@@ -61,7 +61,7 @@ async def test_no_more_requests_of_a_connection_are_handled_at_once_than_the_lim
     await flood
 
     assert [response(number) for number in range(500)] == answers
-    assert 4 == most
+    assert most == 4
 
 
 async def _send_all(peer, count: int) -> None:
@@ -86,7 +86,7 @@ async def test_requests_over_the_byte_limit_of_a_connection_wait(start_server, c
         await peer.send_frame(request(number, bytes(492)))
 
     assert [response(number) for number in range(20)] == [await peer.read_frame() for _ in range(20)]
-    assert 2 == most
+    assert most == 2
 
 
 async def test_large_frames_come_whole(start_server, connect) -> None:
@@ -155,7 +155,7 @@ async def test_a_lost_connection_cancels_its_handlers_and_tells_who_asked(start_
     await told.wait()
     await cancelled.wait()
 
-    assert (0, 0) == (server.connection_count, server.held_bytes)
+    assert (server.connection_count, server.held_bytes) == (0, 0)
 
 
 async def test_who_asks_after_the_end_is_told_at_once() -> None:
@@ -165,7 +165,7 @@ async def test_who_asks_after_the_end_is_told_at_once() -> None:
     peer.gone()
     peer.on_close(lambda: told.append("gone"))
 
-    assert ["gone"] == told
+    assert told == ["gone"]
 
 
 async def test_a_handler_may_close_the_connection_for_a_reason(start_server, connect, caplog) -> None:
@@ -179,8 +179,8 @@ async def test_a_handler_may_close_the_connection_for_a_reason(start_server, con
     await peer.send_frame(request(1))
 
     assert await peer.is_closed_by_server()
-    assert [("INFO", "no broker is left")] == [
-        (one.levelname, one.reason) for one in caplog.records if "reason" in vars(one)
+    assert [(one.levelname, one.reason) for one in caplog.records if "reason" in vars(one)] == [
+        ("INFO", "no broker is left")
     ]
 
 
@@ -193,7 +193,7 @@ async def test_nothing_is_held_once_everything_is_answered(start_server, connect
     for _ in range(20):
         await peer.read_frame()
 
-    assert (1, 0) == (server.connection_count, server.held_bytes)
+    assert (server.connection_count, server.held_bytes) == (1, 0)
 
 
 async def test_closing_waits_for_requests_under_way(start_server, connect) -> None:
@@ -236,7 +236,7 @@ async def test_closing_does_not_wait_longer_than_the_grace(start_server, connect
     await server.close(grace_ms=10)
 
     assert await peer.is_closed_by_server()
-    assert 0 == server.connection_count
+    assert server.connection_count == 0
 
 
 def test_limits_of_zero_are_refused() -> None:

@@ -45,8 +45,8 @@ async def test_a_malformed_stream_costs_its_connection_and_one_line(garbage, sta
 
     await good.send_frame(request(5))
     assert response(5) == await good.read_frame()
-    assert 1 == len(_reasons(caplog))
-    assert 0 == server.held_bytes
+    assert len(_reasons(caplog)) == 1
+    assert server.held_bytes == 0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -79,7 +79,7 @@ async def test_a_handler_that_finds_no_request_closes_the_connection(start_serve
     await peer.send_frame(request(1, b"bad"))
 
     assert await peer.is_closed_by_server()
-    assert ["malformed request: no header"] == _reasons(caplog)
+    assert _reasons(caplog) == ["malformed request: no header"]
     assert await _still_answers(server, connect)
 
 
@@ -96,7 +96,7 @@ async def test_a_handler_that_breaks_costs_one_connection(start_server, connect,
     await peer.send_frame(request(1, b"bad"))
 
     assert await peer.is_closed_by_server()
-    assert [ZeroDivisionError] == [record.exc_info[0] for record in caplog.records if record.exc_info]
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ZeroDivisionError]
     assert await _still_answers(server, connect)
 
 
@@ -121,8 +121,8 @@ async def test_a_truncated_frame_ends_with_its_connection(start_server, connect,
     peer.writer.write_eof()
 
     assert await peer.is_closed_by_server()
-    assert ["it ended within a frame"] == _reasons(caplog)
-    assert 0 == server.held_bytes
+    assert _reasons(caplog) == ["it ended within a frame"]
+    assert server.held_bytes == 0
 
 
 async def test_a_frame_that_trickles_is_cut_off(start_server, connect, caplog) -> None:
@@ -135,7 +135,7 @@ async def test_a_frame_that_trickles_is_cut_off(start_server, connect, caplog) -
     assert await peer.is_closed_by_server()
     trickle.cancel()
     await asyncio.wait([trickle])
-    assert ["its frame was not complete within 40 ms"] == _reasons(caplog)
+    assert _reasons(caplog) == ["its frame was not complete within 40 ms"]
     assert await _still_answers(server, connect)
 
 
@@ -159,7 +159,7 @@ async def test_an_idle_connection_is_closed_and_a_waiting_one_is_not(start_serve
     await waiting.send_frame(request(1))
 
     assert await idle.is_closed_by_server()
-    assert ["it was idle for 40 ms"] == _reasons(caplog)
+    assert _reasons(caplog) == ["it was idle for 40 ms"]
     gate.set()
     assert response(1) == await waiting.read_frame()
 
@@ -181,7 +181,7 @@ async def test_a_peer_that_went_away_politely_does_not_keep_its_request_for_good
     peer.writer.write_eof()
     await cancelled.wait()
 
-    assert 0 == server.held_bytes
+    assert server.held_bytes == 0
 
 
 async def test_a_peer_that_does_not_read_its_responses_is_closed(start_server, connect, caplog) -> None:
@@ -197,8 +197,8 @@ async def test_a_peer_that_does_not_read_its_responses_is_closed(start_server, c
         await peer.send_frame(request(number))
     await until(lambda: not server.connection_count)
 
-    assert ["it did not read its responses for 100 ms"] == _reasons(caplog)
-    assert 0 == server.held_bytes
+    assert _reasons(caplog) == ["it did not read its responses for 100 ms"]
+    assert server.held_bytes == 0
 
 
 async def test_responses_wait_for_a_peer_that_reads_late(start_server, connect) -> None:
@@ -217,7 +217,7 @@ async def test_responses_wait_for_a_peer_that_reads_late(start_server, connect) 
     peer.writer.transport.resume_reading()
 
     assert list(range(40)) == [int.from_bytes((await peer.read_frame())[:4], "big") for _ in range(40)]
-    assert 0 == server.held_bytes
+    assert server.held_bytes == 0
 
 
 async def test_the_greediest_is_closed_when_too_much_is_held_for_all(start_server, connect, caplog) -> None:
@@ -228,7 +228,7 @@ async def test_the_greediest_is_closed_when_too_much_is_held_for_all(start_serve
         await peer.send(struct.pack(">i", 2_000_000) + bytes(size))
 
     assert await greedy[1].is_closed_by_server()
-    assert 1 == len(_reasons(caplog))
+    assert len(_reasons(caplog)) == 1
     assert server.held_bytes <= 1_000_000
     assert await _still_answers(server, connect)
 
@@ -242,7 +242,7 @@ async def test_a_connection_over_the_limit_is_refused_and_the_flood_logged_once(
         await peer.read_frame()
     for _ in range(5):
         assert await (await connect(server)).is_closed_by_server()
-    assert ["2 connections are open, the limit"] == _reasons(caplog)
+    assert _reasons(caplog) == ["2 connections are open, the limit"]
     await kept[0].close()
     await until(lambda: server.connection_count == 1)
 

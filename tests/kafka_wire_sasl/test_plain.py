@@ -11,9 +11,9 @@ def test_the_name_and_the_password_go_in_one_message_and_nothing_comes_back() ->
     """RFC 4616, section 2: [authzid] NUL authcid NUL passwd."""
     step = start_plain_client("tim", "tanstaaftanstaaf")
 
-    assert b"\0tim\0tanstaaftanstaaf" == step.reply
-    assert Authenticated("tim") == step.state.take(b"").state
-    assert Authenticated("tim") == judge_plain(read_plain(step.reply), "tanstaaftanstaaf").state
+    assert step.reply == b"\0tim\0tanstaaftanstaaf"
+    assert step.state.take(b"").state == Authenticated("tim")
+    assert judge_plain(read_plain(step.reply), "tanstaaftanstaaf").state == Authenticated("tim")
 
 
 @pytest.mark.parametrize(

@@ -50,15 +50,15 @@ def test_the_exchange_of_the_rfc() -> None:
     proof = client.state.take(server.reply)
     end = server.state.take(proof.reply)
 
-    assert b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO" == client.reply
-    assert b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096" == server.reply
+    assert client.reply == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
+    assert server.reply == b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
     assert (
-        b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
-        == proof.reply
+        proof.reply
+        == b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
     )
-    assert b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=" == end.reply
-    assert Authenticated("user") == end.state
-    assert Step(None, Authenticated("user")) == proof.state.take(end.reply)
+    assert end.reply == b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+    assert end.state == Authenticated("user")
+    assert proof.state.take(end.reply) == Step(None, Authenticated("user"))
 
 
 @BOTH
@@ -73,7 +73,7 @@ def test_our_client_and_kafkas_server(
     for _ in range(2):
         step = step.state.take(sasl_judge.ask("to-server", step.reply))
 
-    assert Step(None, Authenticated(user)) == step
+    assert step == Step(None, Authenticated(user))
     assert user == sasl_judge.ask("user").decode()
 
 
@@ -89,8 +89,8 @@ def test_kafkas_client_and_our_server(
     )
     step = step.state.take(sasl_judge.ask("to-client", step.reply))
 
-    assert b"" == sasl_judge.ask("to-client", step.reply)
-    assert Authenticated(user) == step.state
+    assert sasl_judge.ask("to-client", step.reply) == b""
+    assert step.state == Authenticated(user)
 
 
 @BOTH

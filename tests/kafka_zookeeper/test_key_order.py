@@ -50,4 +50,4 @@ def test_configs_are_written_in_kafkas_order_past_the_first_growth():
 )
 def test_the_hash_is_javas(text: str, expected: int):
     """The Java Language API's definition of String.hashCode, past 32 bits and past 16 as well."""
-    assert expected == java_hash(text)
+    assert java_hash(text) == expected

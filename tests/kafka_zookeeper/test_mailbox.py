@@ -37,7 +37,7 @@ async def test_others_get_their_turn_between_many_letters():
 
     await done.wait()
 
-    assert [MAX_LETTERS_PER_TURN] == seen_by_others
+    assert seen_by_others == [MAX_LETTERS_PER_TURN]
     assert list(range(MAX_LETTERS_PER_TURN * 2)) == came
 
 
@@ -52,7 +52,7 @@ async def test_a_letter_that_raises_does_not_hold_up_the_others():
     mailbox.post(done.set)
     await done.wait()
 
-    assert [ZeroDivisionError] == [type(context["exception"]) for context in reported]
+    assert [type(context["exception"]) for context in reported] == [ZeroDivisionError]
 
 
 def test_a_letter_to_a_closed_loop_is_dropped():

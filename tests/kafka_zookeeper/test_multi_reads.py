@@ -19,7 +19,7 @@ async def create(session: ZooKeeperSession, operations: list[Create]) -> None:
     """Create many znodes."""
     batches = plan_batches([[operation] for operation in operations], None)
     results = await asyncio.gather(*(session.multi(batch.operations) for batch in batches))
-    assert {Committed} == {type(result) for result in results}
+    assert {type(result) for result in results} == {Committed}
 
 
 @pytest.mark.zookeeper
@@ -40,7 +40,7 @@ async def test_many_at_once_are_the_same_as_one_by_one(session: ZooKeeperSession
     one_by_one = await asyncio.gather(*(session.get(path) for path in paths))
 
     assert one_by_one == many
-    assert ZNODES - len(range(0, ZNODES, 7)) == sum(node is not None for node in many)
+    assert sum(node is not None for node in many) == ZNODES - len(range(0, ZNODES, 7))
 
 
 @pytest.mark.zookeeper
@@ -55,7 +55,7 @@ async def test_many_parents_are_listed_as_one_is(session: ZooKeeperSession):
     many = await session.multi_children(paths)
 
     assert await asyncio.gather(*(session.children(path) for path in paths)) == many
-    assert [["c0", "c1"], [], None] == [many[2], many[5], many[305]]
+    assert [many[2], many[5], many[305]] == [["c0", "c1"], [], None]
 
 
 @pytest.mark.zookeeper
@@ -70,8 +70,8 @@ async def test_heavy_znodes_do_not_break_the_connection(open_session: OpenSessio
 
         nodes = await session.multi_get([f"/n{number}" for number in range(20)])
 
-        assert [900_000] * 20 == [len(node.data or b"") for node in nodes if node]
-        assert [] == states
+        assert [len(node.data or b"") for node in nodes if node] == [900_000] * 20
+        assert states == []
         await session.close()
 
 
@@ -81,8 +81,8 @@ async def test_long_paths_do_not_break_the_connection(session: ZooKeeperSession)
     states: list[SessionState] = []
     session.on_state(states.append)
 
-    assert [None] * 600 == await session.multi_get([f"/{'n' * 5_000}{number}" for number in range(600)])
-    assert [] == states
+    assert await session.multi_get([f"/{'n' * 5_000}{number}" for number in range(600)]) == [None] * 600
+    assert states == []
 
 
 @pytest.fixture

@@ -76,4 +76,4 @@ async def test_the_script_of_transactions(session: ZooKeeperSession):
 
     if os.environ.get("REWRITE_GOLDEN"):
         SCRIPT.write_text(played, encoding="utf-8")
-    assert expected == played
+    assert played == expected

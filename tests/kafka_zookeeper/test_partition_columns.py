@@ -90,13 +90,16 @@ def test_the_fast_writer_agrees_with_the_slow_one(states: list[PartitionState], 
         for one in states
     ]
 
-    assert expected == encode_partition_states(
-        np.array([one.leader for one in states], np.int32),
-        np.array([one.leader_epoch for one in states], np.int32),
-        controller_epoch,
-        np.array([broker for one in states for broker in one.isr], np.int32),
-        np.concatenate(([0], np.cumsum([len(one.isr) for one in states]))).astype(np.int64),
-        leader_recovery_state=np.array([one.leader_recovery_state for one in states], np.int8),
+    assert (
+        encode_partition_states(
+            np.array([one.leader for one in states], np.int32),
+            np.array([one.leader_epoch for one in states], np.int32),
+            controller_epoch,
+            np.array([broker for one in states for broker in one.isr], np.int32),
+            np.concatenate(([0], np.cumsum([len(one.isr) for one in states]))).astype(np.int64),
+            leader_recovery_state=np.array([one.leader_recovery_state for one in states], np.int8),
+        )
+        == expected
     )
 
 
@@ -116,10 +119,10 @@ def test_garbage_costs_its_own_partition_alone():
     """One broken znode among many must not stop a failover; the error names the znode."""
     columns = decode_partition_states(["/a", "/b", "/c", "/d"], [DOCUMENT, b"garbage", None, DOCUMENT])
 
-    assert [True, False, False, True] == columns.present.tolist()
-    assert [1, -1, -1, 1] == columns.leader.tolist()
-    assert [1, 2, 1, 2] == columns.isr.tolist()
-    assert {1: "/b"} == {place: error.path for place, error in columns.errors.items()}
+    assert columns.present.tolist() == [True, False, False, True]
+    assert columns.leader.tolist() == [1, -1, -1, 1]
+    assert columns.isr.tolist() == [1, 2, 1, 2]
+    assert {place: error.path for place, error in columns.errors.items()} == {1: "/b"}
 
 
 def test_every_document_needs_its_path():

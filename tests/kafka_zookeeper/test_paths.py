@@ -23,7 +23,7 @@ def test_paths_are_kafkas():
         "/kafka-acl-extended-changes",
     ]
 
-    assert expected == [
+    assert [
         paths.broker(7),
         paths.topic("orders"),
         paths.partitions("orders"),
@@ -37,14 +37,14 @@ def test_paths_are_kafkas():
         paths.acls("TransactionalId", "or", prefixed=True),
         paths.acl_changes(),
         paths.acl_changes(prefixed=True),
-    ]
+    ] == expected
 
 
 def test_many_states_are_named_as_one_is():
     """The bulk function and the single one agree."""
     expected = [paths.partition_state("t", index) for index in (2, 0, 11)]
 
-    assert expected == paths.partition_states("t", [2, 0, 11])
+    assert paths.partition_states("t", [2, 0, 11]) == expected
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/", "../controller"])

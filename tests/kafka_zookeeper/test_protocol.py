@@ -36,8 +36,8 @@ def test_the_request_of_a_transaction():
         "00000002 00 ffffffff 00000004 2f6b2f63 ffffffff",
         LAST,
     )
-    assert expected == request.serialize()
-    assert len(expected) + 8 == request.size_bytes
+    assert request.serialize() == expected
+    assert request.size_bytes == len(expected) + 8
 
 
 @pytest.mark.parametrize(("ephemeral", "sequential", "flags"), [(0, 0, 0), (1, 0, 1), (0, 1, 2), (1, 1, 3)])
@@ -61,8 +61,8 @@ def test_the_answer_of_a_transaction_that_committed():
 
     results = request.deserialize(b"head" + answer, 4)
 
-    assert [None, "/a", 3, None] == results
-    assert Committed((None, "/a", 3, None)) == outcome_of(results)
+    assert results == [None, "/a", 3, None]
+    assert outcome_of(results) == Committed((None, "/a", 3, None))
 
 
 def test_the_answer_of_a_transaction_that_was_refused():
@@ -77,8 +77,8 @@ def test_the_answer_of_a_transaction_that_was_refused():
 
     results = request.deserialize(answer, 0)
 
-    assert [ResultError(0), ResultError(-110), ResultError(-2)] == results
-    assert Refused(1, RefusedReason.NODE_EXISTS, "NodeExistsError") == outcome_of(results)
+    assert results == [ResultError(0), ResultError(-110), ResultError(-2)]
+    assert outcome_of(results) == Refused(1, RefusedReason.NODE_EXISTS, "NodeExistsError")
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ def test_reasons_by_code(code: int, reason: RefusedReason):
 
 def test_a_refusal_without_a_culprit_names_none():
     """Never seen; it must not be taken for a success."""
-    assert Refused(-1, RefusedReason.OTHER, "error codes [0, -2]") == outcome_of([ResultError(0), ResultError(-2)])
+    assert outcome_of([ResultError(0), ResultError(-2)]) == Refused(-1, RefusedReason.OTHER, "error codes [0, -2]")
 
 
 def test_the_request_of_a_multi_read():
     """No watch can be asked for: the byte behind each path is 0."""
     expected = packed("00000004 00 ffffffff 00000002 2f61 00", "00000004 00 ffffffff 00000002 2f62 00", LAST)
 
-    assert expected == MultiRead(GET_DATA, ["/a", "/b"]).serialize()
+    assert MultiRead(GET_DATA, ["/a", "/b"]).serialize() == expected
 
 
 def test_the_answer_of_a_multi_read():
@@ -125,12 +125,12 @@ def test_the_answer_of_a_multi_read():
 
     results = MultiRead(GET_DATA, ["/a", "/b", "/c", "/d"]).deserialize(answer, 0).results
 
-    assert [
+    assert results == [
         Node(b"xy", 3, 5, 9, 0xAA),
         ResultError(-101),
         Node(None, 3, 5, 9, 0xAA),
         Node(b"", 3, 5, 9, 0xAA),
-    ] == results
+    ]
 
 
 def test_the_answer_of_a_multi_read_of_children():
@@ -139,7 +139,7 @@ def test_the_answer_of_a_multi_read_of_children():
 
     read = MultiRead(GET_CHILDREN, ["/a", "/b"]).deserialize(answer, 0)
 
-    assert [["b", "a"], []] == read.results
+    assert read.results == [["b", "a"], []]
     assert len(answer) == read.size_bytes
 
 
@@ -162,7 +162,7 @@ def test_requests_do_not_show_what_they_carry():
 )
 def test_the_chroot_is_put_in_front(chroot: str, path: str, expected: str):
     """Its own root is the chroot itself."""
-    assert expected == full_path(chroot, path)
+    assert full_path(chroot, path) == expected
 
 
 def test_a_path_without_its_slash_is_refused():

@@ -46,7 +46,7 @@ from kafka_zookeeper.formats import (
 )
 def test_who_the_controller_is(document: bytes, expected: int):
     """ControllerZNode.decode, with KafkaController's -1 where it answers None."""
-    assert expected == formats.controller_id(document)
+    assert formats.controller_id(document) == expected
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_the_older_controller_tells_no_kraft_epoch():
     """JSON version 1, before Kafka 3.4: ZKControllerRegistration has None there."""
     expected = ControllerRegistration(2, 1529210278988, None)
 
-    assert expected == formats.decode_controller(b'{"version":1,"brokerid":2,"timestamp":"1529210278988"}')
+    assert formats.decode_controller(b'{"version":1,"brokerid":2,"timestamp":"1529210278988"}') == expected
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_older_controller_tells_no_kraft_epoch():
 )
 def test_the_controller_epoch_is_a_java_int(document: bytes, expected: int):
     """Integer.parseInt."""
-    assert expected == formats.decode_controller_epoch(document)
+    assert formats.decode_controller_epoch(document) == expected
 
 
 @pytest.mark.parametrize("document", [None, b"", b" 5", b"5\n", b"2147483648", b"5.0", b"-1", "\u0665".encode()])
@@ -99,7 +99,7 @@ def test_a_partition_state_may_have_no_isr_and_any_version():
     """TopicPartitionStateZNode.decode looks at neither."""
     document = b'{"controller_epoch":1,"leader":1,"version":9,"leader_epoch":0,"isr":[]}'
 
-    assert PartitionState(1, 0, (), 1) == formats.decode_partition_state("/p", document)
+    assert formats.decode_partition_state("/p", document) == PartitionState(1, 0, (), 1)
 
 
 ASSIGNED = [
@@ -120,7 +120,7 @@ ASSIGNED = [
 @pytest.mark.parametrize(("document", "expected"), ASSIGNED)
 def test_topics_of_every_json_version(document: bytes, expected: TopicAssignment):
     """TopicZNode.decode goes by the fields and ignores the version."""
-    assert expected == formats.decode_topic("t", document)
+    assert formats.decode_topic("t", document) == expected
 
 
 V1 = b'{"version":1,"host":"h","port":9092,"jmx_port":9999,"timestamp":"2"}'
@@ -154,20 +154,20 @@ V7 = b'{"version":7,"jmx_port":-1,"endpoints":["PLAINTEXT://:9092"],"rack":"r","
 )
 def test_brokers_of_every_json_version(document: bytes, expected: BrokerRegistration):
     """BrokerIdZNode.decode: from version 1, and whatever comes after 5."""
-    assert expected == formats.decode_broker(1, document)
+    assert formats.decode_broker(1, document) == expected
 
 
 @pytest.mark.parametrize("document", [None, b"", b"zzz", b"{}", b"[]", b'{"config":[]}'])
 def test_a_config_without_content_configures_nothing(document: bytes | None):
     """ConfigEntityZNode.decode."""
-    assert {} == formats.decode_config("/config/topics/t", document)
+    assert formats.decode_config("/config/topics/t", document) == {}
 
 
 def test_an_old_notice_names_type_and_entity():
     """Notices of JSON version 1, before Kafka 0.10.1 (ZkConfigManager still takes them)."""
     document = b'{"version":1,"entity_type":"topics","entity_name":"t"}'
 
-    assert "topics/t" == formats.decode_config_change("config_change_0000000001", document)
+    assert formats.decode_config_change("config_change_0000000001", document) == "topics/t"
 
 
 BROKEN: list[tuple[Callable[[bytes], Any], bytes, str]] = [
@@ -268,7 +268,7 @@ def test_a_reassignment_keeps_its_order():
     """The old tools wrote a list; the controller goes through it in that order."""
     document = b'{"version":1,"partitions":[{"topic":"b","partition":1,"replicas":[2]},{"topic":"a","partition":0,"replicas":[1]}]}'
 
-    assert [TopicPartition("b", 1), TopicPartition("a", 0)] == list(formats.decode_reassignment(document))
+    assert list(formats.decode_reassignment(document)) == [TopicPartition("b", 1), TopicPartition("a", 0)]
 
 
 def test_an_error_shows_little_of_what_it_found():
@@ -290,5 +290,5 @@ def test_a_document_past_the_limit_is_not_parsed():
 )
 def test_names_of_users_are_sanitized_for_paths(name: str, expected: str):
     """Kafka's Sanitizer: URL encoding, with %20 for the blank and %2A for the star."""
-    assert expected == formats.sanitize(name)
+    assert formats.sanitize(name) == expected
     assert name == formats.desanitize(expected)

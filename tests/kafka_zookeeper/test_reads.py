@@ -69,14 +69,14 @@ async def test_answers_come_in_the_order_asked_for():
 
 async def test_children_are_sorted():
     """ZooKeeper gives them in no order."""
-    assert [["/x/a", "/x/b"], None] == await multi_children(FakeSender(), ["/x", "/missing"])
+    assert await multi_children(FakeSender(), ["/x", "/missing"]) == [["/x/a", "/x/b"], None]
 
 
 @pytest.mark.parametrize("sender", [FakeSender(), FakeSender(supported=False)])
 async def test_nothing_asked_for_is_nothing_sent(sender: FakeSender):
     """A cluster without topics."""
-    assert [] == await multi_get(sender, [])
-    assert [] == sender.asked
+    assert await multi_get(sender, []) == []
+    assert sender.asked == []
 
 
 async def test_requests_begin_small_and_grow():
@@ -84,8 +84,8 @@ async def test_requests_begin_small_and_grow():
     sender = FakeSender()
     await multi_get(sender, PATHS)
 
-    assert reads.FIRST_PATHS_PER_REQUEST == sender.asked[0]
-    assert reads.MAX_PATHS_PER_REQUEST == max(sender.asked)
+    assert sender.asked[0] == reads.FIRST_PATHS_PER_REQUEST
+    assert max(sender.asked) == reads.MAX_PATHS_PER_REQUEST
 
 
 async def test_heavy_znodes_are_asked_for_few_at_a_time():
@@ -93,7 +93,7 @@ async def test_heavy_znodes_are_asked_for_few_at_a_time():
     sender = FakeSender(size_bytes=900_000)
     await multi_get(sender, PATHS[:200])
 
-    assert {reads.FIRST_PATHS_PER_REQUEST, 1} == set(sender.asked)
+    assert set(sender.asked) == {reads.FIRST_PATHS_PER_REQUEST, 1}
 
 
 async def test_a_broken_connection_makes_requests_smaller():
@@ -128,8 +128,8 @@ async def test_an_old_server_is_read_one_by_one():
 
     assert [path.encode() for path in PATHS[:300]] == [node.data for node in nodes if node]
     assert nodes[-1] is None
-    assert [["/x/a", "/x/b"]] == await multi_children(sender, ["/x"])
-    assert 302 == sender.singles
+    assert await multi_children(sender, ["/x"]) == [["/x/a", "/x/b"]]
+    assert sender.singles == 302
 
 
 @given(lengths=st.lists(st.integers(1, 300_000), max_size=8), most=st.integers(1, 5), accent=st.booleans())

@@ -71,7 +71,7 @@ def _use(cluster: KafkaCluster) -> None:
         future.result()
     producer = Producer({"bootstrap.servers": cluster.bootstrap(), "enable.idempotence": True})
     producer.produce(TOPIC, b"x")
-    assert 0 == producer.flush(60)
+    assert producer.flush(60) == 0
     cluster.wait_until_in_sync(TOPIC)
 
 
@@ -94,7 +94,7 @@ async def test_every_znode_of_real_brokers_is_read_and_written_as_it_is(
         judged.append(path)
 
     without_data = {path for path in nodes if path not in judged and (node := nodes[path]) and node.data}
-    assert set() == without_data
+    assert without_data == set()
     assert {
         paths.CONTROLLER,
         paths.CONTROLLER_EPOCH,
@@ -123,7 +123,7 @@ async def test_the_states_of_a_real_topic_go_through_columns(kafka_cluster: Kafk
 
     columns = decode_partition_states(where, documents)
 
-    assert {} == columns.errors
+    assert columns.errors == {}
     epochs = set(columns.controller_epoch[columns.present].tolist())
     for epoch in epochs:
         written = encode_partition_states(columns.leader, columns.leader_epoch, epoch, columns.isr, columns.isr_offsets)

@@ -37,7 +37,7 @@ EVERYBODY = "world:anyone"
 )
 def test_znodes_get_kafkas_acls(path: str, expected: list[tuple[int, str, str]]):
     """ZkData.defaultAcls: what is sensitive is not even read by others."""
-    assert expected == read_acls(acl_bytes(path))
+    assert read_acls(acl_bytes(path)) == expected
 
 
 def read_acls(data: bytes) -> list[tuple[int, str, str]]:
@@ -139,13 +139,13 @@ async def test_a_session_by_tls_creates_znodes_of_its_own(secured: str, authorit
         made = made if not isinstance(made, Committed) else await session.multi([Create("/config/users", b"secret")])
         assert isinstance(made, Committed)
         nodes = await asyncio.gather(*(session.get("/open") for _ in range(300)))
-        assert {50_000} == {len(node.data or b"") for node in nodes if node is not None}
+        assert {len(node.data or b"") for node in nodes if node is not None} == {50_000}
         schemes = {path: await owners(session, path) for path in ("/kafka/open", "/kafka/config/users")}
     finally:
         await session.close()
 
     ours = {"x509:CN=controller,O=Example", "digest:controller"}
-    assert ours | {EVERYBODY} == schemes["/kafka/open"]
+    assert schemes["/kafka/open"] == ours | {EVERYBODY}
     assert ours == schemes["/kafka/config/users"]
 
 

@@ -49,8 +49,8 @@ async def test_a_znode_is_read_with_what_the_controller_needs_of_it(session: Zoo
     assert null
     assert empty
     assert mine
-    assert (None, 0, 0) == (null.data, null.version, null.ephemeral_owner)
-    assert b"" == empty.data
+    assert (null.data, null.version, null.ephemeral_owner) == (None, 0, 0)
+    assert empty.data == b""
     assert (b"2", 1, session.session_id) == (mine.data, mine.version, mine.ephemeral_owner)
     assert mine.czxid == null.czxid
     assert mine.mzxid > mine.czxid
@@ -58,7 +58,7 @@ async def test_a_znode_is_read_with_what_the_controller_needs_of_it(session: Zoo
 
 async def test_a_missing_znode_is_none(session: ZooKeeperSession):
     """Absence is an answer, not an error."""
-    assert [None, None, False] == [await session.get("/x"), await session.children("/x"), await session.exists("/x")]
+    assert [await session.get("/x"), await session.children("/x"), await session.exists("/x")] == [None, None, False]
     assert await session.exists("/")
 
 
@@ -79,10 +79,10 @@ async def test_the_chroot_is_in_front_of_everything(
 
     result = await session.multi([Create("/a-", b"x", sequential=True), Create("/b", None)])
 
-    assert Committed(("/a-0000000000", "/b")) == result
-    assert ["a-0000000000", "b"] == await session.children("/")
-    assert ["a-0000000000", "b"] == await root.children(chroot)
-    assert b"x" == zookeeper.read(f"{chroot}/a-0000000000")
+    assert result == Committed(("/a-0000000000", "/b"))
+    assert await session.children("/") == ["a-0000000000", "b"]
+    assert await root.children(chroot) == ["a-0000000000", "b"]
+    assert zookeeper.read(f"{chroot}/a-0000000000") == b"x"
 
 
 async def test_a_chroot_is_made_where_it_is_missing(open_session: OpenSession, zookeeper: ZooKeeperServer, chroot: str):
@@ -94,11 +94,11 @@ async def test_a_chroot_is_made_where_it_is_missing(open_session: OpenSession, z
 
     session = await open_session(settings.connect)
 
-    assert [] == await session.children("/")
+    assert await session.children("/") == []
     outside = await open_session(zookeeper.connect(chroot))
     node = await outside.get("/deep")
     assert node
-    assert (None, 0) == (node.data, node.version)
+    assert (node.data, node.version) == (None, 0)
 
 
 async def test_a_path_that_cannot_be_made_is_an_error(session: ZooKeeperSession):
@@ -119,7 +119,7 @@ async def test_closing_ends_the_session_at_once(session: ZooKeeperSession, open_
     await other.close()
 
     assert not await session.exists("/mine")
-    assert [SessionState.LOST] == heard
+    assert heard == [SessionState.LOST]
     with pytest.raises(SessionLostError):
         await other.get("/mine")
     assert isinstance(await other.multi([Check("/mine", 0)]), Unknown)
@@ -135,7 +135,7 @@ async def test_a_lost_session_stays_lost(session: ZooKeeperSession, zookeeper: Z
     await asyncio.to_thread(end_from_elsewhere, session, zookeeper)
     await state_of(session, SessionState.LOST)
 
-    assert SessionState.LOST is heard[-1]
+    assert heard[-1] is SessionState.LOST
     assert SessionState.LOST not in heard[:-1]
     with pytest.raises(SessionLostError):
         await session.get("/")
@@ -162,8 +162,8 @@ async def test_reads_outlast_a_restart_of_the_server(open_session: OpenSession):
 
         assert mine
         assert (b"1", session_id) == (mine.data, mine.ephemeral_owner)
-        assert ["mine", "zookeeper"] == children
-        assert [mine, None] == many
+        assert children == ["mine", "zookeeper"]
+        assert many == [mine, None]
         assert (SessionState.CONNECTED, session_id) == (session.state, session.session_id)
         await session.close()
 
@@ -201,8 +201,8 @@ async def test_a_server_that_takes_a_connection_and_says_nothing_does_not_cost_t
     await state_of(session, SessionState.SUSPENDED)
     await session._settled.wait()
 
-    assert SessionState.CONNECTED is session.state
-    assert 3 == fake.connections
+    assert session.state is SessionState.CONNECTED
+    assert fake.connections == 3
 
 
 async def test_a_session_that_outlived_its_time_is_lost(open_session: OpenSession):
@@ -283,7 +283,7 @@ async def test_a_cancelled_caller_harms_nobody_else(session: ZooKeeperSession):
 
     nodes = await asyncio.gather(*tasks[1::2])
 
-    assert {b"1"} == {node.data for node in nodes if node}
+    assert {node.data for node in nodes if node} == {b"1"}
 
 
 async def test_nothing_of_a_znode_gets_into_the_log(session: ZooKeeperSession, caplog: pytest.LogCaptureFixture):

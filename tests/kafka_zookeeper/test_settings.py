@@ -19,7 +19,7 @@ from kafka_zookeeper.settings import Address, ZooKeeperSettings, parse_connect
 )
 def test_a_connect_string_is_kafkas(connect: str, addresses: list[tuple[str, int]], chroot: str):
     """As zookeeper.connect: the chroot comes once, behind the last host."""
-    assert (tuple(Address(*each) for each in addresses), chroot) == parse_connect(connect)
+    assert parse_connect(connect) == (tuple(Address(*each) for each in addresses), chroot)
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_timings_that_cannot_work_are_refused(name: str, value: int):
 
 def test_the_root_has_the_same_settings():
     """For making the chroot itself."""
-    assert ZooKeeperSettings("a:1,b:2", 5_000) == ZooKeeperSettings("a:1,b:2/k/l", 5_000).without_chroot()
+    assert ZooKeeperSettings("a:1,b:2/k/l", 5_000).without_chroot() == ZooKeeperSettings("a:1,b:2", 5_000)

@@ -67,10 +67,10 @@ async def test_a_transaction_is_refused_for_the_first_operation_that_fails(
 
     assert isinstance(result, Refused)
     assert (2, reason) == (result.index, result.reason)
-    assert [False, False] == [await tree.exists("/before"), await tree.exists("/after")]
+    assert [await tree.exists("/before"), await tree.exists("/after")] == [False, False]
     leaf = await tree.get("/a/leaf")
     assert leaf
-    assert (b"0", 0) == (leaf.data, leaf.version)
+    assert (leaf.data, leaf.version) == (b"0", 0)
 
 
 async def test_a_transaction_sees_its_own_operations(tree: ZooKeeperSession):
@@ -86,7 +86,7 @@ async def test_a_transaction_sees_its_own_operations(tree: ZooKeeperSession):
         ]
     )
 
-    assert Committed(("/t", "/t/partitions", 1, 2, None, "/mine")) == result
+    assert result == Committed(("/t", "/t/partitions", 1, 2, None, "/mine"))
 
 
 async def test_the_fence_stops_a_deposed_controller(tree: ZooKeeperSession, open_session: OpenSession):
@@ -98,7 +98,7 @@ async def test_the_fence_stops_a_deposed_controller(tree: ZooKeeperSession, open
 
     await successor.multi([SetData("/controller_epoch", b"2", 0)])
 
-    assert Refused(0, RefusedReason.BAD_VERSION, "BadVersionError") == await tree.multi([fence, SetData("/a", b"2", 1)])
+    assert await tree.multi([fence, SetData("/a", b"2", 1)]) == Refused(0, RefusedReason.BAD_VERSION, "BadVersionError")
 
 
 async def test_of_two_that_take_over_at_once_one_wins(tree: ZooKeeperSession, open_session: OpenSession):
@@ -123,7 +123,7 @@ async def test_of_two_that_take_over_at_once_one_wins(tree: ZooKeeperSession, op
     holder = await tree.get("/controller")
     assert holder
     assert [rivals[won[0]].session_id] == [holder.ephemeral_owner]
-    assert 1 == len(won)
+    assert len(won) == 1
     assert {RefusedReason.BAD_VERSION} >= {
         result.reason for result in results if isinstance(result, Refused) and result.index == 2
     }
@@ -137,10 +137,10 @@ async def test_what_is_too_large_is_not_sent(session: ZooKeeperSession):
     fits = await session.multi([Create("/fits", b"x" * 1_048_000)])
     result = await session.multi([Create("/a", b"x" * 600_000), Create("/b", b"x" * 600_000)])
 
-    assert Committed(("/fits",)) == fits
+    assert fits == Committed(("/fits",))
     assert isinstance(result, Refused)
-    assert (-1, RefusedReason.TOO_LARGE) == (result.index, result.reason)
-    assert [] == states
+    assert (result.index, result.reason) == (-1, RefusedReason.TOO_LARGE)
+    assert states == []
 
 
 async def test_an_illegal_path_is_refused(session: ZooKeeperSession):
@@ -148,7 +148,7 @@ async def test_an_illegal_path_is_refused(session: ZooKeeperSession):
     result = await session.multi([Create("/a\x00b", None)])
 
     assert isinstance(result, Refused)
-    assert RefusedReason.OTHER is result.reason
+    assert result.reason is RefusedReason.OTHER
 
 
 async def test_a_path_beside_the_chroot_is_never_written(session: ZooKeeperSession):
@@ -159,7 +159,7 @@ async def test_a_path_beside_the_chroot_is_never_written(session: ZooKeeperSessi
 
 async def test_nothing_is_done_at_once(session: ZooKeeperSession):
     """An empty transaction commits."""
-    assert Committed(()) == await session.multi([])
+    assert await session.multi([]) == Committed(())
 
 
 async def test_the_outcome_is_unknown_when_the_answer_is_cut_off(fake: FakeZooKeeper, open_session: OpenSession):

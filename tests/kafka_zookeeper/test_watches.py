@@ -62,7 +62,7 @@ async def test_what_a_watch_tells(
     await session.multi([Create("/x/again" if await session.exists("/x") else "/x", None)])
     await session.exists("/")
 
-    assert WatchEvent(told, "/x") == event
+    assert event == WatchEvent(told, "/x")
     assert ear.events.empty()
 
 
@@ -84,7 +84,7 @@ async def test_nothing_happens_between_the_read_and_the_watch(session: ZooKeeper
         assert node.data
         seen.append(int(node.data))
         if seen[-1] != last:
-            assert WatchEvent(EventKind.DATA_CHANGED, "/x") == await ear.heard()
+            assert await ear.heard() == WatchEvent(EventKind.DATA_CHANGED, "/x")
     await writing
 
     assert sorted(set(seen)) == seen
@@ -130,7 +130,7 @@ async def test_a_callback_comes_after_the_code_that_awaited_the_read(
         await told.wait()
         await racing
 
-        assert ["read", "told"] == order
+        assert order == ["read", "told"]
 
 
 async def test_a_broken_connection_ends_all_watches_and_says_so(open_session: OpenSession):
@@ -144,7 +144,7 @@ async def test_a_broken_connection_ends_all_watches_and_says_so(open_session: Op
 
         await asyncio.to_thread(server.stop)
 
-        assert [None, None, None] == [await ear.heard() for ear in ears]
+        assert [await ear.heard() for ear in ears] == [None, None, None]
         await session.close()
 
 
@@ -157,4 +157,4 @@ def test_a_watch_is_told_once(make: Callable[[], WatchEvent | None]):
     shot.fire(make())
     shot.fire(None)
 
-    assert [make()] == told
+    assert told == [make()]

@@ -261,6 +261,6 @@ def test_kafka_sees_the_same(kind: str, verdicts: dict[str, list[list[Any]]]):
             reasons = (*STRICTER[""], *STRICTER.get(kind, ()))
             assert refused or any(reason in error.reason for reason in reasons), (document, verdict, error)
             continue
-        assert ["value", view(found)] == verdict[:2], document
+        assert verdict[:2] == ["value", view(found)], document
         if encode is not None:
             assert verdict[2] == encode(found).decode()

@@ -16,7 +16,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_cache_lies_under_the_users_cache_folder(tmp_path: Path) -> None:
     """XDG base directories: XDG_CACHE_HOME first."""
-    assert tmp_path / "kafka-steward" == cache_folder()
+    assert cache_folder() == tmp_path / "kafka-steward"
 
 
 def test_an_entry_is_built_at_its_first_use_alone() -> None:
@@ -30,8 +30,8 @@ def test_an_entry_is_built_at_its_first_use_alone() -> None:
     entry = cached("entry", build)
 
     assert entry == cached("entry", build)
-    assert 1 == len(built)
-    assert "whole" == (entry / "content").read_text()
+    assert len(built) == 1
+    assert (entry / "content").read_text() == "whole"
 
 
 def test_a_failed_build_leaves_nothing_behind() -> None:
@@ -44,7 +44,7 @@ def test_a_failed_build_leaves_nothing_behind() -> None:
     with pytest.raises(RuntimeError):
         cached("entry", build)
 
-    assert ["entry.lock"] == [path.name for path in cache_folder().iterdir()]
+    assert [path.name for path in cache_folder().iterdir()] == ["entry.lock"]
 
 
 def test_processes_that_want_the_same_entry_build_it_once(tmp_path: Path) -> None:
@@ -61,5 +61,5 @@ print((cached("entry", build) / "content").read_text())
 """
     runs = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) for _ in range(4)]
 
-    assert ["whole\n"] * 4 == [run.communicate()[0] for run in runs]
-    assert "built\n" == (tmp_path / "builds").read_text()
+    assert [run.communicate()[0] for run in runs] == ["whole\n"] * 4
+    assert (tmp_path / "builds").read_text() == "built\n"

@@ -58,8 +58,8 @@ def test_what_two_controllers_do_one_after_the_other_is_right() -> None:
 
     created = [topic(BROKER, [3])._replace(is_new=True)]
 
-    assert [] == violations([*MOVING, *ended, *second, *own, *deleted, *created])
-    assert [] == violations([*MOVING, state(FIRST, 1, [1, 2, 3], 2), topic(FIRST, [1, 2, 3])])
+    assert violations([*MOVING, *ended, *second, *own, *deleted, *created]) == []
+    assert violations([*MOVING, state(FIRST, 1, [1, 2, 3], 2), topic(FIRST, [1, 2, 3])]) == []
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_two_controllers_do_one_after_the_other_is_right() -> None:
 )
 def test_what_is_wrong_is_told_with_its_invariant(writes: Sequence[Write], expected: str) -> None:
     """C1 to C6, each broken once."""
-    assert {expected} == set(violations([*MADE, *writes]))
+    assert set(violations([*MADE, *writes])) == {expected}
 
 
 def test_a_move_that_ends_elsewhere_is_told() -> None:
@@ -98,4 +98,4 @@ def test_another_chroot_is_none_of_its_business() -> None:
     judge = Judge("/here")
     judge.judge([state(FIRST, 1, [2, 3], 1)])
 
-    assert [] == judge.violations
+    assert judge.violations == []

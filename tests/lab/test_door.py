@@ -45,8 +45,8 @@ async def test_requests_of_a_controller_are_noted_with_their_answers(broker: Fak
     await connection.close()
 
     stale = Seen(ApiKey.UPDATE_METADATA, 7, ErrorCode.STALE_BROKER_EPOCH)
-    assert [stale, Seen(ApiKey.UPDATE_METADATA, 8, ErrorCode.NONE)] == door.seen
-    assert [7, 8] == [body["broker_epoch"] for key, body in broker.taken if key is ApiKey.UPDATE_METADATA]
+    assert door.seen == [stale, Seen(ApiKey.UPDATE_METADATA, 8, ErrorCode.NONE)]
+    assert [body["broker_epoch"] for key, body in broker.taken if key is ApiKey.UPDATE_METADATA] == [7, 8]
     door.close()
 
 
@@ -63,7 +63,7 @@ async def test_what_our_controller_sends_waits_while_the_door_is_held(broker: Fa
     await ours
     for one in (connection, other):
         await one.close()
-    assert 2 == broker.keys.count(ApiKey.UPDATE_METADATA)
+    assert broker.keys.count(ApiKey.UPDATE_METADATA) == 2
     door.close()
 
 
@@ -72,7 +72,7 @@ async def test_nobody_is_in(broker: FakeBroker, door: Door) -> None:
     await broker.close()
     with pytest.raises(ConnectionFailed):
         await (await come_to(door)).call(ApiKey.UPDATE_METADATA, METADATA)
-    assert [] == door.seen
+    assert door.seen == []
     door.close()
 
 
@@ -85,4 +85,4 @@ async def test_a_closed_door_is_shut(broker: FakeBroker, door: Door) -> None:
     door.close()
 
     assert not port_accepts(door.port)
-    assert 1 == len(broker.taken) - broker.keys.count(ApiKey.API_VERSIONS)
+    assert len(broker.taken) - broker.keys.count(ApiKey.API_VERSIONS) == 1

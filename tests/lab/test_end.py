@@ -76,7 +76,7 @@ def test_a_child_does_not_start_when_its_owner_is_gone_already() -> None:
     os.close(report)
 
     with os.fdopen(reading) as reasons:
-        assert (b"", "the parent is gone") == (done.stdout, reasons.read())
+        assert (done.stdout, reasons.read()) == (b"", "the parent is gone")
 
 
 def test_a_failed_start_leaves_no_process_behind(tmp_path: Path) -> None:

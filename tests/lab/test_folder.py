@@ -27,7 +27,7 @@ def test_a_folder_ends_with_its_block_also_after_an_exception(tmp_path: Path) ->
     with pytest.raises(ZeroDivisionError):
         fail()
 
-    assert [] == list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_given_folder_stays(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_a_given_folder_stays(tmp_path: Path) -> None:
     with lab_folder(tmp_path / "given") as folder:
         (folder / "log").write_text("x")
 
-    assert "x" == (tmp_path / "given" / "log").read_text()
+    assert (tmp_path / "given" / "log").read_text() == "x"
 
 
 def test_the_folder_of_a_killed_process_is_swept_and_that_of_a_living_one_stays(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_the_folder_of_a_killed_process_is_swept_and_that_of_a_living_one_stays(
     assert living.path.is_dir()
     living.remove()
     other.remove()
-    assert [] == list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_folders_are_kept_for_a_look_when_the_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,4 +62,4 @@ def test_folders_are_kept_for_a_look_when_the_environment_says_so(monkeypatch: p
     with lab_folder() as folder:
         (folder / "log").write_text("x")
 
-    assert "x" == (folder / "log").read_text()
+    assert (folder / "log").read_text() == "x"

@@ -31,7 +31,7 @@ def test_the_assets_folder_comes_before_path(tmp_path: Path, monkeypatch: pytest
     """The usual variable of tests of controllers."""
     assets, path = programs_in(tmp_path / "assets"), programs_in(tmp_path / "path")
     monkeypatch.setenv("PATH", str(path))
-    assert "PATH" == kube_binaries.kube_binaries().source
+    assert kube_binaries.kube_binaries().source == "PATH"
 
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
 
@@ -44,7 +44,7 @@ def test_a_source_that_lacks_one_program_is_passed_over(tmp_path: Path, monkeypa
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(programs_in(tmp_path / "assets", ("kubectl",))))
     monkeypatch.setenv("PATH", str(programs_in(tmp_path / "path")))
 
-    assert "PATH" == kube_binaries.kube_binaries().source
+    assert kube_binaries.kube_binaries().source == "PATH"
 
 
 def test_without_any_source_and_without_go_the_command_that_installs_it_is_named() -> None:
@@ -52,7 +52,7 @@ def test_without_any_source_and_without_go_the_command_that_installs_it_is_named
     with pytest.raises(Missing) as missing:
         kube_binaries.kube_binaries()
 
-    assert "apt-get install --yes golang-go" == missing.value.install
+    assert missing.value.install == "apt-get install --yes golang-go"
 
 
 def test_what_was_built_once_is_found_in_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,4 +67,4 @@ def test_what_was_built_once_is_found_in_the_cache(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(kube_binaries, "build_kubernetes", build)
 
     assert kube_binaries.kube_binaries() == kube_binaries.kube_binaries()
-    assert 1 == len(built)
+    assert len(built) == 1

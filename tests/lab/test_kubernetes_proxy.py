@@ -86,10 +86,10 @@ async def test_nothing_is_spoilt_without_a_rule(passing: tuple[Server, Kubernete
     """It adds and removes nothing."""
     server, proxy, kube = passing
 
-    assert {"kind": "Topic"} == await kube.patch_status(ORDERS, {"status": {}})
+    assert await kube.patch_status(ORDERS, {"status": {}}) == {"kind": "Topic"}
 
-    assert ["PATCH"] == server.asked
-    assert [("PATCH", False)] == [(call.method, call.watch) for call in proxy.calls]
+    assert server.asked == ["PATCH"]
+    assert [(call.method, call.watch) for call in proxy.calls] == [("PATCH", False)]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ async def test_each_fault_is_what_it_says(
             await kube.patch_status(ORDERS, {"status": {}})
 
     assert effects == len(server.asked)
-    assert {spoil: 1} == proxy.spoilt
+    assert proxy.spoilt == {spoil: 1}
 
 
 async def test_a_server_that_asks_for_patience_is_asked_again_when_it_said(
@@ -132,7 +132,7 @@ async def test_a_server_that_asks_for_patience_is_asked_again_when_it_said(
     await kube.patch_status(ORDERS, {"status": {}})
 
     assert asyncio.get_running_loop().time() - began_s >= 1
-    assert ["PATCH"] == server.asked
+    assert server.asked == ["PATCH"]
 
 
 @pytest.mark.parametrize(

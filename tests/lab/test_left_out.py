@@ -48,7 +48,7 @@ def test_without_the_tools_the_rest_runs_and_the_end_names_what_installs_them(ba
             "*1 passed, 2 deselected*",
         ]
     )
-    assert pytest.ExitCode.OK == result.ret
+    assert result.ret == pytest.ExitCode.OK
 
 
 def test_with_ci_anything_left_out_is_a_failure(bare_machine: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_with_ci_anything_left_out_is_a_failure(bare_machine: pytest.Pytester, m
     result = bare_machine.runpytest_inprocess()
 
     result.stdout.fnmatch_lines(["*left out (a failure, as CI=true)*", "*1 passed, 2 deselected*"])
-    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
 def test_what_nobody_asked_for_is_not_left_out(bare_machine: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def test_what_nobody_asked_for_is_not_left_out(bare_machine: pytest.Pytester, mo
     result = bare_machine.runpytest_inprocess("-k", "pure")
 
     assert "left out" not in result.stdout.str()
-    assert pytest.ExitCode.OK == result.ret
+    assert result.ret == pytest.ExitCode.OK
 
 
 def test_a_test_that_skips_itself_is_listed_too(bare_machine: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_a_test_that_skips_itself_is_listed_too(bare_machine: pytest.Pytester, m
     result.stdout.fnmatch_lines(
         ["*left out (a failure, as CI=true)*", "*::test_skips: Skipped: no network today", "*1 skipped*"]
     )
-    assert pytest.ExitCode.TESTS_FAILED == result.ret
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
 def test_a_failed_test_shows_the_logs_of_the_labs_processes(bare_machine: pytest.Pytester) -> None:

@@ -11,7 +11,7 @@ def test_ports_are_different_and_below_the_range_that_the_kernel_hands_out() -> 
     """The kernel could use such a port for an outgoing connection before its process binds it."""
     ports = [free_port() for _ in range(50)]
 
-    assert 50 == len(set(ports))
+    assert len(set(ports)) == 50
     assert all(LOWEST_PORT <= port <= HIGHEST_PORT for port in ports)
     for port in ports:
         release_port(port)
@@ -29,9 +29,9 @@ except lab.ports.LabError as error:
     print("refused")
 """
 
-    assert "refused\n" == subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "refused\n"
     release_port(port)
-    assert f"{port}\n" == subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == f"{port}\n"
 
 
 def test_a_port_on_which_somebody_listens_is_not_handed_out(monkeypatch) -> None:
@@ -42,5 +42,5 @@ def test_a_port_on_which_somebody_listens_is_not_handed_out(monkeypatch) -> None
         monkeypatch.setattr("lab.ports.LOWEST_PORT", port)
         monkeypatch.setattr("lab.ports.HIGHEST_PORT", port + 1)
 
-        assert port + 1 == free_port()
+        assert free_port() == port + 1
     release_port(port + 1)

@@ -32,7 +32,7 @@ def test_a_process_is_ready_when_its_predicate_holds_and_its_output_is_in_its_lo
 
     assert process.running
     assert process.exit_code is None
-    assert "up\n" == (tmp_path / "sleeper.log").read_text()
+    assert (tmp_path / "sleeper.log").read_text() == "up\n"
     process.kill()
 
 
@@ -63,13 +63,13 @@ def test_terminate_asks_and_kill_does_not(tmp_path: Path) -> None:
     process.launch()
     process.wait_until_ready(lambda: "up" in process.log_text())
 
-    assert 7 == process.terminate()
+    assert process.terminate() == 7
 
     process.launch()
     process.wait_until_ready(lambda: process.log_text().count("up") == 2)
     process.kill()
 
-    assert -9 == process.exit_code
+    assert process.exit_code == -9
 
 
 def test_a_process_that_ignores_sigterm_is_killed_and_said_to_have(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_process_that_ignores_sigterm_is_killed_and_said_to_have(tmp_path: Pat
 
     with pytest.raises(LabError, match=r"stubborn .* did not end within 0.2 s"):
         stubborn.terminate(timeout_s=0.2)
-    assert -9 == stubborn.exit_code
+    assert stubborn.exit_code == -9
 
 
 def test_a_paused_process_is_stopped_until_it_is_resumed_and_can_be_killed(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_paused_process_is_stopped_until_it_is_resumed_and_can_be_killed(tmp_p
     process.pause()
     process.kill()
 
-    assert -9 == process.exit_code
+    assert process.exit_code == -9
 
 
 def test_a_process_outlives_the_thread_that_asked_for_it(tmp_path: Path) -> None:
@@ -138,4 +138,4 @@ def test_memory_in_use_is_known_while_it_runs(tmp_path: Path) -> None:
 
     assert process.resident_bytes > 50_000_000
     process.kill()
-    assert 0 == process.resident_bytes
+    assert process.resident_bytes == 0

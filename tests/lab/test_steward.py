@@ -50,8 +50,8 @@ def test_a_metric_is_read_by_its_name_and_labels(stub: StewardProcess, tmp_path:
     (tmp_path / "ready").touch()
     stub.start()
 
-    assert 3.0 == stub.metric('steward_elections_total{kind="leader"}')
-    assert 1.0 == stub.metric("steward_up")
+    assert stub.metric('steward_elections_total{kind="leader"}') == 3.0
+    assert stub.metric("steward_up") == 1.0
     assert stub.metric("steward_down") is None
     stub.close()
 
@@ -60,7 +60,7 @@ def test_the_controller_is_told_its_zookeeper_id_and_listeners(tmp_path: Path) -
     """The command line that a user types."""
     controller = StewardController("127.0.0.1:2181/kafka", tmp_path, arguments=["--verbose"])
 
-    assert [
+    assert controller.process.command == [
         *[sys.executable, "-m", "steward", "controller"],
         "--zookeeper=127.0.0.1:2181/kafka",
         "--id=1000",
@@ -69,7 +69,7 @@ def test_the_controller_is_told_its_zookeeper_id_and_listeners(tmp_path: Path) -
         f"--metrics-port={controller.metrics_port}",
         LEADERS_STAY,
         "--verbose",
-    ] == controller.process.command
+    ]
     controller.close()
 
 

@@ -27,7 +27,7 @@ OK, FAILED, NONE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.Exit
 )
 def test_a_failure_of_either_run_is_a_failure(expected: int, statuses: list[int]) -> None:
     """And a choice that leaves one run without a test is none."""
-    assert expected == verdict(statuses)
+    assert verdict(statuses) == expected
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_failure_of_either_run_is_a_failure(expected: int, statuses: list[int]
 )
 def test_named_tests_are_one_plain_run(*, expected: bool, arguments: list[str]) -> None:
     """Whoever names a file wants to see its output as pytest prints it."""
-    assert expected == names_tests(arguments)
+    assert names_tests(arguments) == expected
 
 
 def test_each_file_of_tests_is_in_one_run() -> None:
@@ -117,4 +117,4 @@ def test_a_traceback_out_of_the_garbage_collector_spoils_no_report(tmp_path: Pat
         text=True,
         timeout=60,
     )
-    assert (0, "") == (done.returncode, done.stderr)
+    assert (done.returncode, done.stderr) == (0, "")

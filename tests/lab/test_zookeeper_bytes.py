@@ -43,14 +43,14 @@ def test_a_transactions_operations_are_read_in_their_order() -> None:
         [Check("/e", 3), Create("/a", b"1"), Create("/n", None), SetData("/b", b"2", 0), Delete("/c", -1)], "/kafka"
     ).serialize()
 
-    assert [
+    assert operations_of(request(MULTI, body)) == [
         Operation(jute.CHECK, "/kafka/e", b""),
         Operation(jute.CREATE, "/kafka/a", b"1"),
         Operation(jute.CREATE, "/kafka/n", b""),
         Operation(jute.SET_DATA, "/kafka/b", b"2"),
         Operation(jute.DELETE, "/kafka/c", b""),
-    ] == operations_of(request(MULTI, body))
-    assert [] == operations_of(request(MULTI_READ, body))
+    ]
+    assert operations_of(request(MULTI_READ, body)) == []
 
 
 def test_an_operation_that_the_proxy_does_not_know_is_an_error() -> None:
@@ -67,9 +67,9 @@ def test_a_log_is_read_up_to_what_is_written_of_it(tmp_path: Path, end: bytes) -
     log(tmp_path, 0x10, record(16, b"/a", b"2") + end)
     log(tmp_path, 0x9, record(9, b"/a", b"1"))
 
-    assert [Write(9, 5, "/a", b"1"), Write(16, 5, "/a", b"2")] == read_history(tmp_path)
+    assert read_history(tmp_path) == [Write(9, 5, "/a", b"1"), Write(16, 5, "/a", b"2")]
 
 
 def test_a_sessions_password_is_java_utils_random() -> None:
     """ZooKeeperServer.generatePasswd: `new Random(0x100000abcL ^ 0xB3415C00L).nextBytes(p)`."""
-    assert "7cfef52bb39bef34a6102e06d7bb1d8b" == password_of(0x100000ABC).hex()
+    assert password_of(0x100000ABC).hex() == "7cfef52bb39bef34a6102e06d7bb1d8b"

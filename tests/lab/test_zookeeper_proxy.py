@@ -46,7 +46,7 @@ async def test_a_cut_leaves_a_transaction_done_or_not_done_and_its_sender_in_the
     assert isinstance(lost, Unknown)
     assert fault.happened.is_set()
     assert (end is End.DONE) == await session.exists("/a")
-    assert SessionState.CONNECTED is session.state
+    assert session.state is SessionState.CONNECTED
     assert isinstance(await session.multi([Create("/c", b"")]), Committed)
 
 
@@ -59,10 +59,10 @@ async def test_what_is_held_arrives_when_it_is_released(
     late = asyncio.create_task(session.multi([SetData("/late", b"second", -1)]))
     await asyncio.to_thread(fault.wait)
 
-    assert b"first" == zookeeper.read(f"{chroot}/late")
+    assert zookeeper.read(f"{chroot}/late") == b"first"
     proxy.release()
     assert isinstance(await late, Committed)
-    assert b"second" == zookeeper.read(f"{chroot}/late")
+    assert zookeeper.read(f"{chroot}/late") == b"second"
 
 
 async def test_a_black_hole_past_the_session_costs_it(
@@ -113,11 +113,11 @@ async def test_the_history_has_every_write_with_its_session(
     found = read_history(zookeeper.process.folder / "zookeeper-data")
     below = [write for write in found if write.path.startswith(f"{chroot}/")]
     mine = session.session_id
-    assert [
+    assert [(write.session_id, write.path.removeprefix(chroot), write.data, write.is_new) for write in below] == [
         (mine, "/kept", b"1", True),
         (mine, "/kept", b"2", False),
         (mine, "/held", b"", True),
         (mine, "/held", None, False),
-    ] == [(write.session_id, write.path.removeprefix(chroot), write.data, write.is_new) for write in below]
+    ]
     assert below[0].zxid == below[1].zxid < below[2].zxid
     assert isinstance(below[0], Write)

@@ -250,14 +250,14 @@ def cluster(brokers: int, partitions: int, factor: int = 3, racks: int = 0) -> P
 
 def test_an_even_cluster_is_left_alone() -> None:
     """No move is the best plan."""
-    assert 0 == len(plan_moves(cluster(5, 100)).rows)
+    assert len(plan_moves(cluster(5, 100)).rows) == 0
 
 
 def test_no_partitions_need_no_moves() -> None:
     """A new cluster is even."""
     plan = plan_moves(PlanRequest(np.empty((0, 3), dtype=np.int32), {0: None, 1: None}))
 
-    assert (0, 0, ()) == (len(plan.rows), plan.lower_bound_bytes, plan.unreached)
+    assert (len(plan.rows), plan.lower_bound_bytes, plan.unreached) == (0, 0, ())
 
 
 def test_empty_partitions_leave_drained_brokers_as_well() -> None:
@@ -265,7 +265,7 @@ def test_empty_partitions_leave_drained_brokers_as_well() -> None:
     request = replace(cluster(10, 1000), drained=frozenset({1}), loads=np.zeros(1000, dtype=np.int64))
     plan = plan_moves(request)
 
-    assert (0, ()) == (plan.copied_bytes, plan.unreached)
+    assert (plan.copied_bytes, plan.unreached) == (0, ())
     assert all(1 not in row for row in after(request, plan))
 
 
@@ -336,7 +336,7 @@ def test_a_large_plan_is_near_its_bound(racks: int, by_bytes: bool) -> None:
     led = Counter(row[0] for row in after(replace(request, loads=loads), plan))
     leads = np.array([led[broker] for broker in plan.ids[staying].tolist()]) * int(staying.sum()) / 10_000
 
-    assert () == plan.unreached
+    assert plan.unreached == ()
     assert plan.lower_bound_bytes <= plan.copied_bytes <= 1.1 * plan.lower_bound_bytes
     assert np.abs(load.after / np.maximum(load.target, 1) - 1)[staying].max() <= 0.0501
     assert np.abs(leads - 1).max() < 0.06
@@ -347,4 +347,4 @@ def test_every_example_of_the_planner_holds(name: str) -> None:
     """The worked examples of the algorithms are doctests."""
     failed, _ = doctest.testmod(importlib.import_module(name))
 
-    assert 0 == failed
+    assert failed == 0

@@ -305,7 +305,7 @@ def test_an_uneven_cluster_is_level_in_every_resource_for_little_more_than_the_b
     """Benchmark P9 with measured load, far smaller, so less near to the bound: `bench/measured_plan.py` holds it to 1.1 at its size."""
     plan = plan_measured(uneven(brokers=20, partitions=20_000, seed=seed))
 
-    assert () == plan.unreached
+    assert plan.unreached == ()
     assert plan.copied_bytes <= 1.2 * plan.lower_bound_bytes
 
 
@@ -319,7 +319,7 @@ def test_leaders_alone_level_what_leaders_alone_bear() -> None:
     plan = plan_measured(request)
 
     assert 0 == plan.copied_bytes == plan.lower_bound_bytes
-    assert () == plan.unreached
+    assert plan.unreached == ()
 
 
 @pytest.mark.parametrize(

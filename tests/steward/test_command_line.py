@@ -113,18 +113,18 @@ def test_what_is_wrong_is_told_before_anything_is_started(
     code, output = told(*arguments)
 
     assert words in output
-    assert WRONG == code
-    assert [] == started
+    assert code == WRONG
+    assert started == []
 
 
 def test_the_least_that_has_to_be_said_brings_the_defaults(
     started: list[ControllerSettings | OperatorSettings],
 ) -> None:
     """The first listener is the brokers' own; the id is reserved.broker.max.id's default."""
-    assert (RIGHT, "") == told(*CONTROLLER)
+    assert told(*CONTROLLER) == (RIGHT, "")
 
     listener = Listener("INTERNAL", "10.0.0.1", 9090, "10.0.0.1", 9090)
-    assert [ControllerSettings("zk:2181/kafka", 1000, (listener,), "INTERNAL")] == started
+    assert started == [ControllerSettings("zk:2181/kafka", 1000, (listener,), "INTERNAL")]
 
 
 def test_all_that_can_be_said_reaches_the_process(started: list[ControllerSettings | OperatorSettings]) -> None:
@@ -135,7 +135,7 @@ def test_all_that_can_be_said_reaches_the_process(started: list[ControllerSettin
         *("--no-auto-leader-rebalance-enable", "--leader-imbalance-per-broker-percentage", "25"),
         *("--leader-imbalance-check-interval-seconds", "60", "--log-format", "text", "--log-level", "debug"),
     )
-    assert (RIGHT, "") == told(*CONTROLLER, *options)
+    assert told(*CONTROLLER, *options) == (RIGHT, "")
 
     internal = Listener("INTERNAL", "10.0.0.1", 9090, "10.0.0.1", 9090)
     client = Listener("CLIENT", "0.0.0.0", 9092, "kafka.example", 443)
@@ -143,23 +143,23 @@ def test_all_that_can_be_said_reaches_the_process(started: list[ControllerSettin
     expected = ControllerSettings(
         "zk:2181/kafka", 999, (internal, client), "INTERNAL", 3000, "a", "0.0.0.0", 0, balance
     )
-    assert [expected] == started
+    assert started == [expected]
 
 
 def test_the_operator_leaves_pods_alone_unless_told(started: list[ControllerSettings | OperatorSettings]) -> None:
     """And nodes, and its own namespace."""
-    assert (RIGHT, "") == told("operator")
-    assert (RIGHT, "") == told("operator", "--pods", STEWARD_DRAIN="true", STEWARD_OWN_NAMESPACE="kafka")
+    assert told("operator") == (RIGHT, "")
+    assert told("operator", "--pods", STEWARD_DRAIN="true", STEWARD_OWN_NAMESPACE="kafka") == (RIGHT, "")
     lease = ("--own-namespace", "kafka", "--lease", "operator", "--shards", "3")
-    assert (RIGHT, "") == told("operator", *lease, STEWARD_IDENTITY="pod")
+    assert told("operator", *lease, STEWARD_IDENTITY="pod") == (RIGHT, "")
 
     bare, full, sharded = started
     assert isinstance(sharded, OperatorSettings)
-    assert ("operator", "pod", 3) == (sharded.lease, sharded.identity, sharded.shards)
+    assert (sharded.lease, sharded.identity, sharded.shards) == ("operator", "pod", 3)
     assert isinstance(bare, OperatorSettings)
     assert isinstance(full, OperatorSettings)
-    assert (False, False, None) == (bare.pods, bare.drain, bare.own_namespace)
-    assert (True, True, "kafka") == (full.pods, full.drain, full.own_namespace)
+    assert (bare.pods, bare.drain, bare.own_namespace) == (False, False, None)
+    assert (full.pods, full.drain, full.own_namespace) == (True, True, "kafka")
 
 
 def test_every_option_can_be_an_environment_variable(started: list[ControllerSettings | OperatorSettings]) -> None:
@@ -180,13 +180,13 @@ def test_every_option_can_be_an_environment_variable(started: list[ControllerSet
         STEWARD_LOG_FORMAT="text",
         STEWARD_LOG_LEVEL="WARNING",
     )
-    assert (RIGHT, "") == (code, output)
+    assert (code, output) == (RIGHT, "")
 
     internal = Listener("INTERNAL", "10.0.0.1", 9090, "10.0.0.1", 9090)
     client = Listener("CLIENT", "0.0.0.0", 9092, "kafka.example", 443)
     balance = LeaderBalance(is_enabled=False, percentage=0, check_interval_seconds=1)
     expected = ControllerSettings("zk:2181", 7, (internal, client), "INTERNAL", 4000, "b", "0.0.0.0", 1234, balance)
-    assert [expected] == started
+    assert started == [expected]
 
 
 def test_the_authorizer_is_asked_for_with_its_super_users(started: list[ControllerSettings | OperatorSettings]) -> None:
@@ -202,7 +202,7 @@ def test_the_authorizer_is_asked_for_with_its_super_users(started: list[Controll
         AuthorizerSettings(is_enabled=True, super_users=both, allow_everyone_if_no_acl=True),
         AuthorizerSettings(is_enabled=True, super_users=both),
     ]
-    assert expected == found
+    assert found == expected
 
 
 @pytest.mark.parametrize("word", ["--authorizer", "--no-authorizer"])
@@ -210,7 +210,7 @@ def test_where_the_controller_logs_in_at_brokers_it_has_to_be_said_who_judges(
     started: list[ControllerSettings | OperatorSettings], word: str
 ) -> None:
     """Secure by default: what is relayed acts there with the controller's rights."""
-    assert (RIGHT, "") == told(*CONTROLLER, *LOGIN, word)
+    assert told(*CONTROLLER, *LOGIN, word) == (RIGHT, "")
 
     (settings,) = started
     assert isinstance(settings, ControllerSettings)
@@ -237,19 +237,19 @@ def test_security_is_told_by_files_and_names(started: list[ControllerSettings | 
     options += ("--no-authorizer",)
     options += ("--zookeeper-digest-file", "digest", "--connections-max-reauth-ms", "3600000")
     listener = "CLIENT=SASL_SSL://0.0.0.0:9093,kafka.example:443"
-    assert (RIGHT, "") == told("controller", "--zookeeper", "zk:2181", "--listener", listener, *options)
+    assert told("controller", "--zookeeper", "zk:2181", "--listener", listener, *options) == (RIGHT, "")
     environment = {
         "STEWARD_SASL_MECHANISMS": "PLAIN SCRAM-SHA-512",
         "STEWARD_SASL_USERS_FILE": "users",
         "STEWARD_TLS_CERTIFICATE": "c.pem",
         "STEWARD_ZOOKEEPER_TLS": "true",
     }
-    assert (RIGHT, "") == told("controller", "--zookeeper", "zk:2181", "--listener", listener, **environment)
+    assert told("controller", "--zookeeper", "zk:2181", "--listener", listener, **environment) == (RIGHT, "")
 
     by_options, by_environment = started
     assert isinstance(by_options, ControllerSettings)
     assert isinstance(by_environment, ControllerSettings)
-    assert ["SASL_SSL"] == [each.security_protocol for each in by_options.listeners]
+    assert [each.security_protocol for each in by_options.listeners] == ["SASL_SSL"]
     expected = SecuritySettings(
         tls=TlsFiles(certificate=Path("c.pem"), key=Path("k.pem"), ca=Path("ca.pem")),
         tls_client_auth=ClientAuth.REQUIRED,
@@ -262,11 +262,11 @@ def test_security_is_told_by_files_and_names(started: list[ControllerSettings | 
         broker_sasl_username="us",
         broker_sasl_password_file=Path("password"),
     )
-    assert expected == by_options.security
+    assert by_options.security == expected
     expected_of_zookeeper = ZooKeeperSecurity(tls=TlsFiles(ca=Path("z.pem")), digest_file=Path("digest"), set_acl=True)
     assert by_options.zookeeper_security == expected_of_zookeeper
-    assert ("PLAIN", "SCRAM-SHA-512") == by_environment.security.sasl_mechanisms
-    assert TlsFiles() == by_environment.zookeeper_security.tls
+    assert by_environment.security.sasl_mechanisms == ("PLAIN", "SCRAM-SHA-512")
+    assert by_environment.zookeeper_security.tls == TlsFiles()
 
 
 def test_the_exit_code_is_that_of_the_process(
@@ -275,15 +275,15 @@ def test_the_exit_code_is_that_of_the_process(
     """So that a supervisor knows whether to start it again."""
     monkeypatch.setattr(steward.controller_command, "run_controller", lambda _: 17)
 
-    assert 17 == told(*CONTROLLER)[0]
-    assert [] == started
+    assert told(*CONTROLLER)[0] == 17
+    assert started == []
 
 
 def test_the_operators_options_reach_it(started: list[ControllerSettings | OperatorSettings]) -> None:
     """Namespaces may be repeated, or stand side by side in the environment."""
     options = ("--context", "kind", "--namespace", "a", "--namespace", "b", "--resync-interval-s", "5")
-    assert (RIGHT, "") == told("operator", *options, "--metrics-port", "0", KUBECONFIG="me.kubeconfig")
-    assert (RIGHT, "") == told("operator", STEWARD_NAMESPACES="c d")
+    assert told("operator", *options, "--metrics-port", "0", KUBECONFIG="me.kubeconfig") == (RIGHT, "")
+    assert told("operator", STEWARD_NAMESPACES="c d") == (RIGHT, "")
 
     first, second = started
     assert isinstance(first, OperatorSettings)
@@ -294,7 +294,7 @@ def test_the_operators_options_reach_it(started: list[ControllerSettings | Opera
         first.context,
         first.resync_interval_s,
     )
-    assert (("c", "d"), None) == (second.namespaces, second.kubeconfig)
+    assert (second.namespaces, second.kubeconfig) == (("c", "d"), None)
 
 
 @pytest.mark.parametrize("command", [(), ("controller",), ("operator",)])
@@ -302,5 +302,5 @@ def test_help_is_there(command: tuple[str, ...]) -> None:
     """Each option says what it is and how its environment variable is called."""
     code, output = told(*command, "--help")
 
-    assert RIGHT == code
+    assert code == RIGHT
     assert "Usage" in output

@@ -50,7 +50,7 @@ def test_a_signal_ends_it_gracefully(monkeypatch: pytest.MonkeyPatch, signals: t
     """SIGTERM is how a pod ends, SIGINT how a person ends it; a second one changes nothing."""
     monkeypatch.setattr(FakeProcess, "signals", signals)
 
-    assert 0 == run_controller(SETTINGS)
+    assert run_controller(SETTINGS) == 0
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_what_keeps_it_from_running_is_told_and_is_the_exit_code(
     monkeypatch.setattr(FakeProcess, "error", error)
 
     assert code == run_controller(SETTINGS)
-    assert f"steward controller: {error}\n" == capsys.readouterr().err
-    assert [str(error)] == [record.why for record in caplog.records if record.levelno == logging.ERROR]
+    assert capsys.readouterr().err == f"steward controller: {error}\n"
+    assert [record.why for record in caplog.records if record.levelno == logging.ERROR] == [str(error)]
 
 
 def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

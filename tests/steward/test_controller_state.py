@@ -111,8 +111,8 @@ def test_a_topic_is_shown_partition_by_partition(served: Served, cluster: Cluste
 
 def test_a_standby_says_so(served: Served) -> None:
     """It is doing its work."""
-    assert "Controller 1000 stands by: another process holds the cluster.\n" == printed(
-        fetch(served.probes(None), None)
+    assert (
+        printed(fetch(served.probes(None), None)) == "Controller 1000 stands by: another process holds the cluster.\n"
     )
 
 
@@ -128,7 +128,7 @@ def test_a_topic_of_thousands_of_partitions_is_read_whole(served: Served, cluste
 
     told = fetch(served.probes(cluster), "large")
 
-    assert 5000 == len(told["partitions"])
+    assert len(told["partitions"]) == 5000
 
 
 def test_where_nobody_answers_the_words_say_what_to_do() -> None:
@@ -164,14 +164,14 @@ def test_the_command_prints_tables_or_json(served: Served, cluster: Cluster) -> 
     tables = CliRunner().invoke(app, ["controller", "state", "--address", address])
     document = CliRunner().invoke(app, ["controller", "state", "--address", address, "--topic", "orders", "--json"])
 
-    assert (0, 0) == (tables.exit_code, document.exit_code)
+    assert (tables.exit_code, document.exit_code) == (0, 0)
     assert "Controller 1000 holds cluster cluster-of-tests" in tables.output
-    assert "orders" == json.loads(document.output)["topic"]
+    assert json.loads(document.output)["topic"] == "orders"
 
 
 def test_the_command_says_what_is_wrong_and_fails() -> None:
     """A script can tell."""
     result = CliRunner().invoke(app, ["controller", "state", "--address", "127.0.0.1:1"])
 
-    assert 1 == result.exit_code
+    assert result.exit_code == 1
     assert "steward controller state: no controller answers at 127.0.0.1:1" in result.output

@@ -50,15 +50,15 @@ def test_a_record_is_one_json_object_with_its_extras_as_fields() -> None:
         "controller_epoch": 9,
         "brokers": [1, 2],
     }
-    assert expected == as_json(record("took %d of %d", 5, 7, controller_epoch=9, brokers=[1, 2]))
+    assert as_json(record("took %d of %d", 5, 7, controller_epoch=9, brokers=[1, 2])) == expected
 
 
 def test_whatever_is_in_a_record_it_is_one_line() -> None:
     """Bad input never breaks a log: line breaks, quotes, letters of any script, bytes, objects."""
     found = as_json(record('a "b"\nc', name_of="Größe\u2028", raw=b"\x00", what={1}, none=None))
 
-    assert 'a "b"\nc' == found["message"]
-    assert ("Größe\u2028", "b'\\x00'", "{1}", None) == (found["name_of"], found["raw"], found["what"], found["none"])
+    assert found["message"] == 'a "b"\nc'
+    assert (found["name_of"], found["raw"], found["what"], found["none"]) == ("Größe\u2028", "b'\\x00'", "{1}", None)
 
 
 def test_what_json_does_not_have_does_not_break_a_line() -> None:
@@ -66,15 +66,15 @@ def test_what_json_does_not_have_does_not_break_a_line() -> None:
     endless: list[object] = []
     endless.append(endless)
 
-    assert "{('orders', 0): 1}" == as_json(record("words", by={("orders", 0): 1}))["by"]
-    assert "[[...]]" == as_json(record("words", endless=endless))["endless"]
+    assert as_json(record("words", by={("orders", 0): 1}))["by"] == "{('orders', 0): 1}"
+    assert as_json(record("words", endless=endless))["endless"] == "[[...]]"
 
 
 def test_an_extra_cannot_stand_in_for_what_every_line_has() -> None:
     """Nobody forges a time or a level."""
     found = as_json(record("words", level="DEBUG", time="never"))
 
-    assert ("INFO", "2023-11-14T22:13:20.123Z") == (found["level"], found["time"])
+    assert (found["level"], found["time"]) == ("INFO", "2023-11-14T22:13:20.123Z")
 
 
 def failed() -> logging.LogRecord:
@@ -138,8 +138,8 @@ def test_all_logs_go_to_stderr(capsys: pytest.CaptureFixture[str], log_format: L
     logging.getLogger("kazoo.client").warning("not told")
     out, err = capsys.readouterr()
 
-    assert "" == out
-    assert 1 == len(err.splitlines())
+    assert out == ""
+    assert len(err.splitlines()) == 1
     assert "told" in err
 
 

@@ -26,9 +26,9 @@ def connect(place: Place, *, timeout_ms: int = 100) -> None:
 
 def test_a_commands_signature_names_its_options() -> None:
     """A command that takes forty options fits a screen."""
-    assert "(*, host: str, port: int = 9092, timeout_ms: int = 100)" == str(inspect.signature(connect))
-    assert {"host": str, "port": int, "timeout_ms": int} == connect.__annotations__
-    assert "Say what was given." == connect.__doc__
+    assert str(inspect.signature(connect)) == "(*, host: str, port: int = 9092, timeout_ms: int = 100)"
+    assert connect.__annotations__ == {"host": str, "port": int, "timeout_ms": int}
+    assert connect.__doc__ == "Say what was given."
 
 
 def test_a_command_is_given_its_groups() -> None:
@@ -36,7 +36,7 @@ def test_a_command_is_given_its_groups() -> None:
     with pytest.raises(LookupError) as told:
         connect(host="a", timeout_ms=7)
 
-    assert (Place("a"), 7) == told.value.args
+    assert told.value.args == (Place("a"), 7)
 
 
 def test_an_option_of_no_group_is_refused_as_by_any_function() -> None:
@@ -47,4 +47,4 @@ def test_an_option_of_no_group_is_refused_as_by_any_function() -> None:
 
 def test_what_the_docstrings_show_is_so() -> None:
     """CONTRIBUTING: examples are run."""
-    assert 0 == doctest.testmod(groups).failed
+    assert doctest.testmod(groups).failed == 0

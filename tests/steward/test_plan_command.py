@@ -21,8 +21,8 @@ def test_a_digest_is_printed_for_a_file_and_for_the_input(tmp_path: Path) -> Non
     path = tmp_path / "plan.json"
     path.write_text(document(PLAN), encoding="utf-8")
 
-    assert f"{digest_of(PLAN)}\n" == CliRunner().invoke(app, ["plan", "digest", str(path)]).stdout
-    assert f"{digest_of(PLAN)}\n" == CliRunner().invoke(app, ["plan", "digest", "-"], input=document(PLAN)).stdout
+    assert CliRunner().invoke(app, ["plan", "digest", str(path)]).stdout == f"{digest_of(PLAN)}\n"
+    assert CliRunner().invoke(app, ["plan", "digest", "-"], input=document(PLAN)).stdout == f"{digest_of(PLAN)}\n"
 
 
 def test_config_maps_hold_the_plan_and_the_lines_that_name_them_are_told(tmp_path: Path) -> None:
@@ -33,9 +33,9 @@ def test_config_maps_hold_the_plan_and_the_lines_that_name_them_are_told(tmp_pat
     result = CliRunner().invoke(app, ["plan", "configmaps", str(path), "--name", "move", "--namespace", "shop"])
 
     (item,) = json.loads(result.stdout)["items"]
-    assert {"name": "move-0", "namespace": "shop"} == item["metadata"]
-    assert PLAN == read_config_maps([item]).plan
-    assert f"planFrom:\n  configMaps: [move-0]\n  digest: {digest_of(PLAN)}\n" == result.stderr
+    assert item["metadata"] == {"name": "move-0", "namespace": "shop"}
+    assert read_config_maps([item]).plan == PLAN
+    assert result.stderr == f"planFrom:\n  configMaps: [move-0]\n  digest: {digest_of(PLAN)}\n"
 
 
 def test_what_is_no_plan_is_told_in_words(tmp_path: Path) -> None:
@@ -45,6 +45,6 @@ def test_what_is_no_plan_is_told_in_words(tmp_path: Path) -> None:
     path.write_text("{}", encoding="utf-8")
     garbage = CliRunner().invoke(app, ["plan", "digest", str(path)])
 
-    assert (WRONG, WRONG) == (missing.exit_code, garbage.exit_code)
+    assert (missing.exit_code, garbage.exit_code) == (WRONG, WRONG)
     assert "cannot be read" in missing.output
     assert "partitions" in garbage.output

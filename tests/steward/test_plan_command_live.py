@@ -49,6 +49,6 @@ def test_the_documented_command_takes_a_large_plan(kubernetes_api: KubernetesApi
     made = CliRunner().invoke(app, [str(path) if word == "plan.json" else word for word in ours])
     done = kubernetes_api.kubectl(*kubectl, stdin=made.stdout)
 
-    assert (0, "") == (done.returncode, done.stderr)
+    assert (done.returncode, done.stderr) == (0, "")
     assert len(made.stdout) > 2 * MAX_ANNOTATIONS_BYTES
     assert digest_of(plan) in made.stderr

@@ -34,7 +34,7 @@ NOBODY = "127.0.0.1:1"
 def refusal(*arguments: str) -> str:
     """What the command line says of options that cannot be, in one line."""
     done = CliRunner().invoke(app, ["sampler", *arguments], env={"COLUMNS": "300", "TERM": "dumb"})
-    assert 2 == done.exit_code, done.output
+    assert done.exit_code == 2, done.output
     return " ".join(done.output.replace("│", " ").split())
 
 
@@ -109,7 +109,7 @@ def test_a_look_that_fails_is_told_and_is_the_exit_code(capsys: pytest.CaptureFi
         PrometheusOptions(),
     )
 
-    assert 1 == run_sampler(plan)
+    assert run_sampler(plan) == 1
     assert "steward sampler: no broker tells the cluster's metadata: 127.0.0.1:1 cannot be" in capsys.readouterr().err
 
 
@@ -131,6 +131,6 @@ def test_a_signal_ends_it_cleanly() -> None:
         release_port(port)
 
     assert ready is not None
-    assert 503 == ready.status
-    assert 0 == process.returncode, told
+    assert ready.status == 503
+    assert process.returncode == 0, told
     assert "the sampler has ended" in told

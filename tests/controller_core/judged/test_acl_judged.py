@@ -60,10 +60,10 @@ def test_questions_are_answered_as_kafka_does(judge: str, judged: list[tuple[Cas
     for case, answer in judged:
         acls = Acls(case.known())
         for question, expected in zip(case.questions, answer[judge], strict=True):
-            assert expected == bool(authorize(acls, case.rules, *question)), (case, question)
+            assert bool(authorize(acls, case.rules, *question)) == expected, (case, question)
             seen.add(expected)
 
-    assert {True, False} == seen
+    assert seen == {True, False}
 
 
 def test_whether_any_resource_is_open_is_answered_as_kafka_does(
@@ -73,7 +73,7 @@ def test_whether_any_resource_is_open_is_answered_as_kafka_does(
     for case, answer in judged:
         acls = Acls(case.known())
         for question, expected in zip(case.questions, answer["any"], strict=True):
-            assert expected == bool(authorize_any(acls, case.rules, *question[:4])), (case, question)
+            assert bool(authorize_any(acls, case.rules, *question[:4])) == expected, (case, question)
 
 
 def test_filters_find_what_kafka_finds(judged: list[tuple[Case, dict[str, list[Any]]]]) -> None:
@@ -82,4 +82,4 @@ def test_filters_find_what_kafka_finds(judged: list[tuple[Case, dict[str, list[A
         acls = Acls(case.known())
         for asked, indexes in zip(case.filters, answer["found"], strict=True):
             expected = sorted(Binding(*case.acls[index]) for index in indexes)
-            assert expected == acls.find(BindingFilter(*asked)), (case, asked)
+            assert acls.find(BindingFilter(*asked)) == expected, (case, asked)

@@ -71,7 +71,7 @@ def test_offline_partitions_elect_as_kafka_does(judge: Judge) -> None:
 
     for case, expected in zip(cases, ask(judge, "offline", cases), strict=True):
         elected = elect_offline(case.assignment, case.isr, live(case), unclean_allowed=case.unclean_allowed)
-        assert expected == answer_of(elected), case
+        assert answer_of(elected) == expected, case
 
 
 def test_preferred_leaders_are_elected_as_kafka_does(judge: Judge) -> None:
@@ -79,7 +79,7 @@ def test_preferred_leaders_are_elected_as_kafka_does(judge: Judge) -> None:
     cases = [case for case in drawn(2) if case.leader != case.assignment[0]]
 
     for case, expected in zip(cases, ask(judge, "preferred", cases), strict=True):
-        assert expected == answer_of(elect_preferred(case.leader, case.assignment, case.isr, live(case))), case
+        assert answer_of(elect_preferred(case.leader, case.assignment, case.isr, live(case))) == expected, case
 
 
 def test_shutdowns_elect_as_kafka_does(judge: Judge) -> None:
@@ -87,7 +87,7 @@ def test_shutdowns_elect_as_kafka_does(judge: Judge) -> None:
     cases = drawn(3)
 
     for case, expected in zip(cases, ask(judge, "shutdown", cases), strict=True):
-        assert expected == answer_of(elect_shutdown(case.assignment, case.isr, case.live, case.shutting_down)), case
+        assert answer_of(elect_shutdown(case.assignment, case.isr, case.live, case.shutting_down)) == expected, case
 
 
 def test_reassigned_partitions_elect_as_kafka_does(judge: Judge) -> None:
@@ -98,7 +98,7 @@ def test_reassigned_partitions_elect_as_kafka_does(judge: Judge) -> None:
     removing = [source.sample(brokers, source.randint(0, 3)) for brokers in others]
 
     for case, expected in zip(cases, ask(judge, "reassigned", cases, removing), strict=True):
-        assert expected == answer_of(elect_reassigned(case.assignment, case.isr, live(case))), case
+        assert answer_of(elect_reassigned(case.assignment, case.isr, live(case))) == expected, case
 
 
 def test_every_reason_is_met_by_the_cases_drawn() -> None:

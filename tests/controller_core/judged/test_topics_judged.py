@@ -133,7 +133,7 @@ def test_every_config_takes_and_refuses_what_kafka_does(judge: Judge, name: str)
 
     expected = [refusal(answer) for answer in judge.ask("config", cases)]
 
-    assert expected == [ours(case) for case in cases]
+    assert [ours(case) for case in cases] == expected
 
 
 def test_maps_with_several_errors_are_refused_for_the_same_one(judge: Judge) -> None:
@@ -147,7 +147,7 @@ def test_maps_with_several_errors_are_refused_for_the_same_one(judge: Judge) -> 
 
     expected = [refusal(answer) for answer in judge.ask("config", cases)]
 
-    assert expected == [ours(case) for case in cases]
+    assert [ours(case) for case in cases] == expected
 
 
 def test_configs_of_tiered_storage_are_refused_for_the_same_reasons(judge: Judge) -> None:
@@ -175,7 +175,7 @@ def test_configs_of_tiered_storage_are_refused_for_the_same_reasons(judge: Judge
 
     expected = [refusal(answer) for answer in judge.ask("config", cases)]
 
-    assert expected == [ours(case) for case in cases]
+    assert [ours(case) for case in cases] == expected
 
 
 def test_an_unknown_name_is_refused_in_the_same_words(judge: Judge) -> None:
@@ -184,7 +184,7 @@ def test_an_unknown_name_is_refused_in_the_same_words(judge: Judge) -> None:
 
     expected = [refusal(answer) for answer in judge.ask("config", cases)]
 
-    assert expected == [ours(case) for case in cases]
+    assert [ours(case) for case in cases] == expected
 
 
 def printed(kind: ConfigType, text: str) -> str:
@@ -202,7 +202,7 @@ def test_texts_are_read_and_printed_as_java_does(judge: Judge, kind: ConfigType)
 
     expected = [answer["refused"] if isinstance(answer, dict) else answer for answer in answers]
 
-    assert expected == [printed(kind, text) for text in TEXTS]
+    assert [printed(kind, text) for text in TEXTS] == expected
 
 
 def test_doubles_are_read_as_java_does(judge: Judge) -> None:
@@ -229,7 +229,7 @@ def test_defaults_are_the_brokers_defaults(judge: Judge) -> None:
     """The table is drawn from LogConfig; a broker without settings of its own validates an empty map with the same ones."""
     cases = [case_of({row.name: row.default}) for row in ROWS]
 
-    assert [None] * len(ROWS) == judge.ask("config", cases)
+    assert judge.ask("config", cases) == [None] * len(ROWS)
 
 
 def test_names_are_refused_and_collide_as_kafkas(judge: Judge) -> None:
@@ -246,6 +246,6 @@ def test_names_are_refused_and_collide_as_kafkas(judge: Judge) -> None:
 
     for name, answer in zip(names, answers, strict=True):
         if (reason := illegal_because(name)) is not None:
-            assert {"refused": f"Topic name is invalid: {reason}", "of_value": False} == answer
+            assert answer == {"refused": f"Topic name is invalid: {reason}", "of_value": False}
         else:
             assert sorted(set(answer) - {name}) == collisions(name, others)

@@ -65,15 +65,15 @@ async def test_acls_are_created_described_and_deleted(version: int) -> None:
     """A life of an ACL."""
     async with following(AclZooKeeper()) as keeper:
         created = await ask(keeper, ApiKey.CREATE_ACLS, {"creations": [creation(), creation("payments")]}, version)
-        assert [0, 0] == [each["error_code"] for each in created["results"]]
+        assert [each["error_code"] for each in created["results"]] == [0, 0]
         described = await ask(keeper, ApiKey.DESCRIBE_ACLS, all_of(), version)
-        assert ["orders", "payments"] == [each["resource_name"] for each in described["resources"]]
+        assert [each["resource_name"] for each in described["resources"]] == ["orders", "payments"]
         line = {"principal": "User:alice", "host": "*", "operation": 3, "permission_type": 3}
-        assert [line] == described["resources"][0]["acls"]
+        assert described["resources"][0]["acls"] == [line]
         deleted = await ask(keeper, ApiKey.DELETE_ACLS, {"filters": [all_of("orders"), all_of()]}, version)
         found = [[each["resource_name"] for each in one["matching_acls"]] for one in deleted["filter_results"]]
-        assert [["orders"], ["payments"]] == found
-        assert [] == list(keeper.known.acls.patterns())
+        assert found == [["orders"], ["payments"]]
+        assert list(keeper.known.acls.patterns()) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -84,7 +84,7 @@ async def test_without_an_authorizer_security_is_disabled(version: int) -> None:
     described = await ask(None, ApiKey.DESCRIBE_ACLS, all_of(), version)
 
     codes = [each["error_code"] for each in [*created["results"], *deleted["filter_results"], described]]
-    assert [ErrorCode.SECURITY_DISABLED] * 4 == codes
+    assert codes == [ErrorCode.SECURITY_DISABLED] * 4
 
 
 async def test_prefixes_are_kept_apart_from_names() -> None:
@@ -96,7 +96,7 @@ async def test_prefixes_are_kept_apart_from_names() -> None:
         found = await ask(keeper, ApiKey.DESCRIBE_ACLS, all_of("orders", pattern_type_filter=PatternType.MATCH))
 
     expected = [("or", PatternType.PREFIXED), ("orders", PatternType.LITERAL)]
-    assert expected == [(each["resource_name"], each["pattern_type"]) for each in found["resources"]]
+    assert [(each["resource_name"], each["pattern_type"]) for each in found["resources"]] == expected
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ async def test_an_acl_that_cannot_be_refuses_no_other(wrong: Body) -> None:
     """INVALID_REQUEST for that one alone."""
     async with following(AclZooKeeper()) as keeper:
         answer = await ask(keeper, ApiKey.CREATE_ACLS, {"creations": [wrong, creation("good")]})
-        assert [ErrorCode.INVALID_REQUEST, 0] == [each["error_code"] for each in answer["results"]]
+        assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST, 0]
         assert keeper.known.acls.of(topic("good"))
 
 
@@ -134,6 +134,6 @@ async def test_what_cannot_be_written_is_told_with_its_acl() -> None:
     async with following(server) as keeper:
         server.faults.append(Refused(0, RefusedReason.NO_AUTH))
         answer = await ask(keeper, ApiKey.CREATE_ACLS, {"creations": [creation(), creation("good")]})
-        assert [ErrorCode.UNKNOWN_SERVER_ERROR, 0] == [each["error_code"] for each in answer["results"]]
+        assert [each["error_code"] for each in answer["results"]] == [ErrorCode.UNKNOWN_SERVER_ERROR, 0]
         outcomes = await AclService(keeper.known, lambda: None).remove(keeper.known.acls.find(BindingFilter()))
-        assert [ErrorCode.REQUEST_TIMED_OUT] == [failure.code for failure in outcomes.values() if failure is not None]
+        assert [failure.code for failure in outcomes.values() if failure is not None] == [ErrorCode.REQUEST_TIMED_OUT]

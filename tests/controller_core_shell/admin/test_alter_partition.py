@@ -49,11 +49,11 @@ async def test_an_isr_shrinks(version: int) -> None:
 
     response = await ask(started, ApiKey.ALTER_PARTITION, asking(started, version, wish(version, [1])), version)
 
-    assert ErrorCode.NONE == response["error_code"]
+    assert response["error_code"] == ErrorCode.NONE
     topic = only(response, "topics")
     expected = ("a", UUID(int=0)) if version < 2 else ("", started.cluster.topics["a"].topic_id)
-    assert expected == (topic["topic_name"], topic["topic_id"])
-    assert {
+    assert (topic["topic_name"], topic["topic_id"]) == expected
+    assert only(topic, "partitions") == {
         "partition_index": 0,
         "error_code": ErrorCode.NONE,
         "leader_id": 1,
@@ -61,8 +61,8 @@ async def test_an_isr_shrinks(version: int) -> None:
         "isr": [1],
         "leader_recovery_state": 0,
         "partition_epoch": 1,
-    } == only(topic, "partitions")
-    assert (1,) == started.cluster.columns.isr_of(started.row(P0))
+    }
+    assert started.cluster.columns.isr_of(started.row(P0)) == (1,)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -74,7 +74,7 @@ async def test_a_recovering_leader_is_answered_as_recovering(version: int) -> No
 
     response = await ask(started, ApiKey.ALTER_PARTITION, asked, version)
 
-    assert 1 == only(response, "topics", "partitions")["leader_recovery_state"]
+    assert only(response, "topics", "partitions")["leader_recovery_state"] == 1
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,9 @@ async def test_a_wish_that_does_not_stand_is_refused_and_the_others_are_written(
 
     partitions = only(await ask(started, ApiKey.ALTER_PARTITION, asked), "topics")["partitions"]
 
-    assert [(bad["partition"], code), (0, ErrorCode.NONE)] == [
-        (one["partition_index"], one["error_code"]) for one in partitions
+    assert [(one["partition_index"], one["error_code"]) for one in partitions] == [
+        (bad["partition"], code),
+        (0, ErrorCode.NONE),
     ]
 
 
@@ -141,7 +142,7 @@ async def test_a_replica_joins_in_the_life_that_the_leader_knows(epoch: int, cod
 
     assert code == only(response, "topics", "partitions")["error_code"]
     expected = (1, 2) if code == ErrorCode.NONE else (1,)
-    assert expected == started.cluster.columns.isr_of(started.row(P0))
+    assert started.cluster.columns.isr_of(started.row(P0)) == expected
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -158,8 +159,8 @@ async def test_an_unknown_id_is_answered_for_each_partition(version: int) -> Non
 
     first, second = response["topics"]
     assert unknown == first["topic_id"]
-    assert [ErrorCode.UNKNOWN_TOPIC_ID] * 2 == [one["error_code"] for one in first["partitions"]]
-    assert ErrorCode.NONE == only(second, "partitions")["error_code"]
+    assert [one["error_code"] for one in first["partitions"]] == [ErrorCode.UNKNOWN_TOPIC_ID] * 2
+    assert only(second, "partitions")["error_code"] == ErrorCode.NONE
 
 
 @pytest.mark.parametrize(("broker_id", "broker_epoch"), [(1, 5), (9, 109)])
@@ -170,7 +171,7 @@ async def test_a_stale_or_unknown_broker_is_refused_at_the_top(broker_id: int, b
 
     response = await ask(started, ApiKey.ALTER_PARTITION, asked)
 
-    assert {"error_code": ErrorCode.STALE_BROKER_EPOCH, "topics": []} == pick(response, "error_code", "topics")
+    assert pick(response, "error_code", "topics") == {"error_code": ErrorCode.STALE_BROKER_EPOCH, "topics": []}
 
 
 async def test_of_two_wishes_for_one_partition_the_last_counts() -> None:
@@ -180,8 +181,8 @@ async def test_of_two_wishes_for_one_partition_the_last_counts() -> None:
 
     response = await ask(started, ApiKey.ALTER_PARTITION, asked)
 
-    assert [[1], [1]] == [one["isr"] for one in only(response, "topics")["partitions"]]
-    assert (1,) == started.cluster.columns.isr_of(started.row(P0))
+    assert [one["isr"] for one in only(response, "topics")["partitions"]] == [[1], [1]]
+    assert started.cluster.columns.isr_of(started.row(P0)) == (1,)
 
 
 async def test_several_topics_are_answered_in_their_order() -> None:
@@ -193,11 +194,11 @@ async def test_several_topics_are_answered_in_their_order() -> None:
 
     response = await ask(started, ApiKey.ALTER_PARTITION, asked, 1)
 
-    assert ["a", "b"] == [topic["topic_name"] for topic in response["topics"]]
+    assert [topic["topic_name"] for topic in response["topics"]] == ["a", "b"]
 
 
 async def test_without_a_tenure_it_is_said_at_the_top() -> None:
     """The broker then looks for the controller anew (KafkaApis.handleAlterPartitionRequest)."""
     response = await ask(None, ApiKey.ALTER_PARTITION, {"broker_id": 1})
 
-    assert {"error_code": ErrorCode.NOT_CONTROLLER, "topics": []} == pick(response, "error_code", "topics")
+    assert pick(response, "error_code", "topics") == {"error_code": ErrorCode.NOT_CONTROLLER, "topics": []}

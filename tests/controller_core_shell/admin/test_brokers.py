@@ -18,11 +18,11 @@ async def test_a_brokers_leaderships_are_taken(version: int) -> None:
 
     response = await ask(active, ApiKey.CONTROLLED_SHUTDOWN, {"broker_id": 1}, version)
 
-    assert {
+    assert pick(response, "error_code", "remaining_partitions") == {
         "error_code": ErrorCode.NONE,
         "remaining_partitions": [{"topic_name": "a", "partition_index": 1}],
-    } == pick(response, "error_code", "remaining_partitions")
-    assert 2 == active.cluster.columns.leader[active.row(TopicPartition("a", 0))]
+    }
+    assert active.cluster.columns.leader[active.row(TopicPartition("a", 0))] == 2
 
 
 @pytest.mark.parametrize(("version", "epoch"), [(1, -1), (2, 101), (3, 101)])
@@ -32,7 +32,7 @@ async def test_the_broker_epoch_is_there_from_version_2_on(version: int, epoch: 
 
     await ask(active, ApiKey.CONTROLLED_SHUTDOWN, {"broker_id": 1, "broker_epoch": 101}, version)
 
-    assert [ControlledShutdown(1, epoch)] == active.submitted
+    assert active.submitted == [ControlledShutdown(1, epoch)]
 
 
 @pytest.mark.parametrize(
@@ -47,15 +47,15 @@ async def test_an_earlier_life_or_a_stranger_shuts_nothing_down(
 
     response = await ask(active, ApiKey.CONTROLLED_SHUTDOWN, {"broker_id": broker_id, "broker_epoch": broker_epoch})
 
-    assert {"error_code": code, "remaining_partitions": []} == pick(response, "error_code", "remaining_partitions")
-    assert set() == active.cluster.shutting_down
+    assert pick(response, "error_code", "remaining_partitions") == {"error_code": code, "remaining_partitions": []}
+    assert active.cluster.shutting_down == set()
 
 
 async def test_without_a_tenure_a_shutdown_is_sent_elsewhere() -> None:
     """STALE_CONTROLLER_EPOCH is how ControllerMovedException is written."""
     response = await ask(None, ApiKey.CONTROLLED_SHUTDOWN, {"broker_id": 1})
 
-    assert ErrorCode.STALE_CONTROLLER_EPOCH == response["error_code"]
+    assert response["error_code"] == ErrorCode.STALE_CONTROLLER_EPOCH
 
 
 async def test_each_block_of_producer_ids_is_handed_out_once() -> None:
@@ -64,10 +64,11 @@ async def test_each_block_of_producer_ids_is_handed_out_once() -> None:
 
     blocks = [await ask(active, ApiKey.ALLOCATE_PRODUCER_IDS, asked) for _ in range(2)]
 
-    assert [(ErrorCode.NONE, 0, 1000), (ErrorCode.NONE, 1000, 1000)] == [
-        (block["error_code"], block["producer_id_start"], block["producer_id_len"]) for block in blocks
+    assert [(block["error_code"], block["producer_id_start"], block["producer_id_len"]) for block in blocks] == [
+        (ErrorCode.NONE, 0, 1000),
+        (ErrorCode.NONE, 1000, 1000),
     ]
-    assert AllocateProducerIds(2, 102) == active.submitted[0]
+    assert active.submitted[0] == AllocateProducerIds(2, 102)
 
 
 async def test_an_earlier_life_gets_no_producer_ids() -> None:
@@ -76,23 +77,23 @@ async def test_an_earlier_life_gets_no_producer_ids() -> None:
 
     response = await ask(active, ApiKey.ALLOCATE_PRODUCER_IDS, {"broker_id": 2, "broker_epoch": 5})
 
-    assert (ErrorCode.STALE_BROKER_EPOCH, 0, 0) == (
+    assert (
         response["error_code"],
         response["producer_id_start"],
         response["producer_id_len"],
-    )
-    assert -1 == active.cluster.producer_ids.block_end
+    ) == (ErrorCode.STALE_BROKER_EPOCH, 0, 0)
+    assert active.cluster.producer_ids.block_end == -1
 
 
 async def test_a_stranger_gets_no_producer_ids() -> None:
     """BROKER_ID_NOT_REGISTERED (KafkaController.processAllocateProducerIds)."""
     response = await ask(active_with(), ApiKey.ALLOCATE_PRODUCER_IDS, {"broker_id": 9, "broker_epoch": 109})
 
-    assert ErrorCode.BROKER_ID_NOT_REGISTERED == response["error_code"]
+    assert response["error_code"] == ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
 async def test_without_a_tenure_no_producer_ids_are_handed_out() -> None:
     """The broker looks for the controller anew."""
     response = await ask(None, ApiKey.ALLOCATE_PRODUCER_IDS, {"broker_id": 2, "broker_epoch": 102})
 
-    assert ErrorCode.NOT_CONTROLLER == response["error_code"]
+    assert response["error_code"] == ErrorCode.NOT_CONTROLLER

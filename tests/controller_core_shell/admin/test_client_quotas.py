@@ -96,10 +96,10 @@ async def test_quotas_stand_where_brokers_look_for_them(entity: Entity, expected
     """AdminZkClient.changeEntityConfig, Sanitizer: and one notice for each change, in the same transaction."""
     zookeeper = server()
 
-    assert [DONE] == await alter(zookeeper, entry(entity, consumer_byte_rate=1024.0, request_percentage=12.5))
-    assert {"consumer_byte_rate": "1024", "request_percentage": "12.5"} == kept(zookeeper)[expected]
-    assert [f'{{"version":2,"entity_path":"{expected}"}}'.encode()] == notices(zookeeper)
-    assert 1 == zookeeper.lines.count("multi")
+    assert await alter(zookeeper, entry(entity, consumer_byte_rate=1024.0, request_percentage=12.5)) == [DONE]
+    assert kept(zookeeper)[expected] == {"consumer_byte_rate": "1024", "request_percentage": "12.5"}
+    assert notices(zookeeper) == [f'{{"version":2,"entity_path":"{expected}"}}'.encode()]
+    assert zookeeper.lines.count("multi") == 1
 
 
 async def test_addresses_have_a_quota_of_their_own() -> None:
@@ -110,17 +110,17 @@ async def test_addresses_have_a_quota_of_their_own() -> None:
         entry({"ip": "10.0.0.1"}, connection_creation_rate=7.0),
         entry({"ip": DEFAULT}, connection_creation_rate=9.0),
     ]
-    assert [DONE, DONE] == await alter(zookeeper, *asked)
+    assert await alter(zookeeper, *asked) == [DONE, DONE]
     expected = {"ips/10.0.0.1": {"connection_creation_rate": "7"}, "ips/<default>": {"connection_creation_rate": "9"}}
-    assert expected == kept(zookeeper)
+    assert kept(zookeeper) == expected
 
 
 async def test_what_else_a_user_has_stays() -> None:
     """A credential, and quotas that are not named."""
     zookeeper = server({"users/alice": {"SCRAM-SHA-256": "kept", "producer_byte_rate": "1", "consumer_byte_rate": "2"}})
 
-    assert [DONE] == await alter(zookeeper, entry({"user": "alice"}, producer_byte_rate=None, consumer_byte_rate=3.0))
-    assert {"users/alice": {"SCRAM-SHA-256": "kept", "consumer_byte_rate": "3"}} == kept(zookeeper)
+    assert await alter(zookeeper, entry({"user": "alice"}, producer_byte_rate=None, consumer_byte_rate=3.0)) == [DONE]
+    assert kept(zookeeper) == {"users/alice": {"SCRAM-SHA-256": "kept", "consumer_byte_rate": "3"}}
 
 
 async def test_what_is_left_empty_is_deleted_with_parents_that_were_there_for_it() -> None:
@@ -130,21 +130,21 @@ async def test_what_is_left_empty_is_deleted_with_parents_that_were_there_for_it
     zookeeper.put("/config/users/d/clients/f", encode_config(one))
 
     asked = [entry({"user": user, "client-id": client}, producer_byte_rate=None) for user, client in ("ac", "bc", "de")]
-    assert [DONE] * 3 == await alter(zookeeper, *asked)
-    assert {"users/b": one, "users/d": None, "users/d/clients": None, "users/d/clients/f": one} == kept(zookeeper)
+    assert await alter(zookeeper, *asked) == [DONE] * 3
+    assert kept(zookeeper) == {"users/b": one, "users/d": None, "users/d/clients": None, "users/d/clients/f": one}
 
-    assert [DONE] == await alter(zookeeper, entry({"user": "d"}, producer_byte_rate=None))
-    assert {} == kept(zookeeper)["users/d"], "it has children"
-    assert 4 == len(notices(zookeeper))
+    assert await alter(zookeeper, entry({"user": "d"}, producer_byte_rate=None)) == [DONE]
+    assert kept(zookeeper)["users/d"] == {}, "it has children"
+    assert len(notices(zookeeper)) == 4
 
 
 async def test_a_removal_of_what_is_not_there_is_no_error() -> None:
     """As in Kafka, where brokers are told all the same."""
     zookeeper = server()
 
-    assert [DONE] == await alter(zookeeper, entry({"user": "nobody", "client-id": "c"}, producer_byte_rate=None))
-    assert {} == kept(zookeeper)
-    assert 1 == len(notices(zookeeper))
+    assert await alter(zookeeper, entry({"user": "nobody", "client-id": "c"}, producer_byte_rate=None)) == [DONE]
+    assert kept(zookeeper) == {}
+    assert len(notices(zookeeper)) == 1
 
 
 async def test_a_request_to_validate_writes_nothing() -> None:
@@ -153,8 +153,8 @@ async def test_a_request_to_validate_writes_nothing() -> None:
 
     asked = [entry({"user": "a"}, producer_byte_rate=1.0), entry({"user": "b"}, nonsense=1.0)]
     done, refused = await alter(zookeeper, *asked, validate_only=True)
-    assert (DONE, ErrorCode.INVALID_REQUEST) == (done, refused[0])
-    assert ({}, []) == (kept(zookeeper), notices(zookeeper))
+    assert (done, refused[0]) == (DONE, ErrorCode.INVALID_REQUEST)
+    assert (kept(zookeeper), notices(zookeeper)) == ({}, [])
 
 
 async def test_one_entity_refused_refuses_no_other() -> None:
@@ -176,8 +176,8 @@ async def test_one_entity_refused_refuses_no_other() -> None:
             "'..' cannot name a znode under /config/users: one non-empty path component is needed",
         ),
     ]
-    assert expected == answer
-    assert {"users/a": {"producer_byte_rate": "1", "consumer_byte_rate": "2"}} == kept(zookeeper)
+    assert answer == expected
+    assert kept(zookeeper) == {"users/a": {"producer_byte_rate": "1", "consumer_byte_rate": "2"}}
 
 
 async def test_a_change_is_made_again_on_what_others_wrote_meanwhile() -> None:
@@ -185,8 +185,8 @@ async def test_a_change_is_made_again_on_what_others_wrote_meanwhile() -> None:
     zookeeper = server({"users/a": {"producer_byte_rate": "1"}})
     zookeeper.before_writes = [lambda: zookeeper.put("/config/users/a", encode_config({"producer_byte_rate": "5"}))]
 
-    assert [DONE] == await alter(zookeeper, entry({"user": "a"}, consumer_byte_rate=2.0))
-    assert {"users/a": {"producer_byte_rate": "5", "consumer_byte_rate": "2"}} == kept(zookeeper)
+    assert await alter(zookeeper, entry({"user": "a"}, consumer_byte_rate=2.0)) == [DONE]
+    assert kept(zookeeper) == {"users/a": {"producer_byte_rate": "5", "consumer_byte_rate": "2"}}
 
 
 async def test_a_client_id_that_comes_while_its_user_is_deleted_is_kept() -> None:
@@ -195,16 +195,16 @@ async def test_a_client_id_that_comes_while_its_user_is_deleted_is_kept() -> Non
     zookeeper = server({"users/a/clients/c": one})
     zookeeper.before_writes = [lambda: zookeeper.put("/config/users/a/clients/d", encode_config(one))]
 
-    assert [DONE] == await alter(zookeeper, entry({"user": "a", "client-id": "c"}, producer_byte_rate=None))
-    assert {"users/a": None, "users/a/clients": None, "users/a/clients/d": one} == kept(zookeeper)
+    assert await alter(zookeeper, entry({"user": "a", "client-id": "c"}, producer_byte_rate=None)) == [DONE]
+    assert kept(zookeeper) == {"users/a": None, "users/a/clients": None, "users/a/clients/d": one}
 
 
 async def test_parents_that_no_broker_has_made_yet_are_made() -> None:
     """The controller may be there first."""
     zookeeper = AclZooKeeper()
 
-    assert [DONE] == await alter(zookeeper, entry({"ip": DEFAULT}, connection_creation_rate=1.0))
-    assert {"ips/<default>": {"connection_creation_rate": "1"}} == kept(zookeeper)
+    assert await alter(zookeeper, entry({"ip": DEFAULT}, connection_creation_rate=1.0)) == [DONE]
+    assert kept(zookeeper) == {"ips/<default>": {"connection_creation_rate": "1"}}
 
 
 @pytest.mark.parametrize("how", ["no session", "unknown", "lost", "always others", "no auth", "garbage"])
@@ -229,7 +229,7 @@ async def test_what_zookeeper_does_not_do_is_told(how: str) -> None:
             zookeeper.put("/config/users/a", b'{"config":{"a":1}}')
             expected = ErrorCode.UNKNOWN_SERVER_ERROR
 
-    assert [expected] == [code for code, _ in await alter(zookeeper, entry({"user": "a"}, consumer_byte_rate=2.0))]
+    assert [code for code, _ in await alter(zookeeper, entry({"user": "a"}, consumer_byte_rate=2.0))] == [expected]
 
 
 EVERYTHING = {
@@ -287,8 +287,8 @@ async def test_a_filter_selects_entities(components: Any, strict: bool, expected
     """ZkAdminManager.handleDescribeClientQuotas, handleDescribeIpQuotas."""
     answer = await describe(server(EVERYTHING), components, strict=strict)
 
-    assert ErrorCode.NONE == answer["error_code"]
-    assert expected == {value["value"] for each in answer["entries"] for value in each["values"]}
+    assert answer["error_code"] == ErrorCode.NONE
+    assert {value["value"] for each in answer["entries"] for value in each["values"]} == expected
 
 
 async def test_entities_are_named_as_people_name_them() -> None:
@@ -310,7 +310,7 @@ async def test_entities_are_named_as_people_name_them() -> None:
         (("ip", "10.0.0.1"),): "connection_creation_rate",
         (("ip", None),): "connection_creation_rate",
     }
-    assert expected == named
+    assert named == expected
 
 
 async def test_what_is_named_exactly_is_not_looked_for() -> None:
@@ -318,7 +318,7 @@ async def test_what_is_named_exactly_is_not_looked_for() -> None:
     zookeeper = server(EVERYTHING)
 
     await describe(zookeeper, {"user": exactly("alice")}, strict=True)
-    assert ["children nothing", "get /config/users/alice"] == zookeeper.lines
+    assert zookeeper.lines == ["children nothing", "get /config/users/alice"]
 
 
 async def test_what_cannot_be_described_is_told() -> None:
@@ -338,8 +338,8 @@ async def test_what_cannot_be_described_is_told() -> None:
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.REQUEST_TIMED_OUT,
     ]
-    assert expected == [each["error_code"] for each in told]
-    assert {None} == {each["entries"] for each in told}
+    assert [each["error_code"] for each in told] == expected
+    assert {each["entries"] for each in told} == {None}
 
 
 async def test_with_nowhere_to_look_a_broker_is_asked() -> None:
@@ -357,6 +357,9 @@ async def test_an_address_or_a_name_that_resolves_is_a_host(monkeypatch: pytest.
     """DynamicConfig.Ip.isValidIpEntity. What stands in the path is asked for: no IPv6 address can be one, as in Kafka."""
     monkeypatch.setattr(client_quotas, "MAX_LOOKUP_S", 0.5)
 
-    assert [True, True, False, False] == [
-        await is_host(each) for each in ("127.0.0.1", "localhost", "%3A%3A1", "a" * 64 + ".example")
+    assert [await is_host(each) for each in ("127.0.0.1", "localhost", "%3A%3A1", "a" * 64 + ".example")] == [
+        True,
+        True,
+        False,
+        False,
     ]

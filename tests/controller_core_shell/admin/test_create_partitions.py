@@ -30,8 +30,8 @@ async def test_a_topic_grows() -> None:
 
     response = await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 4)))
 
-    assert {"name": "a", "error_code": ErrorCode.NONE, "error_message": None} == only(response, "results")
-    assert 4 == len(active.cluster.topics["a"].rows)
+    assert only(response, "results") == {"name": "a", "error_code": ErrorCode.NONE, "error_message": None}
+    assert len(active.cluster.topics["a"].rows) == 4
     assert active.waits_ms == [pytest.approx(60_000, abs=5_000)]
 
 
@@ -41,7 +41,7 @@ async def test_a_given_assignment_is_taken() -> None:
 
     await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2, [3, 1])))
 
-    assert (3, 1) == active.cluster.columns.replicas_of(active.row(TopicPartition("a", 1)))
+    assert active.cluster.columns.replicas_of(active.row(TopicPartition("a", 1))) == (3, 1)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ async def test_what_the_core_refuses_is_answered_in_its_words(asked: Body, code:
     result = only(await ask(active, ApiKey.CREATE_PARTITIONS, asking(asked)), "results")
 
     assert (code, words) == (result["error_code"], result["error_message"])
-    assert [] == active.waits_ms
+    assert active.waits_ms == []
 
 
 async def test_a_topic_that_moves_does_not_grow() -> None:
@@ -83,7 +83,7 @@ async def test_a_topic_that_moves_does_not_grow() -> None:
 
     result = only(await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2))), "results")
 
-    assert ErrorCode.REASSIGNMENT_IN_PROGRESS == result["error_code"]
+    assert result["error_code"] == ErrorCode.REASSIGNMENT_IN_PROGRESS
 
 
 async def test_a_name_that_stands_twice_is_refused_and_the_others_grow() -> None:
@@ -93,8 +93,9 @@ async def test_a_name_that_stands_twice_is_refused_and_the_others_grow() -> None
 
     response = await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2), topic("b", 2), topic("a", 3)))
 
-    assert [("a", ErrorCode.INVALID_REQUEST, "Duplicate topic in request."), ("b", ErrorCode.NONE, None)] == [
-        (result["name"], result["error_code"], result["error_message"]) for result in response["results"]
+    assert [(result["name"], result["error_code"], result["error_message"]) for result in response["results"]] == [
+        ("a", ErrorCode.INVALID_REQUEST, "Duplicate topic in request."),
+        ("b", ErrorCode.NONE, None),
     ]
 
 
@@ -104,9 +105,9 @@ async def test_to_validate_only_adds_nothing() -> None:
 
     response = await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2), validate_only=True, timeout_ms=0))
 
-    assert ErrorCode.NONE == only(response, "results")["error_code"]
-    assert 1 == len(active.cluster.topics["a"].rows)
-    assert [] == active.waits_ms
+    assert only(response, "results")["error_code"] == ErrorCode.NONE
+    assert len(active.cluster.topics["a"].rows) == 1
+    assert active.waits_ms == []
 
 
 async def test_without_time_to_wait_added_partitions_are_answered_timed_out() -> None:
@@ -115,8 +116,8 @@ async def test_without_time_to_wait_added_partitions_are_answered_timed_out() ->
 
     response = await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2), timeout_ms=0))
 
-    assert ErrorCode.REQUEST_TIMED_OUT == only(response, "results")["error_code"]
-    assert 2 == len(active.cluster.topics["a"].rows)
+    assert only(response, "results")["error_code"] == ErrorCode.REQUEST_TIMED_OUT
+    assert len(active.cluster.topics["a"].rows) == 2
 
 
 async def test_where_nothing_can_grow_nothing_is_submitted() -> None:
@@ -125,4 +126,4 @@ async def test_where_nothing_can_grow_nothing_is_submitted() -> None:
 
     await ask(active, ApiKey.CREATE_PARTITIONS, asking(topic("a", 2), topic("a", 2)))
 
-    assert [] == active.submitted
+    assert active.submitted == []

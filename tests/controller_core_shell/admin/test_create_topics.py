@@ -40,15 +40,15 @@ async def test_a_topic_is_made_and_told_of() -> None:
 
     result = only(await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 6, 3))), "topics")
 
-    assert {
+    assert pick(result, "name", "error_code", "error_message", "topic_id", "num_partitions", "replication_factor") == {
         "name": "a",
         "error_code": ErrorCode.NONE,
         "error_message": None,
         "topic_id": active.cluster.topics["a"].topic_id,
         "num_partitions": 6,
         "replication_factor": 3,
-    } == pick(result, "name", "error_code", "error_message", "topic_id", "num_partitions", "replication_factor")
-    assert 6 == len(active.cluster.topics["a"].rows)
+    }
+    assert len(active.cluster.topics["a"].rows) == 6
 
 
 async def test_the_same_numbers_drawn_place_alike() -> None:
@@ -80,7 +80,7 @@ async def test_minus_one_means_the_clusters_defaults() -> None:
 
     result = only(await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", -1, -1))), "topics")
 
-    assert (4, 2) == (result["num_partitions"], result["replication_factor"])
+    assert (result["num_partitions"], result["replication_factor"]) == (4, 2)
 
 
 async def test_as_long_as_no_broker_has_told_the_defaults_no_topic_is_made_by_ours() -> None:
@@ -91,9 +91,9 @@ async def test_as_long_as_no_broker_has_told_the_defaults_no_topic_is_made_by_ou
     response = await ask(active, ApiKey.CREATE_TOPICS, asking(*wishes))
 
     told = [(result["name"], result["error_code"]) for result in response["topics"]]
-    assert [("a", ErrorCode.REQUEST_TIMED_OUT), ("b", ErrorCode.REQUEST_TIMED_OUT), ("c", ErrorCode.NONE)] == told
+    assert told == [("a", ErrorCode.REQUEST_TIMED_OUT), ("b", ErrorCode.REQUEST_TIMED_OUT), ("c", ErrorCode.NONE)]
     assert "settings" in response["topics"][0]["error_message"]
-    assert ["c"] == list(active.cluster.topics)
+    assert list(active.cluster.topics) == ["c"]
 
 
 async def test_who_says_all_that_is_needed_waits_for_no_settings() -> None:
@@ -103,8 +103,8 @@ async def test_who_says_all_that_is_needed_waits_for_no_settings() -> None:
 
     response = await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 1, 1), topic("b", -1, -1, assignments=given)))
 
-    assert [ErrorCode.NONE] * 2 == [result["error_code"] for result in response["topics"]]
-    assert [] == active.settings_waits_ms
+    assert [result["error_code"] for result in response["topics"]] == [ErrorCode.NONE] * 2
+    assert active.settings_waits_ms == []
 
 
 async def test_a_given_assignment_is_taken() -> None:
@@ -115,7 +115,7 @@ async def test_a_given_assignment_is_taken() -> None:
     await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", -1, -1, assignments=given)))
 
     rows = [active.row(TopicPartition("a", number)) for number in (0, 1)]
-    assert [(2, 3), (3, 1)] == [active.cluster.columns.replicas_of(row) for row in rows]
+    assert [active.cluster.columns.replicas_of(row) for row in rows] == [(2, 3), (3, 1)]
 
 
 async def test_a_name_that_stands_twice_is_refused_once_and_the_others_are_made() -> None:
@@ -124,18 +124,20 @@ async def test_a_name_that_stands_twice_is_refused_once_and_the_others_are_made(
 
     response = await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a"), topic("b"), topic("a", 2)))
 
-    assert [("a", ErrorCode.INVALID_REQUEST, "Duplicate topic name."), ("b", ErrorCode.NONE, None)] == [
-        (result["name"], result["error_code"], result["error_message"]) for result in response["topics"]
+    assert [(result["name"], result["error_code"], result["error_message"]) for result in response["topics"]] == [
+        ("a", ErrorCode.INVALID_REQUEST, "Duplicate topic name."),
+        ("b", ErrorCode.NONE, None),
     ]
-    assert ["b"] == list(active.cluster.topics)
+    assert list(active.cluster.topics) == ["b"]
 
 
 async def test_the_metadata_logs_name_is_refused() -> None:
     """KafkaApis.handleCreateTopicsRequest."""
     response = await ask(active_with(), ApiKey.CREATE_TOPICS, asking(topic("__cluster_metadata")))
 
-    assert (ErrorCode.INVALID_REQUEST, "Creation of internal topic __cluster_metadata is prohibited.") == failure(
-        response
+    assert failure(response) == (
+        ErrorCode.INVALID_REQUEST,
+        "Creation of internal topic __cluster_metadata is prohibited.",
     )
 
 
@@ -174,10 +176,13 @@ async def test_what_the_core_refuses_is_answered_in_its_words(asked: Body, code:
     assert code == result["error_code"]
     assert words is None or words == result["error_message"]
     assert result["error_message"]
-    assert {"topic_id": NO_ID, "num_partitions": -1, "replication_factor": -1, "configs": []} == pick(
-        result, "topic_id", "num_partitions", "replication_factor", "configs"
-    )
-    assert [] == active.waits_ms
+    assert pick(result, "topic_id", "num_partitions", "replication_factor", "configs") == {
+        "topic_id": NO_ID,
+        "num_partitions": -1,
+        "replication_factor": -1,
+        "configs": [],
+    }
+    assert active.waits_ms == []
 
 
 async def test_to_validate_only_makes_nothing() -> None:
@@ -188,14 +193,14 @@ async def test_to_validate_only_makes_nothing() -> None:
         await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 3, 2), validate_only=True, timeout_ms=0)), "topics"
     )
 
-    assert (ErrorCode.NONE, NO_ID, 3, 2) == (
+    assert (
         result["error_code"],
         result["topic_id"],
         result["num_partitions"],
         result["replication_factor"],
-    )
-    assert {} == active.cluster.topics
-    assert [] == active.waits_ms
+    ) == (ErrorCode.NONE, NO_ID, 3, 2)
+    assert active.cluster.topics == {}
+    assert active.waits_ms == []
 
 
 @pytest.mark.parametrize(("timeout_ms", "waited_ms"), [(20_000, 20_000), (2_000_000, 600_000)])
@@ -234,9 +239,9 @@ async def test_without_time_to_wait_a_created_topic_is_answered_timed_out(timeou
 
     response = await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a"), timeout_ms=timeout_ms))
 
-    assert ErrorCode.REQUEST_TIMED_OUT == only(response, "topics")["error_code"]
+    assert only(response, "topics")["error_code"] == ErrorCode.REQUEST_TIMED_OUT
     assert "a" in active.cluster.topics
-    assert [] == active.waits_ms
+    assert active.waits_ms == []
 
 
 @pytest.mark.parametrize("version", range(SERVED[ApiKey.CREATE_TOPICS].highest + 1))
@@ -269,7 +274,7 @@ async def test_configs_are_answered_with_their_sources() -> None:
         "min.insync.replicas": ("2", 4),
         "cleanup.policy": ("delete", 5),
     }
-    assert expected == {name: (configs[name]["value"], configs[name]["config_source"]) for name in expected}
+    assert {name: (configs[name]["value"], configs[name]["config_source"]) for name in expected} == expected
     assert not any(config["read_only"] or config["is_sensitive"] for config in configs.values())
 
 
@@ -280,4 +285,4 @@ async def test_replicas_go_to_live_brokers_only() -> None:
     await ask(active, ApiKey.CREATE_TOPICS, asking(topic("a", 12, 2)))
 
     rows = active.cluster.topics["a"].rows.tolist()
-    assert {(1, 2), (2, 1)} == {active.cluster.columns.replicas_of(row) for row in rows}
+    assert {active.cluster.columns.replicas_of(row) for row in rows} == {(1, 2), (2, 1)}

@@ -23,9 +23,9 @@ def test_every_topic_config_is_listed_once() -> None:
 )
 def test_values_are_printed_as_kafka_reads_them(name: str, text: str, expected: str) -> None:
     """ConfigDef.parseType and convertToString."""
-    assert expected == printed(TOPIC_CONFIGS[name], text)
+    assert printed(TOPIC_CONFIGS[name], text) == expected
 
 
 def test_a_brokers_default_that_cannot_be_read_is_told_as_it_is() -> None:
     """It is the broker's business; nothing of ours fails over it."""
-    assert "?" == printed(TOPIC_CONFIGS["retention.ms"], "?")
+    assert printed(TOPIC_CONFIGS["retention.ms"], "?") == "?"

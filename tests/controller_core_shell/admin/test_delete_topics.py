@@ -38,8 +38,8 @@ async def test_a_topic_is_gone_when_its_deletion_is_answered() -> None:
 
     response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a"))
 
-    assert [("a", ErrorCode.NONE)] == results(response)
-    assert {} == active.cluster.topics
+    assert results(response) == [("a", ErrorCode.NONE)]
+    assert active.cluster.topics == {}
 
 
 @pytest.mark.parametrize("version", [0, 1, 3, 4, 5])
@@ -49,7 +49,7 @@ async def test_older_versions_delete_by_name(version: int) -> None:
 
     response = await ask(active, ApiKey.DELETE_TOPICS, {"topic_names": ["a"], "timeout_ms": 1_000}, version)
 
-    assert [("a", ErrorCode.NONE)] == results(response)
+    assert results(response) == [("a", ErrorCode.NONE)]
 
 
 async def test_a_topic_by_id() -> None:
@@ -66,7 +66,7 @@ async def test_a_topic_by_id() -> None:
         only(response, "responses")["topic_id"],
         only(response, "responses")["error_code"],
     )
-    assert {} == active.cluster.topics
+    assert active.cluster.topics == {}
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ async def test_what_names_no_topic_or_two_is_refused_and_the_others_are_deleted(
 
     response = await ask(active, ApiKey.DELETE_TOPICS, {"topics": [topic, {"name": "b"}], "timeout_ms": 1_000})
 
-    assert [(topic["name"], code), ("b", ErrorCode.NONE)] == results(response)
+    assert results(response) == [(topic["name"], code), ("b", ErrorCode.NONE)]
     assert response["responses"][0]["error_message"]
-    assert ["a"] == list(active.cluster.topics)
+    assert list(active.cluster.topics) == ["a"]
 
 
 @pytest.mark.parametrize(("version", "code"), [(2, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED)])
@@ -97,8 +97,8 @@ async def test_where_deletion_is_disabled_nothing_is_deleted(version: int, code:
 
     response = await ask(active, ApiKey.DELETE_TOPICS, {"topic_names": ["a"], "timeout_ms": 1_000}, version)
 
-    assert [("a", code)] == results(response)
-    assert [] == active.submitted
+    assert results(response) == [("a", code)]
+    assert active.submitted == []
 
 
 async def test_as_long_as_nobody_has_told_whether_deletion_is_enabled_nothing_is_deleted() -> None:
@@ -107,8 +107,8 @@ async def test_as_long_as_nobody_has_told_whether_deletion_is_enabled_nothing_is
 
     response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a"))
 
-    assert [("a", ErrorCode.REQUEST_TIMED_OUT)] == results(response)
-    assert [] == active.submitted
+    assert results(response) == [("a", ErrorCode.REQUEST_TIMED_OUT)]
+    assert active.submitted == []
 
 
 async def test_a_deletion_that_takes_longer_is_answered_timed_out_and_goes_on() -> None:
@@ -121,9 +121,9 @@ async def test_a_deletion_that_takes_longer_is_answered_timed_out_and_goes_on() 
     active.brokers_are(broker(1), broker(2))
     active.resume_deletions()
 
-    assert [("a", ErrorCode.REQUEST_TIMED_OUT), ("b", ErrorCode.NONE)] == results(response)
-    assert [1_000, 1_000] == active.deletion_waits_ms
-    assert {} == active.cluster.topics
+    assert results(response) == [("a", ErrorCode.REQUEST_TIMED_OUT), ("b", ErrorCode.NONE)]
+    assert active.deletion_waits_ms == [1_000, 1_000]
+    assert active.cluster.topics == {}
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -5])
@@ -133,8 +133,8 @@ async def test_without_time_to_wait_nobody_looks_whether_it_is_gone(timeout_ms: 
 
     response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a", timeout_ms=timeout_ms))
 
-    assert [("a", ErrorCode.REQUEST_TIMED_OUT)] == results(response)
-    assert [] == active.deletion_waits_ms
+    assert results(response) == [("a", ErrorCode.REQUEST_TIMED_OUT)]
+    assert active.deletion_waits_ms == []
 
 
 async def test_a_wait_has_an_end_of_our_own() -> None:
@@ -143,7 +143,7 @@ async def test_a_wait_has_an_end_of_our_own() -> None:
 
     await ask(active, ApiKey.DELETE_TOPICS, by_name("a", timeout_ms=2**31 - 1))
 
-    assert [600_000] == active.deletion_waits_ms
+    assert active.deletion_waits_ms == [600_000]
 
 
 async def test_a_topic_that_is_being_deleted_is_waited_for_again() -> None:
@@ -154,7 +154,7 @@ async def test_a_topic_that_is_being_deleted_is_waited_for_again() -> None:
 
     response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a"))
 
-    assert [("a", ErrorCode.REQUEST_TIMED_OUT)] == results(response)
+    assert results(response) == [("a", ErrorCode.REQUEST_TIMED_OUT)]
 
 
 async def test_a_topic_that_stands_twice_is_deleted_once() -> None:
@@ -163,8 +163,8 @@ async def test_a_topic_that_stands_twice_is_deleted_once() -> None:
 
     response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a", "a"))
 
-    assert [("a", ErrorCode.NONE)] * 2 == results(response)
-    assert [DeleteTopics(("a",))] == active.submitted
+    assert results(response) == [("a", ErrorCode.NONE)] * 2
+    assert active.submitted == [DeleteTopics(("a",))]
 
 
 async def test_where_nothing_can_be_deleted_nothing_is_submitted() -> None:
@@ -173,5 +173,5 @@ async def test_where_nothing_can_be_deleted_nothing_is_submitted() -> None:
 
     response = await ask(active, ApiKey.DELETE_TOPICS, {"topics": [{"name": None, "topic_id": uuid4()}]})
 
-    assert [(None, ErrorCode.UNKNOWN_TOPIC_ID)] == results(response)
-    assert [] == active.submitted
+    assert results(response) == [(None, ErrorCode.UNKNOWN_TOPIC_ID)]
+    assert active.submitted == []

@@ -14,17 +14,17 @@ async def test_nodes_and_controller() -> None:
 
     response = await ask(active, ApiKey.DESCRIBE_CLUSTER, {})
 
-    assert (ErrorCode.NONE, None, "cluster-of-tests", CONTROLLER, 1) == (
+    assert (
         response["error_code"],
         response["error_message"],
         response["cluster_id"],
         response["controller_id"],
         response["endpoint_type"],
-    )
-    assert [
+    ) == (ErrorCode.NONE, None, "cluster-of-tests", CONTROLLER, 1)
+    assert [pick(node, "broker_id", "host", "port", "rack") for node in response["brokers"]] == [
         {"broker_id": 1, "host": "broker1", "port": 9001, "rack": "north"},
         {"broker_id": CONTROLLER, "host": "steward", "port": 9990, "rack": "north"},
-    ] == [pick(node, "broker_id", "host", "port", "rack") for node in response["brokers"]]
+    ]
 
 
 async def test_what_a_caller_may_do_is_everything_where_nobody_judges() -> None:
@@ -36,14 +36,14 @@ async def test_what_a_caller_may_do_is_everything_where_nobody_judges() -> None:
         for each in (True, False)
     ]
 
-    assert [0x1FA0, -(2**31)] == operations
+    assert operations == [0x1FA0, -(2**31)]
 
 
 async def test_a_controller_that_is_not_listed_is_not_named() -> None:
     """Clients look its address up in the list; -1 tells them that there is none."""
     response = await ask(active_with(), ApiKey.DESCRIBE_CLUSTER, {}, listener="ELSEWHERE")
 
-    assert (-1, []) == (response["controller_id"], response["brokers"])
+    assert (response["controller_id"], response["brokers"]) == (-1, [])
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ async def test_without_a_tenure_no_cluster_is_described() -> None:
     """NOT_CONTROLLER at the top."""
     response = await ask(None, ApiKey.DESCRIBE_CLUSTER, {})
 
-    assert (ErrorCode.NOT_CONTROLLER, "", -1, []) == (
+    assert (
         response["error_code"],
         response["cluster_id"],
         response["controller_id"],
         response["brokers"],
-    )
+    ) == (ErrorCode.NOT_CONTROLLER, "", -1, [])

@@ -43,7 +43,7 @@ async def test_all_topics_in_the_order_of_their_names() -> None:
     """An empty list asks for all."""
     response = await ask(await active(), ApiKey.DESCRIBE_TOPIC_PARTITIONS, asking())
 
-    assert (["a", "b", "c"], None) == (list(partitions(response)), response["next_cursor"])
+    assert (list(partitions(response)), response["next_cursor"]) == (["a", "b", "c"], None)
 
 
 async def test_a_partition() -> None:
@@ -54,7 +54,7 @@ async def test_a_partition() -> None:
     topic = only(await ask(started, ApiKey.DESCRIBE_TOPIC_PARTITIONS, asking("a")), "topics")
 
     assert started.cluster.topics["a"].topic_id == topic["topic_id"]
-    assert {
+    assert only(topic, "partitions") == {
         "error_code": ErrorCode.NONE,
         "partition_index": 0,
         "leader_id": 2,
@@ -64,7 +64,7 @@ async def test_a_partition() -> None:
         "eligible_leader_replicas": [],
         "last_known_elr": [],
         "offline_replicas": [1],
-    } == only(topic, "partitions")
+    }
 
 
 async def test_a_missing_leader_is_no_error() -> None:
@@ -74,7 +74,7 @@ async def test_a_missing_leader_is_no_error() -> None:
 
     partition = only(await ask(started, ApiKey.DESCRIBE_TOPIC_PARTITIONS, asking("a")), "topics", "partitions")
 
-    assert (ErrorCode.NONE, -1) == (partition["error_code"], partition["leader_id"])
+    assert (partition["error_code"], partition["leader_id"]) == (ErrorCode.NONE, -1)
 
 
 @pytest.mark.parametrize(
@@ -98,17 +98,17 @@ async def test_pages_follow_each_other_by_their_cursors() -> None:
             break
         cursor = (response["next_cursor"]["topic_name"], response["next_cursor"]["partition_index"])
 
-    assert [{"a": [0, 1, 2], "b": [0]}, {"b": [1, 2], "c": [0, 1]}, {"c": [2]}] == pages
+    assert pages == [{"a": [0, 1, 2], "b": [0]}, {"b": [1, 2], "c": [0, 1]}, {"c": [2]}]
 
 
 async def test_a_page_that_ends_with_a_topic_points_to_the_next() -> None:
     """The cursor names the next topic's first partition."""
     response = await ask(await active(), ApiKey.DESCRIBE_TOPIC_PARTITIONS, asking("a", "b", limit=3))
 
-    assert ({"a": [0, 1, 2]}, {"topic_name": "b", "partition_index": 0}) == (
+    assert (
         partitions(response),
         response["next_cursor"],
-    )
+    ) == ({"a": [0, 1, 2]}, {"topic_name": "b", "partition_index": 0})
 
 
 @pytest.mark.parametrize("limit", [0, -1])
@@ -116,7 +116,7 @@ async def test_a_page_has_at_least_one_partition(limit: int) -> None:
     """Or a client would ask for ever."""
     response = await ask(await active(), ApiKey.DESCRIBE_TOPIC_PARTITIONS, asking(limit=limit))
 
-    assert {"a": [0]} == partitions(response)
+    assert partitions(response) == {"a": [0]}
 
 
 async def test_a_page_has_no_more_than_the_servers_limit() -> None:
@@ -126,14 +126,14 @@ async def test_a_page_has_no_more_than_the_servers_limit() -> None:
 
     response = await ask(started, ApiKey.DESCRIBE_TOPIC_PARTITIONS, asking(limit=1_000_000))
 
-    assert {"topic_name": "a", "partition_index": 2_000} == response["next_cursor"]
+    assert response["next_cursor"] == {"topic_name": "a", "partition_index": 2_000}
 
 
 async def test_a_cursor_in_a_topic_that_is_gone_goes_on_with_the_next() -> None:
     """Topics may be deleted between two pages."""
     response = await ask(await active(), ApiKey.DESCRIBE_TOPIC_PARTITIONS, asking(cursor=("aa", 2)))
 
-    assert {"b": [0, 1, 2], "c": [0, 1, 2]} == partitions(response)
+    assert partitions(response) == {"b": [0, 1, 2], "c": [0, 1, 2]}
 
 
 @pytest.mark.parametrize("cursor", [("c", 0), ("a", -1)])
@@ -141,7 +141,7 @@ async def test_a_cursor_that_no_page_can_have_ended_with_is_refused(cursor: tupl
     """INVALID_REQUEST for every topic that is named."""
     response = await ask(await active(), ApiKey.DESCRIBE_TOPIC_PARTITIONS, asking("a", "b", cursor=cursor))
 
-    assert [ErrorCode.INVALID_REQUEST] * 2 == [topic["error_code"] for topic in response["topics"]]
+    assert [topic["error_code"] for topic in response["topics"]] == [ErrorCode.INVALID_REQUEST] * 2
 
 
 async def test_topics_without_partitions_do_not_end_the_pages() -> None:

@@ -33,7 +33,7 @@ def test_a_topic_id_with_a_dash_first_is_drawn_again() -> None:
     """Uuid.randomUuid."""
     dash, good = 0xF8 << 120, 1 << 120
 
-    assert UUID(int=good, version=4) == draw_topic_id(Scripted(dash, good))
+    assert draw_topic_id(Scripted(dash, good)) == UUID(int=good, version=4)
 
 
 def test_a_dash_is_seen_as_base64_writes_it() -> None:
@@ -47,7 +47,7 @@ def test_topic_ids_are_version_4() -> None:
     """Uuid: variant 2 (Leach-Salz), version 4."""
     topic_id = draw_topic_id(Random(2))
 
-    assert (4, "specified in RFC 4122") == (topic_id.version, topic_id.variant)
+    assert (topic_id.version, topic_id.variant) == (4, "specified in RFC 4122")
 
 
 def test_places_are_never_negative() -> None:

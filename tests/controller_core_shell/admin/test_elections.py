@@ -36,7 +36,7 @@ async def with_another_leader() -> FakeActive:
     active.brokers_are(*registered)
     active.brokers_are(broker(1), *registered)
     active.sync(TopicPartition("a", 0), (2, 1))
-    assert 2 == leader(active, 0)
+    assert leader(active, 0) == 2
     return active
 
 
@@ -55,9 +55,9 @@ async def test_the_preferred_leader_is_back(version: int) -> None:
 
     response = await ask(active, ApiKey.ELECT_LEADERS, asked, version)
 
-    assert (ErrorCode.NONE, {"a": {0: ErrorCode.NONE}}) == (response["error_code"], results(response))
+    assert (response["error_code"], results(response)) == (ErrorCode.NONE, {"a": {0: ErrorCode.NONE}})
     assert only(response, "replica_election_results", "partition_result")["error_message"] is None
-    assert 1 == leader(active, 0)
+    assert leader(active, 0) == 1
     assert active.waits_ms == [60_000]
 
 
@@ -67,11 +67,11 @@ async def test_what_needs_no_election_or_is_not_there_is_said() -> None:
 
     response = await ask(active, ApiKey.ELECT_LEADERS, asking({"a": [1, 7], "b": [0]}))
 
-    assert {
+    assert results(response) == {
         "a": {1: ErrorCode.ELECTION_NOT_NEEDED, 7: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
         "b": {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION},
-    } == results(response)
-    assert [] == active.waits_ms
+    }
+    assert active.waits_ms == []
 
 
 async def test_no_list_means_all_and_tells_of_those_that_needed_it() -> None:
@@ -80,7 +80,7 @@ async def test_no_list_means_all_and_tells_of_those_that_needed_it() -> None:
 
     response = await ask(active, ApiKey.ELECT_LEADERS, asking(None))
 
-    assert {"a": {0: ErrorCode.NONE}} == results(response)
+    assert results(response) == {"a": {0: ErrorCode.NONE}}
 
 
 async def test_an_unclean_election_takes_a_replica_out_of_sync() -> None:
@@ -93,9 +93,9 @@ async def test_an_unclean_election_takes_a_replica_out_of_sync() -> None:
     refused = await ask(active, ApiKey.ELECT_LEADERS, asking({"a": [0]}))
     response = await ask(active, ApiKey.ELECT_LEADERS, asking({"a": [0]}, UNCLEAN))
 
-    assert {"a": {0: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}} == results(refused)
-    assert {"a": {0: ErrorCode.NONE}} == results(response)
-    assert 2 == leader(active, 0)
+    assert results(refused) == {"a": {0: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}}
+    assert results(response) == {"a": {0: ErrorCode.NONE}}
+    assert leader(active, 0) == 2
 
 
 async def test_an_unknown_type_of_election_elects_nobody() -> None:
@@ -104,11 +104,11 @@ async def test_an_unknown_type_of_election_elects_nobody() -> None:
 
     response = await ask(active, ApiKey.ELECT_LEADERS, asking({"a": [0]}, election_type=5))
 
-    assert (ErrorCode.INVALID_REQUEST, {"a": {0: ErrorCode.INVALID_REQUEST}}) == (
+    assert (
         response["error_code"],
         results(response),
-    )
-    assert [] == active.submitted
+    ) == (ErrorCode.INVALID_REQUEST, {"a": {0: ErrorCode.INVALID_REQUEST}})
+    assert active.submitted == []
 
 
 async def test_a_partition_that_stands_twice_is_elected_once() -> None:
@@ -117,7 +117,7 @@ async def test_a_partition_that_stands_twice_is_elected_once() -> None:
 
     await ask(active, ApiKey.ELECT_LEADERS, asking({"a": [0, 0]}))
 
-    assert [ElectLeaders((TopicPartition("a", 0),))] == active.submitted
+    assert active.submitted == [ElectLeaders((TopicPartition("a", 0),))]
 
 
 async def test_results_are_grouped_by_topic() -> None:
@@ -127,21 +127,21 @@ async def test_results_are_grouped_by_topic() -> None:
 
     response = await ask(active, ApiKey.ELECT_LEADERS, asking({"b": [0], "a": [1]}))
 
-    assert {"b": {0: ErrorCode.ELECTION_NOT_NEEDED}, "a": {1: ErrorCode.ELECTION_NOT_NEEDED}} == results(response)
+    assert results(response) == {"b": {0: ErrorCode.ELECTION_NOT_NEEDED}, "a": {1: ErrorCode.ELECTION_NOT_NEEDED}}
 
 
 async def test_without_a_tenure_version_0_says_so_for_each_partition() -> None:
     """It has no place for an error at the top (ElectLeadersRequest.getErrorResponse)."""
     response = await ask(None, ApiKey.ELECT_LEADERS, asking({"a": [0]}), 0)
 
-    assert {"a": {0: ErrorCode.NOT_CONTROLLER}} == results(response)
+    assert results(response) == {"a": {0: ErrorCode.NOT_CONTROLLER}}
 
 
 async def test_without_a_tenure_an_election_of_all_is_refused_at_the_top() -> None:
     """There is no partition to say it for."""
     response = await ask(None, ApiKey.ELECT_LEADERS, asking(None))
 
-    assert (ErrorCode.NOT_CONTROLLER, {}) == (response["error_code"], results(response))
+    assert (response["error_code"], results(response)) == (ErrorCode.NOT_CONTROLLER, {})
 
 
 async def test_all_partitions_are_elected_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

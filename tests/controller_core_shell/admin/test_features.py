@@ -64,10 +64,10 @@ async def test_features_are_written_behind_the_fence() -> None:
     zookeeper = server(FinalizedFeatures(levels={"f": 1, "g": 2}, version=1))
 
     answer = await update(zookeeper, ("f", 4, UP), ("g", 0, SAFE), ("h", 1, UP))
-    assert FinalizedFeatures(levels={"f": 4}, version=1) == kept(zookeeper)
-    assert ErrorCode.NONE == answer["error_code"]
+    assert kept(zookeeper) == FinalizedFeatures(levels={"f": 4}, version=1)
+    assert answer["error_code"] == ErrorCode.NONE
     expected = {"f": ErrorCode.NONE, "g": ErrorCode.NONE, "h": ErrorCode.INVALID_REQUEST}
-    assert expected == {each["feature"]: each["error_code"] for each in answer["results"]}
+    assert {each["feature"]: each["error_code"] for each in answer["results"]} == expected
     assert "  check /controller_epoch version 0" in zookeeper.lines
 
 
@@ -77,11 +77,11 @@ async def test_version_0_lowers_by_a_flag() -> None:
     lower = {"feature": "f", "max_version_level": 2, "allow_downgrade": False}
 
     answer = await call(zookeeper, 0, {"feature_updates": [lower]})
-    assert [ErrorCode.INVALID_REQUEST] == [each["error_code"] for each in answer["results"]]
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST]
 
     answer = await call(zookeeper, 0, {"feature_updates": [{**lower, "allow_downgrade": True}]})
-    assert [ErrorCode.NONE] == [each["error_code"] for each in answer["results"]]
-    assert {"f": 2} == kept(zookeeper).levels
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.NONE]
+    assert kept(zookeeper).levels == {"f": 2}
 
 
 async def test_where_no_controller_of_kafka_made_the_znode_it_is_made() -> None:
@@ -91,7 +91,7 @@ async def test_where_no_controller_of_kafka_made_the_znode_it_is_made() -> None:
     await update(zookeeper, ("h", 1, UP))
     assert paths.FEATURE not in zookeeper.znodes
     await update(zookeeper, ("f", 1, UP))
-    assert FinalizedFeatures(levels={"f": 1}) == kept(zookeeper)
+    assert kept(zookeeper) == FinalizedFeatures(levels={"f": 1})
 
 
 async def test_a_request_to_validate_writes_nothing() -> None:
@@ -99,8 +99,8 @@ async def test_a_request_to_validate_writes_nothing() -> None:
     zookeeper = server(FinalizedFeatures(levels={"f": 1}))
 
     answer = await update(zookeeper, ("f", 4, UP), ("f", 5, UP), ("h", 1, UP), validate_only=True)
-    assert {"f": 1} == kept(zookeeper).levels
-    assert [ErrorCode.NONE, ErrorCode.INVALID_REQUEST] == [each["error_code"] for each in answer["results"]]
+    assert kept(zookeeper).levels == {"f": 1}
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
 
 
 @pytest.mark.parametrize("how", ["no session", "deposed", "deposed meanwhile", "disabled", "garbage", "lost"])
@@ -128,7 +128,7 @@ async def test_what_refuses_all_is_told_at_the_top(how: str) -> None:
             expected = ErrorCode.FEATURE_UPDATE_FAILED
 
     answer = await update(zookeeper, ("f", 2, UP))
-    assert (expected, []) == (answer["error_code"], answer["results"])
+    assert (answer["error_code"], answer["results"]) == (expected, [])
 
 
 async def test_an_update_is_decided_anew_on_what_others_wrote_meanwhile() -> None:
@@ -137,14 +137,14 @@ async def test_an_update_is_decided_anew_on_what_others_wrote_meanwhile() -> Non
     other = encode_features(FinalizedFeatures(levels={"f": 3}))
     zookeeper.before_writes = [lambda: zookeeper.put(paths.FEATURE, other)]
     answer = await update(zookeeper, ("f", 2, UP))
-    assert [ErrorCode.INVALID_REQUEST] == [each["error_code"] for each in answer["results"]]
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST]
 
     zookeeper.faults = [Unknown("the connection is lost")]
     answer = await update(zookeeper, ("f", 4, UP))
-    assert [ErrorCode.FEATURE_UPDATE_FAILED] == [each["error_code"] for each in answer["results"]]
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.FEATURE_UPDATE_FAILED]
 
     zookeeper.faults = [Refused(1, RefusedReason.BAD_VERSION)] * MAX_ATTEMPTS
-    assert ErrorCode.FEATURE_UPDATE_FAILED == (await update(zookeeper, ("f", 4, UP)))["error_code"]
+    assert (await update(zookeeper, ("f", 4, UP)))["error_code"] == ErrorCode.FEATURE_UPDATE_FAILED
 
 
 async def test_a_broker_that_is_gone_supports_nothing() -> None:
@@ -153,7 +153,7 @@ async def test_a_broker_that_is_gone_supports_nothing() -> None:
     zookeeper.drop(paths.broker(2))
 
     answer = await update(zookeeper, ("f", 2, UP))
-    assert [ErrorCode.INVALID_REQUEST] == [each["error_code"] for each in answer["results"]]
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST]
 
 
 async def test_with_nowhere_to_write_a_broker_is_asked() -> None:

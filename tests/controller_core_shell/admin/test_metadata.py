@@ -36,9 +36,11 @@ async def test_the_controller_is_listed_as_a_broker_on_the_callers_listener() ->
 
     response = await ask(active, ApiKey.METADATA, asking(), listener="INTERNAL")
 
-    assert CONTROLLER == response["controller_id"]
-    assert [(1, "broker1", 9101), (2, "broker2", 9102), (CONTROLLER, "steward", 9991)] == [
-        (node["node_id"], node["host"], node["port"]) for node in response["brokers"]
+    assert response["controller_id"] == CONTROLLER
+    assert [(node["node_id"], node["host"], node["port"]) for node in response["brokers"]] == [
+        (1, "broker1", 9101),
+        (2, "broker2", 9102),
+        (CONTROLLER, "steward", 9991),
     ]
 
 
@@ -46,7 +48,7 @@ async def test_the_cluster_id_is_told() -> None:
     """KIP-78."""
     response = await ask(active_with(), ApiKey.METADATA, asking())
 
-    assert "cluster-of-tests" == response["cluster_id"]
+    assert response["cluster_id"] == "cluster-of-tests"
 
 
 async def test_a_broker_without_the_callers_listener_is_not_listed() -> None:
@@ -55,7 +57,7 @@ async def test_a_broker_without_the_callers_listener_is_not_listed() -> None:
 
     response = await ask(active, ApiKey.METADATA, asking())
 
-    assert [1, CONTROLLER] == [node["node_id"] for node in response["brokers"]]
+    assert [node["node_id"] for node in response["brokers"]] == [1, CONTROLLER]
 
 
 async def test_where_brokers_have_racks_the_controller_has_one() -> None:
@@ -64,7 +66,7 @@ async def test_where_brokers_have_racks_the_controller_has_one() -> None:
 
     response = await ask(active, ApiKey.METADATA, asking())
 
-    assert ["north", "south", "north"] == [node["rack"] for node in response["brokers"]]
+    assert [node["rack"] for node in response["brokers"]] == ["north", "south", "north"]
 
 
 async def test_a_topic_by_name() -> None:
@@ -73,12 +75,12 @@ async def test_a_topic_by_name() -> None:
 
     topic = only(await ask(active, ApiKey.METADATA, asking("a")), "topics")
 
-    assert {
+    assert pick(topic, "error_code", "name", "topic_id", "is_internal") == {
         "error_code": 0,
         "name": "a",
         "topic_id": active.cluster.topics["a"].topic_id,
         "is_internal": False,
-    } == pick(topic, "error_code", "name", "topic_id", "is_internal")
+    }
     assert [
         {
             "error_code": 0,
@@ -101,7 +103,7 @@ async def test_all_topics_are_asked_for_by_none(version: int, topics: list[Body]
 
     response = await ask(active, ApiKey.METADATA, {"topics": topics}, version)
 
-    assert ["a", "b"] == [topic["name"] for topic in response["topics"]]
+    assert [topic["name"] for topic in response["topics"]] == ["a", "b"]
 
 
 async def test_an_empty_list_asks_for_no_topic() -> None:
@@ -110,7 +112,7 @@ async def test_an_empty_list_asks_for_no_topic() -> None:
 
     response = await ask(active, ApiKey.METADATA, {"topics": []}, 1)
 
-    assert [] == response["topics"]
+    assert response["topics"] == []
 
 
 async def test_a_topic_by_id() -> None:
@@ -179,7 +181,7 @@ async def test_what_is_known_or_impossible_is_not_relayed(name: str, expected: i
     """Nothing is to be created, so no broker needs to be asked (AutoTopicCreationManager.filterCreatableTopics)."""
     active = await active_with_topic("a", {0: (1,)})
 
-    assert expected == only(await ask(active, ApiKey.METADATA, asking(name, create=True)), "topics")["error_code"]
+    assert only(await ask(active, ApiKey.METADATA, asking(name, create=True)), "topics")["error_code"] == expected
 
 
 async def test_with_no_broker_to_create_it_a_topic_is_unknown() -> None:
@@ -188,7 +190,7 @@ async def test_with_no_broker_to_create_it_a_topic_is_unknown() -> None:
 
     topic = only(await ask(active, ApiKey.METADATA, asking("unknown", create=True)), "topics")
 
-    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == topic["error_code"]
+    assert topic["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 async def test_a_topic_that_is_being_deleted_is_unknown() -> None:
@@ -202,11 +204,11 @@ async def test_a_topic_that_is_being_deleted_is_unknown() -> None:
     by_id = only(await ask(active, ApiKey.METADATA, topic_ids(topic_id)), "topics")
     everything = await ask(active, ApiKey.METADATA, {"topics": None})
 
-    assert (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, []) == (
+    assert (
         by_name["error_code"],
         by_id["error_code"],
         everything["topics"],
-    )
+    ) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, [])
 
 
 async def test_a_topic_whose_deletion_has_to_wait_is_still_known() -> None:
@@ -215,7 +217,7 @@ async def test_a_topic_whose_deletion_has_to_wait_is_still_known() -> None:
     active.brokers_are(broker(1))
     active.run(DeleteTopics(("a",)))
 
-    assert ErrorCode.NONE == only(await ask(active, ApiKey.METADATA, asking("a")), "topics")["error_code"]
+    assert only(await ask(active, ApiKey.METADATA, asking("a")), "topics")["error_code"] == ErrorCode.NONE
 
 
 async def test_a_partition_without_a_leader() -> None:
@@ -225,12 +227,12 @@ async def test_a_partition_without_a_leader() -> None:
 
     partition = only(await ask(active, ApiKey.METADATA, asking("a")), "topics", "partitions")
 
-    assert {
+    assert pick(partition, "error_code", "leader_id", "replica_nodes", "offline_replicas") == {
         "error_code": ErrorCode.LEADER_NOT_AVAILABLE,
         "leader_id": -1,
         "replica_nodes": [1, 2],
         "offline_replicas": [1],
-    } == pick(partition, "error_code", "leader_id", "replica_nodes", "offline_replicas")
+    }
 
 
 @pytest.mark.parametrize(("version", "code"), [(5, ErrorCode.LEADER_NOT_AVAILABLE), (6, ErrorCode.LISTENER_NOT_FOUND)])
@@ -250,12 +252,12 @@ async def test_version_0_leaves_out_replicas_that_cannot_be_reached() -> None:
 
     partition = only(await ask(active, ApiKey.METADATA, {"topics": [{"name": "a"}]}, 0), "topics", "partitions")
 
-    assert (ErrorCode.REPLICA_NOT_AVAILABLE, 1, [1], [1]) == (
+    assert (
         partition["error_code"],
         partition["leader_id"],
         partition["replica_nodes"],
         partition["isr_nodes"],
-    )
+    ) == (ErrorCode.REPLICA_NOT_AVAILABLE, 1, [1], [1])
 
 
 async def test_replicas_on_a_broker_that_shuts_down_are_offline() -> None:
@@ -265,7 +267,7 @@ async def test_replicas_on_a_broker_that_shuts_down_are_offline() -> None:
 
     response = await ask(active, ApiKey.METADATA, asking("a"))
 
-    assert [2] == only(response, "topics", "partitions")["offline_replicas"]
+    assert only(response, "topics", "partitions")["offline_replicas"] == [2]
     assert 2 in [node["node_id"] for node in response["brokers"]]
 
 
@@ -277,7 +279,7 @@ async def test_replicas_in_a_failed_log_directory_are_offline(key: ApiKey) -> No
 
     topic = only(await ask(active, key, {"topics": [{"name": "a"}]}), "topics")
 
-    assert {0: [2], 1: []} == {each["partition_index"]: each["offline_replicas"] for each in topic["partitions"]}
+    assert {each["partition_index"]: each["offline_replicas"] for each in topic["partitions"]} == {0: [2], 1: []}
 
 
 @pytest.mark.parametrize("version", [7, 8, 10, 11, 12])
@@ -307,12 +309,12 @@ async def test_a_partition_that_never_had_a_leader() -> None:
 
     topic = only(await ask(active, ApiKey.METADATA, asking("a", create=True)), "topics")
 
-    assert (NO_ID, ErrorCode.LEADER_NOT_AVAILABLE, -1, []) == (
+    assert (
         topic["topic_id"],
         only(topic, "partitions")["error_code"],
         only(topic, "partitions")["leader_epoch"],
         only(topic, "partitions")["isr_nodes"],
-    )
+    ) == (NO_ID, ErrorCode.LEADER_NOT_AVAILABLE, -1, [])
 
 
 async def test_a_shrunk_isr_is_told() -> None:
@@ -320,18 +322,18 @@ async def test_a_shrunk_isr_is_told() -> None:
     active = await active_with_topic("a", {0: (1, 2)})
     active.sync(TopicPartition("a", 0), (1,))
 
-    assert [1] == only(await ask(active, ApiKey.METADATA, asking("a")), "topics", "partitions")["isr_nodes"]
+    assert only(await ask(active, ApiKey.METADATA, asking("a")), "topics", "partitions")["isr_nodes"] == [1]
 
 
 async def test_a_name_that_stands_twice_is_answered_once() -> None:
     """KafkaApis takes the names as a set."""
     active = await active_with_topic("a", {0: (1,)})
 
-    assert 1 == len((await ask(active, ApiKey.METADATA, asking("a", "a")))["topics"])
+    assert len((await ask(active, ApiKey.METADATA, asking("a", "a")))["topics"]) == 1
 
 
 async def test_without_a_tenure_no_node_is_told() -> None:
     """Clients pass over an answer without nodes and ask another (NetworkClient)."""
     response = await ask(None, ApiKey.METADATA, asking("a"))
 
-    assert ([], -1) == (response["brokers"], response["controller_id"])
+    assert (response["brokers"], response["controller_id"]) == ([], -1)

@@ -46,7 +46,7 @@ async def test_the_controller_says_that_it_is_no_broker() -> None:
     asked = {**OWN, "configuration_keys": ["process.roles"]}
     answer = await describe_configs(Active(), CONTEXT, {"resources": [asked]})
 
-    assert ["controller"] == [config["value"] for config in answer["results"][0]["configs"]]
+    assert [config["value"] for config in answer["results"][0]["configs"]] == ["controller"]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ async def test_throttles_are_taken_and_the_rest_is_refused(expected: ErrorCode, 
     body = {"resources": [operation(name, kind)], "validate_only": False}
     answer = await incremental_alter_configs(Active(), CONTEXT, body)
 
-    assert expected == answer["responses"][0]["error_code"]
+    assert answer["responses"][0]["error_code"] == expected
 
 
 async def test_the_older_request_knows_no_removals_by_name() -> None:
@@ -85,7 +85,7 @@ async def test_the_older_request_knows_no_removals_by_name() -> None:
     answer = await alter_configs(Active(), CONTEXT, {"resources": resources, "validate_only": False})
 
     expected = [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.INVALID_CONFIG]
-    assert expected == [each["error_code"] for each in answer["responses"]]
+    assert [each["error_code"] for each in answer["responses"]] == expected
 
     with pytest.raises(RelayInstead):
         await alter_configs(

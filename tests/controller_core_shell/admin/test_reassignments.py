@@ -44,21 +44,21 @@ async def test_a_move_is_started_and_listed_until_it_ends() -> None:
     active.sync(TopicPartition("a", 0), (1, 2, 3))
     ended = await list_all(active)
 
-    assert (ErrorCode.NONE, None, {"a": {0: ErrorCode.NONE}}) == (
+    assert (
         response["error_code"],
         response["error_message"],
         results(response),
-    )
-    assert [
+    ) == (ErrorCode.NONE, None, {"a": {0: ErrorCode.NONE}})
+    assert running == [
         {
             "name": "a",
             "partitions": [
                 {"partition_index": 0, "replicas": [2, 3, 1], "adding_replicas": [3], "removing_replicas": [1]}
             ],
         }
-    ] == running
-    assert [] == ended
-    assert (2, 3) == active.cluster.columns.replicas_of(active.row(TopicPartition("a", 0)))
+    ]
+    assert ended == []
+    assert active.cluster.columns.replicas_of(active.row(TopicPartition("a", 0))) == (2, 3)
 
 
 async def test_a_move_is_cancelled_by_no_replicas() -> None:
@@ -68,8 +68,8 @@ async def test_a_move_is_cancelled_by_no_replicas() -> None:
 
     response = await ask(active, ALTER, asking("a", (0, None), (1, None)))
 
-    assert {"a": {0: ErrorCode.NONE, 1: ErrorCode.NO_REASSIGNMENT_IN_PROGRESS}} == results(response)
-    assert {1, 2} == set(active.cluster.columns.replicas_of(active.row(TopicPartition("a", 0))))
+    assert results(response) == {"a": {0: ErrorCode.NONE, 1: ErrorCode.NO_REASSIGNMENT_IN_PROGRESS}}
+    assert set(active.cluster.columns.replicas_of(active.row(TopicPartition("a", 0)))) == {1, 2}
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ async def test_a_target_that_cannot_be_is_refused_and_the_others_move(target: li
     response = await ask(active, ALTER, asking("a", (0, target), (1, [2, 3])))
     refused = response["responses"][0]["partitions"][0]
 
-    assert ErrorCode.NONE == response["error_code"]
-    assert {"a": {0: ErrorCode.INVALID_REPLICA_ASSIGNMENT, 1: ErrorCode.NONE}} == results(response)
+    assert response["error_code"] == ErrorCode.NONE
+    assert results(response) == {"a": {0: ErrorCode.INVALID_REPLICA_ASSIGNMENT, 1: ErrorCode.NONE}}
     assert words is None or words == refused["error_message"]
 
 
@@ -97,8 +97,8 @@ async def test_what_is_not_there_cannot_move() -> None:
     """UNKNOWN_TOPIC_OR_PARTITION."""
     active = await active_with_topic("a", {0: (1,)})
 
-    assert {"a": {5: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}} == results(await ask(active, ALTER, asking("a", (5, [2]))))
-    assert {"b": {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}} == results(await ask(active, ALTER, asking("b", (0, [2]))))
+    assert results(await ask(active, ALTER, asking("a", (5, [2])))) == {"a": {5: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}}
+    assert results(await ask(active, ALTER, asking("b", (0, [2])))) == {"b": {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}}
 
 
 async def test_of_two_targets_for_one_partition_the_last_counts() -> None:
@@ -107,8 +107,8 @@ async def test_of_two_targets_for_one_partition_the_last_counts() -> None:
 
     response = await ask(active, ALTER, asking("a", (0, [2]), (0, [3])))
 
-    assert {"a": {0: ErrorCode.NONE}} == results(response)
-    assert [3] == only({"topics": await list_all(active)}, "topics", "partitions")["adding_replicas"]
+    assert results(response) == {"a": {0: ErrorCode.NONE}}
+    assert only({"topics": await list_all(active)}, "topics", "partitions")["adding_replicas"] == [3]
 
 
 async def ask_version_1(active: FakeActive, body: Body) -> Body:
@@ -131,8 +131,8 @@ async def test_a_caller_may_forbid_another_replication_factor() -> None:
     response = await ask_version_1(active, {**targets, "allow_replication_factor_change": False})
     refused = response["responses"][0]["partitions"][0]
 
-    assert {"a": {0: ErrorCode.INVALID_REPLICATION_FACTOR, 1: ErrorCode.NONE}} == results(response)
-    assert "The replication factor is changed from 2 to 1" == refused["error_message"]
+    assert results(response) == {"a": {0: ErrorCode.INVALID_REPLICATION_FACTOR, 1: ErrorCode.NONE}}
+    assert refused["error_message"] == "The replication factor is changed from 2 to 1"
 
 
 async def test_a_caller_may_allow_another_replication_factor() -> None:
@@ -141,7 +141,7 @@ async def test_a_caller_may_allow_another_replication_factor() -> None:
 
     response = await ask_version_1(active, {**asking("a", (0, [3])), "allow_replication_factor_change": True})
 
-    assert {"a": {0: ErrorCode.NONE}} == results(response)
+    assert results(response) == {"a": {0: ErrorCode.NONE}}
 
 
 async def test_a_list_is_of_the_partitions_asked_for() -> None:
@@ -153,8 +153,8 @@ async def test_a_list_is_of_the_partitions_asked_for() -> None:
 
     listed = await list_all(active, ("a", [1, 2, 7]))
 
-    assert [("a", [1])] == [(one["name"], [part["partition_index"] for part in one["partitions"]]) for one in listed]
-    assert ["a", "b"] == [one["name"] for one in await list_all(active)]
+    assert [(one["name"], [part["partition_index"] for part in one["partitions"]]) for one in listed] == [("a", [1])]
+    assert [one["name"] for one in await list_all(active)] == ["a", "b"]
 
 
 async def test_a_list_of_nothing_is_empty() -> None:
@@ -162,7 +162,7 @@ async def test_a_list_of_nothing_is_empty() -> None:
     active = await active_with_topic("a", {0: (1,)})
     await ask(active, ALTER, asking("a", (0, [2])))
 
-    assert [] == (await ask(active, LIST, {"topics": []}))["topics"]
+    assert (await ask(active, LIST, {"topics": []}))["topics"] == []
 
 
 @pytest.mark.parametrize("key", [ALTER, LIST])
@@ -170,9 +170,10 @@ async def test_without_a_tenure_it_is_said_at_the_top(key: ApiKey) -> None:
     """KafkaController.processApiPartitionReassignment, processListPartitionReassignments."""
     response = await ask(None, key, {"topics": []})
 
-    assert {"error_code": ErrorCode.NOT_CONTROLLER, "error_message": ErrorCode.NOT_CONTROLLER.message} == pick(
-        response, "error_code", "error_message"
-    )
+    assert pick(response, "error_code", "error_message") == {
+        "error_code": ErrorCode.NOT_CONTROLLER,
+        "error_message": ErrorCode.NOT_CONTROLLER.message,
+    }
 
 
 async def test_where_nothing_is_asked_nothing_is_submitted() -> None:
@@ -181,4 +182,4 @@ async def test_where_nothing_is_asked_nothing_is_submitted() -> None:
 
     response = await ask(active, ALTER, {"topics": []})
 
-    assert (ErrorCode.NONE, []) == (response["error_code"], active.submitted)
+    assert (response["error_code"], active.submitted) == (ErrorCode.NONE, [])

@@ -62,7 +62,7 @@ class Session:
         assert (Create if data is None else SetData) is type(write)
         assert isinstance(write, Create) or write.version == version
         self.data[write.path] = (write.data, version + 1)
-        assert ("/config/changes/config_change_", True) == (notice.path, notice.sequential)
+        assert (notice.path, notice.sequential) == ("/config/changes/config_change_", True)
         return Committed(())
 
     async def children(self, _: str) -> list[str]:
@@ -75,7 +75,7 @@ class Session:
 
     async def multi_children(self, paths: list[str]) -> list[list[str]]:
         """List the users."""
-        assert ["/config/users"] == paths
+        assert paths == ["/config/users"]
         if self.lost:
             raise ConnectionLostError("the connection is lost")
         return [[path.rpartition("/")[2] for path in self.data]]
@@ -120,29 +120,29 @@ async def test_a_credential_is_written_beside_what_the_user_has() -> None:
     """Quotas and the other mechanism's credential stay; every broker is told."""
     session = Session({"CN%3Da": {"consumer_byte_rate": "7", "SCRAM-SHA-512": "other"}})
 
-    assert {"CN=a": (ErrorCode.NONE, None)} == await ask(session, upsert("CN=a"))
+    assert await ask(session, upsert("CN=a")) == {"CN=a": (ErrorCode.NONE, None)}
     config = session.config("CN%3Da")
-    assert {"consumer_byte_rate": "7", "SCRAM-SHA-512": "other", "SCRAM-SHA-256": KEPT} == config
-    assert [b'{"version":2,"entity_path":"users/CN%3Da"}'] == session.notices
+    assert config == {"consumer_byte_rate": "7", "SCRAM-SHA-512": "other", "SCRAM-SHA-256": KEPT}
+    assert session.notices == [b'{"version":2,"entity_path":"users/CN%3Da"}']
 
 
 async def test_a_new_user_is_made() -> None:
     """Both mechanisms in one request are one write."""
     session = Session()
 
-    assert {"bob": (ErrorCode.NONE, None)} == await ask(session, upsert("bob"), upsert("bob", 2, 8192))
+    assert await ask(session, upsert("bob"), upsert("bob", 2, 8192)) == {"bob": (ErrorCode.NONE, None)}
     config = session.config("bob")
-    assert {SCRAM_SHA_256.name, SCRAM_SHA_512.name} == set(config)
-    assert 8192 == decode_credential(config[SCRAM_SHA_512.name]).iterations
-    assert 1 == len(session.notices)
+    assert set(config) == {SCRAM_SHA_256.name, SCRAM_SHA_512.name}
+    assert decode_credential(config[SCRAM_SHA_512.name]).iterations == 8192
+    assert len(session.notices) == 1
 
 
 async def test_a_credential_is_removed() -> None:
     """And nothing else."""
     session = Session({"alice": {"SCRAM-SHA-256": KEPT, "SCRAM-SHA-512": "other"}})
 
-    assert {"alice": (ErrorCode.NONE, None)} == await ask(session, deletions=[delete()])
-    assert {"SCRAM-SHA-512": "other"} == session.config("alice")
+    assert await ask(session, deletions=[delete()]) == {"alice": (ErrorCode.NONE, None)}
+    assert session.config("alice") == {"SCRAM-SHA-512": "other"}
 
 
 @pytest.mark.parametrize(
@@ -168,28 +168,28 @@ async def test_what_cannot_be_is_refused_for_its_user_alone(upserts: Any, deleti
     answers = await ask(session, *upserts, upsert("other"), deletions=deletions)
     (user,) = {each["name"] for each in [*upserts, *deletions]}
 
-    assert {user: (expected.code, expected.message), "other": (ErrorCode.NONE, None)} == answers
-    assert {"SCRAM-SHA-256": KEPT} == session.config("alice")
-    assert 1 == len(session.notices)
+    assert answers == {user: (expected.code, expected.message), "other": (ErrorCode.NONE, None)}
+    assert session.config("alice") == {"SCRAM-SHA-256": KEPT}
+    assert len(session.notices) == 1
 
 
 async def test_only_the_controller_alters_credentials() -> None:
     """Every user named once, in order."""
     answers = await ask(Session(), upsert("b"), deletions=[delete("a"), delete("b", 2)], active=None)
 
-    assert ["a", "b"] == list(answers)
-    assert {ErrorCode.NOT_CONTROLLER} == {code for code, _ in answers.values()}
+    assert list(answers) == ["a", "b"]
+    assert {code for code, _ in answers.values()} == {ErrorCode.NOT_CONTROLLER}
 
 
 async def test_a_change_that_came_between_is_kept() -> None:
     """It is made again on what is there then; and not for ever."""
     session = Session()
     session.answers = [Refused(0, RefusedReason.NODE_EXISTS), Refused(0, RefusedReason.BAD_VERSION)]
-    assert {"alice": (ErrorCode.NONE, None)} == await ask(session, upsert())
+    assert await ask(session, upsert()) == {"alice": (ErrorCode.NONE, None)}
 
     session.answers = [Refused(0, RefusedReason.BAD_VERSION)] * MAX_ATTEMPTS
     answers = await ask(session, upsert())
-    assert ErrorCode.REQUEST_TIMED_OUT == answers["alice"][0]
+    assert answers["alice"][0] == ErrorCode.REQUEST_TIMED_OUT
 
 
 @pytest.mark.parametrize("how", ["no session", "lost", "unknown", "no parent", "garbage"])
@@ -211,7 +211,7 @@ async def test_what_zookeeper_does_not_do_is_told(how: str) -> None:
             session.data["/config/users/alice"] = (b'{"config":{"a":1}}', 3)
             expected = ErrorCode.UNKNOWN_SERVER_ERROR
 
-    assert {"alice": expected} == {user: code for user, (code, _) in (await ask(session, upsert())).items()}
+    assert {user: code for user, (code, _) in (await ask(session, upsert())).items()} == {"alice": expected}
 
 
 async def describe(session: Session, *users: str) -> Any:
@@ -230,36 +230,36 @@ async def test_credentials_are_described_by_mechanism_and_iterations() -> None:
     )
 
     answer = await describe(session)
-    assert ErrorCode.NONE == answer["error_code"]
-    assert [("CN=a", 0, [(2, 4096)]), ("alice", 0, [(1, 4096)])] == lines(answer)
+    assert answer["error_code"] == ErrorCode.NONE
+    assert lines(answer) == [("CN=a", 0, [(2, 4096)]), ("alice", 0, [(1, 4096)])]
 
     answer = await describe(session, "bob", "alice", "", "nobody", "CN=a", "CN=a", "")
-    assert [
+    assert lines(answer) == [
         ("bob", ErrorCode.RESOURCE_NOT_FOUND, []),
         ("alice", ErrorCode.NONE, [(1, 4096)]),
         ("", ErrorCode.RESOURCE_NOT_FOUND, []),
         ("nobody", ErrorCode.RESOURCE_NOT_FOUND, []),
         ("CN=a", ErrorCode.DUPLICATE_RESOURCE, []),
-    ] == lines(answer)
-    assert [
+    ]
+    assert [each["error_message"] for each in answer["results"]] == [
         "Attempt to describe a user credential that does not exist: bob",
         None,
         "Username must not be empty",
         "Attempt to describe a user credential that does not exist: nobody",
         "Cannot describe SCRAM credentials for the same user twice in a single request: CN=a",
-    ] == [each["error_message"] for each in answer["results"]]
+    ]
 
 
 async def test_a_credential_that_cannot_be_read_is_told_for_its_user_alone() -> None:
     """What is bad for one is none of the others' business; what cannot be read at all is everybody's."""
     session = Session({"alice": {"SCRAM-SHA-256": "garbage"}, "bob": {"SCRAM-SHA-256": KEPT}})
     bad: Any = ("alice", ErrorCode.UNKNOWN_SERVER_ERROR, [])
-    assert [bad, ("bob", ErrorCode.NONE, [(1, 4096)])] == lines(await describe(session))
-    assert [bad] == lines(await describe(session, "alice"))
+    assert lines(await describe(session)) == [bad, ("bob", ErrorCode.NONE, [(1, 4096)])]
+    assert lines(await describe(session, "alice")) == [bad]
 
     session.lost = True
     for asked in ([], ["alice"]):
-        assert ErrorCode.REQUEST_TIMED_OUT == (await describe(session, *asked))["error_code"]
+        assert (await describe(session, *asked))["error_code"] == ErrorCode.REQUEST_TIMED_OUT
 
 
 def lines(answer: Any) -> Any:
@@ -274,15 +274,15 @@ async def test_a_user_that_is_left_with_nothing_is_no_more() -> None:
     """AdminZkClient.tryCleanQuotaNodes: what is empty does not stay."""
     session = Session({"alice": {"SCRAM-SHA-256": KEPT}})
 
-    assert {"alice": (ErrorCode.NONE, None)} == await ask(session, deletions=[delete()])
-    assert {} == session.data
-    assert 1 == len(session.notices)
+    assert await ask(session, deletions=[delete()]) == {"alice": (ErrorCode.NONE, None)}
+    assert session.data == {}
+    assert len(session.notices) == 1
 
 
 async def test_a_name_that_no_znode_can_have_is_refused() -> None:
     """Kafka fails at it with UNKNOWN_SERVER_ERROR."""
-    assert ErrorCode.INVALID_REQUEST == (await ask(Session(), upsert("..")))[".."][0]
-    assert ErrorCode.INVALID_REQUEST == (await describe(Session(), ".."))["error_code"]
+    assert (await ask(Session(), upsert("..")))[".."][0] == ErrorCode.INVALID_REQUEST
+    assert (await describe(Session(), ".."))["error_code"] == ErrorCode.INVALID_REQUEST
 
 
 async def test_with_nowhere_to_write_a_broker_is_asked() -> None:

@@ -68,24 +68,24 @@ async def test_topics_are_created_by_who_may(version: int, active: FakeActive) -
     answer = await ask(
         active, ApiKey.CREATE_TOPICS, new_topics("a", "b"), right(Operation.CREATE, "a"), version=version
     )
-    assert {"a": 0, "b": NO} == by_name(answer["topics"])
-    assert {"mine", "theirs", "a"} == set(active.cluster.topics)
+    assert by_name(answer["topics"]) == {"a": 0, "b": NO}
+    assert set(active.cluster.topics) == {"mine", "theirs", "a"}
     answer = await ask(active, ApiKey.CREATE_TOPICS, new_topics("b", "c"), CREATE_ANY, version=version)
-    assert {"b": 0, "c": 0} == by_name(answer["topics"])
+    assert by_name(answer["topics"]) == {"b": 0, "c": 0}
 
 
 async def test_a_created_topics_configs_are_told_to_who_may_describe_them(active: FakeActive) -> None:
     """KIP-525: others learn that it was made."""
     (topic,) = (await ask(active, ApiKey.CREATE_TOPICS, new_topics("a"), CREATE_ANY))["topics"]
-    assert (0, NO, None, -1) == (
+    assert (
         topic["error_code"],
         topic["topic_config_error_code"],
         topic["configs"],
         topic["num_partitions"],
-    )
+    ) == (0, NO, None, -1)
     rights = (CREATE_ANY, right(Operation.DESCRIBE_CONFIGS, "b"))
     (topic,) = (await ask(active, ApiKey.CREATE_TOPICS, new_topics("b"), *rights))["topics"]
-    assert (0, 1) == (topic["topic_config_error_code"], topic["num_partitions"])
+    assert (topic["topic_config_error_code"], topic["num_partitions"]) == (0, 1)
 
 
 async def test_partitions_are_added_by_who_may_alter_the_topic(active: FakeActive) -> None:
@@ -93,8 +93,8 @@ async def test_partitions_are_added_by_who_may_alter_the_topic(active: FakeActiv
     body = {"topics": [{"name": name, "count": 2, "assignments": None} for name in ("mine", "theirs")], "timeout_ms": 9}
     answer = await ask(active, ApiKey.CREATE_PARTITIONS, body, right(Operation.ALTER, "mine"))
 
-    assert {"mine": 0, "theirs": NO} == by_name(answer["results"])
-    assert [2, 1] == [len(active.cluster.topics[name].rows) for name in ("mine", "theirs")]
+    assert by_name(answer["results"]) == {"mine": 0, "theirs": NO}
+    assert [len(active.cluster.topics[name].rows) for name in ("mine", "theirs")] == [2, 1]
 
 
 @pytest.mark.parametrize("version", range(1, 6))
@@ -103,8 +103,8 @@ async def test_topics_are_deleted_by_who_may(version: int, active: FakeActive) -
     body = {"topic_names": ["mine", "theirs"], "timeout_ms": 99}
     answer = await ask(active, ApiKey.DELETE_TOPICS, body, right(Operation.DELETE, "mine"), version=version)
 
-    assert {"mine": 0, "theirs": NO} == by_name(answer["responses"])
-    assert {"theirs"} == set(active.cluster.topics)
+    assert by_name(answer["responses"]) == {"mine": 0, "theirs": NO}
+    assert set(active.cluster.topics) == {"theirs"}
 
 
 async def test_an_id_does_not_tell_a_name_that_may_not_be_described(active: FakeActive) -> None:
@@ -114,10 +114,10 @@ async def test_an_id_does_not_tell_a_name_that_may_not_be_described(active: Fake
     for rights, expected in (((), None), ((right(Operation.READ, "theirs"),), "theirs")):
         answer = await ask(active, ApiKey.DELETE_TOPICS, body, *rights)
         found = {each["topic_id"]: (each["name"], each["error_code"]) for each in answer["responses"]}
-        assert {topic_id: (expected, NO), UNKNOWN: (None, ErrorCode.UNKNOWN_TOPIC_ID)} == found
+        assert found == {topic_id: (expected, NO), UNKNOWN: (None, ErrorCode.UNKNOWN_TOPIC_ID)}
     answer = await ask(active, ApiKey.DELETE_TOPICS, body, right(Operation.DELETE, "theirs"))
-    assert {UNKNOWN, topic_id} == {each["topic_id"] for each in answer["responses"]}
-    assert {"mine"} == set(active.cluster.topics)
+    assert {each["topic_id"] for each in answer["responses"]} == {UNKNOWN, topic_id}
+    assert set(active.cluster.topics) == {"mine"}
 
 
 async def test_a_standby_that_becomes_active_in_between_deletes_nothing_unjudged(active: FakeActive) -> None:
@@ -127,8 +127,8 @@ async def test_a_standby_that_becomes_active_in_between_deletes_nothing_unjudged
     body = {"topics": [{"name": None, "topic_id": topic_id}], "timeout_ms": 99}
 
     answer = await behind[ApiKey.DELETE_TOPICS](context(6), body)
-    assert [ErrorCode.NOT_CONTROLLER] == [each["error_code"] for each in answer["responses"]]
-    assert {"mine", "theirs"} == set(active.cluster.topics)
+    assert [each["error_code"] for each in answer["responses"]] == [ErrorCode.NOT_CONTROLLER]
+    assert set(active.cluster.topics) == {"mine", "theirs"}
 
 
 @pytest.mark.parametrize("version", range(13))
@@ -137,11 +137,11 @@ async def test_metadata_shows_what_may_be_described(version: int, active: FakeAc
     mine = partial(ask, active, ApiKey.METADATA, version=version)
     rights = (right(Operation.READ, "mine"),)
     everything = await mine({"topics": [] if version == 0 else None}, *rights)
-    assert {"mine": 0} == by_name(everything["topics"])
+    assert by_name(everything["topics"]) == {"mine": 0}
     create = {} if version < 4 else {"allow_auto_topic_creation": False}
     asked = {"topics": [{"name": name} for name in ("mine", "theirs", "none")], **create}
     if version >= 4:
-        assert {"mine": 0, "theirs": NO, "none": NO} == by_name((await mine(asked, *rights))["topics"])
+        assert by_name((await mine(asked, *rights))["topics"]) == {"mine": 0, "theirs": NO, "none": NO}
 
 
 async def test_metadata_by_id_does_not_tell_names(active: FakeActive) -> None:
@@ -150,8 +150,9 @@ async def test_metadata_by_id_does_not_tell_names(active: FakeActive) -> None:
     body = {"topics": [{"name": None, "topic_id": each} for each in ids], "allow_auto_topic_creation": False}
     answer = await ask(active, ApiKey.METADATA, body, right(Operation.READ, "mine"))
 
-    assert {ids[0]: ("mine", 0), ids[1]: (None, NO)} == {
-        topic["topic_id"]: (topic["name"], topic["error_code"]) for topic in answer["topics"]
+    assert {topic["topic_id"]: (topic["name"], topic["error_code"]) for topic in answer["topics"]} == {
+        ids[0]: ("mine", 0),
+        ids[1]: (None, NO),
     }
 
 
@@ -166,9 +167,9 @@ async def test_a_topic_is_made_on_request_by_who_may_create_it(active: FakeActiv
             active, ApiKey.METADATA, body, *describes, right(Operation.CREATE, "new"), right(Operation.CREATE, "mine")
         )
     answer = await ask(active, ApiKey.METADATA, body, *describes)
-    assert {"mine": 0, "new": NO} == by_name(answer["topics"])
+    assert by_name(answer["topics"]) == {"mine": 0, "new": NO}
     answer = await ask(active, ApiKey.METADATA, body, right(Operation.WRITE, "new"), CREATE_ANY)
-    assert {"mine": NO, "new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} == by_name(answer["topics"])
+    assert by_name(answer["topics"]) == {"mine": NO, "new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 async def test_a_topics_partitions_are_described_to_who_may(active: FakeActive) -> None:
@@ -176,13 +177,13 @@ async def test_a_topics_partitions_are_described_to_who_may(active: FakeActive) 
     rights = (right(Operation.DESCRIBE, "mine"),)
     named = {"topics": [{"name": "mine"}, {"name": "theirs"}], "response_partition_limit": 9, "cursor": None}
     answer = await ask(active, ApiKey.DESCRIBE_TOPIC_PARTITIONS, named, *rights)
-    assert {"mine": 0, "theirs": NO} == by_name(answer["topics"])
+    assert by_name(answer["topics"]) == {"mine": 0, "theirs": NO}
     everything = {"topics": [], "response_partition_limit": 1, "cursor": None}
     answer = await ask(active, ApiKey.DESCRIBE_TOPIC_PARTITIONS, everything, *rights)
-    assert ({"mine": 0}, None) == (by_name(answer["topics"]), answer["next_cursor"])
+    assert (by_name(answer["topics"]), answer["next_cursor"]) == ({"mine": 0}, None)
     later = {**everything, "cursor": {"topic_name": "a", "partition_index": 0}}
-    assert {"mine": 0} == by_name((await ask(active, ApiKey.DESCRIBE_TOPIC_PARTITIONS, later, *rights))["topics"])
-    assert [] == (await ask(active, ApiKey.DESCRIBE_TOPIC_PARTITIONS, everything))["topics"]
+    assert by_name((await ask(active, ApiKey.DESCRIBE_TOPIC_PARTITIONS, later, *rights))["topics"]) == {"mine": 0}
+    assert (await ask(active, ApiKey.DESCRIBE_TOPIC_PARTITIONS, everything))["topics"] == []
 
 
 DESCRIBE_THE_CLUSTER: Right = (Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
@@ -201,12 +202,12 @@ async def test_callers_are_told_what_they_may_do(active: FakeActive, topics: lis
     }
     answer = await ask(active, ApiKey.METADATA, asked, *rights, version=10)
     told = by_name(answer["topics"], "topic_authorized_operations")
-    assert READ_AND_DESCRIBE == told["mine"]
-    assert NOT_ASKED == told.get("theirs", NOT_ASKED)
-    assert 0 == answer["cluster_authorized_operations"]
+    assert told["mine"] == READ_AND_DESCRIBE
+    assert told.get("theirs", NOT_ASKED) == NOT_ASKED
+    assert answer["cluster_authorized_operations"] == 0
 
     answer = await ask(active, ApiKey.METADATA, asked, *rights, DESCRIBE_THE_CLUSTER, version=10)
-    assert 1 << Operation.DESCRIBE == answer["cluster_authorized_operations"]
+    assert answer["cluster_authorized_operations"] == 1 << Operation.DESCRIBE
 
 
 async def test_a_page_of_topics_tells_what_its_caller_may_do(active: FakeActive) -> None:
@@ -214,7 +215,7 @@ async def test_a_page_of_topics_tells_what_its_caller_may_do(active: FakeActive)
     rights = (right(Operation.READ, "mine"), right(Operation.DESCRIBE, "mine"))
     asked = {"topics": [{"name": "mine"}, {"name": "theirs"}], "cursor": None}
     answer = await ask(active, ApiKey.DESCRIBE_TOPIC_PARTITIONS, asked, *rights)
-    assert {"mine": READ_AND_DESCRIBE, "theirs": NOT_ASKED} == by_name(answer["topics"], "topic_authorized_operations")
+    assert by_name(answer["topics"], "topic_authorized_operations") == {"mine": READ_AND_DESCRIBE, "theirs": NOT_ASKED}
 
 
 async def test_who_describes_the_cluster_is_told_what_it_may_do_with_it(active: FakeActive) -> None:
@@ -226,7 +227,7 @@ async def test_who_describes_the_cluster_is_told_what_it_may_do_with_it(active: 
         await ask(active, ApiKey.DESCRIBE_CLUSTER, {}, DESCRIBE_THE_CLUSTER),
     ]
     expected = [0, 1 << Operation.DESCRIBE | 1 << Operation.CREATE, NOT_ASKED]
-    assert expected == [answer["cluster_authorized_operations"] for answer in answers]
+    assert [answer["cluster_authorized_operations"] for answer in answers] == expected
 
 
 async def test_a_topic_is_not_made_by_who_asks_what_it_may_do(active: FakeActive) -> None:
@@ -237,7 +238,7 @@ async def test_a_topic_is_not_made_by_who_asks_what_it_may_do(active: FakeActive
         await ask(active, ApiKey.METADATA, asked, *rights)
 
     answer = await ask(active, ApiKey.METADATA, {**asked, "include_topic_authorized_operations": True}, *rights)
-    assert {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} == by_name(answer["topics"])
+    assert by_name(answer["topics"]) == {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 @pytest.mark.parametrize("key", SCREENS)
@@ -253,7 +254,7 @@ async def test_a_standby_sends_elsewhere_what_it_may_not_judge_or_answer(key: Ap
     }
     answer = await ask(None, key, bodies[key])
     if key is ApiKey.DESCRIBE_CLUSTER:
-        assert (ErrorCode.NOT_CONTROLLER, []) == (answer["error_code"], answer["brokers"])
+        assert (answer["error_code"], answer["brokers"]) == (ErrorCode.NOT_CONTROLLER, [])
         return
     (items,) = (value for name, value in answer.items() if name in {"topics", "results", "responses"})
     assert {item["error_code"] for item in items} <= {NO, ErrorCode.NOT_CONTROLLER}

@@ -36,4 +36,4 @@ async def world(start: Start, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     for each in world.brokers:
         await each.close()
     await asyncio.sleep(0)
-    assert [] == [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []

@@ -77,8 +77,8 @@ def test_a_partition_that_knows_the_leader_epoch_already_is_no_failure(version: 
         body["topics"][0]["partition_errors"] = [{"partition_index": 0, "error_code": 11}]
     meaning = meaning_of(1, ApiKey.LEADER_AND_ISR, LEAD_A, answer(ApiKey.LEADER_AND_ISR, version, body))
 
-    assert Verdict.TAKEN is meaning.verdict
-    assert () == meaning.failed
+    assert meaning.verdict is Verdict.TAKEN
+    assert meaning.failed == ()
 
 
 @pytest.mark.parametrize("version", [4, 7])
@@ -93,8 +93,8 @@ def test_a_partition_that_a_broker_cannot_take_on_is_named(version: int) -> None
         1, ApiKey.LEADER_AND_ISR, LEAD_A, answer(ApiKey.LEADER_AND_ISR, version, body)
     ).failed
 
-    assert TopicPartition("a", 1) == partition
-    assert "KAFKA_STORAGE_ERROR" == error
+    assert partition == TopicPartition("a", 1)
+    assert error == "KAFKA_STORAGE_ERROR"
 
 
 @pytest.mark.parametrize("version", [4, 7])

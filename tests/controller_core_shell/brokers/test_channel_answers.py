@@ -37,8 +37,8 @@ async def test_a_stale_controller_epoch_at_the_top_level_deposes(
     await world.send(metadata(world.cluster))
     await world.channels.idle(PATIENCE_MS)
 
-    assert 1 == world.deposed
-    assert ["a broker has heard of a newer controller"] == [record.getMessage() for record in caplog.records]
+    assert world.deposed == 1
+    assert [record.getMessage() for record in caplog.records] == ["a broker has heard of a newer controller"]
 
 
 async def test_a_partition_error_11_deposes_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -52,8 +52,8 @@ async def test_a_partition_error_11_deposes_nobody(world: World, caplog: pytest.
     await world.send(lead(world.cluster, 1))
     await world.channels.idle(PATIENCE_MS)
 
-    assert 0 == world.deposed
-    assert [] == caplog.records
+    assert world.deposed == 0
+    assert caplog.records == []
 
 
 async def test_replicas_in_failed_log_directories_are_an_event_when_that_is_news(
@@ -83,7 +83,7 @@ async def test_replicas_in_failed_log_directories_are_an_event_when_that_is_news
         else:
             code = ErrorCode.NONE
 
-    assert ["KAFKA_STORAGE_ERROR"] == [record.error for record in caplog.records]
+    assert [record.error for record in caplog.records] == ["KAFKA_STORAGE_ERROR"]
 
 
 @pytest.mark.parametrize("code", [ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.KAFKA_STORAGE_ERROR])
@@ -99,4 +99,4 @@ async def test_an_answer_that_brings_no_news_of_a_failed_log_directory_is_no_eve
     await world.send(lead(world.cluster, 1))
     await world.channels.idle(PATIENCE_MS)
 
-    assert [] == world.answers
+    assert world.answers == []

@@ -37,20 +37,20 @@ async def test_a_broker_that_lags_too_far_behind_is_told_the_present_state_inste
     )
     apply(world.cluster, read_change(world.cluster, "known orders-0=1/9/1/11"))
     await world.send(lead(world.cluster, 1), lead(world.cluster, 1))
-    assert ["a broker lags too far behind and is told everything anew"] == [
-        record.getMessage() for record in caplog.records
+    assert [record.getMessage() for record in caplog.records] == [
+        "a broker lags too far behind and is told everything anew"
     ]
     release.set()
 
     assert await world.channels.idle(PATIENCE_MS)
-    assert [LEAD, META, STOP, META, LEAD, LEAD] == first.keys
+    assert first.keys == [LEAD, META, STOP, META, LEAD, LEAD]
     told = [body["topic_states"][0]["partition_states"][0] for _, body in first.taken]
-    assert [4, -2, 9, 9] == [
+    assert [
         told[0]["leader_epoch"],
         told[1]["leader"],
         told[3]["leader_epoch"],
         told[4]["leader_epoch"],
-    ]
+    ] == [4, -2, 9, 9]
 
 
 async def test_deletions_alone_do_not_bring_the_whole_state_with_each_of_them(

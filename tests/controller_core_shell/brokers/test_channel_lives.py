@@ -27,9 +27,9 @@ async def test_another_life_of_a_broker_begins_with_an_empty_channel(world: Worl
     await world.send(lead(world.cluster, 1))
 
     assert await world.channels.idle(PATIENCE_MS)
-    assert [STOP, LEAD] == first.keys
-    assert 777 == first.taken[-1][1]["broker_epoch"]
-    assert [] == world.answers
+    assert first.keys == [STOP, LEAD]
+    assert first.taken[-1][1]["broker_epoch"] == 777
+    assert world.answers == []
 
 
 async def test_a_broker_that_left_is_told_nothing_more(world: World) -> None:
@@ -44,9 +44,9 @@ async def test_a_broker_that_left_is_told_nothing_more(world: World) -> None:
     await world.send(metadata(world.cluster), stop(1, 0))
 
     assert await waiting
-    assert [META, META] == await second.until(2)
-    assert {2} == set(world.channels.queued())
-    assert [META] == first.keys
+    assert await second.until(2) == [META, META]
+    assert set(world.channels.queued()) == {2}
+    assert first.keys == [META]
 
 
 async def test_a_broker_under_another_address_goes_on_where_it_was(start: Start, world: World) -> None:
@@ -60,7 +60,7 @@ async def test_a_broker_under_another_address_goes_on_where_it_was(start: Start,
     await world.send(lead(world.cluster, 1))
 
     assert await world.channels.idle(PATIENCE_MS)
-    assert [STOP, META, LEAD] == moved.keys
+    assert moved.keys == [STOP, META, LEAD]
     done = TopicPartition("orders", 0)
     assert world.answers == [StopReplicaAnswered(1, (done,), {}, {done: EPOCH_DURING_DELETE})]
 
@@ -75,4 +75,4 @@ async def test_endpoints_that_nobody_here_uses_may_change(world: World) -> None:
     await world.send(metadata(world.cluster))
 
     assert await world.channels.idle(PATIENCE_MS)
-    assert 1 == len(first.connections)
+    assert len(first.connections) == 1

@@ -30,11 +30,11 @@ async def test_what_another_life_of_a_broker_refuses_is_told_by_its_registration
     await world.send(lead(world.cluster, 1))
     assert await world.channels.idle(PATIENCE_MS)
 
-    assert [META, LEAD] == first.keys
-    assert [META, LEAD] == second.keys
-    assert 777 == first.taken[-1][1]["broker_epoch"]
-    assert 0 == world.deposed
-    assert 1 == len(caplog.records)
+    assert first.keys == [META, LEAD]
+    assert second.keys == [META, LEAD]
+    assert first.taken[-1][1]["broker_epoch"] == 777
+    assert world.deposed == 0
+    assert len(caplog.records) == 1
 
 
 async def test_a_leader_and_isr_that_a_broker_throws_at_comes_back_in_halves(
@@ -46,13 +46,13 @@ async def test_a_leader_and_isr_that_a_broker_throws_at_comes_back_in_halves(
     await world.send(lead(world.cluster, 1), metadata(world.cluster))
     await world.channels.idle(PATIENCE_MS)
 
-    assert [LEAD, META] == first.keys
+    assert first.keys == [LEAD, META]
     halves = [
         ReplicasRefused(1, {TopicPartition("orders", 0): 4}),
         ReplicasRefused(1, {TopicPartition("orders", 1): 0}),
     ]
     assert halves == [retry.event for retry in world.retries]
-    assert ["NOT_LEADER_OR_FOLLOWER"] == [record.error for record in caplog.records]
+    assert [record.error for record in caplog.records] == ["NOT_LEADER_OR_FOLLOWER"]
 
 
 @pytest.mark.shows("C12")
@@ -65,8 +65,8 @@ async def test_an_update_metadata_that_a_broker_throws_at_is_sent_again(
     await world.send(metadata(world.cluster), lead(world.cluster, 1))
     await world.channels.idle(PATIENCE_MS)
 
-    assert [META, META, LEAD] == first.keys
-    assert ["UNKNOWN_SERVER_ERROR"] == [record.error for record in caplog.records]
+    assert first.keys == [META, META, LEAD]
+    assert [record.error for record in caplog.records] == ["UNKNOWN_SERVER_ERROR"]
 
 
 async def test_an_update_metadata_that_a_broker_throws_at_each_time_holds_nothing_up(
@@ -83,8 +83,8 @@ async def test_an_update_metadata_that_a_broker_throws_at_each_time_holds_nothin
     await world.send(metadata(world.cluster), lead(world.cluster, 1))
     await world.channels.idle(PATIENCE_MS)
 
-    assert [META, META, META, LEAD] == first.keys
-    assert 1 == len(caplog.records)
+    assert first.keys == [META, META, META, LEAD]
+    assert len(caplog.records) == 1
 
 
 @pytest.mark.parametrize("key", [META, LEAD, STOP])
@@ -102,8 +102,8 @@ async def test_a_broker_that_does_not_let_the_controller_in_is_asked_until_it_do
     await world.send({META: metadata(world.cluster), LEAD: lead(world.cluster, 1), STOP: stop(1, 0)}[key])
     await world.channels.idle(PATIENCE_MS)
 
-    assert [key] * 4 == first.keys
-    assert [] == world.retries
+    assert first.keys == [key] * 4
+    assert world.retries == []
     assert (1 if key is STOP else 0) == len(world.answers)
     assert ["ClusterAction on the Cluster resource" in record.getMessage() for record in caplog.records] == [True]
 
@@ -117,8 +117,8 @@ async def test_a_broker_that_does_not_serve_a_request_is_complained_of_once_and_
     await world.send(lead(world.cluster, 1), lead(world.cluster, 1), metadata(world.cluster))
 
     assert await world.channels.idle(PATIENCE_MS)
-    assert [META] == first.keys
-    assert [(logging.ERROR, "LEADER_AND_ISR")] == [(record.levelno, record.api) for record in caplog.records]
+    assert first.keys == [META]
+    assert [(record.levelno, record.api) for record in caplog.records] == [(logging.ERROR, "LEADER_AND_ISR")]
 
 
 async def test_a_failure_on_one_answer_does_not_end_the_channel(
@@ -134,5 +134,5 @@ async def test_a_failure_on_one_answer_does_not_end_the_channel(
     await world.send(lead(world.cluster, 1), metadata(world.cluster))
 
     assert await world.channels.idle(PATIENCE_MS)
-    assert [LEAD, META] == first.keys
-    assert {"unexpected failure on a request to broker"} == {record.getMessage() for record in caplog.records}
+    assert first.keys == [LEAD, META]
+    assert {record.getMessage() for record in caplog.records} == {"unexpected failure on a request to broker"}

@@ -24,9 +24,9 @@ async def test_requests_come_in_the_order_they_were_sent(world: World) -> None:
     )
 
     assert await world.channels.idle(PATIENCE_MS)
-    assert [META, LEAD, STOP, META] == first.keys
-    assert [META, LEAD, META] == second.keys
-    assert {LEAD: 7, META: 8, STOP: 4} == first.versions
+    assert first.keys == [META, LEAD, STOP, META]
+    assert second.keys == [META, LEAD, META]
+    assert first.versions == {LEAD: 7, META: 8, STOP: 4}
 
 
 @pytest.mark.parametrize(("highest", "told"), [(5, False), (6, True), (7, True)])
@@ -42,7 +42,7 @@ async def test_a_broker_hears_that_a_leader_recovers_where_its_version_says_such
 
     ((_, body),) = first.taken
     states = [state for topic in body["topic_states"] for state in topic["partition_states"]]
-    assert [1 if told else 0] * len(states) == [state["leader_recovery_state"] for state in states]
+    assert [state["leader_recovery_state"] for state in states] == [1 if told else 0] * len(states)
 
 
 @pytest.mark.shows("C13")
@@ -52,7 +52,7 @@ async def test_every_request_carries_the_epoch_of_the_broker_it_goes_to(world: W
     await world.channels.idle(PATIENCE_MS)
 
     epochs = [{body["broker_epoch"] for _, body in each.taken} for each in world.brokers]
-    assert [{101}, {102}] == epochs
+    assert epochs == [{101}, {102}]
 
 
 async def test_the_next_request_waits_for_the_answer_to_the_one_before(world: World) -> None:
@@ -64,8 +64,8 @@ async def test_the_next_request_waits_for_the_answer_to_the_one_before(world: Wo
     for _ in range(20):
         await asyncio.sleep(0)
 
-    assert [META] == first.keys
-    assert 2 == world.channels.queued()[1]
+    assert first.keys == [META]
+    assert world.channels.queued()[1] == 2
 
 
 async def test_a_broker_that_does_not_answer_holds_up_no_other(world: World) -> None:
@@ -74,9 +74,9 @@ async def test_a_broker_that_does_not_answer_holds_up_no_other(world: World) -> 
     silent.react = hang
     await world.send(metadata(world.cluster), metadata(world.cluster), lead(world.cluster, 2))
 
-    assert [META, META, LEAD] == await other.until(3)
+    assert await other.until(3) == [META, META, LEAD]
     assert not await world.channels.idle(0)
-    assert 2 == world.channels.queued()[1]
+    assert world.channels.queued()[1] == 2
 
 
 async def test_a_request_is_sent_again_until_it_is_answered(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -89,11 +89,11 @@ async def test_a_request_is_sent_again_until_it_is_answered(world: World, caplog
         first.react = None
         assert await world.channels.idle(PATIENCE_MS)
 
-    assert [META, META, META] == first.keys[:3]
-    assert LEAD == first.keys[-1]
-    assert 1 == first.keys.count(LEAD)
+    assert first.keys[:3] == [META, META, META]
+    assert first.keys[-1] == LEAD
+    assert first.keys.count(LEAD) == 1
     again = [record for record in caplog.records if "sent again" in record.getMessage()]
-    assert [(1, "UPDATE_METADATA")] == [(record.broker, record.api) for record in again]
+    assert [(record.broker, record.api) for record in again] == [(1, "UPDATE_METADATA")]
 
 
 async def test_a_broker_that_is_not_there_yet_is_told_when_it_comes(world: World) -> None:
@@ -107,7 +107,7 @@ async def test_a_broker_that_is_not_there_yet_is_told_when_it_comes(world: World
     await first.start(port)
 
     assert await world.channels.idle(PATIENCE_MS)
-    assert [META] == first.keys
+    assert first.keys == [META]
 
 
 async def test_whoever_waits_for_what_was_sent_does_not_wait_for_what_comes_after(world: World) -> None:

@@ -36,10 +36,10 @@ async def test_a_broker_is_asked_for_its_settings(world: World) -> None:
 
     policies = {"create.topic.policy.class.name": "com.example.Policy"}
     expected = BrokerSettings(Defaults(3, 2, delete_topic_enable=False, uses_topic_ids=True), 1000, policies)
-    assert expected == await inquire(1, at(first.port))
+    assert await inquire(1, at(first.port)) == expected
     ((_, request),) = first.taken
     (resource,) = request["resources"]
-    assert (4, "1") == (resource["resource_type"], resource["resource_name"])
+    assert (resource["resource_type"], resource["resource_name"]) == (4, "1")
     assert set(told) < set(resource["configuration_keys"])
     assert request["include_synonyms"]
 

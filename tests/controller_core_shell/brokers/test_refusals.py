@@ -38,12 +38,12 @@ def test_a_request_comes_back_as_its_halves() -> None:
     told = named(5)
     halves = [dict(list(told.items())[:2]), dict(list(told.items())[2:])]
     assert [ReplicasRefused(1, half) for half in halves] == [retry.event for retry in retries]
-    assert [PAUSE_S, PAUSE_S] == [retry.pause_s for retry in retries]
+    assert [retry.pause_s for retry in retries] == [PAUSE_S, PAUSE_S]
 
 
 def test_an_empty_request_needs_no_telling() -> None:
     """There is nobody who did not hear."""
-    assert [] == list(Refusals().refused(1, {}))
+    assert list(Refusals().refused(1, {})) == []
 
 
 @given(count=st.integers(1, 300), bad=st.sets(st.integers(0, 299), min_size=1, max_size=5))
@@ -66,7 +66,7 @@ def test_the_pause_doubles_up_to_a_limit() -> None:
     refusals = Refusals()
     pauses = [pause_s(refusals, 0) - PACE_S for _ in range(MAX_ROUNDS)]
 
-    assert [PAUSE_S, 2 * PAUSE_S, 4 * PAUSE_S] == [round(pause, 6) for pause in pauses[:3]]
+    assert [round(pause, 6) for pause in pauses[:3]] == [PAUSE_S, 2 * PAUSE_S, 4 * PAUSE_S]
     assert all(earlier <= later for earlier, later in pairwise(pauses))
     assert round(pauses[-1], 6) == MAX_PAUSE_S
 
@@ -76,7 +76,7 @@ def test_many_that_are_refused_alone_are_told_again_one_after_another() -> None:
     refusals = Refusals()
     pauses = [pause_s(refusals, number) for number in range(1000)]
 
-    assert [PACE_S] * 999 == [round(later - earlier, 6) for earlier, later in pairwise(pauses)]
+    assert [round(later - earlier, 6) for earlier, later in pairwise(pauses)] == [PACE_S] * 999
 
 
 def test_a_partition_that_was_taken_begins_again_with_the_shortest_pause() -> None:

@@ -63,12 +63,12 @@ def test_a_leader_and_isr_says_all_that_is_written_of_a_partition(cluster: Clust
         "replicas": [1, 2, 3],
         "is_new": False,
     }
-    assert {
+    assert body == {
         "controller_id": 1000,
         "controller_epoch": 9,
         "topic_states": [{"topic_name": "orders", "topic_id": UUID(int=7), "partition_states": [state]}],
         "live_leaders": [{"broker_id": 1, "host_name": "host1", "port": 9101}],
-    } == body
+    }
 
 
 def test_a_leader_that_was_not_in_sync_is_told_that_it_recovers(cluster: Cluster) -> None:
@@ -78,7 +78,7 @@ def test_a_leader_that_was_not_in_sync_is_told_that_it_recovers(cluster: Cluster
     body = leader_and_isr(cluster, lead(cluster, 2, "orders-0", "orders-1"), OWN)
 
     told = partitions(body)
-    assert 1 == told[0]["leader_recovery_state"]
+    assert told[0]["leader_recovery_state"] == 1
     assert "leader_recovery_state" not in told[1]
 
 
@@ -86,10 +86,10 @@ def test_leaders_are_reached_by_the_inter_broker_listener_and_dead_ones_not_at_a
     """Followers fetch by the inter-broker listener; nobody leads where the leader is -1."""
     apply(cluster, read_change(cluster, "known orders-1=-1/1/3/1"))
     body = leader_and_isr(cluster, lead(cluster, 3), OWN)
-    assert [1] == [leader["broker_id"] for leader in body["live_leaders"]]
+    assert [leader["broker_id"] for leader in body["live_leaders"]] == [1]
 
     apply(cluster, read_change(cluster, "known orders-1=9/1/9/1"))
-    assert [1] == [leader["broker_id"] for leader in leader_and_isr(cluster, lead(cluster, 3), OWN)["live_leaders"]]
+    assert [leader["broker_id"] for leader in leader_and_isr(cluster, lead(cluster, 3), OWN)["live_leaders"]] == [1]
 
 
 def test_partitions_stand_under_their_topics_and_new_ones_are_marked() -> None:
@@ -102,16 +102,16 @@ def test_partitions_stand_under_their_topics_and_new_ones_are_marked() -> None:
         for topic in body["topic_states"]
         for state in topic["partition_states"]
     }
-    assert ["orders", "other"] == [topic["topic_name"] for topic in body["topic_states"]]
-    assert {("orders", 1): False, ("orders", 0): False, ("other", 0): True} == told
+    assert [topic["topic_name"] for topic in body["topic_states"]] == ["orders", "other"]
+    assert told == {("orders", 1): False, ("orders", 0): False, ("other", 0): True}
 
 
 def test_a_topic_without_an_id_has_the_zero_id() -> None:
     """inter.broker.protocol.version below 2.8."""
     cluster = cluster_of(broker(1), changes=["topic old 0=1", "known old-0=1/0/1/0"])
 
-    assert UUID(int=0) == leader_and_isr(cluster, lead(cluster, 1), OWN)["topic_states"][0]["topic_id"]
-    assert UUID(int=0) == update_metadata(cluster, metadata(cluster), OWN)["topic_states"][0]["topic_id"]
+    assert leader_and_isr(cluster, lead(cluster, 1), OWN)["topic_states"][0]["topic_id"] == UUID(int=0)
+    assert update_metadata(cluster, metadata(cluster), OWN)["topic_states"][0]["topic_id"] == UUID(int=0)
 
 
 def test_while_a_move_runs_replicas_are_told_of_it() -> None:
@@ -119,11 +119,11 @@ def test_while_a_move_runs_replicas_are_told_of_it() -> None:
     cluster = cluster_of(broker(1), broker(2), changes=MOVING)
     told = partitions(leader_and_isr(cluster, lead(cluster, 2), OWN))
 
-    assert ([2, 3, 4, 1], [4], [1]) == (
+    assert (
         told[0]["replicas"],
         told[0]["adding_replicas"],
         told[0]["removing_replicas"],
-    )
+    ) == ([2, 3, 4, 1], [4], [1])
     assert "adding_replicas" not in told[1]
 
 
@@ -132,10 +132,10 @@ def test_once_the_target_stands_alone_no_move_is_told_any_more() -> None:
     cluster = cluster_of(broker(1), broker(2), changes=NARROWED)
     told = partitions(leader_and_isr(cluster, lead(cluster, 2), OWN))[0]
 
-    assert [2, 3, 4] == told["replicas"]
-    assert [] == told.get("adding_replicas", [])
-    assert [] == told.get("removing_replicas", [])
-    assert [2, 3, 4] == partitions(update_metadata(cluster, metadata(cluster), OWN))[0]["replicas"]
+    assert told["replicas"] == [2, 3, 4]
+    assert told.get("adding_replicas", []) == []
+    assert told.get("removing_replicas", []) == []
+    assert partitions(update_metadata(cluster, metadata(cluster), OWN))[0]["replicas"] == [2, 3, 4]
 
 
 def test_everybody_hears_who_leads_and_which_replicas_are_away(cluster: Cluster) -> None:
@@ -153,16 +153,16 @@ def test_everybody_hears_who_leads_and_which_replicas_are_away(cluster: Cluster)
         "replicas": [2, 3, 1],
         "offline_replicas": [2, 3],
     }
-    assert expected == partitions(body)[1]
-    assert [1, 2, 3, 4, 1000] == [live["id"] for live in body["live_brokers"]]
+    assert partitions(body)[1] == expected
+    assert [live["id"] for live in body["live_brokers"]] == [1, 2, 3, 4, 1000]
 
 
 def test_topics_that_are_being_deleted_are_told_with_a_leader_of_minus_two(cluster: Cluster) -> None:
     """LeaderAndIsr.LeaderDuringDelete: clients then see no such topic."""
     body = update_metadata(cluster, metadata(cluster, deleting=True), OWN)
 
-    assert {LEADER_DURING_DELETE} == {state["leader"] for state in partitions(body).values()}
-    assert [4, 0] == [state["leader_epoch"] for state in partitions(body).values()]
+    assert {state["leader"] for state in partitions(body).values()} == {LEADER_DURING_DELETE}
+    assert [state["leader_epoch"] for state in partitions(body).values()] == [4, 0]
 
 
 def test_the_controller_is_listed_on_each_of_its_listeners(cluster: Cluster) -> None:
@@ -170,15 +170,15 @@ def test_the_controller_is_listed_on_each_of_its_listeners(cluster: Cluster) -> 
     *_, own = update_metadata(cluster, metadata(cluster), OWN)["live_brokers"]
     first = update_metadata(cluster, metadata(cluster), OWN)["live_brokers"][0]
 
-    assert {
+    assert own == {
         "id": 1000,
         "rack": None,
         "endpoints": [
             {"host": "steward", "port": 9990, "listener": "CLIENT", "security_protocol": 0},
             {"host": "steward", "port": 9991, "listener": "INTERNAL", "security_protocol": 0},
         ],
-    } == own
-    assert [3, 0] == [endpoint["security_protocol"] for endpoint in first["endpoints"]]
+    }
+    assert [endpoint["security_protocol"] for endpoint in first["endpoints"]] == [3, 0]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_the_controller_has_a_rack_where_the_brokers_have_racks(
     cluster = cluster_of(*(broker(number + 1, rack) for number, rack in enumerate(racks)))
     own = OwnAddress(OWN.endpoints, "INTERNAL", own_rack)
 
-    assert expected == update_metadata(cluster, metadata(cluster), own)["live_brokers"][-1]["rack"]
+    assert update_metadata(cluster, metadata(cluster), own)["live_brokers"][-1]["rack"] == expected
 
 
 def stop(*, delete: bool) -> SendStopReplica:
@@ -211,13 +211,13 @@ def test_a_stop_replica_carries_an_epoch_for_each_partition(cluster: Cluster) ->
     """A broker takes it under an epoch that is not below its own; -2 passes every check (EpochDuringDelete)."""
     body = stop_replica(cluster, stop(delete=True))
 
-    assert (1000, 9) == (body["controller_id"], body["controller_epoch"])
+    assert (body["controller_id"], body["controller_epoch"]) == (1000, 9)
     assert [
-        ("orders", [(0, 5, True), (1, 1, True)]),
-        ("other", [(5, -2, True)]),
-    ] == [
         (topic["topic_name"], [tuple(state.values()) for state in topic["partition_states"]])
         for topic in body["topic_states"]
+    ] == [
+        ("orders", [(0, 5, True), (1, 1, True)]),
+        ("other", [(5, -2, True)]),
     ]
 
 
@@ -249,17 +249,17 @@ def test_rows_of_many_topics_in_any_order_are_told_topic_by_topic() -> None:
     update_metadata(cluster, SendMetadata((1, 2), rows), OWN)
 
     expected = {"c": [0], "b": [0, 1], "a": [0, 2, 1]}
-    assert expected == {
+    assert {
         topic["topic_name"]: [state["partition_index"] for state in topic["partition_states"]]
         for topic in told["topic_states"]
-    }
+    } == expected
 
 
 def test_no_rows_are_no_topics(cluster: Cluster) -> None:
     """Who lives is told alone."""
     nothing = np.zeros(0, dtype=np.int32)
 
-    assert [] == update_metadata(cluster, SendMetadata((1,), nothing), OWN)["topic_states"]
+    assert update_metadata(cluster, SendMetadata((1,), nothing), OWN)["topic_states"] == []
 
 
 def test_only_topics_that_are_no_more_are_never_told_again(cluster: Cluster) -> None:
@@ -293,5 +293,5 @@ def test_every_body_can_be_written_in_every_version_that_is_called(key: ApiKey, 
     written = {**bodies[key], "broker_epoch": EPOCH}
     read = codec.decode(name, version, plain_bytes(key, version, written))
 
-    assert (1000, 9, EPOCH) == (read["controller_id"], read["controller_epoch"], read["broker_epoch"])
+    assert (read["controller_id"], read["controller_epoch"], read["broker_epoch"]) == (1000, 9, EPOCH)
     assert [topic["topic_name"] for topic in written["topic_states"]] == [t["topic_name"] for t in read["topic_states"]]

@@ -21,18 +21,18 @@ def test_every_setting_that_may_give_a_default_is_asked_for() -> None:
     first = {key.broker_name for key in TOPIC_CONFIGS.values() if key.broker_name is not None}
 
     assert first < set(settings_asked())
-    assert {
+    assert set(settings_asked()) - first == {
         "log.roll.hours",
         "log.roll.jitter.hours",
         "log.flush.scheduler.interval.ms",
         "log.retention.minutes",
         "log.retention.hours",
-    } == set(settings_asked()) - first
+    }
 
 
 def test_what_nobody_set_is_kafkas_own_default() -> None:
     """A broker tells its defaults as well; they are not its own."""
-    assert {} == topic_defaults([config("log.segment.bytes", "1073741824", DEFAULT)])
+    assert topic_defaults([config("log.segment.bytes", "1073741824", DEFAULT)]) == {}
 
 
 @pytest.mark.parametrize("source", [2, DYNAMIC_DEFAULT, STATIC])
@@ -41,7 +41,7 @@ def test_a_default_that_is_set_goes_by_the_topic_configurations_name(source: int
     told = [config("log.segment.bytes", "5000", source), config("message.max.bytes", "77", source)]
 
     expected = {"segment.bytes": TopicDefault("5000", source), "max.message.bytes": TopicDefault("77", source)}
-    assert expected == topic_defaults(told)
+    assert topic_defaults(told) == expected
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_the_first_name_that_is_set_counts_and_hours_are_milliseconds(
 ) -> None:
     """ServerTopicConfigSynonyms: in the order of the table; KafkaConfig takes any negative retention for no limit."""
     defaults = topic_defaults([config(name, value) for name, value in told.items()])
-    assert {"retention.ms": TopicDefault(expected, STATIC)} == defaults
+    assert defaults == {"retention.ms": TopicDefault(expected, STATIC)}
 
 
 def test_what_a_brokers_own_file_says_of_unclean_leaders_is_told_from_what_was_set_for_all() -> None:

@@ -17,7 +17,7 @@ async def no_task_is_left() -> AsyncIterator[None]:
     yield
     await asyncio.sleep(0)
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    assert [] == left
+    assert left == []
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ class Client:
         """Send a request and read its response."""
         frame = await self.ask(codec.encode_request(key, version, 7, "tests", body))
         correlation_id, answer = codec.decode_response(key, version, frame)
-        assert 7 == correlation_id
+        assert correlation_id == 7
         return answer
 
     async def is_closed_by_server(self) -> bool:

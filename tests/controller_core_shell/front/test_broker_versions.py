@@ -28,8 +28,8 @@ async def test_each_broker_is_asked_once(start_brokers) -> None:
     found = await asyncio.gather(*(versions.shared() for _ in range(10)))
     await versions.shared()
 
-    assert [(0, 17)] * 10 == [one.ranges[ApiKey.FETCH] for one in found]
-    assert [1, 1] == [_asked(broker) for broker in brokers]
+    assert [one.ranges[ApiKey.FETCH] for one in found] == [(0, 17)] * 10
+    assert [_asked(broker) for broker in brokers] == [1, 1]
 
 
 async def test_a_mixed_cluster_offers_what_all_know(start_brokers) -> None:
@@ -38,7 +38,7 @@ async def test_a_mixed_cluster_offers_what_all_know(start_brokers) -> None:
     [old] = await start_brokers(2, ranges={ApiKey.API_VERSIONS: (0, 2), ApiKey.FETCH: (0, 11)})
     versions = _over([new, old])
 
-    assert {ApiKey.FETCH: (0, 11), ApiKey.API_VERSIONS: (0, 2)} == (await versions.shared()).ranges
+    assert (await versions.shared()).ranges == {ApiKey.FETCH: (0, 11), ApiKey.API_VERSIONS: (0, 2)}
 
 
 async def test_a_new_broker_is_asked_and_a_gone_one_forgotten(start_brokers) -> None:
@@ -46,13 +46,13 @@ async def test_a_new_broker_is_asked_and_a_gone_one_forgotten(start_brokers) -> 
     brokers = await start_brokers(1)
     [old] = await start_brokers(2, ranges={ApiKey.API_VERSIONS: (0, 2), ApiKey.FETCH: (0, 11)})
     versions = _over(brokers)
-    assert (0, 17) == (await versions.shared()).ranges[ApiKey.FETCH]
+    assert (await versions.shared()).ranges[ApiKey.FETCH] == (0, 17)
     brokers.append(old)
-    assert (0, 11) == (await versions.shared()).ranges[ApiKey.FETCH]
+    assert (await versions.shared()).ranges[ApiKey.FETCH] == (0, 11)
     brokers.remove(old)
 
-    assert (0, 17) == (await versions.shared()).ranges[ApiKey.FETCH]
-    assert 1 == _asked(brokers[0])
+    assert (await versions.shared()).ranges[ApiKey.FETCH] == (0, 17)
+    assert _asked(brokers[0]) == 1
 
 
 async def test_a_broker_in_its_next_life_is_asked_again(start_brokers) -> None:
@@ -69,7 +69,7 @@ async def test_a_broker_in_its_next_life_is_asked_again(start_brokers) -> None:
     broker.ranges = {**BROKER_RANGES, ApiKey.FETCH: (4, 18)}
     epoch = 6
 
-    assert (4, 18) == (await versions.shared()).ranges[ApiKey.FETCH]
+    assert (await versions.shared()).ranges[ApiKey.FETCH] == (4, 18)
 
 
 async def test_a_broker_that_cannot_be_asked_is_left_out_for_a_while(start_brokers, caplog) -> None:
@@ -79,14 +79,14 @@ async def test_a_broker_that_cannot_be_asked_is_left_out_for_a_while(start_broke
     await brokers[1].close()
     versions = _over(brokers)
     for _ in range(3):
-        assert (0, 17) == (await versions.shared()).ranges[ApiKey.FETCH]
-    assert 1 == len(caplog.records)
-    assert 2 == caplog.records[0].broker_id
+        assert (await versions.shared()).ranges[ApiKey.FETCH] == (0, 17)
+    assert len(caplog.records) == 1
+    assert caplog.records[0].broker_id == 2
     await brokers[1].start(port)
     versions._ask_again = dict.fromkeys(versions._ask_again, 0.0)
     await versions.shared()
 
-    assert 1 == _asked(brokers[1])
+    assert _asked(brokers[1]) == 1
 
 
 async def test_a_silent_broker_holds_nobody_up_for_long(start_brokers, monkeypatch) -> None:
@@ -97,7 +97,7 @@ async def test_a_silent_broker_holds_nobody_up_for_long(start_brokers, monkeypat
     frozen = type(good.endpoint)(2, "127.0.0.1", silent.port)
     versions = SharedVersions(lambda: [good.endpoint, frozen], client_id="tests")
 
-    assert (0, 17) == (await versions.shared()).ranges[ApiKey.FETCH]
+    assert (await versions.shared()).ranges[ApiKey.FETCH] == (0, 17)
     await silent.close(grace_ms=1)
 
 
@@ -105,7 +105,7 @@ async def test_with_no_live_broker_the_last_answer_stands(start_brokers) -> None
     """A client that connects in the worst moment must not conclude that Produce does not exist."""
     brokers = await start_brokers(1)
     versions = _over(brokers)
-    assert NO_BROKER == versions.latest
+    assert versions.latest == NO_BROKER
     before = await versions.shared()
     brokers.clear()
 
@@ -118,4 +118,4 @@ async def test_a_broker_that_refuses_is_left_out(error_code, start_brokers) -> N
     brokers = await start_brokers(1, 2)
     brokers[1].features = {"error_code": error_code}
 
-    assert (0, 17) == (await _over(brokers).shared()).ranges[ApiKey.FETCH]
+    assert (await _over(brokers).shared()).ranges[ApiKey.FETCH] == (0, 17)

@@ -36,10 +36,10 @@ async def test_own_requests_go_to_their_handler_with_their_context(start_brokers
     answer = await client.call(ApiKey.DESCRIBE_CLUSTER, 1, {"endpoint_type": 2})
     [(context, body)] = own.asked
 
-    assert "ours" == answer["cluster_id"]
-    assert RequestContext("CLIENT", "tests", "127.0.0.1", 7, 1) == context
-    assert 2 == body["endpoint_type"]
-    assert [] == brokers[0].relayed
+    assert answer["cluster_id"] == "ours"
+    assert context == RequestContext("CLIENT", "tests", "127.0.0.1", 7, 1)
+    assert body["endpoint_type"] == 2
+    assert brokers[0].relayed == []
 
 
 async def test_a_request_without_handler_is_relayed_even_if_we_could_serve_it(
@@ -50,7 +50,7 @@ async def test_a_request_without_handler_is_relayed_even_if_we_could_serve_it(
     client = await connect(await start_front(brokers))
     await client.ask(request(ApiKey.CREATE_TOPICS))
 
-    assert 1 == len(brokers[0].relayed)
+    assert len(brokers[0].relayed) == 1
 
 
 async def test_a_handler_may_leave_a_request_to_a_broker(start_brokers, start_front, connect) -> None:
@@ -64,7 +64,7 @@ async def test_a_handler_may_leave_a_request_to_a_broker(start_brokers, start_fr
     frame = codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 9, "tests", {})
 
     assert frame[4:8] + brokers[0].answer(frame) == await client.ask(frame)
-    assert [frame[:4] + frame[8:]] == brokers[0].relayed
+    assert brokers[0].relayed == [frame[:4] + frame[8:]]
 
 
 async def test_own_and_relayed_answers_keep_the_order_of_the_requests(start_brokers, start_front, connect) -> None:
@@ -82,7 +82,7 @@ async def test_own_and_relayed_answers_keep_the_order_of_the_requests(start_brok
     await brokers[0].arrived.wait()
     gate.set()
 
-    assert [11, 12] == [int.from_bytes((await client.read())[:4], "big") for _ in range(2)]
+    assert [int.from_bytes((await client.read())[:4], "big") for _ in range(2)] == [11, 12]
 
 
 async def test_api_versions_offers_our_own_and_what_all_brokers_share(start_brokers, start_front, connect) -> None:
@@ -93,10 +93,10 @@ async def test_api_versions_offers_our_own_and_what_all_brokers_share(start_brok
     answer = await client.call(ApiKey.API_VERSIONS, 3, body)
     found = {entry["api_key"]: (entry["min_version"], entry["max_version"]) for entry in answer["api_keys"]}
 
-    assert ErrorCode.NONE == answer["error_code"]
+    assert answer["error_code"] == ErrorCode.NONE
     assert tuple(SERVED[ApiKey.DESCRIBE_CLUSTER]) == found[ApiKey.DESCRIBE_CLUSTER]
     assert tuple(SERVED[ApiKey.CREATE_TOPICS]) == found[ApiKey.CREATE_TOPICS]
-    assert (0, 17) == found[ApiKey.FETCH]
+    assert found[ApiKey.FETCH] == (0, 17)
     assert ApiKey.UPDATE_METADATA not in found
 
 
@@ -118,9 +118,9 @@ async def test_an_unknown_version_of_api_versions_is_answered_in_version_0(versi
     frame = await client.ask(header + (b"\0what this version has" if version >= 3 else b""))
     _, answer = codec.decode_response(ApiKey.API_VERSIONS, 0, frame)
 
-    assert ErrorCode.UNSUPPORTED_VERSION == answer["error_code"]
-    assert [(18, 0, 4)] == [(e["api_key"], e["min_version"], e["max_version"]) for e in answer["api_keys"]]
-    assert ErrorCode.NONE == (await client.call(ApiKey.API_VERSIONS, 0, {}))["error_code"]
+    assert answer["error_code"] == ErrorCode.UNSUPPORTED_VERSION
+    assert [(e["api_key"], e["min_version"], e["max_version"]) for e in answer["api_keys"]] == [(18, 0, 4)]
+    assert (await client.call(ApiKey.API_VERSIONS, 0, {}))["error_code"] == ErrorCode.NONE
 
 
 async def test_a_client_with_an_impossible_software_name_is_told_so(start_front, connect) -> None:
@@ -128,7 +128,7 @@ async def test_a_client_with_an_impossible_software_name_is_told_so(start_front,
     client = await connect(await start_front([]))
     answer = await client.call(ApiKey.API_VERSIONS, 3, {"client_software_name": "a b", "client_software_version": "1"})
 
-    assert (ErrorCode.INVALID_REQUEST, []) == (answer["error_code"], answer["api_keys"])
+    assert (answer["error_code"], answer["api_keys"]) == (ErrorCode.INVALID_REQUEST, [])
 
 
 async def test_an_own_version_that_we_do_not_serve_is_refused_where_that_can_be_said(start_front, connect) -> None:
@@ -137,7 +137,7 @@ async def test_an_own_version_that_we_do_not_serve_is_refused_where_that_can_be_
     front._own = {**front._own, ApiKey.DESCRIBE_CLUSTER: (0, 0), ApiKey.CREATE_TOPICS: (2, 5)}
     client = await connect(front)
     answer = await client.call(ApiKey.DESCRIBE_CLUSTER, 1, {})
-    assert ErrorCode.UNSUPPORTED_VERSION == answer["error_code"]
+    assert answer["error_code"] == ErrorCode.UNSUPPORTED_VERSION
     await client.send(request(ApiKey.CREATE_TOPICS, 6))
 
     assert await client.is_closed_by_server()
@@ -163,7 +163,7 @@ async def test_a_handler_that_breaks_costs_one_connection_and_one_line(start_fro
     await client.send(codec.encode_request(ApiKey.CREATE_TOPICS, 5, 1, None, {}))
 
     assert await client.is_closed_by_server()
-    assert "ours" == (await other.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"]
+    assert (await other.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "ours"
     [record] = [record for record in caplog.records if record.levelname == "ERROR"]
     assert ("CREATE_TOPICS", 5, ZeroDivisionError) == (record.api_key, record.api_version, record.exc_info[0])
 
@@ -178,7 +178,7 @@ async def test_a_handlers_answer_that_cannot_be_encoded_is_the_handlers_failure(
     await client.send(codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 1, None, {}))
 
     assert await client.is_closed_by_server()
-    assert ["ERROR"] == [record.levelname for record in caplog.records]
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
 async def test_a_handler_may_close_the_connection(start_front, connect, caplog) -> None:
@@ -192,7 +192,7 @@ async def test_a_handler_may_close_the_connection(start_front, connect, caplog) 
     await client.send(codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 1, None, {}))
 
     assert await client.is_closed_by_server()
-    assert ["not now"] == [record.reason for record in caplog.records]
+    assert [record.reason for record in caplog.records] == ["not now"]
 
 
 @pytest.mark.parametrize("key", [ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.ENVELOPE])
@@ -203,7 +203,7 @@ async def test_requests_between_servers_are_never_relayed(key, start_brokers, st
     await client.send(request(key))
 
     assert await client.is_closed_by_server()
-    assert [] == brokers[0].frames
+    assert brokers[0].frames == []
 
 
 @pytest.mark.parametrize(
@@ -231,8 +231,8 @@ async def test_nonsense_ends_its_connection_and_reaches_no_broker(frame, start_b
     await bad.send(frame)
 
     assert await bad.is_closed_by_server()
-    assert [] == brokers[0].relayed
-    assert "ours" == (await good.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"]
+    assert brokers[0].relayed == []
+    assert (await good.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "ours"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -255,8 +255,8 @@ async def test_random_frames_leave_the_front_as_it_was(seed, start_brokers, star
             await client.close()
     client = await connect(front)
 
-    assert "ours" == (await client.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"]
-    assert 5 == (await client.ask(request(ApiKey.LIST_GROUPS, 0, 5)))[3]
+    assert (await client.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "ours"
+    assert (await client.ask(request(ApiKey.LIST_GROUPS, 0, 5)))[3] == 5
 
 
 def test_a_handler_without_versions_is_a_mistake() -> None:

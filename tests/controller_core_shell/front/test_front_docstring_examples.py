@@ -9,5 +9,5 @@ def test_every_example_in_a_docstring_holds() -> None:
     """Algorithms carry their worked example as a doctest."""
     result = doctest.testmod(versions)
 
-    assert 0 == result.failed
+    assert result.failed == 0
     assert result.attempted > 0

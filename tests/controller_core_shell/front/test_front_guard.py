@@ -38,12 +38,12 @@ async def test_a_relayed_request_is_judged_before_it_goes_on(
     client = await connect(await start_front(brokers, guard=guard_of()))
     answer = await client.call(ApiKey.FIND_COORDINATOR, 4, {"key_type": 0, "coordinator_keys": ["g"]})
 
-    assert [("g", ErrorCode.GROUP_AUTHORIZATION_FAILED)] == [
-        (each["key"], each["error_code"]) for each in answer["coordinators"]
+    assert [(each["key"], each["error_code"]) for each in answer["coordinators"]] == [
+        ("g", ErrorCode.GROUP_AUTHORIZATION_FAILED)
     ]
     quorum = await client.call(ApiKey.DESCRIBE_QUORUM, 1, {"topics": []})
     assert quorum["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    assert [] == brokers[0].relayed
+    assert brokers[0].relayed == []
 
 
 async def test_a_relayed_request_that_is_allowed_goes_on_unchanged(
@@ -62,7 +62,7 @@ async def test_an_own_request_is_judged_before_its_handler(start_front: StartFro
     client = await connect(await start_front([], {ApiKey.CONTROLLED_SHUTDOWN: never}, guard=guard_of()))
     answer = await client.call(ApiKey.CONTROLLED_SHUTDOWN, 3, {"broker_id": 1})
 
-    assert ErrorCode.CLUSTER_AUTHORIZATION_FAILED == answer["error_code"]
+    assert answer["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 async def test_a_handler_that_passes_a_request_on_does_so_for_who_may_ask(
@@ -78,8 +78,8 @@ async def test_a_handler_that_passes_a_request_on_does_so_for_who_may_ask(
     body = {"resources": [{"resource_type": 2, "resource_name": "t", "configuration_keys": None}]}
     answer = await client.call(ApiKey.DESCRIBE_CONFIGS, 4, body)
 
-    assert [ErrorCode.TOPIC_AUTHORIZATION_FAILED] == [each["error_code"] for each in answer["results"]]
-    assert [] == brokers[0].relayed
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert brokers[0].relayed == []
 
 
 async def test_what_cannot_be_judged_or_refused_ends_the_connection(
@@ -94,7 +94,7 @@ async def test_what_cannot_be_judged_or_refused_ends_the_connection(
     unanswered = {"acks": 0, "topic_data": [{"name": "t", "partition_data": [{"index": 0, "records": None}]}]}
     await silent.send(codec.encode_request(ApiKey.PRODUCE, 9, 1, "tests", unanswered))
     assert await silent.is_closed_by_server()
-    assert [] == brokers[0].relayed
+    assert brokers[0].relayed == []
 
 
 async def test_who_has_proven_nothing_is_anonymous(start_front: StartFront, connect: Connect) -> None:
@@ -108,7 +108,7 @@ async def test_who_has_proven_nothing_is_anonymous(start_front: StartFront, conn
     guard = guard_of((Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME))
     refusing = await connect(await start_front([], {ApiKey.CONTROLLED_SHUTDOWN: shutdown}, guard=guard))
     answer = await refusing.call(ApiKey.CONTROLLED_SHUTDOWN, 3, {"broker_id": 1})
-    assert ErrorCode.CLUSTER_AUTHORIZATION_FAILED == answer["error_code"]
+    assert answer["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     allowing = await connect(await start_front([], {ApiKey.CONTROLLED_SHUTDOWN: shutdown}, guard=open_to_all()))
     await allowing.call(ApiKey.CONTROLLED_SHUTDOWN, 3, {"broker_id": 1})
-    assert ANONYMOUS == seen.get_nowait()
+    assert seen.get_nowait() == ANONYMOUS

@@ -130,7 +130,7 @@ async def test_the_brokers_silence_on_acks_0_holds_nothing_up(kafka_cluster: Kaf
     answer = await connection.call(ApiKey.LIST_GROUPS, {})
     await connection.close()
 
-    assert 0 == answer["error_code"]
+    assert answer["error_code"] == 0
 
 
 async def test_an_admin_client_manages_topics_through_the_front(kafka_cluster: KafkaCluster, advertise) -> None:
@@ -147,7 +147,7 @@ async def test_an_admin_client_manages_topics_through_the_front(kafka_cluster: K
         kafka_topics, "--bootstrap-server", over.bootstrap, "--describe", "--topic", "through-the-front"
     )
 
-    assert "1234567" == configs["retention.ms"].value
+    assert configs["retention.ms"].value == "1234567"
     assert "PartitionCount: 2" in shown.stdout, shown.stderr
 
 
@@ -177,7 +177,7 @@ async def test_reads_go_on_when_the_broker_behind_them_is_killed(advertise) -> N
     with new_kafka_cluster((1, 2)) as cluster:
         over = await advertise(list(cluster.brokers.values()))
         connection = await over.connect()
-        assert 0 == (await connection.call(ApiKey.LIST_GROUPS, {}))["error_code"]
+        assert (await connection.call(ApiKey.LIST_GROUPS, {}))["error_code"] == 0
         killed = asyncio.ensure_future(asyncio.to_thread(cluster.broker(1).kill))
         answers = [(await connection.call(ApiKey.LIST_GROUPS, {}))["error_code"]]
         while not killed.done() or len(answers) < 50:
@@ -186,4 +186,4 @@ async def test_reads_go_on_when_the_broker_behind_them_is_killed(advertise) -> N
         answers.append((await connection.call(ApiKey.LIST_GROUPS, {}))["error_code"])
         await connection.close()
 
-    assert {0} == set(answers)
+    assert set(answers) == {0}

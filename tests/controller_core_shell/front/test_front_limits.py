@@ -238,9 +238,9 @@ async def test_producers_of_many_partitions_are_described_in_slices(start_front:
     found: dict[str, list[int]] = {"topic-0": [], "unknown": []}
     for topic in answer["topics"]:  # the topic is named once in each slice
         found[topic["name"]] += [one["partition_index"] for one in topic["partitions"]]
-    assert {"topic-0": partitions, "unknown": partitions} == found
-    assert SLICE_ELEMENTS >= max(len(topic["partition_indexes"]) for body in bodies for topic in body["topics"])
-    assert ErrorCode.NOT_LEADER_OR_FOLLOWER == answer["topics"][0]["partitions"][0]["error_code"]
+    assert found == {"topic-0": partitions, "unknown": partitions}
+    assert max(len(topic["partition_indexes"]) for body in bodies for topic in body["topics"]) <= SLICE_ELEMENTS
+    assert answer["topics"][0]["partitions"][0]["error_code"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 @pytest.mark.parametrize(("partitions", "is_answered"), [(9_000, True), (90_000, False)])

@@ -58,7 +58,7 @@ async def test_a_client_keeps_its_broker_and_clients_are_spread(start_brokers, s
     clients = [await connect(front) for _ in range(4)]
     found = [[(await client.ask(request(ApiKey.LIST_GROUPS)))[4] for _ in range(3)] for client in clients]
 
-    assert [[1] * 3, [2] * 3, [1] * 3, [2] * 3] == found
+    assert found == [[1] * 3, [2] * 3, [1] * 3, [2] * 3]
     assert (upstreams(front.relay), [broker.connection_count for broker in brokers]) == (4, [2, 2])
 
 
@@ -134,7 +134,7 @@ async def test_a_read_is_asked_of_another_broker_when_its_broker_dies(start_brok
     frame = request(ApiKey.LIST_GROUPS)
 
     assert _answer(2, frame) == await client.ask(frame)
-    assert [1, 1] == [len(broker.relayed) for broker in brokers]
+    assert [len(broker.relayed) for broker in brokers] == [1, 1]
 
 
 async def test_a_request_that_changes_something_is_not_repeated(start_brokers, start_front, connect) -> None:
@@ -145,7 +145,7 @@ async def test_a_request_that_changes_something_is_not_repeated(start_brokers, s
     await client.send(request(ApiKey.JOIN_GROUP))
 
     assert await client.is_closed_by_server()
-    assert [] == brokers[1].relayed
+    assert brokers[1].relayed == []
 
 
 async def test_a_read_is_not_repeated_for_ever(start_brokers, start_front, connect, caplog) -> None:
@@ -158,7 +158,7 @@ async def test_a_read_is_not_repeated_for_ever(start_brokers, start_front, conne
     await client.send(request(ApiKey.LIST_GROUPS))
 
     assert await client.is_closed_by_server()
-    assert 3 == sum(len(broker.relayed) for broker in brokers)
+    assert sum(len(broker.relayed) for broker in brokers) == 3
     assert any("the broker behind it is lost" in record.message for record in caplog.records)
 
 
@@ -170,8 +170,8 @@ async def test_any_request_goes_elsewhere_when_its_broker_was_not_reached(start_
     frame = request(ApiKey.JOIN_GROUP)
     answers = [await (await connect(front)).ask(frame) for _ in range(3)]
 
-    assert [_answer(2, frame)] * 3 == answers
-    assert {brokers[0].endpoint} == set(front.relay._avoid)
+    assert answers == [_answer(2, frame)] * 3
+    assert set(front.relay._avoid) == {brokers[0].endpoint}
 
 
 async def test_between_requests_a_lost_broker_is_replaced(start_brokers, start_front, connect) -> None:
@@ -210,7 +210,7 @@ async def test_who_waits_for_a_frozen_broker_is_freed_when_it_is_gone(start_brok
     live.remove(brokers[0])
     front.relay.broker_gone(1)
 
-    assert 2 == (await reader.read())[4]
+    assert (await reader.read())[4] == 2
 
 
 async def test_without_a_live_broker_the_client_is_closed(start_front, connect, caplog) -> None:
@@ -241,7 +241,7 @@ async def test_acks_0_is_not_waited_for(start_brokers, start_front, connect) -> 
     await client.send(_produce(0))
 
     assert _answer(1, frame) == await client.ask(frame)
-    assert 3 == len(brokers[0].relayed)
+    assert len(brokers[0].relayed) == 3
 
 
 async def test_what_a_client_sent_last_still_reaches_the_broker(start_brokers, start_front, connect) -> None:
@@ -266,7 +266,7 @@ async def test_a_client_that_is_bound_to_its_broker_ends_with_it(frame, start_br
     while not await client.is_closed_by_server():
         continue
 
-    assert [] == brokers[1].relayed
+    assert brokers[1].relayed == []
 
 
 async def test_a_broken_answer_of_a_broker_is_not_passed_on(start_brokers, start_front, connect) -> None:
@@ -310,8 +310,8 @@ async def test_what_is_held_of_a_brokers_answer_counts_for_its_client(
     live[:] = [other]
 
     assert "bytes are held for all connections" in caplog.text
-    assert 1 == (await (await connect(front)).ask(request(ApiKey.LIST_GROUPS)))[4]
-    assert 0 == front._server.held_bytes
+    assert (await (await connect(front)).ask(request(ApiKey.LIST_GROUPS)))[4] == 1
+    assert front._server.held_bytes == 0
 
 
 async def test_relayed_clients_are_limited(start_brokers, start_front, connect, caplog) -> None:
@@ -327,7 +327,7 @@ async def test_relayed_clients_are_limited(start_brokers, start_front, connect, 
     await first.close()
     await until(lambda: upstreams(front.relay) == 0)
 
-    assert 1 == (await (await connect(front)).ask(request(ApiKey.LIST_GROUPS)))[4]
+    assert (await (await connect(front)).ask(request(ApiKey.LIST_GROUPS)))[4] == 1
 
 
 async def test_closing_the_front_ends_its_connections_to_brokers(start_brokers, start_front, connect) -> None:

@@ -41,7 +41,7 @@ async def test_a_partition_that_somebody_adds_by_hand_gets_a_leader(tenure: Tenu
     write(tenure, "orders", p0="1,2", p1="3,1")
     await settled()
 
-    assert (3, 0, (3, 1)) == tenure.state("orders-1")
+    assert tenure.state("orders-1") == (3, 0, (3, 1))
 
 
 async def test_what_is_added_to_a_topic_that_waits_for_its_deletion_is_undone(tenure: Tenure) -> None:
@@ -65,7 +65,7 @@ async def test_our_own_work_is_no_news(tenure: Tenure) -> None:
         await tenure.controller.submit(CreatePartitions((NewPartitions("orders", count),)))
     await settled()
 
-    assert 11 == len(tenure.cluster.topics["orders"].rows)
+    assert len(tenure.cluster.topics["orders"].rows) == 11
     assert tenure.server.at(paths.topic("orders")).version == tenure.cluster.topics["orders"].version
 
 
@@ -78,12 +78,12 @@ async def test_an_assignment_that_cannot_be_read_is_named_once_and_changes_nothi
     tenure.server.put(paths.topic("orders"), b"garbage")
     await settled(400)
 
-    assert (1, 0, (1, 2)) == tenure.state("orders-0")
-    assert 1 == len([record for record in caplog.records if record.levelno == logging.ERROR])
+    assert tenure.state("orders-0") == (1, 0, (1, 2))
+    assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
 
     tenure.server.put(paths.topic("orders"), good)
     await settled()
-    assert 2 == tenure.cluster.topics["orders"].version
+    assert tenure.cluster.topics["orders"].version == 2
 
 
 async def test_topics_are_looked_at_a_share_at_a_time(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,5 +96,5 @@ async def test_topics_are_looked_at_a_share_at_a_time(tenure: Tenure, monkeypatc
     await settled(300)
 
     reads = [line.split()[1:] for line in tenure.server.lines if line.startswith("get /brokers/topics/t")]
-    assert {3, 2} == set(map(len, reads[1:-1]))
+    assert set(map(len, reads[1:-1])) == {3, 2}
     assert {paths.topic(f"t{number}") for number in range(11)} == {path for read in reads for path in read}

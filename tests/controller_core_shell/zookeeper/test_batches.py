@@ -73,8 +73,8 @@ def test_exactly_what_is_stale_is_left_out(stale: list[bool], operations: int) -
         outcome = await elect(world, len(stale))
 
         expected = [number for number, is_stale in enumerate(stale) if is_stale]
-        assert expected == sorted(outcome.stale_rows)
-        assert [1] * len(stale) == versions(world, len(stale))
+        assert sorted(outcome.stale_rows) == expected
+        assert versions(world, len(stale)) == [1] * len(stale)
         committed = [row for change in outcome.committed for row in change.rows.tolist()]  # type: ignore[union-attr]
         assert [number for number, is_stale in enumerate(stale) if not is_stale] == committed
 
@@ -90,9 +90,9 @@ async def test_a_thousand_states_travel_in_few_transactions() -> None:
     outcome = await elect(world, 1_100)
 
     assert outcome.is_whole
-    assert [500, 500, 103] == [len(operations) for operations in seen]
+    assert [len(operations) for operations in seen] == [500, 500, 103]
     assert all(len(operations) <= MAX_BATCH_OPERATIONS for operations in seen)
-    assert {paths.CONTROLLER_EPOCH} == {operations[0].path for operations in seen}
+    assert {operations[0].path for operations in seen} == {paths.CONTROLLER_EPOCH}
 
 
 async def test_where_all_of_five_hundred_are_stale_one_look_tells() -> None:
@@ -103,8 +103,8 @@ async def test_where_all_of_five_hundred_are_stale_one_look_tells() -> None:
     seen = spied_on(world)
     outcome = await elect(world, 499)
 
-    assert 499 == len(outcome.stale_rows)
-    assert 1 == len(seen)
+    assert len(outcome.stale_rows) == 499
+    assert len(seen) == 1
 
 
 async def test_somebody_who_goes_on_writing_is_given_way_to_after_some_looks() -> None:
@@ -115,7 +115,7 @@ async def test_somebody_who_goes_on_writing_is_given_way_to_after_some_looks() -
     seen = spied_on(world)
     outcome = await elect(world, 10)
 
-    assert 1 + MAX_LOOKS_PER_BATCH == len(seen)
+    assert len(seen) == 1 + MAX_LOOKS_PER_BATCH
     assert list(range(10)) == sorted(outcome.stale_rows)
 
 
@@ -127,7 +127,7 @@ async def test_of_two_transactions_the_one_that_is_not_heard_of_is_unknown() -> 
 
     assert outcome.unknown
     assert list(range(499)) == sorted(outcome.stale_rows)
-    assert [1] * 600 == versions(world, 600)
+    assert versions(world, 600) == [1] * 600
 
 
 async def test_a_refusal_that_no_look_explains_is_not_repeated_for_ever(caplog: pytest.LogCaptureFixture) -> None:
@@ -136,8 +136,8 @@ async def test_a_refusal_that_no_look_explains_is_not_repeated_for_ever(caplog: 
     world.server.faults += [Refused(2, RefusedReason.NO_AUTH, "NoAuthError")]
     outcome = await elect(world, 3)
 
-    assert [1] == outcome.stale_rows
-    assert [1, 0, 1] == versions(world, 3)
+    assert outcome.stale_rows == [1]
+    assert versions(world, 3) == [1, 0, 1]
     (record,) = [record for record in caplog.records if "no retry" in record.getMessage()]
     assert (paths.partition_state("t", 1), "no auth") == (record.path, record.reason)
 
@@ -156,7 +156,7 @@ async def test_a_refusal_that_no_look_explains_is_not_repeated_for_ever(caplog: 
 )
 def test_only_what_says_nothing_may_be_there_already(path: str, expected: bool) -> None:
     """A topic may be called like any other znode."""
-    assert expected == may_be_there(path)
+    assert may_be_there(path) == expected
 
 
 async def test_a_topic_of_hundreds_of_partitions_is_removed_in_several_transactions_and_its_name_last() -> None:
@@ -167,9 +167,9 @@ async def test_a_topic_of_hundreds_of_partitions_is_removed_in_several_transacti
     outcome = await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")])
 
     assert outcome.is_whole
-    assert [500, 103, 4] == [len(operations) for operations in seen]
-    assert [paths.topic("t"), paths.topic_config("t"), paths.delete_topic("t")] == [one.path for one in seen[-1][1:]]
-    assert [] == world.server.children(paths.TOPICS)
+    assert [len(operations) for operations in seen] == [500, 103, 4]
+    assert [one.path for one in seen[-1][1:]] == [paths.topic("t"), paths.topic_config("t"), paths.delete_topic("t")]
+    assert world.server.children(paths.TOPICS) == []
 
 
 async def test_a_removal_that_another_controller_cuts_short_is_taken_up_by_it() -> None:
@@ -180,14 +180,14 @@ async def test_a_removal_that_another_controller_cuts_short_is_taken_up_by_it() 
     world.happens("meanwhile another controller")
     with pytest.raises(TenureLostError):
         await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")])
-    assert ["t"] == world.server.children(paths.DELETE_TOPICS)
+    assert world.server.children(paths.DELETE_TOPICS) == ["t"]
     assert 0 < len(world.server.children(f"{paths.topic('t')}/partitions")) < 300
 
     next_store = Store(world.server.session(), world.server.at(paths.CONTROLLER_EPOCH).version)  # type: ignore[arg-type]
     outcome = await next_store.commit(world.cluster, [read_change(world.cluster, "remove t")])
 
     assert outcome.is_whole
-    assert [] == [*world.server.children(paths.TOPICS), *world.server.children(paths.DELETE_TOPICS)]
+    assert [*world.server.children(paths.TOPICS), *world.server.children(paths.DELETE_TOPICS)] == []
 
 
 async def test_what_is_deeper_below_a_topic_than_anybody_writes_keeps_it_queued(
@@ -201,4 +201,4 @@ async def test_what_is_deeper_below_a_topic_than_anybody_writes_keeps_it_queued(
     outcome = await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")])
 
     assert outcome.unknown
-    assert ["t"] == world.server.children(paths.TOPICS)
+    assert world.server.children(paths.TOPICS) == ["t"]

@@ -25,7 +25,7 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     tenure.isr_by("orders-0", (1,))
     tenure.server.drop(paths.broker(1))
     await settled(200)
-    assert (-1, 1, (1,)) == tenure.state("orders-0")
+    assert tenure.state("orders-0") == (-1, 1, (1,))
     yield tenure
     assert not tenure.controller.has_ended, await tenure.controller.ended()
     await tenure.controller.close()
@@ -50,8 +50,8 @@ async def test_an_unclean_leader_that_is_allowed_from_now_on_is_elected_at_once(
     change(tenure, 1, entity, unclean=" TRUE ")
     await settled()
 
-    assert 2 == leader_of(tenure)
-    assert 2 == len(tenure.server.children(paths.CONFIG_CHANGES))
+    assert leader_of(tenure) == 2
+    assert len(tenure.server.children(paths.CONFIG_CHANGES)) == 2
 
 
 async def test_what_is_written_counts_and_not_what_the_notice_says(tenure: Tenure) -> None:
@@ -62,8 +62,8 @@ async def test_what_is_written_counts_and_not_what_the_notice_says(tenure: Tenur
     change(tenure, 4, "brokers/2", unclean="true")
     await settled()
 
-    assert (-1, 1, (1,)) == tenure.state("orders-0")
-    assert {"orders": False} == tenure.cluster.unclean_topics
+    assert tenure.state("orders-0") == (-1, 1, (1,))
+    assert tenure.cluster.unclean_topics == {"orders": False}
 
 
 async def test_what_changed_while_the_connection_was_away_is_read(tenure: Tenure) -> None:
@@ -73,7 +73,7 @@ async def test_what_changed_while_the_connection_was_away_is_read(tenure: Tenure
     change(tenure, 7, "topics/orders", unclean="true")
     await settled()
 
-    assert 2 == leader_of(tenure)
+    assert leader_of(tenure) == 2
 
 
 @pytest.mark.parametrize("garbage", [None, b"", b"\xff", b"[]", b'{"version":9}', b'{"version":2,"entity_path":7}'])
@@ -86,9 +86,9 @@ async def test_garbage_is_named_once_and_left_to_the_brokers(
     change(tenure, 1, "topics/orders", unclean="true")
     await settled()
 
-    assert 2 == leader_of(tenure)
+    assert leader_of(tenure) == 2
     named = [record for record in caplog.records if "notice" in record.getMessage()]
-    assert [f"{paths.CONFIG_CHANGES}/by hand"] == [record.path for record in named]
+    assert [record.path for record in named] == [f"{paths.CONFIG_CHANGES}/by hand"]
     assert all(record.levelno == logging.WARNING and record.why for record in named)
 
 
@@ -100,7 +100,7 @@ async def test_a_configuration_that_cannot_be_read_allows_nothing(tenure: Tenure
         tenure.server.put(f"{paths.CONFIG_CHANGE_PREFIX}{number:010}7", encode_config_change(entity))
     await settled()
 
-    assert (-1, 1, (1,)) == tenure.state("orders-0")
+    assert tenure.state("orders-0") == (-1, 1, (1,))
 
 
 async def test_a_topic_that_a_broker_makes_comes_with_its_setting(tenure: Tenure) -> None:

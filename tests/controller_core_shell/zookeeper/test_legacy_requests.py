@@ -87,13 +87,13 @@ async def test_moves_are_begun_and_taken_out_one_by_one(tenure: Tenure) -> None:
     """The list is written as Kafka writes it, and its znode goes with the last of them."""
     tenure.server.put(MOVES, moves(orders_0=[1, 3], orders_1=[3, 1]))
     await settled()
-    assert 2 == len(tenure.cluster.moves)
+    assert len(tenure.cluster.moves) == 2
     await all_in_sync(tenure, "orders-0")
     assert moves(orders_1=[3, 1]) == tenure.server.at(MOVES).data
     await all_in_sync(tenure, "orders-1")
 
     assert MOVES not in tenure.server.znodes
-    assert (1, 3) == tenure.cluster.columns.replicas_of(0)
+    assert tenure.cluster.columns.replicas_of(0) == (1, 3)
 
 
 async def test_a_second_list_is_seen_when_the_first_is_done(tenure: Tenure) -> None:
@@ -113,8 +113,9 @@ async def test_moves_that_cannot_be_are_named_and_taken_out(tenure: Tenure, capl
     await settled()
 
     assert moves(orders_1=[1, 3]) == tenure.server.at(MOVES).data
-    assert [("ghost", "UNKNOWN_TOPIC_OR_PARTITION"), ("orders", "INVALID_REPLICA_ASSIGNMENT")] == [
-        (record.topic, record.error) for record in warnings(caplog)
+    assert [(record.topic, record.error) for record in warnings(caplog)] == [
+        ("ghost", "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("orders", "INVALID_REPLICA_ASSIGNMENT"),
     ]
 
 
@@ -126,11 +127,11 @@ async def test_preferred_leaders_are_elected_and_the_znode_goes(
     tenure.server.put(ELECTIONS, elections("orders-0", "ghost-0", "orders-0"))
     await settled()
 
-    assert (1, 2, (1, 2)) == tenure.state("orders-0")
-    assert 2 == tenure.state("orders-1")[0]
+    assert tenure.state("orders-0") == (1, 2, (1, 2))
+    assert tenure.state("orders-1")[0] == 2
     assert ELECTIONS not in tenure.server.znodes
-    assert [("ghost", 0, "UNKNOWN_TOPIC_OR_PARTITION")] == [
-        (record.topic, record.partition, record.error) for record in warnings(caplog)
+    assert [(record.topic, record.partition, record.error) for record in warnings(caplog)] == [
+        ("ghost", 0, "UNKNOWN_TOPIC_OR_PARTITION")
     ]
 
 
@@ -151,10 +152,10 @@ async def test_what_cannot_be_read_is_said_once_with_its_path_and_removed(
     await settled()
 
     assert path not in tenure.server.znodes
-    assert [path] == [record.path for record in warnings(caplog)]
+    assert [record.path for record in warnings(caplog)] == [path]
     assert all(record.why for record in warnings(caplog))
     assert sent == len(tenure.channels.sent)
-    assert {} == tenure.cluster.moves
+    assert tenure.cluster.moves == {}
 
 
 async def test_a_good_list_after_a_bad_one_is_done(tenure: Tenure) -> None:
@@ -164,7 +165,7 @@ async def test_a_good_list_after_a_bad_one_is_done(tenure: Tenure) -> None:
     tenure.server.put(MOVES, moves(orders_0=[1, 3]))
     await settled()
 
-    assert 1 == len(tenure.cluster.moves)
+    assert len(tenure.cluster.moves) == 1
 
 
 async def test_garbage_over_a_list_that_runs_disturbs_no_move(tenure: Tenure) -> None:
@@ -176,7 +177,7 @@ async def test_garbage_over_a_list_that_runs_disturbs_no_move(tenure: Tenure) ->
     assert MOVES not in tenure.server.znodes
     await all_in_sync(tenure, "orders-0")
 
-    assert (1, 3) == tenure.cluster.columns.replicas_of(0)
+    assert tenure.cluster.columns.replicas_of(0) == (1, 3)
 
 
 async def test_a_list_that_was_there_before_the_tenure_is_taken_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,9 +190,9 @@ async def test_a_list_that_was_there_before_the_tenure_is_taken_up(monkeypatch: 
     Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
     await settled()
 
-    assert 1 == tenure.state("orders-0")[0]
+    assert tenure.state("orders-0")[0] == 1
     assert ELECTIONS not in tenure.server.znodes
-    assert 1 == len(tenure.cluster.moves)
+    assert len(tenure.cluster.moves) == 1
     assert not tenure.controller.has_ended
     await tenure.controller.close()
 
@@ -208,13 +209,13 @@ async def test_a_connection_that_goes_leaves_nothing_behind(tenure: Tenure, faul
     tenure.session.blink()
     await settled(200)
     tenure.server.faults.clear()
-    assert 1 == tenure.state("orders-0")[0]
+    assert tenure.state("orders-0")[0] == 1
     await all_in_sync(tenure, "orders-1")
     tenure.session.blink()
     await settled(200)
 
     assert {MOVES, ELECTIONS}.isdisjoint(tenure.server.znodes)
-    assert {} == tenure.cluster.moves
+    assert tenure.cluster.moves == {}
 
 
 async def test_a_list_that_changes_under_our_hands_is_not_written_over(tenure: Tenure) -> None:
@@ -225,7 +226,7 @@ async def test_a_list_that_changes_under_our_hands_is_not_written_over(tenure: T
     await settled(400)
 
     assert other == tenure.server.at(MOVES).data
-    assert 2 == len(tenure.cluster.moves)
+    assert len(tenure.cluster.moves) == 2
 
 
 async def test_a_long_list_of_failures_is_summed_up(
@@ -237,5 +238,5 @@ async def test_a_long_list_of_failures_is_summed_up(
     await settled()
 
     words = "requested preferred leader not elected"
-    assert [words, words, f"{words}, and more"] == [record.getMessage() for record in warnings(caplog)]
-    assert 3 == warnings(caplog)[-1].more
+    assert [record.getMessage() for record in warnings(caplog)] == [words, words, f"{words}, and more"]
+    assert warnings(caplog)[-1].more == 3

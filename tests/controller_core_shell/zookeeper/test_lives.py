@@ -26,7 +26,7 @@ async def test_it_stops_while_it_pauses_after_a_failure(life: Life, monkeypatch:
         life.sessions[-1].expire()
     await life.until(lambda: life.sessions[-1].closed)
     await life.end()
-    assert 2 == len(life.sessions)
+    assert len(life.sessions) == 2
 
 
 async def test_without_a_first_session_it_says_so_and_ends(life: Life) -> None:
@@ -48,8 +48,8 @@ async def test_a_session_that_is_lost_is_followed_by_another(life: Life, caplog:
         await life.until(lambda: len(life.sessions) == 2)
         await life.until_active()
 
-    assert b"9" == life.server.at(paths.CONTROLLER_EPOCH).data
-    assert 2 == [record.getMessage() for record in caplog.records].count("no session with ZooKeeper")
+    assert life.server.at(paths.CONTROLLER_EPOCH).data == b"9"
+    assert [record.getMessage() for record in caplog.records].count("no session with ZooKeeper") == 2
 
 
 async def test_a_session_that_is_lost_while_everything_is_read_is_followed_by_another(life: Life) -> None:
@@ -58,7 +58,7 @@ async def test_a_session_that_is_lost_while_everything_is_read_is_followed_by_an
     life.server.before_reads.append((paths.topic("orders"), life.lose_session))
     life.start()
     await life.until_active()
-    assert 2 == len(life.sessions)
+    assert len(life.sessions) == 2
     assert life.sessions[1].session_id == life.server.at(paths.CONTROLLER).owner
 
 
@@ -69,8 +69,8 @@ async def test_a_place_that_is_lost_while_everything_is_read_is_stood_by_for(lif
     life.server.before_reads.append((paths.topic("orders"), lambda: life.takes(1001)))
     life.start()
     await life.until(lambda: any("/brokers/ids/1001" in line for line in life.server.lines))
-    assert 1001 == life.holder()
-    assert 1 == len(life.sessions)
+    assert life.holder() == 1001
+    assert len(life.sessions) == 1
 
 
 async def test_a_place_that_is_lost_is_taken_again_when_it_is_free(life: Life) -> None:
@@ -82,8 +82,8 @@ async def test_a_place_that_is_lost_is_taken_again_when_it_is_free(life: Life) -
     rival.expire()
     await life.until_active()
 
-    assert 1 == len(life.sessions)
-    assert OWN_ID == life.holder()
+    assert len(life.sessions) == 1
+    assert life.holder() == OWN_ID
 
 
 async def test_a_failed_tenure_gives_the_place_up_and_is_followed_by_another(
@@ -105,5 +105,5 @@ async def test_a_failed_tenure_gives_the_place_up_and_is_followed_by_another(
     await life.until(lambda: failures == 0)
     await life.until(lambda: life.process.active is not None and not life.process.active.has_ended)
 
-    assert 4 == len(life.sessions)
-    assert [True, True, True, False] == [session.closed for session in life.sessions]
+    assert len(life.sessions) == 4
+    assert [session.closed for session in life.sessions] == [True, True, True, False]

@@ -52,11 +52,11 @@ async def test_an_isr_that_a_broker_wrote_is_known_and_told_to_everybody(tenure:
     tell_isr(tenure, 0, "orders-0", "orders-1")
     await settled()
 
-    assert (1, 0, (1, 3)) == tenure.state("orders-0")
+    assert tenure.state("orders-0") == (1, 0, (1, 3))
     (told,) = tenure.channels.sent
     assert isinstance(told, SendMetadata)
     assert ((1, 2, 3), [tenure.cluster.row_of("orders", 0)]) == (told.brokers, told.rows.tolist())
-    assert [] == notices(tenure)
+    assert notices(tenure) == []
 
 
 async def test_a_notice_of_what_is_known_tells_nobody(tenure: Tenure) -> None:
@@ -67,8 +67,8 @@ async def test_a_notice_of_what_is_known_tells_nobody(tenure: Tenure) -> None:
     tell_isr(tenure, 0, "orders-0", "never-7")
     await settled()
 
-    assert [] == tenure.channels.sent
-    assert [] == notices(tenure)
+    assert tenure.channels.sent == []
+    assert notices(tenure) == []
 
 
 async def test_a_move_goes_on_when_a_broker_writes_that_its_target_is_in_sync(tenure: Tenure) -> None:
@@ -81,8 +81,8 @@ async def test_a_move_goes_on_when_a_broker_writes_that_its_target_is_in_sync(te
     await settled()
 
     leader, _, isr = tenure.state("orders-0")
-    assert (3, (3,)) == (leader, isr)
-    assert {1, 2} == {send.broker for send in tenure.channels.deletions()}
+    assert (leader, isr) == (3, (3,))
+    assert {send.broker for send in tenure.channels.deletions()} == {1, 2}
 
 
 async def test_a_broker_whose_log_directory_failed_is_told_all_it_holds_under_the_same_epochs(tenure: Tenure) -> None:
@@ -96,10 +96,10 @@ async def test_a_broker_whose_log_directory_failed_is_told_all_it_holds_under_th
 
     (told,) = tenure.channels.sent
     assert isinstance(told, SendLeaderAndIsr)
-    assert (2, [0, 1]) == (told.broker, tenure.cluster.columns.partition[told.rows].tolist())
+    assert (told.broker, tenure.cluster.columns.partition[told.rows].tolist()) == (2, [0, 1])
     assert not np.any(told.is_new)
-    assert (1, 0, (1, 2)) == tenure.state("orders-0")
-    assert [] == notices(tenure)
+    assert tenure.state("orders-0") == (1, 0, (1, 2))
+    assert notices(tenure) == []
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,14 @@ async def test_garbage_is_named_once_with_path_and_reason_and_removed(
     tell_isr(tenure, 0, "orders-0")
     await settled(200)
 
-    assert (1, 0, (1,)) == tenure.state("orders-0")
-    assert [] == notices(tenure)
+    assert tenure.state("orders-0") == (1, 0, (1,))
+    assert notices(tenure) == []
     named = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert {f"{paths.LOG_DIR_EVENT_NOTIFICATION}/by hand", f"{paths.ISR_CHANGE_NOTIFICATION}/by hand"} == {
-        record.path for record in named
+    assert {record.path for record in named} == {
+        f"{paths.LOG_DIR_EVENT_NOTIFICATION}/by hand",
+        f"{paths.ISR_CHANGE_NOTIFICATION}/by hand",
     }
-    assert 2 == len(named)
+    assert len(named) == 2
     assert all(record.why for record in named)
 
 
@@ -132,7 +133,7 @@ async def test_a_notice_with_something_below_it_is_removed(tenure: Tenure) -> No
     tenure.server.put(f"{paths.ISR_CHANGE_NOTIFICATION}/deep/er/and deeper")
     await settled()
 
-    assert [] == notices(tenure)
+    assert notices(tenure) == []
 
 
 async def test_more_notices_than_one_look_takes_are_all_heeded(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,8 +147,8 @@ async def test_more_notices_than_one_look_takes_are_all_heeded(tenure: Tenure, m
         tell_isr(tenure, number, f"orders-{number % 3}")
     await settled(300)
 
-    assert [(1, 0, (1,))] * 3 == [tenure.state(f"orders-{partition}") for partition in range(3)]
-    assert [] == notices(tenure)
+    assert [tenure.state(f"orders-{partition}") for partition in range(3)] == [(1, 0, (1,))] * 3
+    assert notices(tenure) == []
 
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
@@ -159,5 +160,5 @@ async def test_a_removal_whose_answer_is_lost_is_done_all_the_same(tenure: Tenur
     tell_isr(tenure, 0, "orders-0")
     await settled()
 
-    assert (1, 0, (1,)) == tenure.state("orders-0")
-    assert [] == notices(tenure)
+    assert tenure.state("orders-0") == (1, 0, (1,))
+    assert notices(tenure) == []

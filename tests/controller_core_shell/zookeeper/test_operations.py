@@ -39,7 +39,7 @@ class World:
         if word == "given":
             apply(self.cluster, change)
             return []
-        assert "write" == word
+        assert word == "write"
         lines = [f"parent {path}" for path in parents_of(self.cluster, change)]
         for group in groups_of(self.cluster, change, present):
             of = f"topic {group.topic}" if group.topic else f"row {group.row}" if group.row >= 0 else "neither"

@@ -142,7 +142,7 @@ async def test_a_standby_looks_without_a_watch_as_well_and_gathers_no_watches(
 
     assert lines.count("get /controller and watch") == 1
     assert lines.count("get /controller") > 3
-    assert 1 == world.server.watches
+    assert world.server.watches == 1
 
 
 async def test_a_watch_that_went_with_its_connection_is_armed_again(world: World) -> None:
@@ -152,9 +152,12 @@ async def test_a_watch_that_went_with_its_connection_is_armed_again(world: World
     await world.do("stand by")
     world.session.blink()
 
-    assert ["get /controller_epoch", "get /controller and watch", "get /brokers/ids/1001", "we wait"] == (
-        await world.do("go on")
-    )
+    assert (await world.do("go on")) == [
+        "get /controller_epoch",
+        "get /controller and watch",
+        "get /brokers/ids/1001",
+        "we wait",
+    ]
 
 
 async def test_what_nobody_can_mend_is_complained_of_once(
@@ -170,7 +173,7 @@ async def test_what_nobody_can_mend_is_complained_of_once(
         await world.do("go on")
 
     whys = [record.why for record in caplog.records if record.levelno == logging.ERROR]
-    assert 2 == len(whys)
+    assert len(whys) == 2
     assert "names nobody" in whys[0]
     assert "cannot be read" in whys[1]
     assert all("delete it" in why for why in whys)

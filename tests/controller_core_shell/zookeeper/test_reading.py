@@ -53,7 +53,7 @@ def test_a_broker_is_its_registration_under_its_czxid() -> None:
     """Protocol notes, Z1: the registration's czxid is the broker epoch (KIP-380)."""
     expected = Broker(1, 7, (Endpoint("INTERNAL", "host1", 9092, "PLAINTEXT"),), "a")
 
-    assert (expected,) == decode_brokers({"1": node(REGISTRATION)}, 1000)
+    assert decode_brokers({"1": node(REGISTRATION)}, 1000) == (expected,)
 
 
 @pytest.mark.parametrize(
@@ -61,21 +61,21 @@ def test_a_broker_is_its_registration_under_its_czxid() -> None:
 )
 def test_a_name_that_is_no_broker_id_is_passed_over(name: str) -> None:
     """Anybody may write below /brokers/ids; memory is made for ids to a bound."""
-    assert () == decode_brokers({name: node(REGISTRATION)}, 1000)
+    assert decode_brokers({name: node(REGISTRATION)}, 1000) == ()
 
 
 def test_a_broker_that_cannot_be_read_costs_only_itself(caplog: pytest.LogCaptureFixture) -> None:
     """The others are known; the log names the one."""
     found = decode_brokers({"1": node(b"garbage"), "2": node(REGISTRATION), "3": None}, 1000)
 
-    assert [2] == [broker.id for broker in found]
-    assert ["broker left out: its registration cannot be read"] == errors(caplog)
+    assert [broker.id for broker in found] == [2]
+    assert errors(caplog) == ["broker left out: its registration cannot be read"]
 
 
 def test_a_broker_under_the_controllers_id_is_left_out_and_told(caplog: pytest.LogCaptureFixture) -> None:
     """The controller needs an id that no broker has (protocol notes, Z20)."""
-    assert () == decode_brokers({"1000": node(REGISTRATION)}, 1000)
-    assert ["a broker has the controller's id and is left out: give the controller another"] == errors(caplog)
+    assert decode_brokers({"1000": node(REGISTRATION)}, 1000) == ()
+    assert errors(caplog) == ["a broker has the controller's id and is left out: give the controller another"]
 
 
 async def test_topics_are_read_with_their_moves_and_versions(server: FakeZooKeeper, session: FakeSession) -> None:
@@ -89,7 +89,7 @@ async def test_topics_are_read_with_their_moves_and_versions(server: FakeZooKeep
         TopicRecord("a", None, {0: (1, 2), 1: (2,)}, {}, {}, 0),
         TopicRecord("b", UUID(int=7), {0: (2, 1)}, {0: (2,)}, {0: (1,)}, 1),
     )
-    assert expected == await read_topics(session, ["a", "b"])
+    assert await read_topics(session, ["a", "b"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ async def test_a_topic_that_cannot_be_costs_only_itself(
     server.put("/brokers/topics/bad", data)
     server.put("/brokers/topics/good", b'{"partitions":{"0":[1]}}')
 
-    assert ["good"] == [record.name for record in await read_topics(session, ["bad", "gone", "good"])]
-    assert ["topic left out: its assignment cannot be read"] == errors(caplog)
+    assert [record.name for record in await read_topics(session, ["bad", "gone", "good"])] == ["good"]
+    assert errors(caplog) == ["topic left out: its assignment cannot be read"]
 
 
 def cluster_with_topic(partitions: int = 4) -> Cluster:
@@ -134,12 +134,12 @@ async def test_states_are_read_into_columns_with_their_versions(server: FakeZooK
     states = await states_of(session, cluster_with_topic())
 
     assert states is not None
-    assert [0, 2] == states.rows.tolist()
-    assert [1, -1] == states.leader.tolist()
-    assert [4, 4] == states.leader_epoch.tolist()
-    assert [[1, 2], [2, -1]] == states.isr.tolist()
-    assert [0, 1] == states.partition_epoch.tolist()
-    assert [3, 3] == states.controller_epoch.tolist()
+    assert states.rows.tolist() == [0, 2]
+    assert states.leader.tolist() == [1, -1]
+    assert states.leader_epoch.tolist() == [4, 4]
+    assert states.isr.tolist() == [[1, 2], [2, -1]]
+    assert states.partition_epoch.tolist() == [0, 1]
+    assert states.controller_epoch.tolist() == [3, 3]
 
 
 async def test_a_leader_that_recovers_is_known_as_such(server: FakeZooKeeper, session: FakeSession) -> None:
@@ -151,7 +151,7 @@ async def test_a_leader_that_recovers_is_known_as_such(server: FakeZooKeeper, se
     states = await states_of(session, cluster_with_topic())
 
     assert states is not None
-    assert [False, True] == states.recovering.tolist()
+    assert states.recovering.tolist() == [False, True]
 
 
 async def test_no_state_at_all_is_no_change(session: FakeSession) -> None:
@@ -178,8 +178,8 @@ async def test_a_state_that_cannot_be_costs_only_itself(
     states = await states_of(session, cluster_with_topic())
 
     assert states is not None
-    assert [1] == states.rows.tolist()
-    assert [complaint] == errors(caplog)
+    assert states.rows.tolist() == [1]
+    assert errors(caplog) == [complaint]
 
 
 async def test_an_isr_of_thousands_does_not_make_the_columns_wide(server: FakeZooKeeper, session: FakeSession) -> None:
@@ -191,7 +191,7 @@ async def test_an_isr_of_thousands_does_not_make_the_columns_wide(server: FakeZo
     states = await states_of(session, cluster)
 
     assert states is not None
-    assert [1] == states.rows.tolist()
+    assert states.rows.tolist() == [1]
     assert states.isr.shape[1] <= cluster.columns.width
 
 
@@ -208,8 +208,8 @@ async def test_topics_that_allow_unclean_leaders_are_known(
 
     found = await reading.read_unclean_topics(session, ["yes", "shout", "no", "bad", "null", "none"])
 
-    assert {"yes": True, "shout": True, "no": False, "bad": False} == found
-    assert ["topic configuration cannot be read"] == errors(caplog)
+    assert found == {"yes": True, "shout": True, "no": False, "bad": False}
+    assert errors(caplog) == ["topic configuration cannot be read"]
 
 
 @pytest.mark.parametrize(
@@ -227,12 +227,12 @@ async def test_the_last_block_of_producer_ids_is_read_or_none_is_left(
     """KIP-730: an id is handed out once, so where the last one is not known nothing is handed out any more."""
     server.put(paths.PRODUCER_ID_BLOCK, data)
 
-    assert expected == await reading.read_producer_ids(session)
+    assert await reading.read_producer_ids(session) == expected
 
 
 async def test_before_the_first_block_there_is_no_znode(session: FakeSession) -> None:
     """A cluster that no broker has started in."""
-    assert ProducerIds() == await reading.read_producer_ids(session)
+    assert await reading.read_producer_ids(session) == ProducerIds()
 
 
 def test_lists_become_a_rectangle() -> None:
@@ -240,4 +240,4 @@ def test_lists_become_a_rectangle() -> None:
     flat, offsets = np.array([1, 2, 3, 4], dtype=np.int32), np.array([0, 2, 2, 4], dtype=np.int64)
 
     expected = [[1, 2], [-1, -1], [3, 4]]
-    assert expected == reading._rectangle(flat, offsets, np.diff(offsets)).tolist()
+    assert reading._rectangle(flat, offsets, np.diff(offsets)).tolist() == expected

@@ -51,7 +51,7 @@ async def test_a_credential_is_found_under_the_sanitized_name() -> None:
     """ConfigCommand and AlterUserScramCredentials write /config/users/NAME."""
     session = Session({"/config/users/CN%3Da": encode_config({SCRAM_SHA_256.name: encode_credential(KEPT)})})
 
-    assert KEPT == await over(session).credential("SCRAM-SHA-256", "CN=a")
+    assert await over(session).credential("SCRAM-SHA-256", "CN=a") == KEPT
     assert await over(session).credential("SCRAM-SHA-512", "CN=a") is None
     assert await over(session).credential("SCRAM-SHA-256", "b") is None
 

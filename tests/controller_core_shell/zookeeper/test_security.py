@@ -33,5 +33,5 @@ def test_zookeeper_is_reached_as_the_settings_say(tmp_path: Path) -> None:
     found = zookeeper_settings("zk:1", 6_000, security)
     assert found.tls is not None
 
-    assert ("us:hunter2", True, ssl.CERT_REQUIRED) == (found.digest, found.set_acl, found.tls.verify_mode)
-    assert ZooKeeperSettings("zk:1", 6_000) == zookeeper_settings("zk:1", 6_000, ZooKeeperSecurity())
+    assert (found.digest, found.set_acl, found.tls.verify_mode) == ("us:hunter2", True, ssl.CERT_REQUIRED)
+    assert zookeeper_settings("zk:1", 6_000, ZooKeeperSecurity()) == ZooKeeperSettings("zk:1", 6_000)

@@ -125,7 +125,7 @@ def test_each_row_is_judged_on_its_own() -> None:
     leader, epoch = column([1, 1, 4]), column([0, 0, 0])
     isr, replicas = pad([(1, 2), (1, 1), (4,)]), pad([(1, 2), (1, 2), (4,)])
 
-    assert [True, False, True] == can_be(leader, epoch, isr, replicas).tolist()
+    assert can_be(leader, epoch, isr, replicas).tolist() == [True, False, True]
 
 
 @settings(deadline=None, max_examples=200)
@@ -185,4 +185,4 @@ def test_no_rows_are_no_trouble() -> None:
     """An empty cluster."""
     nothing = np.zeros(0, dtype=np.int32)
 
-    assert [] == can_be(nothing, nothing, np.zeros((0, 1), dtype=np.int32), np.zeros((0, 4), dtype=np.int32)).tolist()
+    assert can_be(nothing, nothing, np.zeros((0, 1), dtype=np.int32), np.zeros((0, 4), dtype=np.int32)).tolist() == []

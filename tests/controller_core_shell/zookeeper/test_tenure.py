@@ -128,10 +128,10 @@ async def test_a_session_that_ends_while_everything_is_read_ends_the_reading() -
 async def test_the_clusters_id_is_read_or_empty(data: bytes | None, expected: str) -> None:
     """/cluster/id is made by the first broker; a controller may be there before it."""
     world = World()
-    assert "" == await read_cluster_id(world.session)
+    assert await read_cluster_id(world.session) == ""
     world.server.put(paths.CLUSTER_ID, data)
 
-    assert expected == await read_cluster_id(world.session)
+    assert await read_cluster_id(world.session) == expected
 
 
 async def test_features_are_created_where_there_are_none() -> None:

@@ -40,10 +40,10 @@ async def test_a_broker_that_comes_or_goes_is_seen(tenure: Tenure) -> None:
     """Its registration is an ephemeral znode."""
     tenure.register(4)
     await settled()
-    assert [1, 2, 3, 4] == sorted(tenure.cluster.brokers)
+    assert sorted(tenure.cluster.brokers) == [1, 2, 3, 4]
     tenure.server.drop(paths.broker(2))
     await settled()
-    assert [1, 3, 4] == sorted(tenure.cluster.brokers)
+    assert sorted(tenure.cluster.brokers) == [1, 3, 4]
 
 
 async def test_a_broker_that_bounced_between_two_looks_is_another(tenure: Tenure) -> None:
@@ -55,7 +55,7 @@ async def test_a_broker_that_bounced_between_two_looks_is_another(tenure: Tenure
     await settled()
 
     assert before < tenure.cluster.brokers[1].epoch
-    assert (2, 1, (2,)) == tenure.state("orders-0")
+    assert tenure.state("orders-0") == (2, 1, (2,))
 
 
 async def test_endpoints_that_change_in_place_are_seen(tenure: Tenure) -> None:
@@ -64,7 +64,7 @@ async def test_endpoints_that_change_in_place_are_seen(tenure: Tenure) -> None:
     tenure.register(2, port=9999)
     await settled()
 
-    assert 9999 == tenure.cluster.brokers[2].endpoints[0].port
+    assert tenure.cluster.brokers[2].endpoints[0].port == 9999
     assert epoch == tenure.cluster.brokers[2].epoch
 
 
@@ -73,7 +73,7 @@ async def test_a_topic_that_a_broker_wrote_becomes_online(tenure: Tenure) -> Non
     tenure.server.put(paths.topic("auto"), TOPIC)
     await settled()
 
-    assert (1, 0, (1, 2)) == tenure.state("auto-0")
+    assert tenure.state("auto-0") == (1, 0, (1, 2))
 
 
 async def test_a_topic_that_vanished_is_forgotten(tenure: Tenure) -> None:
@@ -82,7 +82,7 @@ async def test_a_topic_that_vanished_is_forgotten(tenure: Tenure) -> None:
     tenure.server.drop(paths.topic("orders"))
     await settled()
 
-    assert {} == tenure.cluster.topics
+    assert tenure.cluster.topics == {}
 
 
 async def test_a_deletion_that_somebody_else_queued_is_carried_out(tenure: Tenure) -> None:
@@ -93,8 +93,8 @@ async def test_a_deletion_that_somebody_else_queued_is_carried_out(tenure: Tenur
     tenure.channels.answer_deletions()
     await settled()
 
-    assert [] == tenure.server.children(paths.DELETE_TOPICS)
-    assert [] == tenure.server.children(paths.TOPICS)
+    assert tenure.server.children(paths.DELETE_TOPICS) == []
+    assert tenure.server.children(paths.TOPICS) == []
 
 
 async def test_a_name_that_no_topic_has_is_taken_out_of_the_queue(tenure: Tenure) -> None:
@@ -102,7 +102,7 @@ async def test_a_name_that_no_topic_has_is_taken_out_of_the_queue(tenure: Tenure
     tenure.server.put(paths.delete_topic("never"))
     await settled()
 
-    assert [] == tenure.server.children(paths.DELETE_TOPICS)
+    assert tenure.server.children(paths.DELETE_TOPICS) == []
 
 
 async def test_topics_of_our_own_are_no_news(tenure: Tenure) -> None:
@@ -110,8 +110,8 @@ async def test_topics_of_our_own_are_no_news(tenure: Tenure) -> None:
     await tenure.create("orders", (1, 2))
     await settled()
 
-    assert (1, 0, (1, 2)) == tenure.state("orders-0")
-    assert ["orders"] == list(tenure.cluster.topics)
+    assert tenure.state("orders-0") == (1, 0, (1, 2))
+    assert list(tenure.cluster.topics) == ["orders"]
 
 
 async def test_what_changed_while_the_connection_was_away_is_seen(tenure: Tenure) -> None:
@@ -121,8 +121,8 @@ async def test_what_changed_while_the_connection_was_away_is_seen(tenure: Tenure
     tenure.server.drop(paths.broker(3))
     await settled()
 
-    assert ["auto"] == list(tenure.cluster.topics)
-    assert [1, 2] == sorted(tenure.cluster.brokers)
+    assert list(tenure.cluster.topics) == ["auto"]
+    assert sorted(tenure.cluster.brokers) == [1, 2]
 
 
 async def test_what_changes_between_a_read_and_the_end_of_its_turn_is_seen(tenure: Tenure) -> None:
@@ -131,7 +131,7 @@ async def test_what_changes_between_a_read_and_the_end_of_its_turn_is_seen(tenur
     tenure.server.put(paths.topic("first"), TOPIC)
     await settled(200)
 
-    assert ["first", "second"] == list(tenure.cluster.topics)
+    assert list(tenure.cluster.topics) == ["first", "second"]
 
 
 async def test_watches_do_not_gather(tenure: Tenure) -> None:
@@ -156,7 +156,7 @@ async def test_a_look_that_leads_to_nothing_is_taken_again(
     assert {record.at for record in caplog.records if record.levelno == logging.WARNING} == {"topics"}
     await settled()
 
-    assert ["auto"] == list(tenure.cluster.topics)
+    assert list(tenure.cluster.topics) == ["auto"]
 
 
 async def test_a_topic_that_cannot_be_read_keeps_no_other_from_being_seen(tenure: Tenure) -> None:
@@ -165,12 +165,12 @@ async def test_a_topic_that_cannot_be_read_keeps_no_other_from_being_seen(tenure
     await settled()
     tenure.server.put(paths.topic("good"), TOPIC)
     await settled()
-    assert ["good"] == list(tenure.cluster.topics)
+    assert list(tenure.cluster.topics) == ["good"]
     tenure.server.put(paths.topic("bad"), TOPIC)
     tenure.server.put(paths.topic("next"), TOPIC)
     await settled()
 
-    assert {"bad", "good", "next"} == set(tenure.cluster.topics)
+    assert set(tenure.cluster.topics) == {"bad", "good", "next"}
 
 
 async def test_a_broker_without_the_inter_broker_listener_is_not_elected(

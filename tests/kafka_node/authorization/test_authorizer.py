@@ -55,7 +55,7 @@ def test_acls_that_came_and_went_leave_nothing(seed: int) -> None:
     acls = Acls(before.known())
     for pattern in before.known():
         acls.put(pattern, ())
-    assert [] == list(acls.patterns())
+    assert list(acls.patterns()) == []
     for pattern, entries in after.known().items():
         acls.put(pattern, entries)
 
@@ -79,8 +79,8 @@ def test_a_denial_counts_more_than_any_permission() -> None:
     """KIP-11: and the verdict says by which ACL."""
     acls = {topic("orders"): {allow(Operation.ALL)}, topic("ord", PatternType.PREFIXED): {deny(Operation.READ)}}
 
-    assert Denied("an ACL denies READ to User:alice from *") == ask(acls, Operation.READ)
-    assert Allowed("an ACL allows ALL to User:alice from *") == ask(acls, Operation.WRITE)
+    assert ask(acls, Operation.READ) == Denied("an ACL denies READ to User:alice from *")
+    assert ask(acls, Operation.WRITE) == Allowed("an ACL allows ALL to User:alice from *")
 
 
 def test_reading_implies_describing_and_a_denial_implies_nothing() -> None:

@@ -87,7 +87,7 @@ async def test_all_that_a_request_needs_lets_it_through_and_less_does_not(
 ) -> None:
     """Exactly these rights; the first of them alone missing, the code is that of its resource."""
     assert await refused(guard_of(*rights), key, version) is None
-    assert {int(code)} == await refused(guard_of(*rights[1:]), key, version)
+    assert await refused(guard_of(*rights[1:]), key, version) == {int(code)}
     for missing in range(len(rights)):
         assert await refused(guard_of(*rights[:missing], *rights[missing + 1 :]), key, version) is not None
 
@@ -98,7 +98,7 @@ async def test_one_resource_that_is_denied_refuses_the_whole() -> None:
     right_to_one = guard_of((Operation.DESCRIBE, TOPIC, "a"))
     right_to_both = guard_of((Operation.READ, TOPIC, "a"), (Operation.WRITE, TOPIC, "b"))
 
-    assert {29} == await refused(right_to_one, ApiKey.LIST_OFFSETS, 7, topics=topics)
+    assert await refused(right_to_one, ApiKey.LIST_OFFSETS, 7, topics=topics) == {29}
     assert await refused(right_to_both, ApiKey.LIST_OFFSETS, 7, topics=topics) is None
 
 
@@ -113,9 +113,9 @@ async def test_configs_are_judged_by_their_resource() -> None:
         (ApiKey.DESCRIBE_CONFIGS, 4),
     ):
         assert await refused(of_topic, key, version, resources=[topic]) is None
-        assert {29} == await refused(of_cluster, key, version, resources=[topic])
+        assert await refused(of_cluster, key, version, resources=[topic]) == {29}
         assert await refused(of_cluster, key, version, resources=[broker]) is None
-        assert {31} == await refused(of_topic, key, version, resources=[broker])
+        assert await refused(of_topic, key, version, resources=[broker]) == {31}
 
 
 async def test_a_fetch_is_a_consumers_or_a_replicas() -> None:
@@ -126,14 +126,14 @@ async def test_a_fetch_is_a_consumers_or_a_replicas() -> None:
     consumer = {"replica_id": -1, **anew}
 
     assert await refused(read, ApiKey.FETCH, 12, **consumer) is None
-    assert {70} == await refused(read, ApiKey.FETCH, 12, replica_id=-1, session_id=7)
-    assert {31} == await refused(read, ApiKey.FETCH, 12, replica_id=2, **anew)
+    assert await refused(read, ApiKey.FETCH, 12, replica_id=-1, session_id=7) == {70}
+    assert await refused(read, ApiKey.FETCH, 12, replica_id=2, **anew) == {31}
     assert await refused(replica, ApiKey.FETCH, 12, replica_id=2, **anew) is None
-    assert {31} == await refused(read, ApiKey.FETCH, 15, replica_state={"replica_id": 2, "replica_epoch": 1}, **anew)
+    assert await refused(read, ApiKey.FETCH, 15, replica_state={"replica_id": 2, "replica_epoch": 1}, **anew) == {31}
     state = {"replica_id": -1, "replica_epoch": -1}
     assert await refused(read, ApiKey.FETCH, 15, replica_state=state, **anew) is None
     unknown = guard_of((Operation.READ, TOPIC, "x"), name=None)
-    assert {ErrorCode.UNKNOWN_TOPIC_ID} == await refused(unknown, ApiKey.FETCH, 15, replica_state=state, **anew)
+    assert await refused(unknown, ApiKey.FETCH, 15, replica_state=state, **anew) == {ErrorCode.UNKNOWN_TOPIC_ID}
 
 
 async def test_an_answer_about_everything_needs_a_right_to_everything() -> None:
@@ -174,8 +174,8 @@ async def test_an_idempotent_producer_needs_any_topic_to_write_to() -> None:
 
     assert await refused(guard_of((Operation.WRITE, TOPIC, "y")), ApiKey.INIT_PRODUCER_ID, 4, **no_id) is None
     assert await refused(guard_of(cluster(Operation.IDEMPOTENT_WRITE)), ApiKey.INIT_PRODUCER_ID, 4, **no_id) is None
-    assert {31} == await refused(guard_of(), ApiKey.INIT_PRODUCER_ID, 4, **no_id)
-    assert {53} == await refused(guard_of((Operation.WRITE, TOPIC, "y")), ApiKey.INIT_PRODUCER_ID, 4)
+    assert await refused(guard_of(), ApiKey.INIT_PRODUCER_ID, 4, **no_id) == {31}
+    assert await refused(guard_of((Operation.WRITE, TOPIC, "y")), ApiKey.INIT_PRODUCER_ID, 4) == {53}
 
 
 async def test_a_coordinator_is_found_by_who_may_describe_the_key() -> None:
@@ -183,16 +183,16 @@ async def test_a_coordinator_is_found_by_who_may_describe_the_key() -> None:
     group, transaction = guard_of((Operation.DESCRIBE, GROUP, "x")), guard_of((Operation.DESCRIBE, TRANSACTION, "x"))
 
     assert await refused(group, ApiKey.FIND_COORDINATOR, 4, key_type=0) is None
-    assert {30} == await refused(transaction, ApiKey.FIND_COORDINATOR, 4, key_type=0)
+    assert await refused(transaction, ApiKey.FIND_COORDINATOR, 4, key_type=0) == {30}
     assert await refused(transaction, ApiKey.FIND_COORDINATOR, 3, key_type=1) is None
-    assert {31} == await refused(transaction, ApiKey.FIND_COORDINATOR, 6, key_type=2)
+    assert await refused(transaction, ApiKey.FIND_COORDINATOR, 6, key_type=2) == {31}
 
 
 async def test_a_token_is_never_asked_for_in_our_name() -> None:
     """It would be the controller's own; with every right there is."""
     everything = guard_of(everyone=True)
     for key in (ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN):
-        assert {ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED} == await refused(everything, key, 2)
+        assert await refused(everything, key, 2) == {ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED}
 
 
 async def test_until_the_acls_are_known_only_super_users_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:

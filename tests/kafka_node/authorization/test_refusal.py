@@ -48,28 +48,28 @@ def test_every_version_has_a_place_for_a_refusal(key: ApiKey) -> None:
 def test_elements_are_refused_by_their_names() -> None:
     """As AbstractRequest.getErrorResponse of each API has it."""
     produce = refused(ApiKey.PRODUCE, 9)
-    assert ("x", 1) == (produce["responses"][0]["name"], produce["responses"][0]["partition_responses"][0]["index"])
+    assert (produce["responses"][0]["name"], produce["responses"][0]["partition_responses"][0]["index"]) == ("x", 1)
     topics = refused(ApiKey.LIST_OFFSETS, 7)["topics"]
     assert ("x", 1, NO.code) == (
         topics[0]["name"],
         topics[0]["partitions"][0]["partition_index"],
         topics[0]["partitions"][0]["error_code"],
     )
-    assert "x" == refused(ApiKey.DESCRIBE_GROUPS, 5)["groups"][0]["group_id"]
-    assert "x" == refused(ApiKey.DELETE_GROUPS, 2)["results"][0]["group_id"]
-    assert "x" == refused(ApiKey.FIND_COORDINATOR, 4)["coordinators"][0]["key"]
-    assert "x" == refused(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0)["results"][0]["user"]
+    assert refused(ApiKey.DESCRIBE_GROUPS, 5)["groups"][0]["group_id"] == "x"
+    assert refused(ApiKey.DELETE_GROUPS, 2)["results"][0]["group_id"] == "x"
+    assert refused(ApiKey.FIND_COORDINATOR, 4)["coordinators"][0]["key"] == "x"
+    assert refused(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0)["results"][0]["user"] == "x"
     quota = refused(ApiKey.ALTER_CLIENT_QUOTAS, 1)["entries"][0]
-    assert [{"entity_type": "x", "entity_name": "x"}] == quota["entity"]
+    assert quota["entity"] == [{"entity_type": "x", "entity_name": "x"}]
     moved = refused(ApiKey.ALTER_REPLICA_LOG_DIRS, 2)["results"][0]
-    assert ("x", 1) == (moved["topic_name"], moved["partitions"][0]["partition_index"])
+    assert (moved["topic_name"], moved["partitions"][0]["partition_index"]) == ("x", 1)
     config = refused(ApiKey.DESCRIBE_CONFIGS, 4)["results"][0]
-    assert (1, "x", "no") == (config["resource_type"], config["resource_name"], config["error_message"])
+    assert (config["resource_type"], config["resource_name"], config["error_message"]) == (1, "x", "no")
 
 
 def test_a_refused_election_names_its_partitions() -> None:
     """Version 0 has no place at the top; no list of partitions has no answer either."""
     result = refused(ApiKey.ELECT_LEADERS, 0)["replica_election_results"][0]
-    assert ("x", 1) == (result["topic"], result["partition_result"][0]["partition_id"])
+    assert (result["topic"], result["partition_result"][0]["partition_id"]) == ("x", 1)
     everything = {**sample(ApiKey.ELECT_LEADERS, 0), "topic_partitions": None}
-    assert [] == refused(ApiKey.ELECT_LEADERS, 0, everything)["replica_election_results"]
+    assert refused(ApiKey.ELECT_LEADERS, 0, everything)["replica_election_results"] == []

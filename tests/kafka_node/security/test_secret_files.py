@@ -18,7 +18,7 @@ def secret(path: Path, data: bytes, mode: int = 0o600) -> Path:
 @pytest.mark.parametrize("mode", [0o400, 0o600, 0o640, 0o440])
 def test_a_file_of_ones_own_is_read(mode: int, tmp_path: Path) -> None:
     """The group may read: Kubernetes gives secrets so to pods that are not root."""
-    assert "secret" == read_password(secret(tmp_path / "password", b"secret\n", mode))
+    assert read_password(secret(tmp_path / "password", b"secret\n", mode)) == "secret"
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o604, 0o660, 0o601, 0o666])
@@ -46,7 +46,7 @@ def test_users_stand_one_a_line(tmp_path: Path) -> None:
     """A password may hold colons, blanks and anything else."""
     path = secret(tmp_path / "users", "# a comment\nalice:a:b c\n\nbøb:#ü \n".encode())
 
-    assert {"alice": "a:b c", "bøb": "#ü "} == read_users(path)
+    assert read_users(path) == {"alice": "a:b c", "bøb": "#ü "}
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_users_are_read_again_when_the_file_changes(tmp_path: Path) -> None:
     """Also when it is replaced, as Kubernetes does; a broken file changes nothing."""
     path = secret(tmp_path / "users", b"alice:one")
     users = UsersFile(path)
-    assert ("one", None) == (users.password("alice"), users.password("bob"))
+    assert (users.password("alice"), users.password("bob")) == ("one", None)
 
     secret(tmp_path / "next", b"alice:two\nbob:b").replace(path)
-    assert ("two", "b") == (users.password("alice"), users.password("bob"))
+    assert (users.password("alice"), users.password("bob")) == ("two", "b")
 
     secret(tmp_path / "next", b"no users at all").replace(path)
-    assert ("two", "b") == (users.password("alice"), users.password("bob"))
+    assert (users.password("alice"), users.password("bob")) == ("two", "b")
 
     path.unlink()
-    assert "two" == users.password("alice")
+    assert users.password("alice") == "two"

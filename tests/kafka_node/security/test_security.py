@@ -43,17 +43,17 @@ def test_brokers_are_verified_by_the_given_authorities(files: SecuritySettings) 
     settings = security.settings(NodeSettings(client_id="us"), "SASL_SSL")
     assert settings.ssl is not None
 
-    assert (ssl.CERT_REQUIRED, True) == (settings.ssl.verify_mode, settings.ssl.check_hostname)
+    assert (settings.ssl.verify_mode, settings.ssl.check_hostname) == (ssl.CERT_REQUIRED, True)
     assert ssl.TLSVersion.TLSv1_2 == settings.ssl.minimum_version
-    assert (None, None) == security.of("PLAINTEXT")
+    assert security.of("PLAINTEXT") == (None, None)
     assert "ours" not in repr(security)
 
 
 def test_a_missing_login_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     """Brokers ask for SASL, and there is nothing to say."""
     security = broker_security(SecuritySettings())
-    assert [(None, None)] * 2 == [security.of("SASL_PLAINTEXT") for _ in range(2)]
-    assert 1 == len(caplog.records)
+    assert [security.of("SASL_PLAINTEXT") for _ in range(2)] == [(None, None)] * 2
+    assert len(caplog.records) == 1
     assert UNPROTECTED.of("PLAINTEXT") == (None, None)
 
 
@@ -110,17 +110,17 @@ async def test_a_renewed_certificate_is_shown_to_new_connections(
     renewal = Renewal([(demands.tls, settings.tls), (None, TlsFiles()), (demands.tls, None)])
     server = await serve(no_answer, "127.0.0.1", 0, ssl=demands.tls)
     try:
-        assert "CN=first" == await shown()
+        assert await shown() == "CN=first"
         renew("second")
         renewal.check()
-        assert "CN=second" == await shown()
+        assert await shown() == "CN=second"
         certificate.write_text("half a file")
         renewal.check()
         renewal.check()
-        assert "CN=second" == await shown()
-        assert 1 == sum("Failed to reload" in record.getMessage() for record in caplog.records)
+        assert await shown() == "CN=second"
+        assert sum("Failed to reload" in record.getMessage() for record in caplog.records) == 1
         key.unlink()
         renewal.check()
-        assert "CN=second" == await shown()
+        assert await shown() == "CN=second"
     finally:
         await server.close(grace_ms=1)

@@ -44,9 +44,10 @@ async def test_all_are_read_at_the_start() -> None:
     server.put(ORDERS, write_entries([READ]))
     server.put("/kafka-acl-extended/prefixed/Topic/or", write_entries([WRITE]))
     async with following(server) as keeper:
-        assert {topic("orders"): of(READ), topic("or", PatternType.PREFIXED): of(WRITE)} == dict(
-            keeper.known.acls.patterns()
-        )
+        assert dict(keeper.known.acls.patterns()) == {
+            topic("orders"): of(READ),
+            topic("or", PatternType.PREFIXED): of(WRITE),
+        }
 
 
 async def test_a_notice_has_what_it_names_read_again() -> None:
@@ -60,7 +61,7 @@ async def test_a_notice_has_what_it_names_read_again() -> None:
         server.drop(ORDERS)
         server.put("/kafka-acl-changes/acl_changes_0000000008", b"TOPIC:orders")
         await settled()
-        assert [] == list(keeper.known.acls.patterns())
+        assert list(keeper.known.acls.patterns()) == []
 
 
 async def test_a_garbage_notice_is_logged_once_and_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -76,7 +77,7 @@ async def test_a_garbage_notice_is_logged_once_and_loses_nothing(caplog: pytest.
         await settled()
         assert of(WRITE) == keeper.known.acls.of(topic("orders"))
 
-    assert 1 == sum("notice" in record.message for record in caplog.records if record.levelno >= logging.ERROR)
+    assert sum("notice" in record.message for record in caplog.records if record.levelno >= logging.ERROR) == 1
 
 
 async def test_a_znode_that_cannot_be_read_locks_what_it_guards(caplog: pytest.LogCaptureFixture) -> None:
@@ -85,13 +86,13 @@ async def test_a_znode_that_cannot_be_read_locks_what_it_guards(caplog: pytest.L
     server.put(ORDERS, b"{torn")
     server.put("/kafka-acl/Topic/payments", write_entries([READ]))
     async with following(server) as keeper:
-        assert LOCKED == keeper.known.acls.of(topic("orders"))
+        assert keeper.known.acls.of(topic("orders")) == LOCKED
         assert of(READ) == keeper.known.acls.of(topic("payments"))
         failure = await keeper.change(topic("orders"), plus(READ))
         assert failure is not None
         assert ORDERS in failure.message
 
-    assert 1 == sum(record.levelno >= logging.ERROR for record in caplog.records)
+    assert sum(record.levelno >= logging.ERROR for record in caplog.records) == 1
 
 
 async def test_a_change_is_written_with_its_notice_at_once() -> None:
@@ -103,9 +104,9 @@ async def test_a_change_is_written_with_its_notice_at_once() -> None:
         assert of(READ) == keeper.known.acls.of(topic("orders"))
 
     assert write_entries([READ]) == server.at(ORDERS).data
-    assert b"TOPIC:orders" == server.at(NOTICE + "0000000001").data
+    assert server.at(NOTICE + "0000000001").data == b"TOPIC:orders"
     extended = server.at("/kafka-acl-extended-changes/acl_changes_0000000002").data
-    assert b'{"version":1,"resourceType":"TOPIC","name":"or","patternType":"PREFIXED"}' == extended
+    assert extended == b'{"version":1,"resourceType":"TOPIC","name":"or","patternType":"PREFIXED"}'
 
 
 async def test_the_last_entrys_removal_removes_the_znode() -> None:
@@ -118,7 +119,7 @@ async def test_the_last_entrys_removal_removes_the_znode() -> None:
         written = len(server.lines)
         assert await keeper.change(topic("orders"), lambda now: now - {READ}) is None
 
-    assert ["get " + ORDERS] == server.lines[written:]
+    assert server.lines[written:] == ["get " + ORDERS]
 
 
 async def test_a_change_is_made_anew_on_what_somebody_else_wrote() -> None:
@@ -139,7 +140,7 @@ async def test_a_lost_connection_leaves_a_change_done_once(fault: Fault) -> None
         assert await keeper.change(topic("orders"), plus(READ)) is None
 
     assert write_entries([READ]) == server.at(ORDERS).data
-    assert ["acl_changes_0000000001"] == server.children("/kafka-acl-changes")
+    assert server.children("/kafka-acl-changes") == ["acl_changes_0000000001"]
 
 
 async def test_a_change_that_is_refused_for_ever_fails() -> None:
@@ -149,7 +150,7 @@ async def test_a_change_that_is_refused_for_ever_fails() -> None:
         server.faults += [Refused(0, RefusedReason.BAD_VERSION)] * MAX_ATTEMPTS
         failure = await keeper.change(topic("orders"), plus(READ))
         assert failure is not None
-        assert ErrorCode.UNKNOWN_SERVER_ERROR == failure.code
+        assert failure.code == ErrorCode.UNKNOWN_SERVER_ERROR
         server.faults.append(Refused(-1, RefusedReason.TOO_LARGE))
         failure = await keeper.change(topic("orders"), plus(READ))
         assert failure is not None
@@ -191,16 +192,18 @@ async def test_old_notices_are_deleted_when_new_ones_come() -> None:
         clock.now += MAX_AGE_S - 600
         server.put(NOTICE + "0000000003", b"TOPIC:orders")
         await settled()
-        assert ["acl_changes_0000000001", "acl_changes_0000000002", "acl_changes_0000000003"] == server.children(
-            "/kafka-acl-changes"
-        ), "none is older than a quarter of an hour"
+        assert server.children("/kafka-acl-changes") == [
+            "acl_changes_0000000001",
+            "acl_changes_0000000002",
+            "acl_changes_0000000003",
+        ], "none is older than a quarter of an hour"
 
         clock.now += 1
         server.put(ORDERS, write_entries([READ]))
         server.put(NOTICE + "0000000004", b"TOPIC:orders")
         await settled()
-        assert [2, 3, 4] == [int(name[-1]) for name in server.children("/kafka-acl-changes")]
-        assert [] == server.children("/kafka-acl-extended-changes")
+        assert [int(name[-1]) for name in server.children("/kafka-acl-changes")] == [2, 3, 4]
+        assert server.children("/kafka-acl-extended-changes") == []
         assert of(READ) == keeper.known.acls.of(topic("orders"))
 
 
@@ -208,7 +211,7 @@ async def test_one_look_deletes_so_many_notices_and_no_more() -> None:
     """The next look, which each deletion brings, goes on: changes of ACLs get their turn between."""
     purging = Purging(clock := Clock())
     notices = [(False, f"acl_changes_{number:010}") for number in range(MAX_PURGED_AT_ONCE + 1)]
-    assert [] == purging.old_among(notices)
+    assert purging.old_among(notices) == []
     clock.now += MAX_AGE_S + 1
     assert notices[:-1] == purging.old_among(reversed(notices))
     assert notices[-1:] == purging.old_among([*notices[-1:], (True, "new")])
