@@ -1,6 +1,6 @@
 """`steward controller state`: look inside a controller on this machine, for people (tables) and programs (JSON).
 
-Leaves out what is told: the controller decides (`controller_core.shell.inside`).
+Leaves out what is told: the controller decides (`controller_core.views.debug_state`).
 """
 
 import asyncio

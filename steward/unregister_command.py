@@ -1,7 +1,7 @@
 """`steward controller unregister-broker`: tell the controller of a cluster that a broker never returns.
 
 Kafka's own kafka-cluster sends UnregisterBroker to any broker, and brokers in ZooKeeper mode do not know it; this command asks
-the bootstrap server for the controller and sends it there. Leaves out what the controller does (`cluster.stray_logs`).
+the bootstrap server for the controller and sends it there. Leaves out what the controller does (`zookeeper_mode.stray_logs`).
 """
 
 import asyncio

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.cluster.config_values import ConfigType, ConfigValue, parse, show
+from controller_core.rules.config_rules import ConfigType, ConfigValue, parse, show
 
 
 @pytest.mark.parametrize(

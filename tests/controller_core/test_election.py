@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 
-from controller_core.cluster.election import (
+from controller_core.model.ids import NO_LEADER
+from controller_core.rules.election import (
     Election,
     Reason,
     elect_offline,
@@ -11,7 +12,6 @@ from controller_core.cluster.election import (
     elect_reassigned,
     elect_shutdown,
 )
-from controller_core.model.ids import NO_LEADER
 from tests.controller_core.cases import PartitionCase, partition_cases
 from tests.twins.election import elect_new
 

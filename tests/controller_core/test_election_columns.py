@@ -7,16 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.cluster import election
-from controller_core.cluster.election import Election, Reason
-from controller_core.cluster.election_columns import (
-    Elections,
-    elect_new,
-    elect_offline,
-    elect_preferred,
-    elect_shutdown,
-)
 from controller_core.model.columns import BoolArray, IntArray, pad, unpad
+from controller_core.rules import election
+from controller_core.rules.election import Election, Reason
+from controller_core.rules.election_columns import Elections, elect_new, elect_offline, elect_preferred, elect_shutdown
 from tests.controller_core.cases import MAX_BROKER, PartitionCase, ids, partition_cases
 from tests.twins import election as twins
 

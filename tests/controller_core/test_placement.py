@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.cluster.placement import (
+from controller_core.rules.placement import (
     MAX_PARTITIONS,
     PlacementError,
     Racks,

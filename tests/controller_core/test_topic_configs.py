@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.cluster.config_rules import Invalid
-from controller_core.cluster.topic_config_table import ROWS, TOPIC_CONFIGS
-from controller_core.cluster.topic_configs import ConfigSetting, config_value, topic_config_error
+from controller_core.rules.config_rules import Invalid
+from controller_core.rules.topic_config_table import ROWS, TOPIC_CONFIGS
+from controller_core.rules.topic_configs import ConfigSetting, config_value, topic_config_error
 
 REMOTE = {"remote.storage.enable": "true"}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.cluster.topic_names import MAX_NAME_LENGTH, collisions, is_internal, refuse_name
+from controller_core.rules.topic_names import MAX_NAME_LENGTH, collisions, is_internal, refuse_name
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 

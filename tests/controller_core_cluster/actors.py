@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hypothesis.stateful import RuleBasedStateMachine
 
-from controller_core.cluster.failover import LOOK_AT_EVERYTHING
+from controller_core.decisions.failover import LOOK_AT_EVERYTHING
 from controller_core.model import events
 from controller_core.model.ids import NO_LEADER, TopicPartition
 from tests.controller_core_cluster.checked import CheckedDriver

@@ -13,17 +13,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller_core.cluster.controller import decide
-from controller_core.cluster.propagation import carry_out
 from controller_core.model import events
 from controller_core.model.changes import Change, PartitionStates
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import Scope
 from controller_core.model.sends import Send, SendStopReplica
-from controller_core.shell.brokers.answers import meaning_of
-from controller_core.shell.brokers.refusals import Refusals
+from controller_core.shell.brokers.answers import Refusals, meaning_of
 from controller_core.shell.brokers.requests import stop_replica
+from controller_core.zookeeper_mode.decide import decide
+from controller_core.zookeeper_mode.propagation import carry_out
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.fake_broker import FakeBroker

@@ -5,10 +5,10 @@ Leaves out everything that would differ from run to run (topic ids, epochs of re
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from controller_core.cluster.isr import PartitionAnswer
-from controller_core.cluster.producer_ids import ProducerIdBlock
-from controller_core.cluster.shutdown import Remaining
-from controller_core.cluster.topics import TopicCreation
+from controller_core.decisions.isr import PartitionAnswer
+from controller_core.decisions.producer_ids import ProducerIdBlock
+from controller_core.decisions.shutdown import Remaining
+from controller_core.decisions.topics import TopicCreation
 from controller_core.model import changes
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, unpad

@@ -128,7 +128,7 @@ def test_a_controller_that_dies_in_the_middle_of_a_failover_leaves_no_partition_
 
 def test_deciding_changes_nothing_and_the_same_event_gets_the_same_decision(driver: Driver) -> None:
     """`decide` is a pure function of the cluster and the event (ARCHITECTURE.md)."""
-    from controller_core.cluster.controller import decide
+    from controller_core.zookeeper_mode.decide import decide
 
     event = events.BrokersRead((driver.brokers[1].registration,))
     before = {name: getattr(driver.cluster.columns, name).copy() for name in ("leader", "isr", "leader_epoch")}

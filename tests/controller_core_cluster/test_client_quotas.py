@@ -2,10 +2,9 @@
 
 import pytest
 
-from controller_core.cluster.client_quota_filter import read_filter
-from controller_core.cluster.client_quotas import alter_quotas, java_whole, read_entity
-from controller_core.cluster.config_values import ConfigType
 from controller_core.model.quota import DEFAULT, QuotaChange, QuotaEntity
+from controller_core.rules.client_quotas import alter_quotas, java_whole, read_entity, read_filter
+from controller_core.rules.config_rules import ConfigType
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller_core.cluster.topics import MAX_PARTITIONS_PER_REQUEST, TopicCreation
+from controller_core.decisions.topics import MAX_PARTITIONS_PER_REQUEST, TopicCreation
 from controller_core.model import events
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode

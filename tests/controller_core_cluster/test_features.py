@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.cluster.features import FeatureUpdate, Supported, UpgradeType, update_features
+from controller_core.rules.features import FeatureUpdate, Supported, UpgradeType, update_features
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 

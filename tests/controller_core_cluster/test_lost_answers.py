@@ -6,9 +6,9 @@ the truth (protocol notes, Z103).
 
 import pytest
 
-from controller_core.cluster.isr import PartitionAnswer
-from controller_core.cluster.producer_ids import ProducerIdBlock
-from controller_core.cluster.shutdown import Remaining
+from controller_core.decisions.isr import PartitionAnswer
+from controller_core.decisions.producer_ids import ProducerIdBlock
+from controller_core.decisions.shutdown import Remaining
 from controller_core.model import events
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import Driver, State, cluster_with, tp

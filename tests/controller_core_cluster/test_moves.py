@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.cluster.reassignment import RunningMove, running_moves
+from controller_core.decisions.reassignment import RunningMove, running_moves
 from controller_core.model import events
 from controller_core.model.ids import NO_LEADER
 from kafka_node.errors import Failure

@@ -5,7 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from controller_core.cluster.mutation_quota import (
+from controller_core.model import events
+from controller_core.model.quota import DEFAULT, MutationAllowance, QuotaEntity
+from controller_core.rules.mutation_quota import (
     EXCEEDED,
     MAX_THROTTLE_MS,
     MutationLimit,
@@ -13,9 +15,6 @@ from controller_core.cluster.mutation_quota import (
     find_limit,
     quota_entities,
 )
-from controller_core.model import events
-from controller_core.model.mutation_quota import MutationAllowance
-from controller_core.model.quota import DEFAULT, QuotaEntity
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import Driver, cluster_with
 

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.cluster.election_columns import elect_offline
-from controller_core.cluster.invariants import check_states
-from controller_core.cluster.partition_change import (
+from controller_core.model.changes import Announcement, PartitionStates
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import pad, unpad
+from controller_core.model.mode_rules import ZOOKEEPER_RULES, Rules
+from controller_core.rules.election_columns import elect_offline
+from controller_core.rules.partition_change import (
     NewState,
     change_isr,
     change_leaders,
     change_states,
+    check_states,
     next_partition_epoch,
     raise_epochs,
     shrink_isr,
 )
-from controller_core.model.changes import Announcement, PartitionStates
-from controller_core.model.cluster import Cluster
-from controller_core.model.columns import pad, unpad
-from controller_core.model.rules import ZOOKEEPER_RULES, Rules
 from tests.controller_core.cases import MAX_BROKER, PartitionCase, ids, partition_cases
 
 LAZY_RULES = replace(ZOOKEEPER_RULES, isr_shrink_raises_leader_epoch=False, empty_isr_allowed=True)

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from controller_core.cluster.stray_logs import Stray, stray
 from controller_core.model import cluster as cluster_module
 from controller_core.model import events
 from controller_core.model.ids import EPOCH_DURING_DELETE
+from controller_core.zookeeper_mode.stray_logs import Stray, stray
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import Driver, State, cluster_with, tp

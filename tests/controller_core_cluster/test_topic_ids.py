@@ -5,10 +5,10 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.cluster.topic_ids import without_topic_id
 from controller_core.model import events
 from controller_core.model.changes import TopicIdAssigned
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
+from controller_core.zookeeper_mode.observed_topics import without_topic_id
 from tests.controller_core_cluster.driver import Driver, State, cluster_with, tp
 from tests.controller_core_cluster.messages import LeaderAndIsr, UpdateMetadata
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.changes import Announcement, RemovalAnswered, TopicObserved
 from controller_core.model.move import Move
 from tests.controller_core.states import NewState, partition_states

@@ -2,11 +2,11 @@
 
 import pytest
 
-from controller_core.cluster.deletion import is_being_deleted
 from controller_core.model import scope
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import Scope
+from controller_core.zookeeper_mode.deletion import is_being_deleted
 from kafka_node.errors import MAX_MESSAGE_CHARACTERS, Failure
 from kafka_wire.errors import ErrorCode
 from tests.controller_core_cluster.driver import cluster_with
@@ -33,7 +33,7 @@ OTHERS = scope.topics(["returns"])
     ],
 )
 def test_events_that_touch_a_common_partition_wait_for_each_other(one: Scope, other: Scope, meet: bool) -> None:
-    """Scopes that overlap share a partition; the relation is symmetric (`shell.turns`)."""
+    """Scopes that overlap share a partition; the relation is symmetric (`shell.scheduler`)."""
     assert (overlap(one, other), overlap(other, one)) == (meet, meet)
 
 

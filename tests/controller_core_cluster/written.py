@@ -10,9 +10,7 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.cluster.changed_topics import observed_topic
-from controller_core.cluster.observed import added_topic
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
     AssignmentRestored,
@@ -41,6 +39,7 @@ from controller_core.model.columns import pad, unpad
 from controller_core.model.events import ElectionRequestsRead, MoveRequestsRead, TopicRecord
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
+from controller_core.zookeeper_mode.observed_topics import added_topic, observed_topic
 
 UNCLEAN = "unclean.leader.election.enable"
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller_core.shell import learning as learning_module
-from controller_core.shell.zookeeper import lives as lives_module
-from controller_core.shell.zookeeper import presence as presence_module
+from controller_core.shell import broker_settings as learning_module
+from controller_core.shell.zookeeper import controller_election as presence_module
+from controller_core.shell.zookeeper import sessions as lives_module
 from kafka_wire.net.backoff import Backoff
 from tests.controller_core_shell.process_life import Life
 from tests.controller_core_shell.tenures import Tenure

@@ -23,7 +23,7 @@ from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.sends import Send, SendStopReplica
 from controller_core.shell import controller as controller_module
-from controller_core.shell.brokers.refusals import Retry
+from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.metrics import Metrics

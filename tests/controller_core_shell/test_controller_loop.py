@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller_core.cluster.topics import TopicCreation
+from controller_core.decisions.topics import TopicCreation
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import (
     BrokersRead,
@@ -36,7 +36,7 @@ async def test_the_reply_comes_after_the_write_and_after_brokers_are_told(tenure
 
 
 async def test_events_of_other_partitions_go_on_while_one_is_written(tenure: Tenure) -> None:
-    """The loop never waits for ZooKeeper with everything (`shell.turns`)."""
+    """The loop never waits for ZooKeeper with everything (`shell.scheduler`)."""
     await tenure.create("a", (1, 2))
     await tenure.create("b", (2, 1))
     order: list[str] = []

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from controller_core.shell.http import Probes, is_this_machine
-from controller_core.shell.inside import Document
 from controller_core.shell.metrics import Metrics
+from controller_core.shell.process import Probes, is_this_machine
+from controller_core.views.debug_state import Document
 
 
 class World:

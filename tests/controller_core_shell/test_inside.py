@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved, DeletionStarted, ShutdownBegun
 from controller_core.model.cluster import Cluster
 from controller_core.model.move import Move
-from controller_core.shell import inside as inside_module
-from controller_core.shell.inside import inside, standing_by, topic_inside
+from controller_core.views import debug_state as inside_module
+from controller_core.views.debug_state import inside, standing_by, topic_inside
 from tests.controller_core_shell.zookeeper.vocabulary import read_change
 
 

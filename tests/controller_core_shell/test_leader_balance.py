@@ -10,9 +10,9 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import AlterPartition, BalanceLeaders, BrokersRead, Event, IsrChange
 from controller_core.shell import controller as controller_module
-from controller_core.shell import leader_balance
+from controller_core.shell import periodic_tasks
 from controller_core.shell.active import OverloadedError
-from controller_core.shell.leader_balance import balance_leaders
+from controller_core.shell.periodic_tasks import balance_leaders
 from controller_core.shell.settings import LeaderBalance
 from tests.controller_core_shell.tenures import Tenure, settled
 from tests.controller_core_shell.zookeeper.vocabulary import tp
@@ -31,7 +31,7 @@ class Pauses:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.taken: list[float] = []
         self._end = asyncio.Event()
-        monkeypatch.setattr(leader_balance, "asyncio", self)
+        monkeypatch.setattr(periodic_tasks, "asyncio", self)
         self.wait = asyncio.wait
 
     async def sleep(self, pause_s: float) -> None:

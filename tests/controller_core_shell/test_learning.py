@@ -8,11 +8,10 @@ import asyncio
 import pytest
 
 from controller_core.model.changes import TopicDeletion
-from controller_core.shell import learning as learning_module
+from controller_core.shell import broker_settings as learning_module
 from controller_core.shell.active import Defaults, TopicDefault
 from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError
-from controller_core.shell.identity import IdentityError
-from controller_core.shell.policies import PolicyError
+from controller_core.shell.startup_checks import IdentityError, PolicyError
 from kafka_node.security.brokers import BrokerSecurity
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.configs import encode_config_change

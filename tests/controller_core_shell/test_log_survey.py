@@ -6,8 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from controller_core.cluster.stray_logs import Stray
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.broker import Endpoint
 from controller_core.model.changes import BrokersObserved
 from controller_core.model.events import StrayLogsFound
@@ -16,6 +15,7 @@ from controller_core.shell import log_survey as module
 from controller_core.shell.brokers.log_listing import ListingError
 from controller_core.shell.log_survey import PAUSES, LogSurvey
 from controller_core.shell.metrics import Metrics
+from controller_core.zookeeper_mode.stray_logs import Stray
 from kafka_wire.log_dir_columns import LogDirColumns
 from tests.controller_core_shell.admin.asking import active_with_topic
 from tests.controller_core_shell.admin.fake_active import FakeActive, broker

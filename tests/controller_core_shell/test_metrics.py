@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from prometheus_client import generate_latest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
     Announcement,

@@ -2,11 +2,11 @@
 
 import pytest
 
-from controller_core.cluster.controller import decide
 from controller_core.model.events import RepairAssignments
-from controller_core.shell.identity import MAX_PARTITIONS_NAMED, IdentityError, holds_replicas
-from controller_core.shell.zookeeper.presence import Place
-from controller_core.shell.zookeeper.tenure import load_cluster, refuse_own_replicas
+from controller_core.shell.startup_checks import MAX_PARTITIONS_NAMED, IdentityError, holds_replicas
+from controller_core.shell.zookeeper.controller_election import Place
+from controller_core.shell.zookeeper.loading import load_cluster, refuse_own_replicas
+from controller_core.zookeeper_mode.decide import decide
 from kafka_zookeeper import paths
 from tests.controller_core_shell.process_life import OWN_ID, Life
 from tests.controller_core_shell.zookeeper.fake_zookeeper import FakeZooKeeper

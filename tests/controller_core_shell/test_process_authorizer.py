@@ -9,7 +9,7 @@ import pytest
 from controller_core.shell.front.front import Front
 from controller_core.shell.process import ControllerProcess
 from controller_core.shell.settings import AuthorizerSettings
-from controller_core.shell.zookeeper.acls.znodes import write_entries
+from controller_core.shell.zookeeper.acls import write_entries
 from kafka_node.authorization.acl import ANONYMOUS, CLUSTER_NAME, Entry, Operation, Permission, ResourceType
 from kafka_node.security.settings import SecuritySettings, TlsFiles
 from kafka_wire.api import ApiKey

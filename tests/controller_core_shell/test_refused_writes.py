@@ -16,7 +16,7 @@ from controller_core.model.events import (
 from controller_core.model.sends import SendLeaderAndIsr
 from controller_core.shell import controller as controller_module
 from controller_core.shell.active import OverloadedError
-from controller_core.shell.brokers.refusals import Retry
+from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.controller import MAX_ATTEMPTS
 from controller_core.shell.zookeeper import removal as removal_module
 from kafka_wire.errors import ErrorCode

@@ -11,9 +11,9 @@ from typing import cast
 import pytest
 
 from controller_core.shell.admin.handlers import at_once, handlers
-from controller_core.shell.authorization.screens import screened
+from controller_core.shell.admin.screens import screened
 from controller_core.shell.front.handler import RelayInstead
-from controller_core.shell.zookeeper import registered as registered_module
+from controller_core.shell.zookeeper import broker_registrations as registered_module
 from kafka_node.authorization.acl import Operation, ResourceType
 from kafka_wire import codec
 from kafka_wire.api import ApiKey

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
     Announcement,

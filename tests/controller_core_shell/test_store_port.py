@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster

@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 
 from controller_core.model.sends import SendLeaderAndIsr
-from controller_core.shell import topic_ids as topic_ids_module
+from controller_core.shell import periodic_tasks as topic_ids_module
 from controller_core.shell.active import Defaults
-from controller_core.shell.topic_ids import assign_topic_ids
+from controller_core.shell.periodic_tasks import assign_topic_ids
 from controller_core.shell.zookeeper.watching import Watching
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.topics import decode_topic

@@ -12,11 +12,10 @@ from controller_core.model import scope
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import ALL, Scope
 from controller_core.shell import event_source
-from controller_core.shell import turns as turns_module
+from controller_core.shell import scheduler as turns_module
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.event_source import CLIENT, OWN, Source, SourceKind
-from controller_core.shell.scope_locks import ScopeLocks
-from controller_core.shell.turns import CLIENT_HANDICAP, Turns
+from controller_core.shell.scheduler import CLIENT_HANDICAP, ScopeLocks, Turns
 from tests.twins.scope import overlap
 
 TOPICS = st.frozensets(st.sampled_from("abc"), max_size=2)
@@ -131,7 +130,7 @@ async def crowd() -> AsyncIterator[Crowd]:
 
 
 async def test_events_of_different_partitions_run_at_the_same_time(crowd: Crowd) -> None:
-    """`shell.turns`: events on partitions with a write in flight wait, all others go on."""
+    """`shell.scheduler`: events on partitions with a write in flight wait, all others go on."""
     await crowd.arrive(A0, A1, B)
 
     assert crowd.running() == [0, 1, 2]

@@ -9,9 +9,9 @@ from controller_core.model.events import AlterReassignments, BrokersRead, Topics
 from controller_core.model.move import Stage
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.zookeeper.assignments import Assignments
-from controller_core.shell.zookeeper.presence import Place
+from controller_core.shell.zookeeper.controller_election import Place
+from controller_core.shell.zookeeper.loading import load_cluster
 from controller_core.shell.zookeeper.reading import read_topics
-from controller_core.shell.zookeeper.tenure import load_cluster
 from kafka_zookeeper import paths
 from tests.controller_core_shell.tenures import CONTROLLER, Tenure, isr_wish, settled
 from tests.controller_core_shell.zookeeper.vocabulary import tp

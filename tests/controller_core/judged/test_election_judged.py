@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from controller_core.cluster.election import (
+from controller_core.model.ids import NO_LEADER
+from controller_core.rules.election import (
     Election,
     Reason,
     elect_offline,
@@ -13,8 +14,7 @@ from controller_core.cluster.election import (
     elect_reassigned,
     elect_shutdown,
 )
-from controller_core.cluster.partition_state import PartitionState
-from controller_core.model.ids import NO_LEADER
+from controller_core.views.partition_health import PartitionState
 from tests.controller_core.cases import MAX_BROKER, PartitionCase, random_partition
 from tests.controller_core.judged.conftest import Judge
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller_core.cluster.placement import PlacementError, Racks, place_added, place_replicas
+from controller_core.rules.placement import PlacementError, Racks, place_added, place_replicas
 from tests.controller_core.cases import random_cluster
 from tests.controller_core.judged.conftest import Judge
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from controller_core.cluster.config_rules import Invalid
-from controller_core.cluster.config_values import ConfigType, parse, show
-from controller_core.cluster.topic_config_table import ROWS, TOPIC_CONFIGS
-from controller_core.cluster.topic_configs import ConfigSetting, topic_config_error
-from controller_core.cluster.topic_names import collisions, illegal_because
+from controller_core.rules.config_rules import ConfigType, Invalid, parse, show
+from controller_core.rules.topic_config_table import ROWS, TOPIC_CONFIGS
+from controller_core.rules.topic_configs import ConfigSetting, topic_config_error
+from controller_core.rules.topic_names import collisions, illegal_because
 from lab.jars import kafka_jars
 from tests.controller_core.judged.conftest import Judge
 from tools.draw_topic_configs import ask_java, draw, version_of

@@ -7,7 +7,7 @@ from controller_core.model.broker import Broker
 from controller_core.model.move import Replicas
 from controller_core.shell.active import TopicDefault
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.front.served import SERVED
+from controller_core.zookeeper_mode.apis import SERVED
 from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from controller_core.cluster.controller import decide
-from controller_core.cluster.propagation import carry_out
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved, TopicDeletion
 from controller_core.model.cluster import Cluster
@@ -18,6 +16,8 @@ from controller_core.model.ids import TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.sends import Send, SendStopReplica
 from controller_core.shell.active import Defaults
+from controller_core.zookeeper_mode.decide import decide
+from controller_core.zookeeper_mode.propagation import carry_out
 
 CONTROLLER = 1000
 CONTROLLER_EPOCH = 7

@@ -6,10 +6,13 @@ implementation from columns to its bytes.
 
 from typing import Any
 
-from controller_core.cluster.topic_names import illegal_because
 from controller_core.model.cluster import Cluster, Topic
+from controller_core.rules.topic_names import illegal_because
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.described import (
+from controller_core.shell.admin.cluster_nodes import nodes, reachable
+from controller_core.shell.admin.metadata import metadata_refused, refuse_metadata
+from controller_core.shell.admin.outcomes import NO_TOPIC_ID
+from controller_core.shell.admin.topic_description import (
     View,
     described_partitions,
     described_topic,
@@ -18,9 +21,6 @@ from controller_core.shell.admin.described import (
     known_topics,
     missing_topic,
 )
-from controller_core.shell.admin.metadata import metadata_refused, refuse_metadata
-from controller_core.shell.admin.nodes import nodes, reachable
-from controller_core.shell.admin.outcomes import NO_TOPIC_ID
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations

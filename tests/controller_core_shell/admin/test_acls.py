@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from controller_core.shell.admin.acls import AclService, acl_handlers
-from controller_core.shell.zookeeper.acls import keeper as keeper_module
-from controller_core.shell.zookeeper.acls.keeper import AclKeeper
+from controller_core.shell.zookeeper import acls as keeper_module
+from controller_core.shell.zookeeper.acls import AclKeeper
 from kafka_node.authorization.acl import BindingFilter, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_node.context import RequestContext
 from kafka_wire import codec

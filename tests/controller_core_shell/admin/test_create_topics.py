@@ -8,7 +8,7 @@ import pytest
 from controller_core.model.events import CreateTopics
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.active import Defaults, TopicDefault
-from controller_core.shell.front.served import SERVED
+from controller_core.zookeeper_mode.apis import SERVED
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

@@ -2,8 +2,8 @@
 
 import pytest
 
-from controller_core.cluster.topic_config_table import TOPIC_CONFIGS
-from controller_core.shell.admin.created_configs import created_configs, printed
+from controller_core.rules.topic_config_table import TOPIC_CONFIGS
+from controller_core.shell.admin.create_topics import created_configs, printed
 
 
 def test_every_topic_config_is_listed_once() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.changes import Origin, TopicAdded
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -4,7 +4,7 @@ from base64 import urlsafe_b64encode
 from random import Random
 from uuid import UUID
 
-from controller_core.shell.admin.draws import PLACE_BITS, draw_place, draw_topic_id, starts_with_dash
+from controller_core.shell.random_topic_ids import PLACE_BITS, draw_place, draw_topic_id, starts_with_dash
 
 DRAWS = 2_000
 """A dash comes first in one of 64 draws: a test that let it pass would see about 30."""

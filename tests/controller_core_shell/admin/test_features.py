@@ -6,7 +6,7 @@ import pytest
 
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.front.handler import RelayInstead
-from controller_core.shell.zookeeper.configs.features import Features
+from controller_core.shell.zookeeper.features import Features
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
 from kafka_node.context import RequestContext
 from kafka_wire import codec

@@ -8,7 +8,7 @@ import pytest
 
 from controller_core.shell.active import OverloadedError, TenureLostError
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.front.served import SERVED
+from controller_core.zookeeper_mode.apis import SERVED
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode

@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.changes import Origin, TopicAdded
 from controller_core.model.columns import pad
 from controller_core.model.events import ControlledShutdown, DeleteTopics, ReplicasAnswered

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.changes import (
     DeletionStarted,
     Origin,
@@ -27,7 +27,7 @@ from controller_core.model.columns import pad
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.admin import metadata_encoder
 from controller_core.shell.admin.handlers import at_once, handlers
-from controller_core.shell.authorization.screens import screened
+from controller_core.shell.admin.screens import screened
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_wire import codec

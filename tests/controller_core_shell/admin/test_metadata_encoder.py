@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.changes import BrokersObserved, NoticesHeeded, Origin, TopicAdded
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.admin import metadata_encoder, metadata_snapshot
+from controller_core.shell.admin.computation_steps import Pace
 from controller_core.shell.admin.metadata_encoder import MetadataEncoder, Shape
-from controller_core.shell.admin.pace import Pace
 from kafka_wire import codec
 from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.metadata_encoding import NOT_REQUESTED
@@ -191,7 +191,7 @@ async def test_a_busy_controller_gets_most_of_the_time(monkeypatch: pytest.Monke
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    monkeypatch.setattr("controller_core.shell.admin.pace.asyncio.sleep", sleep)
+    monkeypatch.setattr("controller_core.shell.admin.computation_steps.asyncio.sleep", sleep)
     times = iter([0.0, 0.002, 0.002, 0.003, 0.003])
     busy = [True, False]
     pace = Pace(lambda: busy.pop(0), lambda: next(times))

@@ -11,7 +11,7 @@ from controller_core.model.events import Event
 from controller_core.shell.admin.handlers import answer, apis
 from controller_core.shell.admin.metadata_encoder import MetadataEncoder
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
-from controller_core.shell.zookeeper.configs.entities import EntityConfigs
+from controller_core.shell.zookeeper.entity_configs import EntityConfigs
 from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey

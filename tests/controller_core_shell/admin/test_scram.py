@@ -8,7 +8,7 @@ import pytest
 from controller_core.shell.admin import scram
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.front.handler import RelayInstead
-from controller_core.shell.zookeeper.configs.entities import EntityConfigs
+from controller_core.shell.zookeeper.entity_configs import EntityConfigs
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
 from kafka_node.context import RequestContext
 from kafka_wire import codec

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from controller_core.shell.admin.handlers import at_once, handlers
-from controller_core.shell.authorization.screens import SCREENS, screened
+from controller_core.shell.admin.screens import SCREENS, screened
 from controller_core.shell.front.handler import RelayInstead
-from controller_core.shell.front.served import SERVED
+from controller_core.zookeeper_mode.apis import SERVED
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_wire import codec
 from kafka_wire.api import ApiKey

@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller_core.shell.authorization.screens import GIVEN_RIGHTS, SCREENS
-from controller_core.shell.authorization.table import NEEDS, OPEN
-from controller_core.shell.front.served import SERVED
+from controller_core.shell.admin.screens import GIVEN_RIGHTS, SCREENS
+from controller_core.zookeeper_mode.apis import SERVED
+from controller_core.zookeeper_mode.required_rights import NEEDS, OPEN
 from kafka_node.authorization.needs import On
 from kafka_node.authorization.table import needs_of
 from kafka_node.versions import BETWEEN_SERVERS

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster

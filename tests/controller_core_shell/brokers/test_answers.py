@@ -6,15 +6,15 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.brokers.answers import Verdict, meaning_of, replicas_answered
-from controller_core.shell.brokers.called import CALLED
-from controller_core.shell.brokers.state_bodies import StatesBody
+from controller_core.shell.brokers.requests import StatesBody
+from controller_core.zookeeper_mode.apis import CALLED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -5,7 +5,7 @@ Sources: C10; protocol notes, Z30; KIP-112.
 
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.changes import ReplicasObserved
 from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
 from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition

@@ -7,7 +7,7 @@ import asyncio
 
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.shell.brokers import channel as channel_module
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

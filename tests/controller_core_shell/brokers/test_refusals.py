@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from controller_core.model.events import ReplicasRefused
 from controller_core.model.ids import TopicPartition
-from controller_core.shell.brokers.refusals import MAX_PAUSE_S, PACE_S, PAUSE_S, Refusals
+from controller_core.shell.brokers.answers import MAX_PAUSE_S, PACE_S, PAUSE_S, Refusals
 
 MAX_ROUNDS = 64
 

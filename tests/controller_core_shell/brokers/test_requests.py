@@ -10,19 +10,14 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.changes import ReplicasObserved, ShutdownBegun
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata, SendStopReplica
 from controller_core.shell.brokers import requests
-from controller_core.shell.brokers.called import CALLED
-from controller_core.shell.brokers.requests import (
-    OwnAddress,
-    is_told_anew,
-    stop_replica,
-    stopped_partitions,
-)
+from controller_core.shell.brokers.requests import OwnAddress, is_told_anew, stop_replica, stopped_partitions
+from controller_core.zookeeper_mode.apis import CALLED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

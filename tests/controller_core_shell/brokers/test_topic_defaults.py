@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller_core.cluster.topic_config_table import TOPIC_CONFIGS
+from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import TopicDefault
-from controller_core.shell.brokers.topic_defaults import settings_asked, static_unclean_election, topic_defaults
+from controller_core.shell.brokers.inquiry import settings_asked, static_unclean_election, topic_defaults
 from kafka_wire.codec import Body
 
 DYNAMIC_DEFAULT, STATIC, DEFAULT = 3, 4, 5

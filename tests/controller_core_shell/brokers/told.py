@@ -6,9 +6,8 @@ So every test of a request judges what the controller sends, in every version th
 from controller_core.model.cluster import Cluster
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from controller_core.shell.brokers import requests
-from controller_core.shell.brokers.called import CALLED
-from controller_core.shell.brokers.requests import OwnAddress
-from controller_core.shell.brokers.state_bodies import StatesBody
+from controller_core.shell.brokers.requests import OwnAddress, StatesBody
+from controller_core.zookeeper_mode.apis import CALLED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

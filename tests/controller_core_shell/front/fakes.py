@@ -4,7 +4,7 @@ import asyncio
 import struct
 from collections.abc import Awaitable, Callable, Mapping
 
-from controller_core.shell.front.endpoints import BrokerEndpoint
+from controller_core.shell.front.route import BrokerEndpoint
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -8,7 +8,7 @@ import pytest
 
 from controller_core.shell.front.front import Front
 from controller_core.shell.front.handler import RelayInstead
-from controller_core.shell.front.served import SERVED
+from controller_core.zookeeper_mode.apis import SERVED
 from kafka_node.context import RequestContext
 from kafka_wire import codec
 from kafka_wire.api import ApiKey

@@ -7,8 +7,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
-from controller_core.shell.front.endpoints import BrokerEndpoint
 from controller_core.shell.front.front import Front, open_front
+from controller_core.shell.front.route import BrokerEndpoint
 from kafka_node.context import RequestContext
 from kafka_node.versions import BETWEEN_SERVERS
 from kafka_wire import codec

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from controller_core.shell.front.endpoints import BrokerEndpoint
 from controller_core.shell.front.relay import Relay, RelayLimits
+from controller_core.shell.front.route import BrokerEndpoint
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.net.server import Peer, ServerLimits

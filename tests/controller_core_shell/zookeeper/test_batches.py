@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.shell.active import TenureLostError
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import batches as batches_module

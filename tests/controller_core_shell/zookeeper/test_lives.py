@@ -10,7 +10,7 @@ import pytest
 
 from controller_core.model.events import Heal
 from controller_core.shell import controller as controller_module
-from controller_core.shell.zookeeper import lives as lives_module
+from controller_core.shell.zookeeper import sessions as lives_module
 from kafka_wire.net.backoff import Backoff
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ConnectFailedError

@@ -8,7 +8,7 @@ import pytest
 
 from controller_core.model.events import AlterReassignments
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
-from controller_core.shell.zookeeper import notices as notices_module
+from controller_core.shell.zookeeper import notifications as notices_module
 from controller_core.shell.zookeeper import watching as watching_module
 from controller_core.shell.zookeeper.watching import Watching
 from kafka_zookeeper import paths

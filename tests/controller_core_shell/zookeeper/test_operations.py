@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.cluster import Cluster
 from controller_core.shell.zookeeper.operations import groups_of, parents_of
 from tests.controller_core_shell.scripts import check_script

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.shell.zookeeper import presence as presence_module
-from controller_core.shell.zookeeper.presence import Place, Presence
+from controller_core.shell.zookeeper import controller_election as presence_module
+from controller_core.shell.zookeeper.controller_election import Place, Presence
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.controller import ControllerRegistration, encode_controller
 from tests.controller_core_shell.scripts import check_script

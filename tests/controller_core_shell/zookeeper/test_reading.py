@@ -6,7 +6,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import StatesObserved
 from controller_core.model.cluster import Cluster, ProducerIds

@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_core.cluster.controller import decide
-from controller_core.cluster.observed import added_topic
-from controller_core.cluster.propagation import carry_out
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokersObserved, StatesObserved
 from controller_core.model.cluster import Cluster
@@ -25,7 +22,10 @@ from controller_core.model.events import (
     TopicRecord,
 )
 from controller_core.model.ids import MAX_BROKER_ID, TopicPartition
-from controller_core.shell.zookeeper.soundness import MAX_LEADER_EPOCH, MAX_REPLICAS, can_be, check_assignment
+from controller_core.shell.zookeeper.validation import MAX_LEADER_EPOCH, MAX_REPLICAS, can_be, check_assignment
+from controller_core.zookeeper_mode.decide import decide
+from controller_core.zookeeper_mode.observed_topics import added_topic
+from controller_core.zookeeper_mode.propagation import carry_out
 from kafka_zookeeper.formats.documents import INT32_MAX, FormatError
 from kafka_zookeeper.formats.topics import TopicAssignment
 from tests.controller_core.states import column

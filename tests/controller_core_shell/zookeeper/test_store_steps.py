@@ -6,7 +6,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.changes import Announcement, Change, Origin, PartitionStates, TopicAdded
 from controller_core.shell.active import TenureLostError
 from controller_core.shell.store import Outcome

@@ -9,9 +9,9 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Move
 from controller_core.shell.active import TenureLostError
-from controller_core.shell.zookeeper.presence import Place
+from controller_core.shell.zookeeper.controller_election import Place
+from controller_core.shell.zookeeper.loading import load_cluster, make_features, make_parents, read_cluster_id
 from controller_core.shell.zookeeper.store import Store
-from controller_core.shell.zookeeper.tenure import load_cluster, make_features, make_parents, read_cluster_id
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import SessionLostError
 from tests.controller_core_shell.scripts import check_script

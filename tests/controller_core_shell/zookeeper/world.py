@@ -13,14 +13,14 @@ next done / not done     the next transaction's answer is lost          next too
 tree PATH                what is written there and below
 """
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
 from controller_core.shell.active import TenureLostError
 from controller_core.shell.store import Outcome, StoreError
 from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.store import Store
-from controller_core.shell.zookeeper.unreadable import UnreadableTopics
+from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from kafka_zookeeper import paths
 from kafka_zookeeper.writes import Refused, RefusedReason
 from tests.controller_core_shell.zookeeper.fake_zookeeper import FakeZooKeeper, Fault, data_text

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
-from controller_core.shell.metadata_stores import Known
-from controller_core.shell.zookeeper.acls.keeper import AclKeeper
+from controller_core.shell.store import Known
+from controller_core.shell.zookeeper.acls import AclKeeper
 from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_zookeeper.writes import Create
 from kafka_zookeeper.writes import Operation as Write

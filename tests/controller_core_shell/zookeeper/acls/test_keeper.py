@@ -4,10 +4,8 @@ import logging
 
 import pytest
 
-from controller_core.shell.zookeeper.acls import keeper as keeper_module
-from controller_core.shell.zookeeper.acls.keeper import LOCKED
-from controller_core.shell.zookeeper.acls.purging import MAX_AGE_S, MAX_PURGED_AT_ONCE, Purging
-from controller_core.shell.zookeeper.acls.znodes import write_entries
+from controller_core.shell.zookeeper import acls as keeper_module
+from controller_core.shell.zookeeper.acls import LOCKED, MAX_AGE_S, MAX_PURGED_AT_ONCE, Purging, write_entries
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
 from kafka_node.authorization.acl import Operation, PatternType
 from kafka_node.authorization.acls import Entries
