@@ -6,9 +6,9 @@ how they are seeded and who catches them (`bench.mutants`).
 
 from dataclasses import dataclass
 
-CORE = ("tests/controller_core_cluster", "tests/controller_core")
-CHANNELS = ("tests/controller_core_shell/brokers",)
-TENURE = ("tests/controller_core_shell/test_tenure_ends.py", "tests/controller_core_shell/zookeeper")
+CORE = ("tests/controller_core/decisions", "tests/controller_core/rules", "tests/controller_core/zookeeper_mode")
+CHANNELS = ("tests/controller_core/shell/brokers",)
+TENURE = ("tests/controller_core/shell/test_tenure_ends.py", "tests/controller_core/shell/zookeeper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,8 @@ SEEDED_BUGS = (
         "C8",
         "a broker on its way out stays in ISRs",
         f"{_DECISIONS}/shutdown.py",
-        "decision(ShutdownBegun(event.broker), moved, following,",
-        "decision(ShutdownBegun(event.broker), moved,",
+        "decision(changes.ShutdownBegun(event.broker), moved, following,",
+        "decision(changes.ShutdownBegun(event.broker), moved,",
     ),
     SeededBug(
         "C9",
@@ -176,15 +176,15 @@ SEEDED_BUGS = (
         "C9",
         "answers to StopReplica do not carry the leader epochs of their requests",
         "controller_core/shell/brokers/answers.py",
-        "return StopReplicaAnswered(broker, done, failed, asked)",
-        "return StopReplicaAnswered(broker, done, failed)",
+        "return events.StopReplicaAnswered(broker, done, failed, asked)",
+        "return events.StopReplicaAnswered(broker, done, failed)",
     ),
     SeededBug(
         "C10",
         "a deletion starts before brokers report that topics may be deleted",
         f"{_ZOOKEEPER_MODE}/deletion.py",
-        "if cluster.topic_deletion is not TopicDeletion.ENABLED:",
-        "if cluster.topic_deletion is TopicDeletion.DISABLED:",
+        "if cluster.topic_deletion is not changes.TopicDeletion.ENABLED:",
+        "if cluster.topic_deletion is changes.TopicDeletion.DISABLED:",
     ),
     SeededBug(
         "C11",

@@ -20,7 +20,7 @@ from controller_core.views.debug_state import inside, standing_by, topic_inside
 from lab.loop_thread import LoopThread
 from steward.controller_state import MAX_ANSWER_BYTES, Document, StateError, fetch, show
 from steward.main import app
-from tests.controller_core_shell.zookeeper.vocabulary import read_change
+from tests.controller_core.shell.zookeeper.vocabulary import read_change
 
 
 @pytest.fixture
