@@ -1,7 +1,7 @@
-"""All tests, as four runs of pytest, three of them side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
+"""All tests, as six runs of pytest, up to five of them side by side: `python -m lab.suites [--quick] [--retry-failed] [pytest's options]`.
 
-One has the tests on whole clusters and one the operator's on a live Kubernetes API: both wait most of the time, for sessions to end and
-brokers to start. The third has the rest, which computes, and lets the others go first, so that nothing in them is late for a session.
+Two have the tests on whole clusters and two the operator's on a live Kubernetes API: all four wait most of the time, for sessions to
+end and brokers to start. The fifth has the rest, which computes, and lets the others go first, so that nothing in them is late for a session.
 What runs on Spark and Helm, which is as much to compute, begins when one of them has ended, so that no processor is idle at the end.
 Options go to all. What names files or folders (`tests/lab`, `tests/x.py::test_y`) is one plain run.
 
@@ -36,10 +36,16 @@ ON_CLUSTERS = "tests/integration"
 
 OF_OPERATOR = "tests/kafka_operator"
 
+OWN_CLUSTERS = ("held_cluster(", "kafka_cluster(", "stage(")
+"""In the text of the tests on clusters that start one of their own; the others share one."""
+
+OPERATOR_APART = ("kafka_4", "leases", "proposals", "security", "spark", "webhook")
+"""In the names of about half of the operator's live tests: they need another Kafka than the others, or none."""
+
 LAST = ("tests/balance_analytics", "tests/bench", "tests/charts", "tests/lab", "tests/steward")
 
-AT_ONCE = 3
-"""Two that compute beside two that wait would make the latter late."""
+AT_ONCE = 5
+"""Four that wait and one that computes: a second one that computes would make the others late."""
 
 LIVE = ("pytest.mark.kubernetes", "pytest.mark.kafka")
 """In the text of the operator's tests that meet a real API server or real brokers."""
@@ -98,17 +104,25 @@ class Part:
 
 def parts(root: Path = ROOT) -> tuple[Part, ...]:
     """Return the runs, as they begin; together they take each file of tests once."""
-    texts = {
-        path.relative_to(root): path.read_text(encoding="utf-8") for path in (root / OF_OPERATOR).glob("test_*.py")
-    }
-    live = sorted(str(path) for path, text in texts.items() if any(mark in text for mark in LIVE))
+    live = [path for path, text in _texts(root, OF_OPERATOR).items() if any(mark in text for mark in LIVE)]
+    apart = [path for path in live if any(word in path for word in OPERATOR_APART)]
+    on_clusters = _texts(root, ON_CLUSTERS)
+    own = [path for path, text in on_clusters.items() if any(call in text for call in OWN_CLUSTERS)]
     ignored = [f"--ignore={path}" for path in (ON_CLUSTERS, *live, *LAST)]
     return (
-        Part("operator", live),
-        Part("clusters", [ON_CLUSTERS]),
+        Part("own", own),
+        Part("shared", [path for path in on_clusters if path not in own]),
+        Part("operator", [path for path in live if path not in apart]),
+        Part("apart", apart),
         Part("rest", ["tests", *ignored], LETS_OTHERS_GO_FIRST),
         Part("last", LAST),
     )
+
+
+def _texts(root: Path, folder: str) -> dict[str, str]:
+    """Read the files of tests in a folder, by path and in order."""
+    found = sorted((root / folder).glob("test_*.py"))
+    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in found}
 
 
 def quick_parts() -> tuple[Part, ...]:

@@ -87,7 +87,12 @@ def decide_cluster(cluster: Cluster, look: ClusterLook | Away, now: datetime, wa
 
 def vitals_pause_s(took_s: float) -> float:
     """Return the pause until all partitions are counted again."""
-    return max(VITALS_EVERY_S, VITALS_SHARE * took_s)
+    return max(VITALS_EVERY_S, shortest_vitals_pause_s(took_s))
+
+
+def shortest_vitals_pause_s(took_s: float) -> float:
+    """Return the pause after which brokers that joined or left have all partitions counted again."""
+    return VITALS_SHARE * took_s
 
 
 def decide_cluster_deletion(cluster: Cluster, dependents: Dependents, waited_s: float) -> Release | Retry | Done:

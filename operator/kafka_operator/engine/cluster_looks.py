@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka_operator.decide.cluster import VERSIONS_EVERY_S, ClusterLook, vitals_pause_s
+from kafka_operator.decide.cluster import VERSIONS_EVERY_S, ClusterLook, shortest_vitals_pause_s, vitals_pause_s
 from kafka_operator.decide.observed import Away, ClusterSeen
 from kafka_operator.decide.vitals import Vitals
 from kafka_operator.engine.links import AwayError, Links
@@ -22,6 +22,12 @@ class _Due:
 
     cluster_id: str
     vitals_s: float = 0.0
+    earliest_vitals_s: float = 0.0
+    """When partitions may be counted again at the earliest, where the brokers have changed since the last count."""
+    brokers_changed: bool = False
+    """Whether the last count was the first one after a change. Replicas may still be fetching then, so the next poll counts too."""
+    counted: tuple[int, ...] | None = None
+    """Brokers at the last count."""
     versions_s: float = 0.0
     asked: tuple[int, ...] = ()
 
@@ -45,7 +51,7 @@ class ClusterLooks:
         if due is None or due.cluster_id != seen.cluster_id:
             due = self._due[ref] = _Due(seen.cluster_id, self._clock(), self._clock())
         try:
-            vitals = await self._vitals(ref, due)
+            vitals = await self._vitals(ref, due, seen)
             versions = await self._versions(ref, due, seen)
         except AwayError as error:
             log.info("cluster not looked at in full", extra={"cluster": str(ref), "error": str(error)})
@@ -56,12 +62,17 @@ class ClusterLooks:
         """Drop what is known of a Cluster that is gone."""
         self._due.pop(ref, None)
 
-    async def _vitals(self, ref: ClusterRef, due: _Due) -> Vitals | None:
+    async def _vitals(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> Vitals | None:
+        """Count all partitions where that is due, and at once where brokers have joined or left."""
         began_s = self._clock()
-        if began_s < due.vitals_s:
+        changed = due.counted is not None and due.counted != seen.broker_ids
+        if began_s < (due.earliest_vitals_s if changed or due.brokers_changed else due.vitals_s):
             return None
         vitals = await self._links.use(ref, lambda admin: admin.describe_vitals())
-        due.vitals_s = self._clock() + vitals_pause_s(self._clock() - began_s)
+        ended_s = self._clock()
+        due.earliest_vitals_s = ended_s + shortest_vitals_pause_s(ended_s - began_s)
+        due.vitals_s = ended_s + vitals_pause_s(ended_s - began_s)
+        due.counted, due.brokers_changed = seen.broker_ids, changed
         return vitals
 
     async def _versions(self, ref: ClusterRef, due: _Due, seen: ClusterSeen) -> Versions | None:
