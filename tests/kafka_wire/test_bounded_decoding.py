@@ -10,7 +10,7 @@ import pytest
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.failures import CodecError, TooManyElements
-from kafka_wire.joining import JoinedResponse
+from kafka_wire.joined_response import JoinedResponse
 from kafka_wire.slices import SLICE_ELEMENTS, slices
 from kafka_wire.source_decoder import VIEW_BYTES
 from kafka_wire.varints import write_uvarint

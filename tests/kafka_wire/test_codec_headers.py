@@ -66,7 +66,7 @@ def test_an_unknown_api_key_is_read_as_far_as_it_goes() -> None:
     """A relay needs the first eight bytes of any request; the rest it passes on."""
     assert codec.peek_header(bytes.fromhex("01f4 0003 00000007 0002 6d65 ff")) == RequestHeader(500, 3, 7, "me", 12)
     assert codec.peek_header(bytes.fromhex("01f4 0003 00000007 7fff")) == RequestHeader(500, 3, 7, None, 8)
-    with pytest.raises(CodecError, match="unknown api key 500"):
+    with pytest.raises(CodecError, match="unknown API key 500"):
         codec.decode_request(bytes.fromhex("01f4 0003 00000007 0002 6d65"))
 
 

@@ -62,7 +62,7 @@ def test_an_answer_by_topic_id_is_read_without_the_codec(version: int, monkeypat
     errors = [{"topic_name": "", "partition_index": 5, "error_code": 56}]
     drawn = {"error_code": 0, "topics": [{"topic_id": UUID(int=1), "partition_errors": errors}]}
     frame = codec.encode_response(KEY, version, 7, drawn)
-    monkeypatch.setattr(leader_and_isr_errors, "_plainly", None)
+    monkeypatch.setattr(leader_and_isr_errors, "_from_body", None)
 
     assert decode_errors(version, frame) == {**drawn, "partition_errors": []}
 

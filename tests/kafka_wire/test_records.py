@@ -89,7 +89,7 @@ def test_a_length_shorter_than_a_header_is_refused() -> None:
     broken = bytearray(wire.encode_batch(ONE))
     broken[8:12] = struct.pack(">i", -12)
 
-    with pytest.raises(CorruptBatch, match="says it has 0 bytes"):
+    with pytest.raises(CorruptBatch, match="announces 0 bytes"):
         list(wire.decode_batches(bytes(broken)))
 
 

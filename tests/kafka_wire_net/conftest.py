@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_wire.net.client import Connection
-from kafka_wire.net.principal_rules import AS_IT_IS, PrincipalRules
+from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.server import Handler, Server, ServerLimits, serve
 from tests.kafka_wire_net.peers import RawPeer, echo
 
@@ -36,7 +36,7 @@ async def start_server() -> AsyncIterator[Callable[..., Awaitable[Server]]]:
         ssl: ssl.SSLContext | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
-        principal_rules: PrincipalRules = AS_IT_IS,
+        principal_rules: PrincipalRules = DEFAULT_RULES,
         **limits: int,
     ) -> Server:
         server = await serve(

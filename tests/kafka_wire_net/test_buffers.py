@@ -19,7 +19,7 @@ class Holder:
         self._buffers = buffers
         buffers.join(self)
 
-    def shut(self, reason: str, level: int = 0) -> None:
+    def abort(self, reason: str, level: int = 0) -> None:
         """Release everything."""
         self.reasons.append(f"{level} {reason}")
         self._buffers.hold(self, -self.held_bytes)

@@ -67,9 +67,9 @@ async def test_no_common_version_is_said_and_costs_nothing_else(start_server, op
     """The request was not sent; the connection is as good as before."""
     broker = broker_with(describe_cluster=(50, 60))
     connection = await open_connection((await start_server(broker)).port)
-    with pytest.raises(UnsupportedVersion, match="serves DESCRIBE_CLUSTER 50 to 60"):
+    with pytest.raises(UnsupportedVersion, match="supports DESCRIBE_CLUSTER 50 to 60"):
         await connection.call(ApiKey.DESCRIBE_CLUSTER, {})
-    with pytest.raises(UnsupportedVersion, match="does not serve CREATE_TOPICS"):
+    with pytest.raises(UnsupportedVersion, match="does not support CREATE_TOPICS"):
         await connection.call(ApiKey.CREATE_TOPICS, {})
 
     assert not connection.closed
@@ -101,7 +101,7 @@ async def test_a_refusal_to_negotiate_means_that_the_request_was_not_sent(start_
     """CLUSTER_AUTHORIZATION_FAILED, say; and a connection that breaks meanwhile."""
     broker = FakeBroker({ApiKey.API_VERSIONS: (0, HIGHEST)}, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     connection = await open_connection((await start_server(broker)).port)
-    with pytest.raises(ConnectionFailed, match="refused ApiVersions") as refused:
+    with pytest.raises(ConnectionFailed, match="rejected ApiVersions") as refused:
         await connection.call(ApiKey.DESCRIBE_CLUSTER, {})
 
     assert not refused.value.sent

@@ -89,7 +89,7 @@ async def test_a_peer_that_reads_by_drops_keeps_shared_memory_for_a_bounded_time
             await asyncio.wait_for(peer.reader.read(1_000), 0.01)
         await asyncio.sleep(0.001)
     (reason,) = [record.reason for record in caplog.records if "reason" in vars(record)]
-    assert reason == "it did not read a response within 300 ms"
+    assert reason == "the peer did not read a response within 300 ms"
 
 
 async def test_a_broken_connection_frees_its_long_response(start_server, connect) -> None:

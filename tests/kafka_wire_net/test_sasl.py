@@ -111,7 +111,7 @@ async def test_failures_of_one_host_are_logged_once(guarded, caplog: pytest.LogC
         with pytest.raises(AuthenticationFailed):
             await who(server.port, "PLAIN", ALICE, "guess")
 
-    assert sum("Authentication of" in record.getMessage() for record in caplog.records) == 1
+    assert sum("Authentication failed" in record.getMessage() for record in caplog.records) == 1
 
 
 async def test_a_mechanism_that_is_not_offered_is_refused_with_those_that_are(guarded) -> None:
@@ -332,7 +332,7 @@ async def test_credentials_that_cannot_be_looked_up_close_the_connection_alone(g
         raise CloseConnection("credentials are out of reach")
 
     server.users.scram_credential = lost
-    with pytest.raises(ConnectionFailed, match="is gone") as failed:
+    with pytest.raises(ConnectionFailed, match="closed the connection") as failed:
         await who(server.port, "SCRAM-SHA-256")
 
     assert not isinstance(failed.value, AuthenticationFailed)

@@ -162,7 +162,7 @@ async def test_who_asks_after_the_end_is_told_at_once() -> None:
     """A callback is never lost to a race with the connection's end."""
     told: list[str] = []
     peer = Peer("host", 1, print, print)
-    peer.gone()
+    peer.mark_closed()
     peer.on_close(lambda: told.append("gone"))
 
     assert told == ["gone"]
@@ -241,5 +241,5 @@ async def test_closing_does_not_wait_longer_than_the_grace(start_server, connect
 
 def test_limits_of_zero_are_refused() -> None:
     """Zero would mean that nothing works, and is somebody's guess for 'no limit'."""
-    with pytest.raises(ValueError, match="max_in_flight must be above 0"):
+    with pytest.raises(ValueError, match="max_in_flight must be greater than 0"):
         ServerLimits(max_in_flight=0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_wire.sasl.plain import judge_plain, read_plain, start_plain_client
+from kafka_wire.sasl.plain import read_plain, start_plain_client, verify_plain
 from kafka_wire.sasl.steps import Authenticated, SaslFailed
 from tests.kafka_wire_sasl.judge import JavaRefusedError, SaslJudge
 
@@ -13,7 +13,7 @@ def test_the_name_and_the_password_go_in_one_message_and_nothing_comes_back() ->
 
     assert step.reply == b"\0tim\0tanstaaftanstaaf"
     assert step.state.take(b"").state == Authenticated("tim")
-    assert judge_plain(read_plain(step.reply), "tanstaaftanstaaf").state == Authenticated("tim")
+    assert verify_plain(read_plain(step.reply), "tanstaaftanstaaf").state == Authenticated("tim")
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ def test_what_is_wrong_is_refused_in_kafkas_words(message: bytes, password: str 
     """PlainSaslServer tells the client what is wrong, without a secret."""
     sasl_judge.ask("plain", "tim" if password is not None else "nobody", password or "x")
     with pytest.raises(SaslFailed) as failed:
-        judge_plain(read_plain(message), password)
+        verify_plain(read_plain(message), password)
     with pytest.raises(JavaRefusedError) as java:
         sasl_judge.ask("to-server", message)
 
-    assert failed.value.told is not None
-    assert str(java.value).endswith(failed.value.told)
+    assert failed.value.peer_message is not None
+    assert str(java.value).endswith(failed.value.peer_message)
 
 
 def test_no_password_is_shown() -> None:
