@@ -9,7 +9,7 @@ from collections.abc import Callable
 CLOSE_SESSION, PING = -11, 11
 UNIMPLEMENTED = -6
 
-Answer = tuple[int, bytes] | None
+Response = tuple[int, bytes] | None
 """Error code and body; None closes the connection instead."""
 
 
@@ -17,7 +17,7 @@ class FakeZooKeeper:
     """One server; `answers` maps an opcode to what answers its body. What is not in it is left unanswered."""
 
     def __init__(self) -> None:
-        self.answers: dict[int, Callable[[bytes], Answer]] = {}
+        self.answers: dict[int, Callable[[bytes], Response]] = {}
         self.seen: list[int] = []
         """Opcodes, without pings."""
         self.close_after_error = False

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from kafka_zookeeper.mailbox import MAX_LETTERS_PER_TURN, Mailbox
+from kafka_zookeeper.mailbox import MAX_CALLBACKS_PER_ITERATION, Mailbox
 
 
 async def test_letters_of_a_thread_come_in_order_and_in_the_loops_thread():
@@ -30,15 +30,15 @@ async def test_others_get_their_turn_between_many_letters():
     mailbox, done = Mailbox(loop), asyncio.Event()
     came: list[int] = []
     seen_by_others: list[int] = []
-    for number in range(MAX_LETTERS_PER_TURN * 2):
+    for number in range(MAX_CALLBACKS_PER_ITERATION * 2):
         mailbox.post(lambda number=number: came.append(number))  # type: ignore[misc]
     mailbox.post(done.set)
     loop.call_soon(lambda: seen_by_others.append(len(came)))
 
     await done.wait()
 
-    assert seen_by_others == [MAX_LETTERS_PER_TURN]
-    assert list(range(MAX_LETTERS_PER_TURN * 2)) == came
+    assert seen_by_others == [MAX_CALLBACKS_PER_ITERATION]
+    assert list(range(MAX_CALLBACKS_PER_ITERATION * 2)) == came
 
 
 async def test_a_letter_that_raises_does_not_hold_up_the_others():

@@ -10,7 +10,7 @@ from kafka_zookeeper.session import SessionState, ZooKeeperSession
 from kafka_zookeeper.writes import Committed, Create, plan_batches
 from lab.zookeeper import zookeeper_server
 from tests.kafka_zookeeper.conftest import OpenSession
-from tests.kafka_zookeeper.fake_zookeeper import UNIMPLEMENTED, Answer, FakeZooKeeper
+from tests.kafka_zookeeper.fake_zookeeper import UNIMPLEMENTED, FakeZooKeeper, Response
 
 ZNODES = 5_000
 
@@ -93,11 +93,11 @@ def old_server(fake: FakeZooKeeper) -> FakeZooKeeper:
     def path_of(body: bytes) -> str:
         return body[4 : 4 + struct.unpack_from("!i", body)[0]].decode()
 
-    def get_data(body: bytes) -> Answer:
+    def get_data(body: bytes) -> Response:
         data = path_of(body).encode()
         return 0, struct.pack("!i", len(data)) + data + bytes(68)
 
-    def get_children(body: bytes) -> Answer:
+    def get_children(body: bytes) -> Response:
         name = path_of(body)[1:].encode()
         return 0, struct.pack("!ii", 1, len(name)) + name
 

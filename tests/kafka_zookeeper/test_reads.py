@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_zookeeper import reads
 from kafka_zookeeper.errors import ConnectionLostError, ZooKeeperError
-from kafka_zookeeper.protocol import GET_DATA, Answer, Node, ResultError
+from kafka_zookeeper.protocol import GET_DATA, MultiReadResponse, Node, ResultError
 from kafka_zookeeper.reads import (
     MAX_LOSSES,
     MultiReadUnsupportedError,
@@ -30,13 +30,13 @@ class FakeSender:
         self.asked: list[int] = []
         self.singles = 0
 
-    async def read_many(self, kind: int, paths: Sequence[str]) -> Answer:
+    async def read_many(self, kind: int, paths: Sequence[str]) -> MultiReadResponse:
         if not self.supported:
             raise MultiReadUnsupportedError
         self.asked.append(len(paths))
         if len(paths) > self.most:
             raise ConnectionLostError
-        return Answer([self._result(kind, path) for path in paths], self.size_bytes * len(paths))
+        return MultiReadResponse([self._result(kind, path) for path in paths], self.size_bytes * len(paths))
 
     def _result(self, kind: int, path: str) -> Node | list[str] | ResultError:
         if path.endswith("/missing"):
@@ -116,7 +116,7 @@ async def test_a_connection_that_always_breaks_ends_the_read():
 
 async def test_an_error_that_is_not_absence_is_raised():
     """A znode that may not be read is not a missing one."""
-    with pytest.raises(ZooKeeperError, match="reading /a/secret was refused"):
+    with pytest.raises(ZooKeeperError, match="rejected the read of /a/secret"):
         await multi_get(FakeSender(), ["/x", "/a/secret"])
 
 
@@ -152,9 +152,9 @@ def test_sizes_stay_within_their_limits(answers: list[tuple[int, int]]):
     """Whatever was answered."""
     size = RequestSize()
     for paths, size_bytes in answers:
-        size.answered(paths, size_bytes)
+        size.record_response(paths, size_bytes)
         assert 1 <= size.paths <= reads.MAX_PATHS_PER_REQUEST
-        assert size.paths == 1 or size.paths * size_bytes / paths <= reads.TARGET_ANSWER_BYTES
-    size.lost(paths=80)
-    size.answered(20, 20)
+        assert size.paths == 1 or size.paths * size_bytes / paths <= reads.TARGET_RESPONSE_BYTES
+    size.record_loss(paths=80)
+    size.record_response(20, 20)
     assert 1 <= size.paths <= 20

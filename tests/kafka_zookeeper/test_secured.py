@@ -69,13 +69,13 @@ def test_without_set_acl_everything_stays_open():
 @pytest.mark.parametrize("digest", ["", "user", "user:", ":password"])
 def test_a_digest_needs_a_user_and_a_password(digest: str):
     """And is not repeated."""
-    with pytest.raises(ValueError, match=r"is not USER:PASSWORD$"):
+    with pytest.raises(ValueError, match=r"must be USER:PASSWORD$"):
         ZooKeeperSettings("zk", digest=digest)
 
 
 def test_znodes_cannot_be_ours_if_we_are_nobody():
     """ZooKeeper would refuse each of them."""
-    with pytest.raises(ValueError, match="say who we are"):
+    with pytest.raises(ValueError, match="require authentication"):
         ZooKeeperSettings("zk", set_acl=True)
 
 

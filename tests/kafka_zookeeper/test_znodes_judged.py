@@ -40,15 +40,15 @@ STRICTER = {
         "a number from 0",
         "surrogate pair",  # which cannot be written again
     ),
-    "acl_change": ("there are no ACLs of", "cannot name a znode"),  # whose znode Kafka would look for in vain
-    "extended_acl_change": ("there are no ACLs of", "cannot name a znode", "is missing", "must be a"),
+    "acl_change": ("unknown resource type", "cannot name a znode"),  # whose znode Kafka would look for in vain
+    "extended_acl_change": ("unknown resource type", "cannot name a znode", "is missing", "must be a"),
     "broker": (
-        "is not LISTENER://host:port",
+        "must be LISTENER://host:port",
         "from 1 to",
         "min_version",
         "max_version",
     ),  # Kafka checks some of it later
-    "producer_ids": ("does not have 1 to",),  # Kafka would take a block that ends before it begins
+    "producer_ids": ("must have 1 to",),  # Kafka would take a block that ends before it begins
     "reassignment": (
         "is missing",
         "must be a JSON",
