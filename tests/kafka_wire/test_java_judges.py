@@ -1,4 +1,4 @@
-"""Kafka's own Java code reads every version of every message that we write, sees the same fields, and writes the same bytes.
+"""Kafka's Java code reads every version of every encoded message, returns the same fields, and writes the same bytes.
 
 Both generations are asked, so the versions that both have are shown to be the same bytes to each.
 """
@@ -27,31 +27,31 @@ RENAMED = {
     "candidate_id": "replica_id",
     "candidate_directory_id": "replica_directory_id",
 }
-"""VoteRequest's fields in 3.9.2 and, since pre-votes (KIP-996), in 4.3.1: the one message whose fields went by other names."""
+"""VoteRequest's fields in 3.9.2 and, since pre-votes (KIP-996), in 4.3.1: the only message with renamed fields."""
 
 CHANGED_WHILE_UNSTABLE = {("3.9.2", "ReadShareGroupStateSummaryResponse", 0)}
-"""Kafka 4.3 gave these versions other bytes: in 3.9 they were not switched on (latestVersionUnstable of their requests)."""
+"""Kafka 4.3 changed the bytes of these versions, which were not enabled in 3.9 (latestVersionUnstable of their requests)."""
 
 
 @pytest.fixture(scope="module")
 def judge_of() -> Iterator[Callable[[str], Judge]]:
-    """One JVM for each generation, started when it is first asked."""
+    """One JVM for each release, started at its first use."""
     with ExitStack() as running:
         yield cache(lambda kafka: running.enter_context(Judge(kafka)))
 
 
 @pytest.mark.parametrize("api", messages_of_apis())
 def test_java_reads_the_same_fields_and_writes_the_same_bytes(judge_of: Callable[[str], Judge], api: str) -> None:
-    """Every version that a generation knows, also where another generation's definition serves it here."""
+    """Every version of a release, including those for which the codec uses the other release's definition."""
     for kafka in schema.GENERATIONS:
         for name in messages_of_apis()[api]:
             if name in schema.generation(kafka):
                 with case("Kafka", kafka):
-                    judge_message(judge_of, kafka, name)
+                    check_message(judge_of, kafka, name)
 
 
-def judge_message(judge_of: Callable[[str], Judge], kafka: str, name: str) -> None:
-    """Let one generation's Java read and write every version that it has of a message."""
+def check_message(judge_of: Callable[[str], Judge], kafka: str, name: str) -> None:
+    """Read and write every version of a message in the Java code of one release."""
     definition = schema.generation(kafka)[name]
 
     def judged(name: str, version: int, body: Body) -> None:
@@ -67,7 +67,7 @@ def judge_message(judge_of: Callable[[str], Judge], kafka: str, name: str) -> No
 
 
 def assert_same_fields(fields: tuple[Field, ...], seen: dict[str, Any], decoded: Body) -> None:
-    """Compare what Java saw, which leaves out fields at their defaults, with what we decoded."""
+    """Compare the fields from Java, which omits those with default values, with the decoded body."""
     by_key = {field.key: field for field in fields}
     for name, value in seen.items():
         field = by_key[snake_case(name)]
@@ -81,7 +81,7 @@ def assert_same_fields(fields: tuple[Field, ...], seen: dict[str, Any], decoded:
 
 
 def assert_same_value(field: Field, seen: Any, ours: Any) -> None:
-    """Compare one value, or one element of an array. Of records the converter to JSON shows nothing."""
+    """Compare one value, or one element of an array. Java's JSON converter omits records."""
     if field.kind == "struct" and seen is not None:
         assert_same_fields(field.fields, seen, ours)
     elif field.kind != "records":
