@@ -1,4 +1,4 @@
-"""The bytes of multi and multi-read. Answers are those that ZooKeeper 3.8.4 gave."""
+"""Bytes of multi and multi-read. The responses are from ZooKeeper 3.8.4."""
 
 import struct
 
@@ -18,12 +18,12 @@ STAT = (
 
 
 def packed(*parts: str) -> bytes:
-    """Return bytes written in hex, with blanks where they help the eye."""
+    """Return bytes from hexadecimal text with blanks."""
     return bytes.fromhex("".join(parts))
 
 
 def test_the_request_of_a_transaction():
-    """Each operation behind a header (type, not the last, -1); the chroot in front of each path; null data is -1."""
+    """Each operation after a header (type, not the last, -1); the chroot before each path; null data is -1."""
     request = MultiWrite(
         [Check("/e", 3), Create("/a", None, ephemeral=True), SetData("/b", b"xy", 7), Delete("/c", -1)], "/k"
     )
@@ -48,7 +48,7 @@ def test_the_flags_of_a_create(ephemeral: int, sequential: int, flags: int):
     assert flags.to_bytes(4) == body[-13:-9]
 
 
-def test_the_answer_of_a_transaction_that_committed():
+def test_the_response_to_a_committed_transaction():
     """A check and a delete have no result, a create its path, a setData its stat."""
     request = MultiWrite([Check("/e", 3), Create("/a", None), SetData("/b", b"xy", 2), Delete("/c", -1)])
     answer = packed(
@@ -65,8 +65,8 @@ def test_the_answer_of_a_transaction_that_committed():
     assert outcome_of(results) == Committed((None, "/a", 3, None))
 
 
-def test_the_answer_of_a_transaction_that_was_refused():
-    """All results are errors: 0 before the culprit, -2 after it."""
+def test_the_response_to_a_rejected_transaction():
+    """All results are errors: 0 before the failed operation, -2 after it."""
     request = MultiWrite([Check("/e", 3), Create("/a", None), Delete("/c", -1)])
     answer = packed(
         "ffffffff 00 00000000 00000000",
@@ -101,20 +101,20 @@ def test_reasons_by_code(code: int, reason: RefusedReason):
     assert (1, reason) == (outcome.index, outcome.reason)
 
 
-def test_a_refusal_without_a_culprit_names_none():
-    """Never seen; it must not be taken for a success."""
+def test_a_rejection_without_a_failed_operation():
+    """Never observed; it must not count as a success."""
     assert outcome_of([ResultError(0), ResultError(-2)]) == Refused(-1, RefusedReason.OTHER, "error codes [0, -2]")
 
 
 def test_the_request_of_a_multi_read():
-    """No watch can be asked for: the byte behind each path is 0."""
+    """It cannot set a watch: the byte after each path is 0."""
     expected = packed("00000004 00 ffffffff 00000002 2f61 00", "00000004 00 ffffffff 00000002 2f62 00", LAST)
 
     assert MultiRead(GET_DATA, ["/a", "/b"]).serialize() == expected
 
 
-def test_the_answer_of_a_multi_read():
-    """Each znode has an outcome of its own; null data and empty data are two things."""
+def test_the_response_to_a_multi_read():
+    """Each znode has a separate outcome; null data differs from empty data."""
     answer = packed(
         f"00000004 00 00000000 00000002 7879 {STAT}",
         "ffffffff 00 ffffff9b ffffff9b",
@@ -133,8 +133,8 @@ def test_the_answer_of_a_multi_read():
     ]
 
 
-def test_the_answer_of_a_multi_read_of_children():
-    """A row of names."""
+def test_the_response_to_a_multi_read_of_children():
+    """Lists of names."""
     answer = packed("00000008 00 00000000 00000002 00000001 62 00000001 61", "00000008 00 00000000 00000000", LAST)
 
     read = MultiRead(GET_CHILDREN, ["/a", "/b"]).deserialize(answer, 0)
@@ -144,28 +144,28 @@ def test_the_answer_of_a_multi_read_of_children():
 
 
 @pytest.mark.parametrize("answer", [packed(LAST), packed("00000009 00 00000000 00000000", LAST)])
-def test_an_answer_to_something_else_is_an_error(answer: bytes):
-    """Results that do not fit the question must not be handed on as if they did."""
+def test_a_response_to_another_request_is_an_error(answer: bytes):
+    """Results that do not match the request must not be returned."""
     with pytest.raises((ZooKeeperError, struct.error)):
         MultiRead(GET_DATA, ["/a"]).deserialize(answer, 0)
     with pytest.raises((ZooKeeperError, struct.error)):
         MultiWrite([Delete("/a", 0)]).deserialize(answer + packed(LAST), 0)
 
 
-def test_requests_do_not_show_what_they_carry():
-    """Some znodes hold credentials, and requests get into logs."""
+def test_the_representation_of_a_request_contains_no_data():
+    """Some znodes contain credentials, and requests appear in logs."""
     assert "secret" not in repr(MultiWrite([Create("/config/users/u", b"secret")]))
 
 
 @pytest.mark.parametrize(
     ("chroot", "path", "expected"), [("", "/", "/"), ("", "/a", "/a"), ("/k", "/", "/k"), ("/k", "/a", "/k/a")]
 )
-def test_the_chroot_is_put_in_front(chroot: str, path: str, expected: str):
-    """Its own root is the chroot itself."""
+def test_the_chroot_is_added_to_a_path(chroot: str, path: str, expected: str):
+    """The root is the chroot itself."""
     assert full_path(chroot, path) == expected
 
 
-def test_a_path_without_its_slash_is_refused():
-    """Behind a chroot it would name the chroot's neighbour."""
+def test_a_path_without_a_slash_is_rejected():
+    """With a chroot the result would be outside the chroot."""
     with pytest.raises(ValueError, match="must begin with a slash"):
         full_path("/k", "a")
