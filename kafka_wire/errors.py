@@ -1,6 +1,6 @@
 """Kafka's error codes with their names, default messages and retriable flags.
 
-Messages and flags come from Kafka 4.3.1's Errors enum: tools/draw_errors.py extracts them into `tables/errors.jsonl`, and a test
+Messages and flags come from Kafka 4.3.1's Errors enum: tools/extract_errors.py extracts them into `tables/errors.jsonl`, and a test
 compares the names below with that table. The exceptions of this package are in failures.py.
 """
 

@@ -1,6 +1,6 @@
 """Message schemas: the fields of each message with their versions and types.
 
-The tables contain two Kafka releases (tools/draw_schemas.py extracts them): 3.9.2, the last with ZooKeeper mode, and 4.3.1. The
+The tables contain two Kafka releases (tools/extract_schemas.py extracts them): 3.9.2, the last with ZooKeeper mode, and 4.3.1. The
 newest release that has a version of a message defines it, so 3.9.2 defines those that 4.x dropped (LeaderAndIsr, AlterPartition 0-1).
 """
 

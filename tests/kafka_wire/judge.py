@@ -44,11 +44,11 @@ class _Program:
         self._process.communicate()  # the program ends with its input
 
     def _judged(self, question: bytes) -> Verdict:
-        answer = self._exchange(struct.pack(">i", len(question)) + question)
-        if answer[0] == 0:
-            raise JavaError(answer[1:].decode())
-        (length,) = struct.unpack_from(">i", answer, 1)
-        return Verdict(answer[5 : 5 + length], json.loads(answer[5 + length :]))
+        reply = self._exchange(struct.pack(">i", len(question)) + question)
+        if reply[0] == 0:
+            raise JavaError(reply[1:].decode())
+        (length,) = struct.unpack_from(">i", reply, 1)
+        return Verdict(reply[5 : 5 + length], json.loads(reply[5 + length :]))
 
     def _exchange(self, question: bytes) -> bytes:
         assert self._process.stdin is not None

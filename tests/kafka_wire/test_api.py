@@ -22,12 +22,12 @@ def test_api_keys_are_those_of_the_tables() -> None:
 def test_error_codes_are_those_of_the_table() -> None:
     """Name, code, message and retriable flag of each."""
     table = (resources.files("kafka_wire") / "tables" / "errors.jsonl").read_text()
-    ours = [
+    own = [
         {"code": int(code), "name": code.name, "message": code.message, "retriable": code.retriable}
         for code in ErrorCode
     ]
 
-    assert list(map(json.loads, table.splitlines())) == ours
+    assert list(map(json.loads, table.splitlines())) == own
 
 
 def test_an_unknown_error_code_is_mapped_to_unknown_server_error() -> None:

@@ -185,11 +185,11 @@ def test_a_request_from_columns_equals_the_codecs(version: int) -> None:
     @examples(10)
     @given(TOPICS, st.sampled_from([offset_columns.LATEST, offset_columns.EARLIEST]))
     def hold(topics: list[tuple[str, list[int]]], timestamp: int) -> None:
-        asked = [
+        requested = [
             {"name": name, "partitions": [{"partition_index": one, "timestamp": timestamp} for one in partitions]}
             for name, partitions in topics
         ]
-        expected = codec.encode("ListOffsetsRequest", version, {"replica_id": -1, "topics": asked})
+        expected = codec.encode("ListOffsetsRequest", version, {"replica_id": -1, "topics": requested})
 
         assert (
             offset_columns.encode_list_offsets(

@@ -1,6 +1,6 @@
 """Kafka's Java code reads every version of every encoded message, returns the same fields, and writes the same bytes.
 
-Both generations are asked, so the versions that both have are shown to be the same bytes to each.
+Both releases are checked, so versions that both have are verified to have the same bytes in each.
 """
 
 import base64
@@ -71,21 +71,21 @@ def assert_same_fields(fields: tuple[Field, ...], seen: dict[str, Any], decoded:
     by_key = {field.key: field for field in fields}
     for name, value in seen.items():
         field = by_key[snake_case(name)]
-        ours = decoded[RENAMED.get(field.key, field.key) if field.key not in decoded else field.key]
+        own = decoded[RENAMED.get(field.key, field.key) if field.key not in decoded else field.key]
         if field.is_array and value is not None:
-            assert len(value) == len(ours), name
-            for theirs, mine in zip(value, ours, strict=True):
+            assert len(value) == len(own), name
+            for theirs, mine in zip(value, own, strict=True):
                 assert_same_value(field, theirs, mine)
         else:
-            assert_same_value(field, value, ours)
+            assert_same_value(field, value, own)
 
 
-def assert_same_value(field: Field, seen: Any, ours: Any) -> None:
+def assert_same_value(field: Field, seen: Any, own: Any) -> None:
     """Compare one value, or one element of an array. Java's JSON converter omits records."""
     if field.kind == "struct" and seen is not None:
-        assert_same_fields(field.fields, seen, ours)
+        assert_same_fields(field.fields, seen, own)
     elif field.kind != "records":
-        assert seen == as_json(ours), field.key
+        assert seen == as_json(own), field.key
 
 
 def as_json(value: Any) -> Any:

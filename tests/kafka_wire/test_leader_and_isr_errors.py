@@ -78,14 +78,14 @@ def test_a_truncated_or_too_long_response_is_rejected(data: st.DataObject) -> No
             decode_errors(VERSIONS[-1], malformed)
 
 
-@pytest.mark.parametrize("place", ["header", "partition", "topic", "answer"])
+@pytest.mark.parametrize("place", ["header", "partition", "topic", "response"])
 def test_tagged_fields_are_ignored(place: str) -> None:
     """A later Kafka may add some (KIP-482)."""
     tag = b"\x01\x05\x02xy"
-    tags = dict.fromkeys(("header", "partition", "topic", "answer"), b"\0") | {place: tag}
+    tags = dict.fromkeys(("header", "partition", "topic", "response"), b"\0") | {place: tag}
     partition = b"\0\0\0\x07\0\x38" + tags["partition"]
     topic = bytes(15) + b"\x01" + b"\x02" + partition + tags["topic"]
-    frame = b"\0\0\0\x01" + tags["header"] + b"\0\0" + b"\x02" + topic + tags["answer"]
+    frame = b"\0\0\0\x01" + tags["header"] + b"\0\0" + b"\x02" + topic + tags["response"]
 
     expected = {"topic_name": "", "partition_index": 7, "error_code": 56}
     assert decode_errors(7, frame)["topics"][0]["partition_errors"][0] == expected

@@ -63,7 +63,7 @@ def from_columns(version: int, body: dict[str, Any]) -> bytes:
         *(padded([one[key] for one in every]) for key in ("replica_nodes", "isr_nodes", "offline_replicas")),
     )
     text, offsets = encode_partitions(version, columns)
-    before, behind = prefix_and_suffix(version, {**body, "topics": []}, len(body["topics"]))
+    before, after = prefix_and_suffix(version, {**body, "topics": []}, len(body["topics"]))
     first = 0
     for topic in body["topics"]:
         end = first + len(topic["partitions"])
@@ -71,7 +71,7 @@ def from_columns(version: int, body: dict[str, Any]) -> bytes:
         before += topic_head(version, head) + text[offsets[first] : offsets[end]]
         before += topic_tail(version, topic["topic_authorized_operations"])
         first = end
-    return before + behind
+    return before + after
 
 
 def without_missing_fields(version: int, body: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 def test_extracting_the_schemas_again_changes_nothing(tmp_path: Path) -> None:
     """As `make schemas` does, on any machine."""
     pairs = [f"{kafka}={kafka_jars(kafka)}" for kafka in GENERATIONS]
-    subprocess.run([sys.executable, ROOT / "tools" / "draw_schemas.py", "--into", tmp_path, *pairs], check=True)
+    subprocess.run([sys.executable, ROOT / "tools" / "extract_schemas.py", "--into", tmp_path, *pairs], check=True)
 
     for kafka in GENERATIONS:
         name = f"messages-{kafka}.jsonl"
@@ -29,7 +29,7 @@ def test_extracting_the_error_codes_again_changes_nothing(tmp_path: Path) -> Non
     jars = kafka_jars(GENERATIONS[0])
     command: list[str | Path] = [
         sys.executable,
-        ROOT / "tools" / "draw_errors.py",
+        ROOT / "tools" / "extract_errors.py",
         "--java",
         java(),
         "--into",

@@ -21,7 +21,7 @@ class FakeBroker:
         key, version = ApiKey(header.api_key), header.api_version
         self.seen.append((key, version))
         if key is not ApiKey.API_VERSIONS:
-            body: dict[str, Any] = {"cluster_id": f"answered in {version}", "controller_id": 3}
+            body: dict[str, Any] = {"cluster_id": f"version {version}", "controller_id": 3}
             return codec.encode_response(key, version, header.correlation_id, body)
         lowest, highest = self.ranges[key]
         error = self.error

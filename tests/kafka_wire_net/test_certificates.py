@@ -53,7 +53,7 @@ ACCEPTED = [
     pytest.param(UNIVERSAL, "ab".encode("utf-32-be"), id="UniversalString"),
     pytest.param(BMP, "abcd".encode("utf-16-be"), id="BMPString of ASCII"),
 ]
-REFUSED = [
+REJECTED = [
     pytest.param(UTF8, b"admin\xe9..", id="invalid UTF8String"),
     pytest.param(PRINTABLE, b"admin\xe9..", id="PrintableString outside ASCII"),
     pytest.param(T61, b"admin\xe9..", id="T61String in Latin-1"),
@@ -89,7 +89,7 @@ def test_strings_of_all_types_are_formatted_as_in_java(eight_letters: bytes) -> 
     assert [subject_of(certificate) for certificate in certificates] == expected
 
 
-@pytest.mark.parametrize(("tag", "value"), REFUSED)
+@pytest.mark.parametrize(("tag", "value"), REJECTED)
 def test_a_subject_that_cannot_be_decoded_without_loss_is_rejected(
     eight_letters: bytes, tag: int, value: bytes
 ) -> None:

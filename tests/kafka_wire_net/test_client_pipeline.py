@@ -18,12 +18,12 @@ async def test_a_relayed_frame_only_changes_in_its_correlation_id(start_server, 
 
     async def record(_peer: Peer, frame: bytes) -> bytes:
         seen.append(frame)
-        return frame[4:8] + b"answer"
+        return frame[4:8] + b"reply"
 
     connection = await open_connection((await start_server(record)).port)
-    answers = [await connection.call_raw(request(-77, b"payload")) for _ in range(2)]
+    replies = [await connection.call_raw(request(-77, b"payload")) for _ in range(2)]
 
-    assert answers == [response(-77, b"answer")] * 2
+    assert replies == [response(-77, b"reply")] * 2
     assert seen == [request(0, b"payload"), request(1, b"payload")]
 
 
@@ -37,9 +37,9 @@ async def test_pipelined_requests_are_sent_in_the_order_of_the_calls(start_serve
 
     connection = await open_connection((await start_server(record)).port)
     payloads = [bytes([number]) for number in range(100)]
-    answers = await asyncio.gather(*(connection.call_raw(request(9, payload)) for payload in payloads))
+    replies = await asyncio.gather(*(connection.call_raw(request(9, payload)) for payload in payloads))
 
-    assert [response(9, payload) for payload in payloads] == answers
+    assert [response(9, payload) for payload in payloads] == replies
     assert payloads == seen
 
 
@@ -66,20 +66,20 @@ async def test_calls_above_the_limit_of_unanswered_requests_wait(start_server, o
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("reply", "reason"),
     [
         (response(5), "correlation id 5, expected 0"),
         (response(-1), "correlation id -1, expected 0"),
     ],
 )
-async def test_a_wrong_correlation_id_ends_the_connection(answer, reason, start_script, open_connection) -> None:
+async def test_a_wrong_correlation_id_ends_the_connection(reply, reason, start_script, open_connection) -> None:
     """Responses arrive in order (Kafka's guarantee), so another id means that no later response can be matched."""
 
-    async def answer_wrongly(peer) -> None:
+    async def reply_wrongly(peer) -> None:
         await peer.read_frame()
-        await peer.send_frame(answer)
+        await peer.send_frame(reply)
 
-    connection = await open_connection(await start_script(answer_wrongly))
+    connection = await open_connection(await start_script(reply_wrongly))
     calls = [asyncio.ensure_future(connection.call_raw(request(1))) for _ in range(3)]
     failures = await asyncio.gather(*calls, return_exceptions=True)
 
@@ -254,13 +254,13 @@ async def test_a_peer_that_stops_reading_ends_the_connection_after_the_timeout(s
 
     async def do_not_read(peer) -> None:
         peer.writer.transport.pause_reading()
-        await gone.wait()
+        await closed.wait()
 
-    gone = asyncio.Event()
+    closed = asyncio.Event()
     connection = await open_connection(await start_script(do_not_read))
     with pytest.raises(RequestTimedOut, match="stopped reading"):
         await _send_forever(connection)
-    gone.set()
+    closed.set()
 
     assert connection.closed
 

@@ -121,10 +121,10 @@ async def test_a_call_that_cannot_wait_for_the_backoff_fails_at_once(start_serve
 
 async def test_failures_accumulate_until_a_response_arrives(start_server, make_node) -> None:
     """An accepted connection does not reset the backoff: a peer with another protocol accepts and closes connections."""
-    answers = False
+    healthy = False
 
     async def moody(_peer: Peer, frame: bytes) -> bytes:
-        if not answers:
+        if not healthy:
             raise CloseConnection("no")
         return frame[4:]
 
@@ -133,7 +133,7 @@ async def test_failures_accumulate_until_a_response_arrives(start_server, make_n
         with pytest.raises(ConnectionFailed):
             await node.call_raw(request(1))
     assert node._failures == 3  # the fourth is counted at the next call
-    answers = True
+    healthy = True
     await node.call_raw(request(1))
 
     assert node._failures == 0
@@ -173,11 +173,11 @@ async def test_call_negotiates_again_on_a_new_connection(start_server, make_node
     """The node may have restarted with another version of Kafka."""
     first = await start_server(broker_with(describe_cluster=(0, 0)))
     node = make_node(first.port)
-    assert (await node.call(ApiKey.DESCRIBE_CLUSTER, {}))["cluster_id"] == "answered in 0"
+    assert (await node.call(ApiKey.DESCRIBE_CLUSTER, {}))["cluster_id"] == "version 0"
     await first.close()
     await start_server(broker_with(describe_cluster=(0, 1)), port=first.port)
 
-    assert (await node.call(ApiKey.DESCRIBE_CLUSTER, {}, attempts=2))["cluster_id"] == "answered in 1"
+    assert (await node.call(ApiKey.DESCRIBE_CLUSTER, {}, attempts=2))["cluster_id"] == "version 1"
 
 
 async def test_a_closed_node_stays_closed(start_server, make_node) -> None:

@@ -30,7 +30,7 @@ CASES = [
     ("RULE:^CN=(Ä.*?)$/$1/L", "CN=ÄÖÜ", "äöü"),
 ]
 
-REFUSED = [
+REJECTED = [
     "CN",
     "DEFAULTS",
     "default",
@@ -44,7 +44,7 @@ REFUSED = [
 ]
 """Rules that Kafka also rejects at start."""
 
-REFUSED_AT_THE_START = ["RULE:^CN=.*$/$1/", "RULE:^CN=(.*)$/${who}/", "RULE:^CN=(.*)$/a$/"]
+REJECTED_AT_START = ["RULE:^CN=.*$/$1/", "RULE:^CN=(.*)$/${who}/", "RULE:^CN=(.*)$/a$/"]
 """Rules that Kafka only rejects when it reads a certificate."""
 
 
@@ -54,7 +54,7 @@ def test_the_first_matching_rule_returns_the_name(rules: str, subject: str, expe
     assert PrincipalRules.parse(rules).name(subject) == expected
 
 
-@pytest.mark.parametrize("rules", [*REFUSED, *REFUSED_AT_THE_START, "DEFAULT," * (MAX_RULES + 1)])
+@pytest.mark.parametrize("rules", [*REJECTED, *REJECTED_AT_START, "DEFAULT," * (MAX_RULES + 1)])
 def test_invalid_rules_are_rejected_at_start(rules: str) -> None:
     """A misread rule could give a peer the wrong principal."""
     with pytest.raises(ValueError, match=r"rule|pattern|replacement"):
@@ -71,6 +71,6 @@ def test_kafka_returns_the_same_names() -> None:
                     judge.ask("principal", rules, subject)
             else:
                 assert judge.ask("principal", rules, subject).decode() == expected, rules
-        for rules in REFUSED + REFUSED_AT_THE_START:
+        for rules in REJECTED + REJECTED_AT_START:
             with pytest.raises(JavaRefusedError):
                 judge.ask("principal", rules, SUBJECT)

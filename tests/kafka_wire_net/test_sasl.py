@@ -181,8 +181,8 @@ async def test_a_client_authenticates_again_before_its_session_ends(lifetime_ms:
     connection = await Connection.open("127.0.0.1", server.port, client_id="tests", sasl=sasl)
     began = asyncio.get_running_loop().time()
     while asyncio.get_running_loop().time() - began < 3 * lifetime_ms / 1000:
-        answers = await asyncio.gather(*(connection.call(ApiKey.METADATA, METADATA) for _ in range(3)))
-        assert [one["cluster_id"] for one in answers] == ["User:alice"] * 3
+        responses = await asyncio.gather(*(connection.call(ApiKey.METADATA, METADATA) for _ in range(3)))
+        assert [one["cluster_id"] for one in responses] == ["User:alice"] * 3
         await asyncio.sleep(0.01)
     server.users.passwords[ALICE] = "changed"
     await asyncio.sleep(lifetime_ms / 1000)
@@ -227,11 +227,11 @@ async def test_bare_tokens_follow_a_handshake_of_version_0(start_listener, conne
     """KIP-43: before Kafka 1.0 tokens had no Kafka header."""
     server = await start_listener()
     peer, stranger = await connect(server.server), await connect(server.server)
-    answer = await log_in(peer, ALICE, PASSWORD, version=0)
+    token = await log_in(peer, ALICE, PASSWORD, version=0)
     await peer.send_frame(codec.encode_request(ApiKey.METADATA, 12, 1, "raw", METADATA))
     _, body = codec.decode_response(ApiKey.METADATA, 12, await peer.read_frame())
 
-    assert answer == b""
+    assert token == b""
     assert body["cluster_id"] == "User:alice"
     with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
         await log_in(stranger, ALICE, "wrong", version=0)

@@ -57,10 +57,10 @@ async def test_concurrent_requests_of_a_connection_are_limited(start_server, con
 
     peer = await connect(await start_server(count, max_in_flight=4))
     flood = asyncio.ensure_future(_send_all(peer, 500))
-    answers = [await peer.read_frame() for _ in range(500)]
+    responses = [await peer.read_frame() for _ in range(500)]
     await flood
 
-    assert [response(number) for number in range(500)] == answers
+    assert [response(number) for number in range(500)] == responses
     assert most == 4
 
 

@@ -13,9 +13,9 @@ async def test_calls_over_verified_tls(start_server, open_connection, server_tls
     """The same calls, encrypted."""
     connection = await open_connection((await start_server(ssl=server_tls)).port, ssl=client_tls)
     payloads = [bytes([number]) * 10_000 for number in range(20)]
-    answers = await asyncio.gather(*(connection.call_raw(request(1, payload)) for payload in payloads))
+    responses = await asyncio.gather(*(connection.call_raw(request(1, payload)) for payload in payloads))
 
-    assert [response(1, payload) for payload in payloads] == answers
+    assert [response(1, payload) for payload in payloads] == responses
 
 
 async def test_an_unknown_certificate_is_rejected(start_server, server_tls) -> None:

@@ -29,7 +29,7 @@ class SaslJudge:
         encoded = (one.encode() if isinstance(one, str) else one for one in arguments)
         self._process.stdin.write(" ".join([command, *("x" + one.hex() for one in encoded)]) + "\n")
         self._process.stdin.flush()
-        answer = self._process.stdout.readline().rstrip("\n")
-        if not answer.startswith("="):
-            raise JavaRefusedError(answer)
-        return bytes.fromhex(answer[1:])
+        reply = self._process.stdout.readline().rstrip("\n")
+        if not reply.startswith("="):
+            raise JavaRefusedError(reply)
+        return bytes.fromhex(reply[1:])

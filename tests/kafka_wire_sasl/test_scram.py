@@ -23,7 +23,7 @@ from kafka_wire.sasl.steps import Authenticated, SaslFailed, Step
 from tests.kafka_wire_sasl.judge import JavaRefusedError, SaslJudge
 
 SALT = b"sixteen bytes ok"
-DECOY_KEY = b"of tests alone"
+DECOY_KEY = b"of tests only"
 BOTH = pytest.mark.parametrize("mechanism", SCRAM_MECHANISMS.values(), ids=lambda one: one.name)
 
 
@@ -98,11 +98,11 @@ def test_the_server_with_kafkas_client(
 def test_credentials_equal_kafkas_byte_for_byte(mechanism: ScramMechanism, sasl_judge: SaslJudge) -> None:
     """ScramFormatter.generateCredential and ScramCredentialUtils.credentialToString."""
     salted = mechanism.salted_password("pencil", SALT, 8192)
-    ours = make_credential(mechanism, salted, SALT, 8192)
+    credential = make_credential(mechanism, salted, SALT, 8192)
 
     assert salted == sasl_judge.ask("salted", mechanism.name, "pencil", SALT, "8192")
-    assert sasl_judge.ask("credential", mechanism.name, salted, SALT, "8192").decode() == encode_credential(ours)
-    assert ours == decode_credential(encode_credential(ours))
+    assert sasl_judge.ask("credential", mechanism.name, salted, SALT, "8192").decode() == encode_credential(credential)
+    assert credential == decode_credential(encode_credential(credential))
 
 
 @BOTH

@@ -14,10 +14,10 @@ Response = tuple[int, bytes] | None
 
 
 class FakeZooKeeper:
-    """One server; `answers` maps an opcode to a function of the body. Other opcodes have no response."""
+    """One server; `responses` maps an opcode to a function of the body. Other opcodes have no response."""
 
     def __init__(self) -> None:
-        self.answers: dict[int, Callable[[bytes], Response]] = {}
+        self.responses: dict[int, Callable[[bytes], Response]] = {}
         self.seen: list[int] = []
         """Opcodes, without pings."""
         self.close_after_error = False
@@ -80,13 +80,13 @@ class FakeZooKeeper:
             _send(writer, struct.pack("!iqi", xid, 1, 0))
             return False
         self.seen.append(opcode)
-        if opcode not in self.answers:
+        if opcode not in self.responses:
             return True
-        answer = self.answers[opcode](packet[8:])
-        if answer is None:
+        response = self.responses[opcode](packet[8:])
+        if response is None:
             return False
-        _send(writer, struct.pack("!iqi", xid, 1, answer[0]) + answer[1])
-        return not (answer[0] and self.close_after_error)
+        _send(writer, struct.pack("!iqi", xid, 1, response[0]) + response[1])
+        return not (response[0] and self.close_after_error)
 
 
 async def _packet(reader: asyncio.StreamReader) -> bytes:

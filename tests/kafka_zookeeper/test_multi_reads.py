@@ -101,7 +101,7 @@ def old_server(fake: FakeZooKeeper) -> FakeZooKeeper:
         name = path_of(body)[1:].encode()
         return 0, struct.pack("!ii", 1, len(name)) + name
 
-    fake.answers = {GET_DATA: get_data, GET_CHILDREN: get_children, MULTI_READ: lambda _body: (UNIMPLEMENTED, b"")}
+    fake.responses = {GET_DATA: get_data, GET_CHILDREN: get_children, MULTI_READ: lambda _body: (UNIMPLEMENTED, b"")}
     return fake
 
 
@@ -117,7 +117,7 @@ async def test_after_one_multi_read_an_old_server_receives_single_reads(
 
     assert [path.encode() for path in paths] == [node.data for node in nodes if node]
     assert [[path[1:]] for path in paths] == children
-    asked = old_server.seen.count(MULTI_READ)
-    assert 1 <= asked <= 4
+    requests = old_server.seen.count(MULTI_READ)
+    assert 1 <= requests <= 4
     await session.multi_get(paths)
-    assert asked == old_server.seen.count(MULTI_READ)
+    assert requests == old_server.seen.count(MULTI_READ)

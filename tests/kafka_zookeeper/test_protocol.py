@@ -51,7 +51,7 @@ def test_the_flags_of_a_create(ephemeral: int, sequential: int, flags: int):
 def test_the_response_to_a_committed_transaction():
     """A check and a delete have no result, a create its path, a setData its stat."""
     request = MultiWrite([Check("/e", 3), Create("/a", None), SetData("/b", b"xy", 2), Delete("/c", -1)])
-    answer = packed(
+    response = packed(
         "0000000d 00 00000000",
         "00000001 00 00000000 00000002 2f61",
         f"00000005 00 00000000 {STAT}",
@@ -59,7 +59,7 @@ def test_the_response_to_a_committed_transaction():
         LAST,
     )
 
-    results = request.deserialize(b"head" + answer, 4)
+    results = request.deserialize(b"head" + response, 4)
 
     assert results == [None, "/a", 3, None]
     assert outcome_of(results) == Committed((None, "/a", 3, None))
@@ -68,14 +68,14 @@ def test_the_response_to_a_committed_transaction():
 def test_the_response_to_a_rejected_transaction():
     """All results are errors: 0 before the failed operation, -2 after it."""
     request = MultiWrite([Check("/e", 3), Create("/a", None), Delete("/c", -1)])
-    answer = packed(
+    response = packed(
         "ffffffff 00 00000000 00000000",
         "ffffffff 00 ffffff92 ffffff92",
         "ffffffff 00 fffffffe fffffffe",
         LAST,
     )
 
-    results = request.deserialize(answer, 0)
+    results = request.deserialize(response, 0)
 
     assert results == [ResultError(0), ResultError(-110), ResultError(-2)]
     assert outcome_of(results) == Refused(1, RefusedReason.NODE_EXISTS, "NodeExistsError")
@@ -115,7 +115,7 @@ def test_the_request_of_a_multi_read():
 
 def test_the_response_to_a_multi_read():
     """Each znode has a separate outcome; null data differs from empty data."""
-    answer = packed(
+    response = packed(
         f"00000004 00 00000000 00000002 7879 {STAT}",
         "ffffffff 00 ffffff9b ffffff9b",
         f"00000004 00 00000000 ffffffff {STAT}",
@@ -123,7 +123,7 @@ def test_the_response_to_a_multi_read():
         LAST,
     )
 
-    results = MultiRead(GET_DATA, ["/a", "/b", "/c", "/d"]).deserialize(answer, 0).results
+    results = MultiRead(GET_DATA, ["/a", "/b", "/c", "/d"]).deserialize(response, 0).results
 
     assert results == [
         Node(b"xy", 3, 5, 9, 0xAA),
@@ -135,21 +135,21 @@ def test_the_response_to_a_multi_read():
 
 def test_the_response_to_a_multi_read_of_children():
     """Lists of names."""
-    answer = packed("00000008 00 00000000 00000002 00000001 62 00000001 61", "00000008 00 00000000 00000000", LAST)
+    response = packed("00000008 00 00000000 00000002 00000001 62 00000001 61", "00000008 00 00000000 00000000", LAST)
 
-    read = MultiRead(GET_CHILDREN, ["/a", "/b"]).deserialize(answer, 0)
+    read = MultiRead(GET_CHILDREN, ["/a", "/b"]).deserialize(response, 0)
 
     assert read.results == [["b", "a"], []]
-    assert len(answer) == read.size_bytes
+    assert len(response) == read.size_bytes
 
 
-@pytest.mark.parametrize("answer", [packed(LAST), packed("00000009 00 00000000 00000000", LAST)])
-def test_a_response_to_another_request_is_an_error(answer: bytes):
+@pytest.mark.parametrize("response", [packed(LAST), packed("00000009 00 00000000 00000000", LAST)])
+def test_a_response_to_another_request_is_an_error(response: bytes):
     """Results that do not match the request must not be returned."""
     with pytest.raises((ZooKeeperError, struct.error)):
-        MultiRead(GET_DATA, ["/a"]).deserialize(answer, 0)
+        MultiRead(GET_DATA, ["/a"]).deserialize(response, 0)
     with pytest.raises((ZooKeeperError, struct.error)):
-        MultiWrite([Delete("/a", 0)]).deserialize(answer + packed(LAST), 0)
+        MultiWrite([Delete("/a", 0)]).deserialize(response + packed(LAST), 0)
 
 
 def test_the_representation_of_a_request_contains_no_data():

@@ -147,11 +147,11 @@ def test_a_request_is_within_the_byte_limit(lengths: list[int], most: int, accen
         assert len(places) == 1 or size <= reads.MAX_REQUEST_BYTES
 
 
-@given(answers=st.lists(st.tuples(st.integers(1, 500), st.integers(1, 10**7)), max_size=10))
-def test_sizes_stay_within_their_limits(answers: list[tuple[int, int]]):
+@given(responses=st.lists(st.tuples(st.integers(1, 500), st.integers(1, 10**7)), max_size=10))
+def test_sizes_stay_within_their_limits(responses: list[tuple[int, int]]):
     """For any responses."""
     size = RequestSize()
-    for paths, size_bytes in answers:
+    for paths, size_bytes in responses:
         size.record_response(paths, size_bytes)
         assert 1 <= size.paths <= reads.MAX_PATHS_PER_REQUEST
         assert size.paths == 1 or size.paths * size_bytes / paths <= reads.TARGET_RESPONSE_BYTES

@@ -144,9 +144,9 @@ async def test_znodes_of_a_tls_session_belong_to_its_identity(secured: str, auth
     finally:
         await session.close()
 
-    ours = {"x509:CN=controller,O=Example", "digest:controller"}
-    assert schemes["/kafka/open"] == ours | {EVERYBODY}
-    assert ours == schemes["/kafka/config/users"]
+    own = {"x509:CN=controller,O=Example", "digest:controller"}
+    assert schemes["/kafka/open"] == own | {EVERYBODY}
+    assert own == schemes["/kafka/config/users"]
 
 
 async def owners(session: ZooKeeperSession, path: str) -> set[str]:

@@ -113,13 +113,13 @@ async def test_closing_ends_the_session_at_once(session: ZooKeeperSession, open_
     """Its ephemeral znodes are deleted: the next controller does not wait for a timeout."""
     other = await open_session(session.settings.connect)
     await other.multi([Create("/mine", None, ephemeral=True)])
-    heard: list[SessionState] = []
-    other.on_state(heard.append)
+    states: list[SessionState] = []
+    other.on_state(states.append)
 
     await other.close()
 
     assert not await session.exists("/mine")
-    assert heard == [SessionState.LOST]
+    assert states == [SessionState.LOST]
     with pytest.raises(SessionLostError):
         await other.get("/mine")
     assert isinstance(await other.multi([Check("/mine", 0)]), Unknown)
@@ -128,15 +128,15 @@ async def test_closing_ends_the_session_at_once(session: ZooKeeperSession, open_
 
 async def test_a_lost_session_stays_lost(session: ZooKeeperSession, zookeeper: ZooKeeperServer):
     """The object sends nothing under another session, because its ephemeral znodes no longer exist."""
-    heard: list[SessionState] = []
-    session.on_state(heard.append)
+    states: list[SessionState] = []
+    session.on_state(states.append)
     session_id = session.session_id
 
     await asyncio.to_thread(end_from_elsewhere, session, zookeeper)
     await state_of(session, SessionState.LOST)
 
-    assert heard[-1] is SessionState.LOST
-    assert SessionState.LOST not in heard[:-1]
+    assert states[-1] is SessionState.LOST
+    assert SessionState.LOST not in states[:-1]
     with pytest.raises(SessionLostError):
         await session.get("/")
     with pytest.raises(SessionLostError):
@@ -209,14 +209,14 @@ async def test_an_expired_session_is_lost(open_session: OpenSession):
         session = await open_session(server.address, session_timeout_ms=1_000)
         witness = await open_session(server.address, session_timeout_ms=30_000)
         await session.multi([Create("/mine", None, ephemeral=True)])
-        gone = asyncio.Event()
-        await witness.exists("/mine", watch=lambda _event: gone.set())
+        deleted = asyncio.Event()
+        await witness.exists("/mine", watch=lambda _event: deleted.set())
 
         # A client that neither pings nor reads: the server expires its session.
         stuck = _Stuck(asyncio.get_running_loop())
         session._client._call(stuck, None)
         await stuck.entered.wait()
-        await gone.wait()
+        await deleted.wait()
         stuck.release()
         await state_of(session, SessionState.LOST)
 

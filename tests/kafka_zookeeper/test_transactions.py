@@ -164,7 +164,7 @@ async def test_an_empty_transaction_commits(session: ZooKeeperSession):
 
 async def test_the_outcome_is_unknown_without_a_response(fake: FakeZooKeeper, open_session: OpenSession):
     """The server may have executed it before the connection loss."""
-    fake.answers[MULTI] = lambda _body: None
+    fake.responses[MULTI] = lambda _body: None
     session = await open_session(fake.address)
 
     assert isinstance(await session.multi([Create("/a", None)]), Unknown)
@@ -172,7 +172,7 @@ async def test_the_outcome_is_unknown_without_a_response(fake: FakeZooKeeper, op
 
 async def test_the_outcome_is_unknown_with_a_malformed_response(fake: FakeZooKeeper, open_session: OpenSession):
     """A damaged response proves nothing."""
-    fake.answers[MULTI] = lambda _body: (0, b"\0\0\0\1\0")
+    fake.responses[MULTI] = lambda _body: (0, b"\0\0\0\1\0")
     session = await open_session(fake.address)
 
     assert isinstance(await session.multi([Create("/a", None)]), Unknown)

@@ -225,12 +225,12 @@ def _tried(decode: Decode, document: bytes) -> tuple[Any, FormatError | None]:
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, list[list[Any]]]:
     """Return Kafka's results for all documents of all kinds, from one JVM."""
-    asked = [(kind, document) for kind in KINDS for document in _documents(kind)]
-    lines = "".join(f"{kind} {base64.b64encode(document).decode()}\n" for kind, document in asked)
+    requests = [(kind, document) for kind in KINDS for document in _documents(kind)]
+    lines = "".join(f"{kind} {base64.b64encode(document).decode()}\n" for kind, document in requests)
     command = java_command(str(Path(__file__).parent / "ZnodeJudge.java"), heap="128m", log4j="log4j-tools.properties")
     done = subprocess.run(command, input=lines.encode(), check=True, capture_output=True, timeout=100)
     answers: dict[str, list[list[Any]]] = {kind: [] for kind in KINDS}
-    for (kind, _), line in zip(asked, done.stdout.splitlines(), strict=True):
+    for (kind, _), line in zip(requests, done.stdout.splitlines(), strict=True):
         answers[kind].append(json.loads(line))
     return answers
 
