@@ -32,13 +32,13 @@ class _Decoding:
     data: bytes
     position: int
 
-    def refuse(self, path: str, reason: str) -> CodecError:
+    def error(self, path: str, reason: str) -> CodecError:
         return CodecError(reason, message=self.message, version=self.version, field=path)
 
     def take(self, count: int, path: str) -> bytes:
         left = len(self.data) - self.position
         if count > left:
-            raise self.refuse(path, f"needs {count} bytes, {left} are left")
+            raise self.error(path, f"needs {count} bytes, {left} are left")
         self.position += count
         return self.data[self.position - count : self.position]
 
@@ -46,9 +46,9 @@ class _Decoding:
         try:
             value, self.position = read_uvarint(self.data, self.position)
         except IndexError:
-            raise self.refuse(path, "a varint exceeds the end") from None
+            raise self.error(path, "a varint exceeds the end") from None
         except CodecError as error:
-            raise self.refuse(path, error.reason) from None
+            raise self.error(path, error.reason) from None
         return value
 
     def length(self, field: Field, path: str) -> int:
@@ -58,7 +58,7 @@ class _Decoding:
         classic = ">h" if field.kind == "string" and not field.is_array else ">i"
         (length,) = struct.unpack(classic, self.take(struct.calcsize(classic), path))
         if length < -1:
-            raise self.refuse(path, f"invalid length {length}")
+            raise self.error(path, f"invalid length {length}")
         return int(length)
 
     def struct(self, fields: tuple[Field, ...], path: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class _Decoding:
             body[field.key] = self.value(field, path)
             if self.position != end:
                 used = self.position - end + size
-                raise self.refuse(path, f"tag {tag} has {size} bytes, but its value has {used}")
+                raise self.error(path, f"tag {tag} has {size} bytes, but its value has {used}")
 
     def value(self, field: Field, path: str) -> Any:
         if field.is_array:
@@ -101,33 +101,33 @@ class _Decoding:
             return uuid.UUID(bytes=self.take(16, path))
         length = self.length(field, path)
         if length == -1:
-            self.refuse_null(field, path)
+            self.check_null(field, path)
             return None
         raw = self.take(length, path)
         if field.kind != "string":
             return raw
         if length > MAX_STRING_BYTES:
-            raise self.refuse(path, f"a string of {length} bytes exceeds the limit of {MAX_STRING_BYTES}")
+            raise self.error(path, f"a string of {length} bytes exceeds the limit of {MAX_STRING_BYTES}")
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            raise self.refuse(path, "is not valid UTF-8") from None
+            raise self.error(path, "is not valid UTF-8") from None
 
-    def refuse_null(self, field: Field, path: str) -> None:
+    def check_null(self, field: Field, path: str) -> None:
         if self.version not in field.nullable:
-            raise self.refuse(path, "must not be null")
+            raise self.error(path, "must not be null")
 
     def array(self, field: Field, path: str) -> list[Any] | None:
         count = self.length(field, path)
         if count == -1:
-            self.refuse_null(field, path)
+            self.check_null(field, path)
             return None
         element = field.elements()
         # No schema has elements of zero bytes (tested); max() limits the count for such a schema too.
         least = count * max(1, least_bytes(element, self.version, self.flexible))
         left = len(self.data) - self.position
         if least > left:
-            raise self.refuse(path, f"{count} elements need at least {least} bytes, {left} are left")
+            raise self.error(path, f"{count} elements need at least {least} bytes, {left} are left")
         return [self.value(element, f"{path}[{index}]") for index in range(count)]
 
 

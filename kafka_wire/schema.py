@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kafka_wire.failures import CodecError
 from kafka_wire.names import snake_case
 
-GENERATIONS = ("4.3.1", "3.9.2")
+RELEASES = ("4.3.1", "3.9.2")
 """Newest first: the first that has a version defines it."""
 
 LATEST = 0x7FFF
@@ -140,8 +140,8 @@ def _message(row: dict[str, Any]) -> Message:
 
 
 @cache
-def generation(kafka: str) -> dict[str, Message]:
-    """Return all messages of one Kafka release of GENERATIONS, by name."""
+def release_messages(kafka: str) -> dict[str, Message]:
+    """Return all messages of one Kafka release of RELEASES, by name."""
     table = resources.files("kafka_wire") / "tables" / f"messages-{kafka}.jsonl"
     return {row["name"]: _message(row) for row in map(json.loads, table.read_text("utf-8").splitlines())}
 
@@ -169,7 +169,7 @@ def definitions(name: str) -> tuple[Message, ...]:
 
     Raises CodecError for an unknown name.
     """
-    found = [messages[name] for messages in map(generation, GENERATIONS) if name in messages]
+    found = [messages[name] for messages in map(release_messages, RELEASES) if name in messages]
     if not found:
         raise CodecError("no such message in the schema tables", message=name)
     served: list[Message] = []
@@ -206,4 +206,4 @@ def known_versions(name: str) -> Versions:
 @cache
 def names() -> tuple[str, ...]:
     """Return the names of all known messages, sorted."""
-    return tuple(sorted({name for kafka in GENERATIONS for name in generation(kafka)}))
+    return tuple(sorted({name for kafka in RELEASES for name in release_messages(kafka)}))

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from kafka_wire.schema import generation
+from kafka_wire.schema import release_messages
 from lab.jars import KAFKA_VERSION
 from lab.java_process import java_command
 
@@ -68,7 +68,7 @@ class Judge(_Program):
 
     def ask(self, name: str, version: int, message: bytes) -> Verdict:
         """Read a message in Java and write it again; raises JavaError."""
-        kind = generation(self.kafka)[name].kind
+        kind = release_messages(self.kafka)[name].kind
         java_class = (name + "Data" if kind in {"request", "response", "header"} else name).encode()
         return self._judged(struct.pack(">H", len(java_class)) + java_class + struct.pack(">h", version) + message)
 

@@ -11,8 +11,8 @@ from kafka_wire.errors import ErrorCode
 def test_api_keys_are_those_of_the_tables() -> None:
     """For a renamed key (74), the newer name is used."""
     keys: dict[int | None, str] = {}
-    for kafka in reversed(schema.GENERATIONS):
-        for message in schema.generation(kafka).values():
+    for kafka in reversed(schema.RELEASES):
+        for message in schema.release_messages(kafka).values():
             if message.kind == "request":
                 keys[message.api_key] = message.name
 

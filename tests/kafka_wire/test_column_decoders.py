@@ -155,14 +155,14 @@ def test_malformed_bytes_raise_the_codecs_error(key: ApiKey, data: st.DataObject
     whole = bytearray(frame(key, version, data.draw(strategy(key, version))))
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    spoilt = bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    damaged = bytes(whole[: data.draw(st.integers(0, len(whole)))])
     try:
-        expected = by_codec(key, version, spoilt)
+        expected = by_codec(key, version, damaged)
     except (CodecError, OverflowError):
         with pytest.raises(CodecError):
-            DECODERS[key][0](version, spoilt)
+            DECODERS[key][0](version, damaged)
     else:
-        assert_same(expected, DECODERS[key][0](version, spoilt))
+        assert_same(expected, DECODERS[key][0](version, damaged))
 
 
 @pytest.mark.parametrize("key", DECODERS)

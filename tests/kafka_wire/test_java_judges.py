@@ -43,16 +43,16 @@ def judge_of() -> Iterator[Callable[[str], Judge]]:
 @pytest.mark.parametrize("api", messages_of_apis())
 def test_java_reads_the_same_fields_and_writes_the_same_bytes(judge_of: Callable[[str], Judge], api: str) -> None:
     """Every version of a release, including those for which the codec uses the other release's definition."""
-    for kafka in schema.GENERATIONS:
+    for kafka in schema.RELEASES:
         for name in messages_of_apis()[api]:
-            if name in schema.generation(kafka):
+            if name in schema.release_messages(kafka):
                 with case("Kafka", kafka):
                     check_message(judge_of, kafka, name)
 
 
 def check_message(judge_of: Callable[[str], Judge], kafka: str, name: str) -> None:
     """Read and write every version of a message in the Java code of one release."""
-    definition = schema.generation(kafka)[name]
+    definition = schema.release_messages(kafka)[name]
 
     def judged(name: str, version: int, body: Body) -> None:
         encoded = codec.encode(name, version, body)

@@ -11,7 +11,7 @@ from kafka_wire.plain_decoder import least_bytes
 from kafka_wire.plain_encoder import FIXED_FORMATS
 from kafka_wire.schema import LATEST, NO_VERSIONS, Field, Message, Versions
 
-NEWER, OLDER = schema.GENERATIONS
+NEWER, OLDER = schema.RELEASES
 
 RENAMED = {"candidate_epoch": "replica_epoch", "candidate_id": "replica_id"}
 RENAMED |= {"candidate_directory_id": "replica_directory_id"}
@@ -23,7 +23,7 @@ CHANGED_WHILE_UNSTABLE = {("ReadShareGroupStateSummaryResponse", 0)}
 
 def in_both() -> list[str]:
     """Return the messages that both releases have."""
-    return sorted(schema.generation(NEWER).keys() & schema.generation(OLDER).keys())
+    return sorted(schema.release_messages(NEWER).keys() & schema.release_messages(OLDER).keys())
 
 
 def shape(message: Message, version: int) -> list[tuple[object, ...]]:
@@ -44,7 +44,7 @@ def _shape(fields: tuple[Field, ...], version: int) -> Iterator[tuple[object, ..
 def test_versions_of_both_releases_have_the_same_bytes() -> None:
     """So either definition may be used; test_java_judges.py compares with the code of both releases."""
     for name in in_both():
-        newer, older = schema.generation(NEWER)[name], schema.generation(OLDER)[name]
+        newer, older = schema.release_messages(NEWER)[name], schema.release_messages(OLDER)[name]
         for version in sorted(set(newer.versions.all()) & set(older.versions.all())):
             if (name, version) not in CHANGED_WHILE_UNSTABLE:
                 assert shape(older, version) == shape(newer, version), (name, version)
@@ -53,7 +53,7 @@ def test_versions_of_both_releases_have_the_same_bytes() -> None:
 def test_only_unstable_versions_changed() -> None:
     """The request of the same API key is marked, and only its latest version."""
     for name, version in CHANGED_WHILE_UNSTABLE:
-        request = schema.generation(OLDER)[name.removesuffix("Response") + "Request"]
+        request = schema.release_messages(OLDER)[name.removesuffix("Response") + "Request"]
 
         assert request.latest_unstable
         assert version == request.versions.highest
@@ -64,8 +64,8 @@ def test_every_version_of_either_release_is_defined() -> None:
     for name in schema.names():
         known = {
             version
-            for generation in schema.GENERATIONS
-            if (message := schema.generation(generation).get(name))
+            for release in schema.RELEASES
+            if (message := schema.release_messages(release).get(name))
             for version in message.versions.all()
         }
 
@@ -75,7 +75,7 @@ def test_every_version_of_either_release_is_defined() -> None:
 
 def test_dropped_versions_are_defined_by_the_older_release() -> None:
     """A ZooKeeper-mode controller needs LeaderAndIsr, and AlterPartition 0-1 for older brokers."""
-    assert schema.definition("LeaderAndIsrRequest", 7) == schema.generation(OLDER)["LeaderAndIsrRequest"]
+    assert schema.definition("LeaderAndIsrRequest", 7) == schema.release_messages(OLDER)["LeaderAndIsrRequest"]
     assert [one.versions for one in schema.definitions("AlterPartitionRequest")] == [Versions(2, 3), Versions(0, 1)]
 
 

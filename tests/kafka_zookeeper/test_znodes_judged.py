@@ -199,14 +199,14 @@ def _documents(kind: str) -> list[bytes]:
         ]
     if kind == "config":
         good += [_config(chance, size) for size in range(11) for _ in range(20)]
-    spoilt = []
+    damaged = []
     for document in good[:12]:
         for _ in range(SPOILT_PER_DOCUMENT):
             if kind not in NO_JSON:
                 changed = _mutated(chance, json.loads(document))
-                spoilt.append(json.dumps(changed, ensure_ascii=chance.random() < 0.5).encode())
-            spoilt.append(_damaged(chance, document))
-    return [*good, *(document for document in spoilt if document)]
+                damaged.append(json.dumps(changed, ensure_ascii=chance.random() < 0.5).encode())
+            damaged.append(_damaged(chance, document))
+    return [*good, *(document for document in damaged if document)]
 
 
 def _config(chance: random.Random, size: int) -> bytes:
