@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tools" / "java" / "TopicConfigs.java"
-TABLE = ROOT / "controller_core" / "cluster" / "topic_config_table.py"
+TABLE = ROOT / "controller_core" / "rules" / "topic_config_table.py"
 
 TIMEOUT_S = 120
 """The program compiles and runs in about three seconds."""
