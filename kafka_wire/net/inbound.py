@@ -48,7 +48,7 @@ class Owner(Protocol):
     def hold(self, connection: "InboundConnection", byte_count: int) -> None:
         """Add `byte_count` to the connection's memory; a negative count releases memory."""
 
-    def level_of_malformed(self, host: str) -> int:
+    def malformed_request_level(self, host: str) -> int:
         """Return the log level for a malformed request of a host."""
 
     def release(self, connection: "InboundConnection", tasks: list["asyncio.Task[None]"]) -> None:
@@ -249,7 +249,7 @@ class InboundConnection(asyncio.Protocol):
                     break
                 self._start(frame)
         except MalformedFrame as error:
-            self.abort(f"malformed stream: {error}", self._owner.level_of_malformed(self.peer.host))
+            self.abort(f"malformed stream: {error}", self._owner.malformed_request_level(self.peer.host))
         if self._closed:
             return
         if not self._ended:
@@ -272,7 +272,7 @@ class InboundConnection(asyncio.Protocol):
         try:
             slot.response = await self._handler(self.peer, frame)
         except MalformedRequest as error:
-            self.abort(f"malformed request: {error.reason}", self._owner.level_of_malformed(self.peer.host))
+            self.abort(f"malformed request: {error.reason}", self._owner.malformed_request_level(self.peer.host))
         except CloseConnection as close:
             self.abort(close.reason)
         except asyncio.CancelledError:

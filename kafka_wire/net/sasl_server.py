@@ -39,7 +39,7 @@ FAILURE_DELAY_MS = 100
 """Kafka's connection.failed.authentication.delay.ms: slows down guessing."""
 HANDSHAKE_VERSIONS = (0, 1)
 AUTHENTICATE_VERSIONS = (0, 2)
-LOG_AGAIN_S = 60.0
+LOG_INTERVAL_S = 60.0
 """Interval between log lines about failed authentications of a host."""
 MAX_LOGGED_HOSTS = 1_000
 """Hosts whose last log line is stored; the oldest is removed for a new one."""
@@ -80,7 +80,7 @@ class SaslServer:
 
     def may_log(self, host: str, now: float) -> bool:
         """Return whether to log a failure of this host now."""
-        if now - self.logged.get(host, -LOG_AGAIN_S) < LOG_AGAIN_S:
+        if now - self.logged.get(host, -LOG_INTERVAL_S) < LOG_INTERVAL_S:
             return False
         self.logged.pop(host, None)  # keeps the dict in the order of the times
         if len(self.logged) >= MAX_LOGGED_HOSTS:

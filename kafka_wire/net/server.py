@@ -30,7 +30,7 @@ _CHECKS_PER_TIMEOUT = 4
 """A timeout is detected at most a quarter of it too late."""
 _CANCEL_TIMEOUT_S = 1.0
 """Time for cancelled handlers to end; those that do not are logged and abandoned."""
-WARN_AGAIN_S = 10.0
+WARNING_INTERVAL_S = 10.0
 """Interval between warnings about malformed requests of a host."""
 MAX_WARNED_HOSTS = 1_000
 """Hosts whose last warning is stored; the oldest is removed for a new one."""
@@ -132,10 +132,10 @@ class Server:
         """Add `byte_count` to a connection's memory; above the limit, the connection that holds most is closed."""
         self._buffers.hold(connection, byte_count)
 
-    def level_of_malformed(self, host: str) -> int:
-        """Return the log level for a malformed request: one warning per host and WARN_AGAIN_S, so that no peer floods the log."""
+    def malformed_request_level(self, host: str) -> int:
+        """Return the log level for a malformed request: one warning per host and WARNING_INTERVAL_S, so that no peer floods the log."""
         now = asyncio.get_running_loop().time()
-        if now - self._warned.get(host, -WARN_AGAIN_S) < WARN_AGAIN_S:
+        if now - self._warned.get(host, -WARNING_INTERVAL_S) < WARNING_INTERVAL_S:
             return logging.DEBUG
         self._warned.pop(host, None)  # keeps the dict in the order of the times
         if len(self._warned) >= MAX_WARNED_HOSTS:
