@@ -1,5 +1,5 @@
-"""Kafka's wire protocol: bytes to values and back, and the sockets that carry them.
+"""Kafka's wire protocol: encoding, decoding and connections.
 
-Lowest layer of all: it knows nothing of controllers, brokers or ZooKeeper, and decides nothing. `codec` is the way in
-for messages, `records` for record batches, `frames` for sizes on a stream, `net` for connections.
+The lowest layer. `codec` encodes and decodes messages, `records` record batches, `frames` the sizes in front of messages; `net` has
+the client and the server.
 """

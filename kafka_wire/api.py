@@ -1,13 +1,10 @@
-"""Kafka's api keys. A test compares them with the schema tables.
-
-Left out: which of them a process serves or calls, and in which versions.
-"""
+"""Kafka's API keys. A test compares them with the schema tables."""
 
 from enum import IntEnum
 
 
 class ApiKey(IntEnum):
-    """Which request a frame carries (int16 at its very start)."""
+    """API of a request: the int16 at the start of its frame."""
 
     PRODUCE = 0
     FETCH = 1
@@ -105,5 +102,5 @@ class ApiKey(IntEnum):
 
     @property
     def message(self) -> str:
-        """The stem of the message names: `LeaderAndIsr` of `LeaderAndIsrRequest` and `LeaderAndIsrResponse`."""
+        """Common part of the message names: `LeaderAndIsr` for `LeaderAndIsrRequest` and `LeaderAndIsrResponse`."""
         return "".join(word.capitalize() for word in self.name.split("_"))

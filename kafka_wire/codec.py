@@ -1,9 +1,8 @@
-"""The way in: messages and whole frames to bytes and back.
+"""Codec of messages and whole frames.
 
 A body is a plain dict with snake_case keys (names.py); arrays are lists, structs dicts, bytes and records bytes, uuids
-`uuid.UUID`, nulls None. Encoding takes the schema's default for a missing key. Decoding yields every field that the schema
-knows: those that the version lacks, or that were not sent, have their defaults.
-Left out: sizes on a stream (frames.py), what is inside records (records.py).
+`uuid.UUID`, nulls None. Encoding uses the schema's default for a missing key. Decoding returns every field of the schema:
+fields that the version lacks, or that were not sent, have their defaults. The content of records is in records.py.
 """
 
 import struct
@@ -38,19 +37,19 @@ _REQUEST_PREFIX = struct.Struct(">hhi")
 _CORRELATION_ID = struct.Struct(">i")
 _STRING_LENGTH = struct.Struct(">h")
 
-# A connection sends one client id all its life; a relay sees one for each of its clients.
 CLIENT_IDS_CACHED = 1024
+"""A connection always sends the same client id; a relay forwards one for each of its clients."""
 
-# A body takes up to 120 times the memory of its bytes (an array of empty assignments, CreatePartitions 2): this is the size up
-# to which a request is opened at all. The largest honest one, a reassignment of 200,000 partitions, has 6 MB.
 MAX_OPENED_REQUEST_BYTES = 16 * 1024 * 1024
+"""Largest request that is decoded. A decoded body takes up to 120 times the memory of its bytes (an array of empty assignments,
+CreatePartitions 2). The largest legitimate request, a reassignment of 200,000 partitions, has 6 MB."""
 
-# A header has no tagged field today; one that announces more than this is not a header.
 MAX_HEADER_TAGS = 64
+"""Headers have no tagged field today, so a header that announces more than this is malformed."""
 
 
 class RequestHeader(NamedTuple):
-    """What stands in front of a request's body; `body_offset` is where the body begins in the frame."""
+    """Header of a request; `body_offset` is the position of the body in the frame."""
 
     api_key: int
     api_version: int
@@ -60,10 +59,10 @@ class RequestHeader(NamedTuple):
 
 
 def encode(name: str, version: int, body: Mapping[str, Any]) -> bytes:
-    """Encode a message, or a metadata record, without any header.
+    """Encode a message or a metadata record, without a header.
 
-    Raises CodecError for an unknown message, version or key, for a value that does not fit its type, and for a value other
-    than the default in a field that this version lacks, unless the field is ignorable (Java: UnsupportedVersionException).
+    Raises CodecError for an unknown message, version or key, for a value that does not fit its type, and for a non-default
+    value in a field that this version lacks, unless the field is ignorable (Java: UnsupportedVersionException).
     """
     return compiler.encoder(name, version)(body)
 
@@ -76,13 +75,13 @@ def decode(name: str, version: int, data: bytes | memoryview) -> Body:
 
 
 def versions(name: str) -> tuple[int, int]:
-    """Return the lowest and highest version known of a message; raises CodecError when it is unknown."""
+    """Return the lowest and highest known version of a message; raises CodecError when the message is unknown."""
     lowest, highest = schema.known_versions(name)
     return lowest, highest
 
 
 def flexible_from(name: str) -> int | None:
-    """Return the first flexible version (KIP-482) of a message, or None; raises CodecError when it is unknown."""
+    """Return the first flexible version (KIP-482) of a message, or None; raises CodecError when the message is unknown."""
     flexible = schema.definitions(name)[0].flexible
     return flexible.lowest if flexible.overlaps(schema.known_versions(name)) else None
 
@@ -90,7 +89,7 @@ def flexible_from(name: str) -> int | None:
 def encode_request(
     key: ApiKey, version: int, correlation_id: int, client_id: str | None, body: Mapping[str, Any] | bytes
 ) -> bytes:
-    """Encode a request with its header, without the size in front. A body that is bytes was encoded already."""
+    """Encode a request with its header, without the size in front. A body of type bytes is already encoded."""
     message = body if isinstance(body, bytes) else compiler.encoder(key.message + "Request", version)(body)
     prefix = _REQUEST_PREFIX.pack(key, version, correlation_id)
     header_version = _request_header_version(key, version)
@@ -110,19 +109,19 @@ def response_header(key: ApiKey, version: int, correlation_id: int) -> bytes:
 
 
 def is_flexible_response(key: ApiKey, version: int) -> bool:
-    """Return whether a response's body is of a flexible version (KIP-482)."""
+    """Return whether a response version is flexible (KIP-482)."""
     first = flexible_from(key.message + "Response")
     return first is not None and version >= first
 
 
 def peek_header(frame: bytes | memoryview) -> RequestHeader:
-    """Read a request's header and leave its body alone.
+    """Decode a request's header without its body.
 
-    For an api key that we do not know the header may or may not end in tagged fields: `body_offset` is then the end of the
-    client id, and a client id that cannot be read is None. Raises CodecError for a frame that is too short.
+    The header of an unknown API key may or may not end in tagged fields: `body_offset` is then the end of the client id, and
+    an invalid client id is None. Raises CodecError for a frame that is too short.
     """
     if len(frame) < _REQUEST_PREFIX.size:
-        raise CodecError(f"{len(frame)} bytes are too few for a request header", message="RequestHeader")
+        raise CodecError(f"{len(frame)} bytes are too short for a request header", message="RequestHeader")
     key, version, correlation_id = _REQUEST_PREFIX.unpack_from(frame)
     header_version = _request_header_version(key, version)
     if header_version == 0:
@@ -135,46 +134,44 @@ def peek_header(frame: bytes | memoryview) -> RequestHeader:
         if header_version is None:
             return RequestHeader(key, version, correlation_id, None, _REQUEST_PREFIX.size)
         reason = (
-            error.reason if isinstance(error, CodecError) else "the header is cut off or its client id is not UTF-8"
+            error.reason if isinstance(error, CodecError) else "the header is truncated or its client id is not UTF-8"
         )
         raise CodecError(reason, message="RequestHeader", version=header_version) from None
     return RequestHeader(key, version, correlation_id, client_id, offset)
 
 
 def decode_request(frame: bytes | memoryview, max_bytes: int = MAX_OPENED_REQUEST_BYTES) -> tuple[RequestHeader, Body]:
-    """Decode a whole request (without its size).
+    """Decode a whole request frame (without its size).
 
-    Bytes behind the body are passed over, as Kafka does: librdkafka leaves three behind its MetadataRequest 12.
-    Raises CodecError, also for an unknown api key or version and for a frame of more than `max_bytes`.
+    Bytes after the body are ignored, as in Kafka: librdkafka sends three of them after its MetadataRequest 12.
+    Raises CodecError, also for an unknown API key or version and for a frame of more than `max_bytes`.
     """
     if len(frame) > max_bytes:
-        raise CodecError(
-            f"a request of {len(frame)} bytes is not opened; the limit is {max_bytes}", message="RequestHeader"
-        )
+        raise CodecError(f"a request of {len(frame)} bytes exceeds the limit of {max_bytes}", message="RequestHeader")
     frame = bytes(frame)
     header = peek_header(frame)
     try:
         name = ApiKey(header.api_key).message + "Request"
     except ValueError:
-        raise CodecError(f"unknown api key {header.api_key}", message="RequestHeader") from None
+        raise CodecError(f"unknown API key {header.api_key}", message="RequestHeader") from None
     body, _ = compiler.decoder(name, header.api_version)(frame, header.body_offset)
     return header, body
 
 
 def decode_bounded(frame: bytes, header: RequestHeader, units: int) -> Body:
-    """Decode a request's body that may cost so much (source_decoder.element_units); large byte fields are views of the frame.
+    """Decode a request's body within a budget of `units` (source_decoder.element_units); large byte fields are views of the frame.
 
-    Bytes after the body are ignored, as in decode_request. Raises TooManyElements before it builds more than that, and CodecError.
+    Bytes after the body are ignored, as in decode_request. Raises TooManyElements before the budget is exceeded, and CodecError.
     """
     try:
         name = ApiKey(header.api_key).message + "Request"
     except ValueError:
-        raise CodecError(f"unknown api key {header.api_key}", message="RequestHeader") from None
+        raise CodecError(f"unknown API key {header.api_key}", message="RequestHeader") from None
     return compiler.bounded_decoder(name, header.api_version)(frame, header.body_offset, units)[0]
 
 
 def decode_response(key: ApiKey, version: int, frame: bytes | memoryview) -> tuple[int, Body]:
-    """Decode a whole response (without its size): its correlation id and its body; raises CodecError."""
+    """Decode a whole response frame (without its size); returns its correlation id and its body. Raises CodecError."""
     frame, name = bytes(frame), key.message + "Response"
     offset = _CORRELATION_ID.size
     try:
@@ -182,7 +179,7 @@ def decode_response(key: ApiKey, version: int, frame: bytes | memoryview) -> tup
         if _response_has_tags(key, version):
             offset = _skip_tags(frame, offset)
     except (struct.error, IndexError):
-        raise CodecError(f"{len(frame)} bytes are too few for a response header", message="ResponseHeader") from None
+        raise CodecError(f"{len(frame)} bytes are too short for a response header", message="ResponseHeader") from None
     body, end = compiler.decoder(name, version)(frame, offset)
     _expect_end(name, version, len(frame), end)
     return correlation_id, body
@@ -190,12 +187,12 @@ def decode_response(key: ApiKey, version: int, frame: bytes | memoryview) -> tup
 
 def _expect_end(name: str, version: int, length: int, end: int) -> None:
     if end != length:
-        raise CodecError(f"{length - end} bytes are left after the message", message=name, version=version)
+        raise CodecError(f"{length - end} extra bytes after the message", message=name, version=version)
 
 
 @cache
 def _flexible_from_key(key: int) -> int | None:
-    """Return where a request's flexible versions begin, LATEST + 1 where they never do, None for an unknown key."""
+    """Return the first flexible version of a request, LATEST + 1 if it has none, None for an unknown API key."""
     try:
         first = flexible_from(ApiKey(key).message + "Request")
     except ValueError:
@@ -204,7 +201,7 @@ def _flexible_from_key(key: int) -> int | None:
 
 
 def _request_header_version(key: int, version: int) -> int | None:
-    """Return 0, 1 or 2, or None for an api key that we do not know (ApiKeys.requestHeaderVersion in Java)."""
+    """Return 0, 1 or 2, or None for an unknown API key (ApiKeys.requestHeaderVersion in Java)."""
     if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
         return 0
     first = _flexible_from_key(key)
@@ -212,21 +209,21 @@ def _request_header_version(key: int, version: int) -> int | None:
 
 
 def _response_has_tags(key: ApiKey, version: int) -> bool:
-    """Tell whether the response header is version 1. ApiVersions' never is: the asker may be too old for it (KIP-511)."""
+    """Return whether the response header is version 1. That of ApiVersions never is: the client may not support it (KIP-511)."""
     first = _flexible_from_key(key)
     return key != ApiKey.API_VERSIONS and first is not None and version >= first
 
 
 @lru_cache(CLIENT_IDS_CACHED)
 def _client_id_bytes(client_id: str | None) -> bytes:
-    """Return a client id in its classic form, which even flexible headers keep."""
+    """Encode a client id in the classic form, which flexible headers use too."""
     if client_id is None:
         return _STRING_LENGTH.pack(-1)
     try:
         raw = client_id.encode()
         return _STRING_LENGTH.pack(len(raw)) + raw
     except (struct.error, UnicodeEncodeError):
-        raise CodecError("the client id is too long or cannot be UTF-8", message="RequestHeader") from None
+        raise CodecError("the client id is too long or not encodable as UTF-8", message="RequestHeader") from None
 
 
 def _read_client_id(frame: bytes | memoryview, offset: int) -> tuple[str | None, int]:
@@ -235,12 +232,12 @@ def _read_client_id(frame: bytes | memoryview, offset: int) -> tuple[str | None,
     if length == -1:
         return None, offset
     if length < 0 or offset + length > len(frame):
-        raise CodecError(f"a client id of {length} bytes, {len(frame) - offset} are left")
+        raise CodecError(f"the client id needs {length} bytes, {len(frame) - offset} are left")
     return bytes(frame[offset : offset + length]).decode(), offset + length
 
 
 def _skip_tags(frame: bytes | memoryview, offset: int) -> int:
-    """Return the position after a header's tagged fields, of which none has a meaning today."""
+    """Return the position after a header's tagged fields. Kafka defines none of them."""
     count, offset = read_uvarint(frame, offset)
     if count > MAX_HEADER_TAGS:
         raise CodecError(f"{count} tagged fields in a header", message="RequestHeader")
@@ -249,5 +246,5 @@ def _skip_tags(frame: bytes | memoryview, offset: int) -> int:
         size, offset = read_uvarint(frame, offset)
         offset += size
         if offset > len(frame):
-            raise CodecError("a tagged field of the header goes past the end")
+            raise CodecError("a tagged field of the header exceeds the frame")
     return offset

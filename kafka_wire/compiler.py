@@ -1,8 +1,8 @@
-"""Encoders and decoders for one version of one message, compiled at first use and kept.
+"""Compiled encoders and decoders, one for each version of a message, generated at first use and cached.
 
-The source is made from the schema tables alone (source_encoder.py, source_decoder.py): no byte of a peer and no word of a user
-ever comes near `exec`. A compiled function that fails says only that it did; the plain twin (plain_encoder.py,
-plain_decoder.py) then walks the same value again, slowly, to say which field and why.
+The source is generated from the schema tables only (source_encoder.py, source_decoder.py): no input from peers or users reaches
+`exec`. When a compiled function fails, the interpreting one (plain_encoder.py, plain_decoder.py) processes the same value again,
+slowly, and reports the field and the reason.
 """
 
 import struct
@@ -21,22 +21,23 @@ Decoder = Callable[[bytes, int], tuple[dict[str, Any], int]]
 
 BoundedDecoder = Callable[[bytes, int, int], tuple[dict[str, Any], int]]
 
-# The plain twin explains a malformed request up to this size: it is slow, and a peer chooses what it has to walk.
 EXPLAINED_BYTES = 4_096
+"""Largest malformed request whose error is explained: the plain decoder is slow, and the peer chooses its input."""
 
-# What Python raises when generated code meets a value of the wrong type, a number out of range, or the end of the bytes.
 _ENCODE_FAILURES = (struct.error, TypeError, AttributeError, ValueError, OverflowError, KeyError)
+"""Raised by generated encoders for a value of the wrong type or a number out of range."""
 _DECODE_FAILURES = (struct.error, IndexError, ValueError)
+"""Raised by generated decoders at the end of the bytes or for an invalid value."""
 
 
 @cache
 def encoder(name: str, version: int) -> Encoder:
-    """Return the encoder of one version; raises CodecError when the message or the version is unknown."""
+    """Return the encoder of one version; raises CodecError for an unknown message or version."""
     return encoder_of(schema.definition(name, version), version)
 
 
 def encoder_of(definition: Message, version: int) -> Encoder:
-    """Return the encoder of a definition, which may have some of a message's fields only."""
+    """Return the encoder of a definition, which may have only some fields of a message."""
     name = definition.name
     fast = compiled(f"<encoder of {name} v{version}>", *encoder_source(definition, version))["encode"]
 
@@ -52,7 +53,7 @@ def encoder_of(definition: Message, version: int) -> Encoder:
 
 @cache
 def decoder(name: str, version: int) -> Decoder:
-    """Return the decoder of one version: bytes and position to body and position after it; raises as encoder."""
+    """Return the decoder of one version: (bytes, position) to (body, position after it). Raises the errors of `encoder`."""
     definition = schema.definition(name, version)
     fast = compiled(f"<decoder of {name} v{version}>", *decoder_source(definition, version))["decode"]
 
@@ -68,9 +69,9 @@ def decoder(name: str, version: int) -> Decoder:
 
 @cache
 def bounded_decoder(name: str, version: int) -> BoundedDecoder:
-    """Return the bounded decoder of one version: bytes, position and units to body and position after it.
+    """Return the bounded decoder of one version: (bytes, position, units) to (body, position after it).
 
-    Raises TooManyElements before it builds more than the units allow, else as encoder. See source_decoder.element_units.
+    The decoder raises TooManyElements before it exceeds the units (source_decoder.element_units). Raises the errors of `encoder`.
     """
     definition = schema.definition(name, version)
     namespace = compiled(f"<bounded decoder of {name} v{version}>", *decoder_source(definition, version, bounded=True))
@@ -81,7 +82,8 @@ def bounded_decoder(name: str, version: int) -> BoundedDecoder:
         try:
             return fast(data, position)  # type: ignore[no-any-return]
         except TooManyElements:
-            raise TooManyElements(f"more than {units} units of elements", message=name, version=version) from None
+            reason = f"its elements cost more than the limit of {units} units"
+            raise TooManyElements(reason, message=name, version=version) from None
         except _DECODE_FAILURES as failure:
             if len(data) <= EXPLAINED_BYTES:
                 plain_decoder.decode(definition, version, data, position)
@@ -91,6 +93,6 @@ def bounded_decoder(name: str, version: int) -> BoundedDecoder:
 
 
 def compiled(title: str, source: str, namespace: dict[str, Any]) -> dict[str, Any]:
-    """Run generated source in its namespace, and return that."""
-    exec(compile(source, title, "exec"), namespace)  # noqa: S102 -- the source is made of our own tables
+    """Execute generated source in its namespace, and return the namespace."""
+    exec(compile(source, title, "exec"), namespace)  # noqa: S102 -- the source is generated from the schema tables
     return namespace

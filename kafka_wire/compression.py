@@ -1,6 +1,6 @@
-"""Compression of record batches: none and gzip, and a clear refusal of the others.
+"""Compression of record batches: none and gzip.
 
-Left out: snappy, lz4 and zstd, which nothing here has to open; batches with them pass through unopened.
+snappy, lz4 and zstd are not supported: batches with them can be forwarded, and reading their records raises UnsupportedCompression.
 """
 
 import zlib
@@ -8,15 +8,15 @@ from enum import IntEnum
 
 from kafka_wire.failures import WireError
 
-# A batch that unpacks to more than a frame may carry is a bomb or a mistake (frames.MAX_FRAME_BYTES).
 MAX_UNPACKED_BYTES = 100 * 1024 * 1024
+"""As large as a frame (frames.MAX_FRAME_BYTES): records that decompress to more are a decompression bomb or a mistake."""
 
-# zlib's code for "gzip header and trailer, largest window".
 _GZIP = zlib.MAX_WBITS | 16
+"""zlib's code for gzip header and trailer with the largest window."""
 
 
 class Compression(IntEnum):
-    """The codec of a batch's records: the lowest three bits of its attributes."""
+    """Compression codec of a batch: the lowest three bits of its attributes."""
 
     NONE = 0
     GZIP = 1
@@ -25,13 +25,13 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
-class UnsupportedCompression(WireError):  # noqa: N818 -- Kafka's name for it: UNSUPPORTED_COMPRESSION_TYPE
-    """The records are packed in a way that this package cannot open."""
+class UnsupportedCompression(WireError):  # noqa: N818 -- Kafka's name: UNSUPPORTED_COMPRESSION_TYPE
+    """The records are compressed by a codec that is not supported."""
 
     def __init__(self, compression: int) -> None:
         known = {one.value: one.name.lower() for one in Compression}
         name = known.get(compression, f"number {compression}")
-        super().__init__(f"The records are compressed with {name}; only gzip and none are opened here.")
+        super().__init__(f"The records are compressed with {name}; only gzip and none are supported.")
         self.compression = compression
 
 
@@ -46,7 +46,7 @@ def pack(compression: Compression, records: bytes) -> bytes:
 
 
 def unpack(compression: int, packed: bytes, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> bytes:
-    """Undo pack; raises UnsupportedCompression, and WireError for what is no gzip or too large once unpacked."""
+    """Decompress records; raises UnsupportedCompression, and WireError for invalid gzip or too many decompressed bytes."""
     if compression == Compression.NONE:
         return packed
     if compression != Compression.GZIP:
@@ -55,9 +55,9 @@ def unpack(compression: int, packed: bytes, max_unpacked_bytes: int = MAX_UNPACK
     try:
         records = unpacker.decompress(packed, max_unpacked_bytes)
     except zlib.error as error:
-        raise WireError(f"The records are marked as gzip and are not: {error}") from None
+        raise WireError(f"The records are marked as gzip, but are not valid gzip: {error}") from None
     if unpacker.unconsumed_tail:
-        raise WireError(f"The records unpack to more than {max_unpacked_bytes} bytes.")
+        raise WireError(f"The records decompress to more than {max_unpacked_bytes} bytes.")
     if not unpacker.eof:
-        raise WireError("The gzip of the records is cut off.")
+        raise WireError("The gzip data of the records is truncated.")
     return records

@@ -1,4 +1,4 @@
-"""Encoded response bodies that several connections may send without a copy for each of them."""
+"""Encoded response bodies that several connections send without a copy for each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,28 +6,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ArrayPlace:
-    """Where the elements of a body's main array are."""
+    """Position of the main array in a body."""
 
     count: int
-    count_at: int
+    count_offset: int
     """Bytes before the array's count."""
-    begin: int
-    """Bytes before its first element, all of them in the first piece."""
-    behind: int
-    """Bytes behind its last element, all of them in the last piece."""
+    elements_offset: int
+    """Bytes before the first element, all of them in the first piece."""
+    trailing_bytes: int
+    """Bytes after the last element, all of them in the last piece."""
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedBody:
     """Body of a response, in pieces.
 
-    A body of one piece belongs to its response. The pieces of a longer one may be shared by many responses; its maker
-    limits how many of these exist, so a connection does not count them as its own memory.
+    A body of one piece belongs to its response. The pieces of a longer body may be shared by many responses. The component that
+    creates such bodies limits their number, so a connection does not count them as its own memory.
     """
 
     pieces: Sequence[bytes]
     array: ArrayPlace | None = None
-    """Set where the body may become a part of a larger one."""
+    """Set if the body may become a part of a larger one."""
 
     @property
     def byte_count(self) -> int:
@@ -36,7 +36,7 @@ class EncodedBody:
 
 
 class PiecewiseResponse:
-    """Response frame whose body is written piece by piece, straight from shared memory."""
+    """Response frame whose body is written piece by piece from shared memory."""
 
     __slots__ = ("_body_bytes", "body", "header")
 
@@ -49,7 +49,7 @@ class PiecewiseResponse:
         return len(self.header) + self._body_bytes
 
     def chunks(self, max_bytes: int) -> Iterator[bytes | memoryview]:
-        """Yield the frame in chunks of at most so many bytes; the body's are views."""
+        """Yield the frame in chunks of at most `max_bytes`; those of the body are views."""
         yield self.header
         for piece in self.body.pieces:
             view = memoryview(piece)
@@ -62,7 +62,7 @@ Response = bytes | PiecewiseResponse
 
 
 def framed(header: bytes, body: EncodedBody) -> Response:
-    """Put a response's header before its body."""
+    """Return the response frame of a header and a body."""
     if len(body.pieces) <= 1:
         return b"".join((header, *body.pieces))
     return PiecewiseResponse(header, body)

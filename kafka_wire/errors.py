@@ -1,7 +1,7 @@
-"""Kafka's error codes, as its Errors enum names them, with the default text and whether a client may simply retry.
+"""Kafka's error codes with their names, default messages and retriable flags.
 
-The texts and the retriable mark are facts of Kafka 4.3.1, drawn into `tables/errors.jsonl` (tools/draw_errors.py); a test
-holds the names below to that table. Left out: what goes wrong on our own side of the wire (failures.py).
+Messages and flags come from Kafka 4.3.1's Errors enum: tools/extract_errors.py extracts them into `tables/errors.jsonl`, and a test
+compares the names below with that table. The exceptions of this package are in failures.py.
 """
 
 import json
@@ -164,20 +164,20 @@ class ErrorCode(IntEnum):
 
     @property
     def message(self) -> str:
-        """The text that Kafka sends when there is nothing more exact to say."""
+        """Kafka's default message for the error."""
         return _facts()[self].message
 
     @property
     def retriable(self) -> bool:
-        """Whether the same request may succeed a little later without any change (Java's RetriableException)."""
+        """Whether the same request may succeed when it is retried (Java's RetriableException)."""
         return _facts()[self].retriable
 
     @classmethod
     def of(cls, code: int) -> "ErrorCode":
-        """Return the member for a code from a peer, who may be newer: see _missing_."""
+        """Return the member for a code from a peer, which may be newer: see _missing_."""
         return cls(code)
 
     @classmethod
     def _missing_(cls, code: object) -> "ErrorCode | None":
-        """Take a code that we do not know for UNKNOWN_SERVER_ERROR, as Java's Errors.forCode does."""
+        """Map an unknown code to UNKNOWN_SERVER_ERROR, as Java's Errors.forCode does."""
         return cls.UNKNOWN_SERVER_ERROR if isinstance(code, int) else None

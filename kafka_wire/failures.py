@@ -1,17 +1,14 @@
-"""What may be wrong with bytes or values at the wire: the exceptions of this package.
-
-Left out: Kafka's error codes, which are values inside messages (errors.py).
-"""
+"""Exceptions of encoding and decoding. Kafka's error codes are in errors.py."""
 
 
 class WireError(ValueError):
-    """Anything that bytes from a peer, or a value on its way to one, may be refused for."""
+    """Bytes that cannot be decoded, or a value that cannot be encoded."""
 
 
 class CodecError(WireError):
     """A message that cannot be encoded or decoded.
 
-    `message` and `version` name the schema, `field` the path to the culprit as far as it is known ("topics[2].name").
+    `message` and `version` name the schema, `field` is the path of the invalid field if known ("topics[2].name").
     """
 
     def __init__(self, reason: str, *, message: str = "", version: int | None = None, field: str = "") -> None:
@@ -23,5 +20,5 @@ class CodecError(WireError):
         super().__init__(": ".join(part for part in (where, field, reason) if part))
 
 
-class TooManyElements(CodecError):  # noqa: N818 -- named for what was found
-    """A request with more array elements than its decoder may build."""
+class TooManyElements(CodecError):  # noqa: N818 -- names the condition
+    """A request with more array elements than its decoder allows."""

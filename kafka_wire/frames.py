@@ -1,44 +1,43 @@
-"""Frames: every message on a Kafka connection follows its size, a big-endian int32.
+"""Frame sizes: every message on a Kafka connection follows its size, a big-endian int32.
 
-The limits are checked on the four bytes of the size, before anything is read or set aside for what they promise. Left out:
-streams and sockets (net).
+The limits are checked on the four bytes of the size, before any of the message is read and before memory is allocated for it.
 """
 
 import struct
 
 from kafka_wire.failures import WireError
 
-# Kafka's own default (socket.request.max.bytes): no stock peer sends more.
 MAX_FRAME_BYTES = 100 * 1024 * 1024
+"""Kafka's default (socket.request.max.bytes): a peer with default settings sends no more."""
 
-# The smallest message is a response of version 0 with an empty body: its correlation id.
 MIN_FRAME_BYTES = 4
+"""The smallest message is a response of version 0 with an empty body: its correlation id."""
 
 SIZE_BYTES = 4
 _SIZE = struct.Struct(">i")
 
 
-class MalformedFrame(WireError):  # noqa: N818 -- named for what was found, as Kafka's InvalidReceiveException
-    """The size in front of a message makes no sense: close the connection, nothing after it can be trusted."""
+class MalformedFrame(WireError):  # noqa: N818 -- names the condition, as Kafka's InvalidReceiveException
+    """The size of a message is invalid. The connection must be closed: its stream has lost the frame boundaries."""
 
 
 class FrameTooLarge(MalformedFrame):
-    """The size in front of a message is over the limit: close the connection."""
+    """The size of a message exceeds the limit. The connection must be closed."""
 
 
 def frame_size(prefix: bytes | bytearray | memoryview, max_frame_bytes: int = MAX_FRAME_BYTES) -> int:
-    """Return the size, in bytes, that the first four bytes of `prefix` announce.
+    """Return the size in bytes that the first four bytes of `prefix` announce.
 
-    Raises FrameTooLarge over the limit, MalformedFrame for a size that no message has. What speaks another protocol
-    (TLS, HTTP) to a Kafka port ends here: its first bytes read as a huge or negative size.
+    Raises FrameTooLarge over the limit, MalformedFrame for a size that no message has. A peer that sends another protocol
+    (TLS, HTTP) to a Kafka port fails here: its first bytes decode to a huge or negative size.
     """
     (size,) = _SIZE.unpack_from(prefix)
     if size < MIN_FRAME_BYTES:
         raise MalformedFrame(
-            f"A frame announces {size} bytes; the smallest message has {MIN_FRAME_BYTES}. Is the peer speaking Kafka's protocol?"
+            f"A frame announces {size} bytes, the smallest message has {MIN_FRAME_BYTES}. Check that the peer uses Kafka's protocol."
         )
     if size > max_frame_bytes:
         raise FrameTooLarge(
-            f"A frame announces {size} bytes, the limit is {max_frame_bytes}. Is the peer speaking Kafka's protocol, without TLS?"
+            f"A frame announces {size} bytes, the limit is {max_frame_bytes}. Check that the peer uses Kafka's protocol without TLS."
         )
     return int(size)

@@ -1,7 +1,7 @@
-"""DescribeLogDirs' answer into columns: the size of each replica that a broker holds, in each of its folders.
+"""Decoder of DescribeLogDirs responses into columns: the size of each replica in each log directory of a broker.
 
-Replicas have a fixed layout, so numpy reads each topic's as one piece. Leaves out whether a folder is cordoned. The plain
-twin is `codec.decode_response`. Source: DescribeLogDirsResponse 2 to 5 (KIP-113, KIP-827).
+Replicas have a fixed layout, so numpy reads those of a topic as one piece. Cordoned log directories are not reported. The reference
+is `codec.decode_response`. Source: DescribeLogDirsResponse 2 to 5 (KIP-113, KIP-827).
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kafka_wire import column_reading as reading
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.column_reading import IntColumn, LongColumn, Unusual
+from kafka_wire.column_reading import IntColumn, LongColumn, UnsupportedLayout
 
 MESSAGE = "DescribeLogDirsResponse"
 _REPLICA = np.dtype(
@@ -31,11 +31,11 @@ _TAILS = {
     ("total_bytes", "usable_bytes"): 16,
     ("total_bytes", "usable_bytes", "is_cordoned"): 17,
 }
-"""What follows a folder's topics, and its bytes."""
+"""Fields after the topics of a log directory, and their size in bytes."""
 
 
 class LogDir(NamedTuple):
-    """A folder of a broker; sizes are -1 where the broker does not tell them."""
+    """A log directory of a broker; sizes are -1 if the broker does not report them."""
 
     path: str
     error_code: int
@@ -45,26 +45,26 @@ class LogDir(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogDirColumns:
-    """An answer: folders and, folder after folder, topics with `topic_rows` replicas of each; a row for each replica."""
+    """A response: log directories, the topics of each in the same order with `topic_rows` replicas each, and a row for each replica."""
 
     error_code: int
-    """Of the whole answer; versions below 3 have none, which is 0."""
+    """Error of the whole response; 0 in versions below 3, which have none."""
     log_dirs: tuple[LogDir, ...]
     topics: tuple[str, ...]
-    """A topic is named once for each folder that it is in."""
+    """A topic is listed once for each log directory that holds replicas of it."""
     topic_rows: LongColumn
     partition_index: IntColumn
     size_bytes: LongColumn
     is_future: npt.NDArray[np.bool_]
-    """The copy that is being moved between folders, beside the one that counts."""
+    """True for a future replica: the copy that is being created by a move between log directories."""
 
 
 def decode_log_dirs(version: int, frame: bytes) -> LogDirColumns:
-    """Decode a whole response (without its size). Raises CodecError."""
-    return reading.decode_columns(ApiKey.DESCRIBE_LOG_DIRS, version, frame, _directly, _plainly)
+    """Decode a whole response frame (without its size). Raises CodecError."""
+    return reading.decode_columns(ApiKey.DESCRIBE_LOG_DIRS, version, frame, _from_frame, _from_body)
 
 
-def _plainly(body: Body) -> LogDirColumns:
+def _from_body(body: Body) -> LogDirColumns:
     topics = [topic for result in body["results"] for topic in result["topics"]]
     replicas = [one for topic in topics for one in topic["partitions"]]
     return LogDirColumns(
@@ -81,11 +81,11 @@ def _plainly(body: Body) -> LogDirColumns:
     )
 
 
-def _directly(version: int, data: bytes) -> LogDirColumns:
+def _from_frame(version: int, data: bytes) -> LogDirColumns:
     tail = _tail(version)
     position = reading.HEADER_BYTES + 4
     error_code = 0
-    if "error_code" in reading.has_fields(MESSAGE, version):
+    if "error_code" in reading.field_names(MESSAGE, version):
         error_code, position = reading.int_at(data, position, 2), position + 2
     count, position = reading.count_at(data, position)
     log_dirs: list[LogDir] = []
@@ -114,15 +114,15 @@ def _directly(version: int, data: bytes) -> LogDirColumns:
 
 @cache
 def _tail(version: int) -> int:
-    """Return how many bytes follow a folder's topics; raises Unusual for a version with other fields than are read here."""
-    result = reading.has_fields(MESSAGE, version, "results")
+    """Return the count of bytes after a log directory's topics; raises UnsupportedLayout for a version with unknown fields."""
+    result = reading.field_names(MESSAGE, version, "results")
     if not (
-        reading.has_fields(MESSAGE, version)
+        reading.field_names(MESSAGE, version)
         in {("throttle_time_ms", "results"), ("throttle_time_ms", "error_code", "results")}
         and result[:3] == ("error_code", "log_dir", "topics")
         and result[3:] in _TAILS
-        and reading.has_fields(MESSAGE, version, "results", "topics") == ("name", "partitions")
-        and reading.has_fields(MESSAGE, version, "results", "topics", "partitions") == tuple(_REPLICA.names or ())[:-1]
+        and reading.field_names(MESSAGE, version, "results", "topics") == ("name", "partitions")
+        and reading.field_names(MESSAGE, version, "results", "topics", "partitions") == tuple(_REPLICA.names or ())[:-1]
     ):
-        raise Unusual
+        raise UnsupportedLayout
     return _TAILS[result[3:]]

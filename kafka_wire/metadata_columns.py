@@ -1,10 +1,10 @@
-"""Metadata's answer into columns: who leads and replicates each of 200,000 partitions, in a tenth of a second.
+"""Decoder of Metadata responses into columns: leader, replicas and ISR of 200,000 partitions in a tenth of a second.
 
-A partition's lists have the lengths that its neighbours' have, nearly always: neighbours of one layout are one piece of
-bytes, and numpy reads all pieces of a layout at once. The walk that finds the pieces looks at four bytes of a partition.
+The lists of neighbouring partitions nearly always have the same lengths: neighbours of one layout are one piece of bytes, and numpy
+reads all pieces of a layout at once. The scan for the pieces reads four bytes of each partition.
 
-Leaves out authorized operations and offline replicas. The plain twin is `codec.decode_response`. Source: MetadataResponse 9
-to 13 (KIP-482, KIP-516).
+Authorized operations and offline replicas are not returned. The reference is `codec.decode_response`. Source: MetadataResponse
+9 to 13 (KIP-482, KIP-516).
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from kafka_wire import column_reading as reading
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
-from kafka_wire.column_reading import NOBODY, IntColumn, LongColumn, Unusual
+from kafka_wire.column_reading import NO_BROKER, IntColumn, LongColumn, UnsupportedLayout
 
 MESSAGE = "MetadataResponse"
 PARTITION_FIELDS = (
@@ -31,16 +31,16 @@ PARTITION_FIELDS = (
     "offline_replicas",
 )
 PARTITION_HEAD_BYTES = 14
-"""The four numbers in front of the lists."""
+"""The four numbers before the lists."""
 MAX_SHORT_COUNT = 0x80
-"""Counts of ids, plus one, below this are one byte; a partition with more replicas than that is unusual."""
+"""Counts of ids, plus one, below this take one byte; a partition with more replicas has an unsupported layout."""
 
 Layout = tuple[int, int, int]
 """Lengths of a partition's three lists."""
 
 
 class MetadataBroker(NamedTuple):
-    """One broker, as clients reach it."""
+    """Address of one broker for clients."""
 
     node_id: int
     host: str
@@ -50,9 +50,9 @@ class MetadataBroker(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetadataColumns:
-    """What a broker knows of its cluster. Rows are partitions, topic after topic, as they were sent.
+    """Cluster metadata of a broker. Rows are partitions, topic after topic, in the order of the response.
 
-    `topic_rows` has one row count for each topic; the other columns have shape (n,) but for the lists of ids, which have
+    `topic_rows` has the row count of each topic. The other columns have shape (n,), except for the lists of ids, which have
     shape (n, longest) and are padded with -1.
     """
 
@@ -60,7 +60,7 @@ class MetadataColumns:
     cluster_id: str | None
     controller_id: int
     error_code: int
-    """Of the whole answer; versions below 13 have none, which is 0."""
+    """Error of the whole response; 0 in versions below 13, which have none."""
     topics: tuple[str, ...]
     topic_error_code: IntColumn
     topic_rows: LongColumn
@@ -73,11 +73,11 @@ class MetadataColumns:
 
 
 def decode_metadata(version: int, frame: bytes) -> MetadataColumns:
-    """Decode a whole response (without its size). Raises CodecError."""
-    return reading.decode_columns(ApiKey.METADATA, version, frame, _directly, _plainly)
+    """Decode a whole response frame (without its size). Raises CodecError."""
+    return reading.decode_columns(ApiKey.METADATA, version, frame, _from_frame, _from_body)
 
 
-def _plainly(body: Body) -> MetadataColumns:
+def _from_body(body: Body) -> MetadataColumns:
     topics = body["topics"]
     partitions = [one for topic in topics for one in topic["partitions"]]
 
@@ -99,20 +99,20 @@ def _plainly(body: Body) -> MetadataColumns:
 
 @cache
 def _is_known(version: int) -> bool:
-    """Tell whether a version has just the fields that are walked over here."""
+    """Return whether a version has exactly the fields that `_from_frame` reads."""
     head = ("throttle_time_ms", "brokers", "cluster_id", "controller_id", "topics")
     topic = ("error_code", "name", "topic_id", "is_internal", "partitions", "topic_authorized_operations")
     return (
-        reading.has_fields(MESSAGE, version) in {head, (*head, "error_code")}
-        and reading.has_fields(MESSAGE, version, "brokers") == ("node_id", "host", "port", "rack")
-        and reading.has_fields(MESSAGE, version, "topics") == topic
-        and reading.has_fields(MESSAGE, version, "topics", "partitions") == PARTITION_FIELDS
+        reading.field_names(MESSAGE, version) in {head, (*head, "error_code")}
+        and reading.field_names(MESSAGE, version, "brokers") == ("node_id", "host", "port", "rack")
+        and reading.field_names(MESSAGE, version, "topics") == topic
+        and reading.field_names(MESSAGE, version, "topics", "partitions") == PARTITION_FIELDS
     )
 
 
-def _directly(version: int, data: bytes) -> MetadataColumns:
+def _from_frame(version: int, data: bytes) -> MetadataColumns:
     if not _is_known(version):
-        raise Unusual
+        raise UnsupportedLayout
     brokers, position = _brokers(data, reading.HEADER_BYTES + 4)
     cluster_id, position = reading.nullable_string_at(data, position)
     controller_id, position = reading.int_at(data, position, 4), position + 4
@@ -123,11 +123,11 @@ def _directly(version: int, data: bytes) -> MetadataColumns:
         errors.append(reading.int_at(data, position, 2))
         name, position = reading.string_at(data, position + 2)
         names.append(name)
-        partitions, position = reading.count_at(data, position + 17)  # the topic's id, and whether it is internal
+        partitions, position = reading.count_at(data, position + 17)  # after topic_id and is_internal
         rows.append(partitions)
-        position = reading.no_tags(data, pieces.walk(data, position, partitions) + 4)
+        position = reading.no_tags(data, pieces.add(data, position, partitions) + 4)
     error_code = 0
-    if reading.has_fields(MESSAGE, version)[-1] == "error_code":
+    if reading.field_names(MESSAGE, version)[-1] == "error_code":
         error_code, position = reading.int_at(data, position, 2), position + 2
     reading.expect_end(data, reading.no_tags(data, position))
     columns = pieces.columns()
@@ -157,15 +157,15 @@ def _brokers(data: bytes, position: int) -> tuple[tuple[MetadataBroker, ...], in
 
 
 class _Pieces:
-    """Partitions found so far: pieces of bytes by layout, with the rows that they are."""
+    """Partitions found so far: pieces of bytes by layout, with their rows."""
 
     def __init__(self) -> None:
         self.rows = 0
         self.parts: defaultdict[Layout, list[bytes]] = defaultdict(list)
         self.spans: defaultdict[Layout, list[tuple[int, int]]] = defaultdict(list)
 
-    def walk(self, data: bytes, position: int, count: int) -> int:
-        """Pass over a topic's partitions; returns the position behind them."""
+    def add(self, data: bytes, position: int, count: int) -> int:
+        """Add the partitions of a topic; returns the position after them."""
         while count:
             replicas_at = position + PARTITION_HEAD_BYTES
             replicas = data[replicas_at]
@@ -175,7 +175,7 @@ class _Pieces:
             offline = data[offline_at]
             size = offline_at + 4 * offline - 2 - position
             if not (0 < replicas < MAX_SHORT_COUNT and 0 < isr < MAX_SHORT_COUNT and 0 < offline < MAX_SHORT_COUNT):
-                raise Unusual
+                raise UnsupportedLayout
             begin, neighbours = position, 0
             to_replicas, to_isr, to_offline = PARTITION_HEAD_BYTES, isr_at - position, offline_at - position
             while True:
@@ -188,7 +188,7 @@ class _Pieces:
                 ):
                     break
             if position > len(data):
-                raise Unusual
+                raise UnsupportedLayout
             layout = replicas - 1, isr - 1, offline - 1
             self.parts[layout].append(data[begin:position])
             self.spans[layout].append((self.rows, neighbours))
@@ -197,10 +197,10 @@ class _Pieces:
         return position
 
     def columns(self) -> tuple[IntColumn, ...]:
-        """Give the columns: four of numbers, replicas and ISR."""
+        """Return four columns of numbers, then replicas and ISRs."""
         numbers = np.empty((4, self.rows), np.int32)
         widths = [max((layout[at] for layout in self.parts), default=0) for at in (0, 1)]
-        replicas, isr = (np.full((self.rows, width), NOBODY, np.int32) for width in widths)
+        replicas, isr = (np.full((self.rows, width), NO_BROKER, np.int32) for width in widths)
         for layout, parts in self.parts.items():
             found = reading.fixed(parts, _struct(layout))
             rows = _rows(self.spans[layout])
@@ -212,9 +212,9 @@ class _Pieces:
 
 
 def _rows(spans: list[tuple[int, int]]) -> slice | npt.NDArray[np.int64]:
-    """Return the rows of spans (first, how many), which are in order."""
+    """Return the rows of spans (first, count), which are in order."""
     first, count = spans[0][0], sum(length for _, length in spans)
-    if spans[-1][0] + spans[-1][1] - first == count:  # nothing lies between them
+    if spans[-1][0] + spans[-1][1] - first == count:  # there are no gaps
         return slice(first, first + count)
     begins, lengths = np.array(spans, np.int64).T
     within = np.arange(count) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -224,7 +224,7 @@ def _rows(spans: list[tuple[int, int]]) -> slice | npt.NDArray[np.int64]:
 
 @cache
 def _struct(layout: Layout) -> np.dtype[np.void]:
-    """Return a partition's layout; there are as many as combinations of replication factors and ISRs' sizes."""
+    """Return the numpy type of a layout; there is one for each combination of replication factor and ISR size."""
     fields: list[tuple[str, str] | tuple[str, str, tuple[int]]] = [("error_code", ">i2")]
     fields += [(name, ">i4") for name in PARTITION_FIELDS[1:4]]
     for name, length in zip(PARTITION_FIELDS[4:], layout, strict=True):

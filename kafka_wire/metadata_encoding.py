@@ -1,8 +1,8 @@
-"""Encoder of MetadataResponse from numpy columns, for every version that the schema knows.
+"""Encoder of Metadata responses from numpy columns, for every version of the schema.
 
-The codec makes one Python object per field, which takes seconds for 200,000 partitions. Here the partitions of a piece are
+The codec creates one Python object per field, which takes seconds for 200,000 partitions. Here the partitions of a piece are
 written column by column: partitions whose lists have the same lengths form one rectangle of bytes. Fields and their order
-come from the schema. The plain twin is `codec.encode` of the same answer as dicts (tests).
+come from the schema. The reference is `codec.encode` of the same response as dicts (tests).
 
 A response is `prefix`, then for each topic `topic_head`, its partitions and `topic_tail`, then `suffix`.
 """
@@ -26,7 +26,7 @@ NOT_REQUESTED = -(2**31)
 """Value of authorized operations that the request did not ask for (KIP-430)."""
 LAYOUTS_CACHED = 1_024
 """A few kilobytes each. A cluster has one per version and combination of list lengths, usually fewer than a hundred."""
-NO_ID = -1
+NO_BROKER = -1
 """Pads lists of broker ids on the right."""
 NUMBER_FORMATS = {"int16": (">i2", 2), "int32": (">i4", 4)}
 
@@ -35,7 +35,7 @@ LongArray = npt.NDArray[np.int64]
 
 
 class TopicHead(NamedTuple):
-    """The fields of a topic that stand before its partitions."""
+    """Fields of a topic before its partitions."""
 
     error_code: int
     name: str | None
@@ -64,22 +64,22 @@ class MetadataPartitions:
 def prefix_and_suffix(version: int, body: Mapping[str, object], topics: int) -> tuple[bytes, bytes]:
     """Encode all fields but the topics; the first part ends with the count of topics. Raises CodecError."""
     encoded = codec.encode(MESSAGE, version, {**body, "topics": []})
-    behind = _bytes_behind_topics(version)
+    trailing = _bytes_after_topics(version)
     count = write_uvarint(topics + 1) if _is_flexible(version) else struct.pack(">i", topics)
     empty_count_bytes = 1 if _is_flexible(version) else 4
-    end = len(encoded) - behind
+    end = len(encoded) - trailing
     return encoded[: end - empty_count_bytes] + count, encoded[end:]
 
 
 def array_place(version: int, body: Mapping[str, object], topics: int) -> ArrayPlace:
-    """Tell where the topics are in an encoded response that begins and ends as `prefix_and_suffix` gives it."""
-    before, behind = prefix_and_suffix(version, body, topics)
+    """Return the position of the topics in an encoded response with the prefix and suffix of `prefix_and_suffix`."""
+    before, after = prefix_and_suffix(version, body, topics)
     count_bytes = len(write_uvarint(topics + 1)) if _is_flexible(version) else 4
-    return ArrayPlace(topics, len(before) - count_bytes, len(before), len(behind))
+    return ArrayPlace(topics, len(before) - count_bytes, len(before), len(after))
 
 
 def topic_head(version: int, head: TopicHead) -> bytes:
-    """Encode a topic up to its partitions. Raises CodecError where the version has no null name."""
+    """Encode a topic up to its partitions. Raises CodecError for a null name in a version without null names."""
     if head.name is None:
         return _plain_topic_head(version, head)
     name, is_flexible = head.name.encode(), _is_flexible(version)
@@ -95,13 +95,13 @@ def topic_head(version: int, head: TopicHead) -> bytes:
 
 
 def topic_tail(version: int, operations: int = NOT_REQUESTED) -> bytes:
-    """Encode a topic's fields behind its partitions."""
+    """Encode the fields of a topic after its partitions."""
     tail = struct.pack(">i", operations) if version >= _first_version("topic_authorized_operations") else b""
     return tail + (b"\0" if _is_flexible(version) else b"")
 
 
 def encode_partitions(version: int, partitions: MetadataPartitions) -> tuple[bytes, list[int]]:
-    """Encode partitions one behind the other; returns the bytes, and where each partition begins, and the end."""
+    """Encode consecutive partitions; returns the bytes, and the offsets of all partitions and of the end."""
     count = len(partitions)
     names = _list_names(version)
     lengths = [_lengths(getattr(partitions, name)) for name in names]
@@ -126,10 +126,9 @@ def encode_partitions(version: int, partitions: MetadataPartitions) -> tuple[byt
 
 
 class _Layout:
-    """Record of a partition whose lists have certain lengths.
+    """Packed numpy record of a partition with given list lengths.
 
-    Every byte of a length and every slot of a list is its own numpy field: these are filled ten times faster than fields that
-    are arrays.
+    Every byte of a length and every slot of a list is its own numpy field: these are filled ten times faster than array fields.
     """
 
     def __init__(self, version: int, lengths: Mapping[str, int]) -> None:
@@ -158,7 +157,7 @@ class _Layout:
         self.size_bytes = self._record.itemsize
 
     def write(self, partitions: MetadataPartitions, rows: slice | LongArray, count: int) -> npt.NDArray[np.uint8]:
-        """Write some of the partitions; returns their bytes."""
+        """Encode some of the partitions; returns their bytes."""
         table = np.empty(count, dtype=self._record)
         for name, byte in self._constants:
             table[name] = byte
@@ -177,16 +176,16 @@ def _layout(version: int, lengths: tuple[int, ...]) -> _Layout:
 def _lengths(ids: IntArray) -> LongArray:
     lengths = np.zeros(len(ids), dtype=np.int64)
     for slot in ids.T:
-        lengths += slot != NO_ID
+        lengths += slot != NO_BROKER
     return lengths
 
 
 def _plain_topic_head(version: int, head: TopicHead) -> bytes:
-    """Encode the head of a topic without a name, which only requests by topic id are answered with."""
+    """Encode the head of a topic without a name, which only responses to requests by topic id contain."""
     topic = {"error_code": head.error_code, "name": None, "topic_id": head.topic_id, "is_internal": head.is_internal}
     whole = codec.encode(MESSAGE, version, {"topics": [topic]})
     begin = len(prefix_and_suffix(version, {}, 0)[0])
-    end = len(whole) - _bytes_behind_topics(version) - len(topic_tail(version)) - 1
+    end = len(whole) - _bytes_after_topics(version) - len(topic_tail(version)) - 1
     return whole[begin:end] + _uvarint(head.partitions + 1)
 
 
@@ -203,12 +202,12 @@ def _is_flexible(version: int) -> bool:
 
 
 @cache
-def _bytes_behind_topics(version: int) -> int:
-    """Count the bytes behind the topics: numbers of fixed width, and in flexible versions the count of tagged fields."""
+def _bytes_after_topics(version: int) -> int:
+    """Count the bytes after the topics: numbers of fixed width, and in flexible versions the count of tagged fields."""
     fields = schema.definition(MESSAGE, version).fields
     (place,) = (place for place, one in enumerate(fields) if one.key == "topics")
-    behind = (one for one in fields[place + 1 :] if version in one.versions)
-    return sum(NUMBER_FORMATS[one.kind][1] for one in behind) + _is_flexible(version)
+    after = (one for one in fields[place + 1 :] if version in one.versions)
+    return sum(NUMBER_FORMATS[one.kind][1] for one in after) + _is_flexible(version)
 
 
 @cache
@@ -219,7 +218,7 @@ def _topic_fields() -> tuple[schema.Field, ...]:
 
 @cache
 def _first_version(key: str) -> int:
-    """Return the first version that has a field of a topic."""
+    """Return the first version with this field of a topic."""
     return next(one.versions.lowest for one in _topic_fields() if one.key == key)
 
 

@@ -1,7 +1,6 @@
-"""Kafka's field names (`isKRaftController`, `BrokerEpoch`) in Python's spelling (`is_kraft_controller`, `broker_epoch`).
+"""Python names of Kafka's fields: `isKRaftController` is `is_kraft_controller`, `BrokerEpoch` is `broker_epoch`.
 
-One rule for every message, so that a reader of Kafka's documents can guess each key. No table of exceptions but one:
-"KRaft" is one word.
+One rule for all messages, so that the keys follow from Kafka's documentation. The only exception: "KRaft" is one word.
 """
 
 import re
@@ -13,7 +12,7 @@ _WORD_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 @cache
 def snake_case(name: str) -> str:
-    """Return the key that a field of this name has in a body.
+    """Return the key of a field in a body.
 
     >>> snake_case("isKRaftController"), snake_case("V0Host"), snake_case("ResultsByTopicV3AndBelow")
     ('is_kraft_controller', 'v0_host', 'results_by_topic_v3_and_below')

@@ -1,7 +1,7 @@
-"""The plain decoder: walks a schema field by field, checks everything, names the culprit.
+"""Plain decoder: interprets a schema field by field, checks everything, and names the invalid field.
 
-It is the slow twin of the generated decoders (compiler.py): tests hold the two to the same values, and when a generated one
-fails, this one is asked why. Every length is compared with the bytes that are left before anything is made of it.
+It is the slow reference of the generated decoders (compiler.py): tests require the same values of both, and when a generated
+decoder fails, this one reports the reason. Every length is compared with the remaining bytes before it is used.
 """
 
 import struct
@@ -16,7 +16,7 @@ from kafka_wire.varints import read_uvarint
 
 
 def fresh_default(field: Field) -> Any:
-    """Return a field's default as a value of its own: lists and dicts in it are nobody else's."""
+    """Return a new copy of a field's default: its lists and dicts are not shared."""
     if field.is_array:
         return None if field.default is None else []
     if field.kind == "struct" and field.default is not None:
@@ -32,13 +32,13 @@ class _Decoding:
     data: bytes
     position: int
 
-    def refuse(self, path: str, reason: str) -> CodecError:
+    def error(self, path: str, reason: str) -> CodecError:
         return CodecError(reason, message=self.message, version=self.version, field=path)
 
     def take(self, count: int, path: str) -> bytes:
         left = len(self.data) - self.position
         if count > left:
-            raise self.refuse(path, f"needs {count} bytes, {left} are left")
+            raise self.error(path, f"needs {count} bytes, {left} are left")
         self.position += count
         return self.data[self.position - count : self.position]
 
@@ -46,19 +46,19 @@ class _Decoding:
         try:
             value, self.position = read_uvarint(self.data, self.position)
         except IndexError:
-            raise self.refuse(path, "a varint goes past the end") from None
+            raise self.error(path, "a varint exceeds the end") from None
         except CodecError as error:
-            raise self.refuse(path, error.reason) from None
+            raise self.error(path, error.reason) from None
         return value
 
     def length(self, field: Field, path: str) -> int:
-        """Read a length or count; -1 stands for null."""
+        """Read a length or count; -1 means null."""
         if self.flexible and not field.never_flexible:
             return self.uvarint(path) - 1
         classic = ">h" if field.kind == "string" and not field.is_array else ">i"
         (length,) = struct.unpack(classic, self.take(struct.calcsize(classic), path))
         if length < -1:
-            raise self.refuse(path, f"a length of {length}")
+            raise self.error(path, f"invalid length {length}")
         return int(length)
 
     def struct(self, fields: tuple[Field, ...], path: str) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class _Decoding:
         return body
 
     def tags(self, known: dict[int | None, Field], body: dict[str, Any], prefix: str) -> None:
-        """Read the tagged fields; those that this version does not know are skipped, as KIP-482 asks."""
+        """Read the tagged fields; those unknown in this version are skipped, as KIP-482 requires."""
         for _ in range(self.uvarint(prefix + "tags")):
             tag, size = self.uvarint(prefix + "tags"), self.uvarint(prefix + "tags")
             field = known.get(tag)
@@ -85,7 +85,8 @@ class _Decoding:
                 continue
             body[field.key] = self.value(field, path)
             if self.position != end:
-                raise self.refuse(path, f"tag {tag} has {size} bytes, its value {self.position - end + size}")
+                used = self.position - end + size
+                raise self.error(path, f"tag {tag} has {size} bytes, but its value has {used}")
 
     def value(self, field: Field, path: str) -> Any:
         if field.is_array:
@@ -100,38 +101,38 @@ class _Decoding:
             return uuid.UUID(bytes=self.take(16, path))
         length = self.length(field, path)
         if length == -1:
-            self.refuse_null(field, path)
+            self.check_null(field, path)
             return None
         raw = self.take(length, path)
         if field.kind != "string":
             return raw
         if length > MAX_STRING_BYTES:
-            raise self.refuse(path, f"{length} bytes are over a string's {MAX_STRING_BYTES}")
+            raise self.error(path, f"a string of {length} bytes exceeds the limit of {MAX_STRING_BYTES}")
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            raise self.refuse(path, "is not UTF-8") from None
+            raise self.error(path, "is not valid UTF-8") from None
 
-    def refuse_null(self, field: Field, path: str) -> None:
+    def check_null(self, field: Field, path: str) -> None:
         if self.version not in field.nullable:
-            raise self.refuse(path, "must not be null")
+            raise self.error(path, "must not be null")
 
     def array(self, field: Field, path: str) -> list[Any] | None:
         count = self.length(field, path)
         if count == -1:
-            self.refuse_null(field, path)
+            self.check_null(field, path)
             return None
         element = field.elements()
-        # No schema has elements of zero bytes (tested); if one ever does, a count is held to the bytes left all the same.
+        # No schema has elements of zero bytes (tested); max() limits the count for such a schema too.
         least = count * max(1, least_bytes(element, self.version, self.flexible))
         left = len(self.data) - self.position
         if least > left:
-            raise self.refuse(path, f"{count} elements need at least {least} bytes, {left} are left")
+            raise self.error(path, f"{count} elements need at least {least} bytes, {left} are left")
         return [self.value(element, f"{path}[{index}]") for index in range(count)]
 
 
 def least_bytes(field: Field, version: int, flexible: bool) -> int:
-    """Return the fewest bytes that one value can have, so that a count is checked before a list is made."""
+    """Return the minimum size of a value, which limits a count before a list is created."""
     if field.is_array:
         return 1 if flexible else 4
     if field.kind == "struct":
@@ -149,6 +150,6 @@ def least_bytes(field: Field, version: int, flexible: bool) -> int:
 
 
 def decode(definition: Message, version: int, data: bytes, position: int = 0) -> tuple[dict[str, Any], int]:
-    """Decode a body; returns it and the position after it. Raises CodecError with the path of the field at fault."""
+    """Decode a body; returns it and the position after it. Raises CodecError with the path of the invalid field."""
     decoding = _Decoding(definition.name, version, version in definition.flexible, data, position)
     return decoding.struct(definition.fields, ""), decoding.position

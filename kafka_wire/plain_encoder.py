@@ -1,7 +1,7 @@
-"""The plain encoder: walks a schema field by field, checks everything, names the culprit.
+"""Plain encoder: interprets a schema field by field, checks everything, and names the invalid field.
 
-It is the slow twin of the generated encoders (compiler.py): tests hold the two to the same bytes, and when a generated one
-fails, this one is asked why. Rules as Kafka's MessageDataGenerator states them in Java.
+It is the slow reference of the generated encoders (compiler.py): tests require the same bytes of both, and when a generated
+encoder fails, this one reports the reason. The rules are those of Kafka's MessageDataGenerator.
 """
 
 import struct
@@ -14,8 +14,8 @@ from kafka_wire.failures import CodecError
 from kafka_wire.schema import Field, Message
 from kafka_wire.varints import write_uvarint
 
-# A classic string's length is an int16, and Kafka holds the compact form to the same limit.
 MAX_STRING_BYTES = 0x7FFF
+"""The length of a classic string is an int16, and Kafka applies the same limit to compact strings."""
 
 FIXED_FORMATS = {
     "bool": "?",
@@ -30,7 +30,7 @@ FIXED_FORMATS = {
 
 
 def is_default(field: Field, value: object) -> bool:
-    """Tell whether a value is the field's default: then a tag is left out, and a version may lack the field."""
+    """Return whether a value is the field's default: then a tagged field is omitted, and a version may lack the field."""
     if field.is_array and value is not None and field.default is not None:
         return isinstance(value, Sequence) and not value
     if field.kind == "struct" and isinstance(value, Mapping) and field.default is not None:
@@ -44,29 +44,29 @@ class _Encoding:
     version: int
     flexible: bool
 
-    def refuse(self, path: str, reason: str) -> CodecError:
+    def error(self, path: str, reason: str) -> CodecError:
         return CodecError(reason, message=self.message, version=self.version, field=path)
 
     def length(self, field: Field, length: int) -> bytes:
-        """Return the length or count in front of a variable-length value; -1 stands for null."""
+        """Encode the length or count before a variable-length value; -1 means null."""
         if self.flexible and not field.never_flexible:
             return write_uvarint(length + 1)
         return struct.pack(">h" if field.kind == "string" and not field.is_array else ">i", length)
 
     def struct(self, fields: tuple[Field, ...], body: object, path: str) -> bytes:
         if not isinstance(body, Mapping):
-            raise self.refuse(path, f"expected a dict, got {type(body).__name__}")
+            raise self.error(path, f"expected a dict, got {type(body).__name__}")
         prefix = f"{path}." if path else ""
         unknown = body.keys() - {field.key for field in fields}
         if unknown:
-            raise self.refuse(path, f"unknown key {min(map(str, unknown))!r}")
+            raise self.error(path, f"unknown key {min(map(str, unknown))!r}")
         out, tagged = bytearray(), {}
         for field in fields:
             value = body.get(field.key, field.default)
             where = prefix + field.key
             if self.version not in field.versions:
                 if not field.ignorable and not is_default(field, value):
-                    raise self.refuse(where, "this version lacks the field, and its value is not the default")
+                    raise self.error(where, "this version lacks the field, and its value is not the default")
             elif field.tag is None:
                 out += self.value(field, value, where)
             elif not is_default(field, value):
@@ -81,7 +81,7 @@ class _Encoding:
         nullable_struct = field.kind == "struct" and not field.is_array and self.version in field.nullable
         if value is None:
             if self.version not in field.nullable:
-                raise self.refuse(path, "must not be null")
+                raise self.error(path, "must not be null")
             return b"\xff" if nullable_struct else self.length(field, -1)
         if field.is_array:
             return self.array(field, value, path)
@@ -91,10 +91,10 @@ class _Encoding:
             try:
                 return struct.pack(">" + FIXED_FORMATS[field.kind], value)
             except (struct.error, OverflowError):
-                raise self.refuse(path, f"{value!r:.80} is no {field.kind}") from None
+                raise self.error(path, f"{value!r:.80} is not a valid {field.kind}") from None
         if field.kind == "uuid":
             if not isinstance(value, uuid.UUID):
-                raise self.refuse(path, f"expected a uuid.UUID, got {type(value).__name__}")
+                raise self.error(path, f"expected a uuid.UUID, got {type(value).__name__}")
             return value.bytes
         raw = self.raw(field, value, path)
         return self.length(field, len(raw)) + raw
@@ -103,27 +103,27 @@ class _Encoding:
         """Return the payload of a string, bytes or records."""
         if field.kind != "string":
             if not isinstance(value, bytes | bytearray | memoryview):
-                raise self.refuse(path, f"expected bytes, got {type(value).__name__}")
+                raise self.error(path, f"expected bytes, got {type(value).__name__}")
             return bytes(value)
         if not isinstance(value, str):
-            raise self.refuse(path, f"expected a str, got {type(value).__name__}")
+            raise self.error(path, f"expected a str, got {type(value).__name__}")
         try:
             raw = value.encode()
         except UnicodeEncodeError:
-            raise self.refuse(path, "has characters that UTF-8 cannot encode") from None
+            raise self.error(path, "has characters that UTF-8 cannot encode") from None
         if len(raw) > MAX_STRING_BYTES:
-            raise self.refuse(path, f"{len(raw)} bytes are over a string's {MAX_STRING_BYTES}")
+            raise self.error(path, f"a string of {len(raw)} bytes exceeds the limit of {MAX_STRING_BYTES}")
         return raw
 
     def array(self, field: Field, value: object, path: str) -> bytes:
         if not isinstance(value, list | tuple):
-            raise self.refuse(path, f"expected a list, got {type(value).__name__}")
+            raise self.error(path, f"expected a list, got {type(value).__name__}")
         element = field.elements()
         encoded = [self.value(element, one, f"{path}[{index}]") for index, one in enumerate(value)]
         return self.length(field, len(value)) + b"".join(encoded)
 
 
 def encode(definition: Message, version: int, body: Mapping[str, Any]) -> bytes:
-    """Encode a body; raises CodecError with the path of the field that does not fit."""
+    """Encode a body; raises CodecError with the path of the invalid field."""
     encoding = _Encoding(definition.name, version, version in definition.flexible)
     return encoding.struct(definition.fields, body, "")

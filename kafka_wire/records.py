@@ -1,11 +1,11 @@
-"""Record batches, format 2 (magic 2): what Produce carries, Fetch returns and a log is made of.
+"""Record batches of format 2 (magic 2): the content of Produce requests, Fetch responses and logs.
 
     base_offset int64 | length int32 | leader_epoch int32 | magic int8 | crc uint32 | attributes int16 | ...
 
-The CRC is CRC-32C over everything from the attributes on; base offset and leader epoch stand outside it, so that a broker can
-set them without touching the rest. Each record has varint deltas to the batch's base offset and timestamp.
-Left out: formats 0 and 1 (refused), the codecs but gzip (compression.py), what keys and values mean. Source: Kafka's
-DefaultRecordBatch and DefaultRecord, KIP-98, KIP-534 (delete horizon).
+The CRC is CRC-32C over everything from the attributes on; it excludes base offset and leader epoch, so that a broker can
+set them without changing the rest. Each record has varint deltas to the batch's base offset and timestamp.
+Formats 0 and 1 are rejected; gzip is the only compression (compression.py). Source: Kafka's DefaultRecordBatch and DefaultRecord,
+KIP-98, KIP-534 (delete horizon).
 """
 
 import struct
@@ -22,16 +22,16 @@ from kafka_wire.varints import MAX_VARLONG_BYTES, read_varint, write_varint
 
 MAGIC = 2
 
-# Offset and length: what stands in front of the part that the length counts.
 _PREFIX = struct.Struct(">qi")
+"""Offset and length, which the length itself does not count."""
 _AFTER_LENGTH = struct.Struct(">ibI")
 _AFTER_CRC = struct.Struct(">hiqqqhii")
 HEADER_BYTES = _PREFIX.size + _AFTER_LENGTH.size + _AFTER_CRC.size
 
-# A record: length, attributes, two deltas, key and value lengths, header count, one byte each at the least.
 MIN_RECORD_BYTES = 7
-# A header: the lengths of its key and value.
+"""A record has at least one byte each for length, attributes, two deltas, key and value lengths, and header count."""
 MIN_RECORD_HEADER_BYTES = 2
+"""A header has at least the lengths of its key and value."""
 
 _COMPRESSION_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
@@ -42,12 +42,12 @@ _DELETE_HORIZON = 0x40
 NO_PRODUCER = -1
 
 
-class CorruptBatch(WireError):  # noqa: N818 -- Kafka's name for it: CORRUPT_MESSAGE
-    """Bytes that are no well-formed record batch, or whose checksum does not fit."""
+class CorruptBatch(WireError):  # noqa: N818 -- Kafka's name: CORRUPT_MESSAGE
+    """A malformed record batch, or one with a wrong checksum."""
 
 
 class ControlType(IntEnum):
-    """What a control record says (ControlRecordType)."""
+    """Type of a control record (ControlRecordType)."""
 
     ABORT = 0
     COMMIT = 1
@@ -70,7 +70,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """What is known of a batch without opening its records; `size_bytes` is the whole batch's."""
+    """Header of a batch, which is readable without its records. `size_bytes` is the size of the whole batch."""
 
     base_offset: int
     size_bytes: int
@@ -87,12 +87,12 @@ class BatchHeader:
 
     @property
     def last_offset(self) -> int:
-        """The last offset that the batch stands for, also when compaction took that record."""
+        """Last offset of the batch, even if compaction removed that record."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def compression(self) -> int:
-        """The codec's number: a member of Compression, or one that nobody knows."""
+        """Number of the compression codec: a member of Compression, or an unknown one."""
         return self.attributes & _COMPRESSION_MASK
 
     @property
@@ -107,12 +107,12 @@ class BatchHeader:
 
     @property
     def is_control(self) -> bool:
-        """Whether its records are Kafka's own, with a control_type, and not the application's."""
+        """Whether the records are control records of Kafka, with a control_type, and not data of the application."""
         return bool(self.attributes & _CONTROL)
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When tombstones in it may go (KIP-534): the base timestamp then has that meaning."""
+        """Time from which its tombstones may be deleted (KIP-534), if the base timestamp has that meaning."""
         return self.base_timestamp_ms if self.attributes & _DELETE_HORIZON else None
 
 
@@ -125,11 +125,13 @@ class RecordBatch:
 
 
 def control_type(record: Record) -> ControlType | None:
-    """Return what a control record says, None for a type that we do not know; raises CorruptBatch without such a key."""
+    """Return the type of a control record, None for an unknown type; raises CorruptBatch for an invalid key."""
     try:
         _, kind = struct.unpack_from(">hh", record.key or b"")
     except struct.error:
-        raise CorruptBatch(f"The key {record.key!r} of a control record is no version and type.") from None
+        raise CorruptBatch(
+            f"The key {record.key!r} of a control record does not contain a version and a type."
+        ) from None
     return ControlType(kind) if kind in ControlType.__members__.values() else None
 
 
@@ -144,9 +146,9 @@ def encode_batch(
     is_transactional: bool = False,
     is_control: bool = False,
 ) -> bytes:
-    """Encode records, in the order of their offsets, as one batch; its base offset and timestamp are the first record's.
+    """Encode records, in the order of their offsets, as one batch. The first record sets its base offset and timestamp.
 
-    Raises WireError for no records, a number that does not fit, or a codec that this package does not have.
+    Raises WireError for no records, a number out of range, or an unsupported compression codec.
     """
     if not records:
         raise WireError("A batch needs at least one record.")
@@ -168,7 +170,7 @@ def encode_batch(
         return _PREFIX.pack(base.offset, len(rest)) + rest
     except (struct.error, UnicodeEncodeError) as error:
         raise WireError(
-            f"A batch of {len(records)} records from offset {base.offset} does not fit its format: {error}"
+            f"A batch of {len(records)} records from offset {base.offset} cannot be encoded: {error}"
         ) from None
 
 
@@ -192,9 +194,9 @@ def _encode_bytes(value: bytes | None) -> bytes:
 
 
 def batch_headers(data: bytes) -> Iterator[tuple[int, BatchHeader]]:
-    """Yield the position and header of each whole batch; a batch cut off at the end is left out, as Fetch allows it.
+    """Yield the position and header of each whole batch; a batch truncated at the end is ignored, as Fetch allows it.
 
-    Raises CorruptBatch for a length that cannot be and for another format than 2. Checksums are not looked at.
+    Raises CorruptBatch for an invalid length and for another format than 2. Checksums are not verified.
     """
     position = 0
     while len(data) - position >= HEADER_BYTES:
@@ -202,11 +204,11 @@ def batch_headers(data: bytes) -> Iterator[tuple[int, BatchHeader]]:
         size = _PREFIX.size + length
         if size < HEADER_BYTES:
             raise CorruptBatch(
-                f"The batch at offset {base_offset} says it has {size} bytes; its header has {HEADER_BYTES}."
+                f"The batch at offset {base_offset} announces {size} bytes; its header alone needs {HEADER_BYTES}."
             )
         leader_epoch, magic, crc = _AFTER_LENGTH.unpack_from(data, position + _PREFIX.size)
         if magic != MAGIC:
-            raise CorruptBatch(f"The batch at offset {base_offset} has format {magic}; only {MAGIC} is read here.")
+            raise CorruptBatch(f"The batch at offset {base_offset} has format {magic}; only {MAGIC} is supported.")
         if size > len(data) - position:
             return
         rest = _AFTER_CRC.unpack_from(data, position + _PREFIX.size + _AFTER_LENGTH.size)
@@ -217,13 +219,13 @@ def batch_headers(data: bytes) -> Iterator[tuple[int, BatchHeader]]:
 def decode_batches(data: bytes | memoryview, *, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> Iterator[RecordBatch]:
     """Yield each whole batch with its records.
 
-    Raises CorruptBatch (a checksum, a length, a count that does not fit) and UnsupportedCompression, both WireErrors.
+    Raises CorruptBatch (a wrong checksum, length or count) and UnsupportedCompression, both WireErrors.
     """
     data = bytes(data)
     for position, header in batch_headers(data):
         checked = data[position + _PREFIX.size + _AFTER_LENGTH.size : position + header.size_bytes]
         if google_crc32c.value(checked) != header.crc:
-            raise CorruptBatch(f"The checksum of the batch at offset {header.base_offset} does not fit its bytes.")
+            raise CorruptBatch(f"The checksum of the batch at offset {header.base_offset} is wrong.")
         records = unpack(header.compression, checked[_AFTER_CRC.size :], max_unpacked_bytes)
         yield RecordBatch(header, tuple(_decode_records(records, header)))
 
@@ -231,14 +233,14 @@ def decode_batches(data: bytes | memoryview, *, max_unpacked_bytes: int = MAX_UN
 def _decode_records(data: bytes, header: BatchHeader) -> Iterator[Record]:
     count = header.record_count
     if not 0 <= count <= len(data) // MIN_RECORD_BYTES:
-        raise CorruptBatch(f"The batch at offset {header.base_offset} says {count} records in {len(data)} bytes.")
+        raise CorruptBatch(f"The batch at offset {header.base_offset} announces {count} records in {len(data)} bytes.")
     position = 0
     try:
         for _ in range(count):
             length, position = read_varint(data, position)
             record, end = _decode_record(data, position, header)
             if end != position + length:
-                raise CorruptBatch(f"The record at offset {record.offset} has not the length that it says.")
+                raise CorruptBatch(f"The record at offset {record.offset} does not have the length that it announces.")
             position = end
             yield record
     except (IndexError, UnicodeDecodeError, CodecError) as error:
@@ -250,20 +252,20 @@ def _decode_records(data: bytes, header: BatchHeader) -> Iterator[Record]:
 
 
 def _decode_record(data: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
-    position += 1  # the attributes, of which none has a meaning yet
+    position += 1  # the attributes, which Kafka does not use
     timestamp_delta, position = read_varint(data, position, MAX_VARLONG_BYTES)
     offset_delta, position = read_varint(data, position)
     key, position = _decode_bytes(data, position)
     value, position = _decode_bytes(data, position)
     count, position = read_varint(data, position)
     if not 0 <= count <= (len(data) - position) // MIN_RECORD_HEADER_BYTES:
-        raise CodecError(f"{count} headers in {len(data) - position} bytes")
+        raise CodecError(f"it announces {count} headers in {len(data) - position} bytes")
     headers = []
     for _ in range(count):
         name, position = _decode_bytes(data, position)
         content, position = _decode_bytes(data, position)
         if name is None:
-            raise CodecError("a header without a key")
+            raise CodecError("a header has no key")
         headers.append((name.decode(), content))
     timestamp = header.max_timestamp_ms if header.log_append_time else header.base_timestamp_ms + timestamp_delta
     return Record(header.base_offset + offset_delta, timestamp, key, value, tuple(headers)), position
@@ -275,5 +277,5 @@ def _decode_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
         return None, position
     end = position + length
     if end > len(data):
-        raise CodecError(f"a length of {length} where {len(data) - position} bytes are left")
+        raise CodecError(f"a length of {length} exceeds the remaining {len(data) - position} bytes")
     return data[position:end], end

@@ -1,7 +1,6 @@
-"""What generated encoders and decoders call: the parts that are the same for every message.
+"""Runtime functions of the generated encoders and decoders: the parts that are the same for every message.
 
-Left out: which of them a message needs, in what order; that is decided where its source is made (source_encoder.py,
-source_decoder.py). Nothing here names a field: a failure is explained by the plain twin (compiler.py).
+Errors raised here name no field: the plain encoder or decoder explains them (compiler.py).
 """
 
 import struct
@@ -15,38 +14,38 @@ from kafka_wire.plain_encoder import MAX_STRING_BYTES, is_default
 from kafka_wire.schema import Field
 from kafka_wire.varints import ONE_BYTE, read_uvarint, write_uvarint
 
-# Compact lengths are sent plus one; up to this length that is one byte, found in SHORT_LENGTHS.
 MAX_SHORT_LENGTH = 0x7E
+"""Compact lengths are sent plus one; up to this length they take one byte, which is looked up in SHORT_LENGTHS."""
 SHORT_LENGTHS = ONE_BYTE[1:]
 
-# Topic and directory ids come back in message after message, and making a UUID is the dearest thing in decoding one.
 UUIDS_CACHED = 8192
+"""The same topic and directory ids occur in many messages, and creating a UUID is the slowest step of decoding."""
 
-# Replica lists, the commonest arrays by far, are shorter than this: one struct is kept for each length.
 ARRAY_STRUCTS_KEPT = 64
+"""Replica lists, by far the most frequent arrays, are shorter than this: one struct is kept for each length."""
 
-# A cluster has few combinations of replica counts at a time; a run met with more of them packs the rest unkept.
 RUN_PACKERS_KEPT = 256
+"""A cluster has few combinations of replica counts at a time; further combinations are packed without being cached."""
 
 
-class Malformed(ValueError):  # noqa: N818 -- never seen outside this package
-    """Bytes that cannot be the message; raised by generated code, which knows neither field nor reason."""
+class Malformed(ValueError):  # noqa: N818 -- internal
+    """Bytes that are not a valid message; raised by generated code, which knows neither field nor reason."""
 
 
-class Unfit(ValueError):  # noqa: N818 -- never seen outside this package
-    """A value that does not fit the schema; raised by generated code, which knows neither field nor reason."""
+class InvalidValue(ValueError):  # noqa: N818 -- internal
+    """A value that does not match the schema; raised by generated code, which knows neither field nor reason."""
 
 
 @lru_cache(UUIDS_CACHED)
 def to_uuid(raw: bytes) -> uuid.UUID:
-    """Return the uuid of 16 bytes."""
+    """Return the UUID of 16 bytes."""
     return uuid.UUID(bytes=raw)
 
 
 def compact_string_length(length: int) -> bytes:
     """Encode the length of a compact string that needs more than one byte."""
     if length > MAX_STRING_BYTES:
-        raise Unfit
+        raise InvalidValue
     return write_uvarint(length + 1)
 
 
@@ -56,24 +55,24 @@ def compact_length(length: int) -> bytes:
 
 
 def elements_of(values: object) -> Any:
-    """Return a list or tuple as it is; refuse what can be iterated and is no array (str, bytes, dict)."""
+    """Return a list or tuple unchanged; raise InvalidValue for other iterables (str, bytes, dict)."""
     if isinstance(values, list | tuple):
         return values
-    raise Unfit
+    raise InvalidValue
 
 
 def charge(budget: list[int], units: int) -> None:
-    """Take units off a budget; raises TooManyElements when there are too few left. A null array (size -1) is not charged."""
+    """Subtract units from a budget; raises TooManyElements when it is exhausted. A null array (size -1) is not charged."""
     budget[0] -= units
     if budget[0] < 0:
-        raise TooManyElements("has more elements than a request of its size may have")
+        raise TooManyElements("has more elements than the limit")
 
 
 class RunPackers(dict[tuple[int, ...], Callable[..., bytes]]):
-    """The packers of a run with arrays of fixed-width elements in it, by the counts of these arrays.
+    """Packers of a run that contains arrays of fixed-width elements, by the counts of these arrays.
 
     `layout` has one string for each part of the run: struct codes, or `[code]` for an array with its count in front. A
-    packer takes the parts' values in order, an array as its count, as sent, and then its elements.
+    packer takes the values of the parts in order, for an array its count as sent and then its elements.
     """
 
     def __init__(self, layout: tuple[str, ...], flexible: bool) -> None:
@@ -108,9 +107,9 @@ class RunPackers(dict[tuple[int, ...], Callable[..., bytes]]):
 
 
 class ArrayUnpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
-    """The unpackers of arrays of one fixed-width type, by their counts: bytes and position after the count to values.
+    """Unpackers of arrays of one fixed-width type, by their counts: (bytes, position after the count) to values.
 
-    A count that the bytes left do not bear out ends in `struct.error`, before anything is set aside for its values.
+    A count that exceeds the remaining bytes raises `struct.error`, before memory is allocated for its values.
     """
 
     def __init__(self, code: str) -> None:
@@ -125,16 +124,16 @@ class ArrayUnpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
 
 
 def body_check(fields: tuple[Field, ...], version: int) -> Callable[[Mapping[str, Any]], None]:
-    """Return a check of a body's keys: all known, and none that the version lacks with a value that would be lost."""
+    """Return a check of a body's keys: all are known, and no non-default value is in a field that the version lacks."""
     known = frozenset(field.key for field in fields)
     lost = [field for field in fields if version not in field.versions and not field.ignorable]
 
     def check(body: Mapping[str, Any]) -> None:
         if not body.keys() <= known:
-            raise Unfit
+            raise InvalidValue
         for field in lost:
             if not is_default(field, body.get(field.key, field.default)):
-                raise Unfit
+                raise InvalidValue
 
     return check
 
@@ -146,7 +145,7 @@ def encode_tags(tags: list[tuple[int, bytes]]) -> bytes:
 
 
 def skip_tags(data: bytes, position: int) -> int:
-    """Return the position after tagged fields of which none is known; their count stands at `position`."""
+    """Return the position after unknown tagged fields, whose count is at `position`."""
     count, position = read_uvarint(data, position)
     for _ in range(count):
         _, position = read_uvarint(data, position)

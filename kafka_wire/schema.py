@@ -1,8 +1,7 @@
-"""The schema tables as values: what fields each message has, in which versions, of which type.
+"""Message schemas: the fields of each message with their versions and types.
 
-Two generations of Kafka are drawn (tools/draw_schemas.py): 3.9.2, the last with ZooKeeper mode, and 4.3.1. A version of a
-message is served by the newest generation that has it, so 3.9.2 serves what 4.x dropped (LeaderAndIsr, AlterPartition 0-1).
-Left out: how a field becomes bytes (interpreter.py, compiler.py).
+The tables contain two Kafka releases (tools/extract_schemas.py extracts them): 3.9.2, the last with ZooKeeper mode, and 4.3.1. The
+newest release that has a version of a message defines it, so 3.9.2 defines those that 4.x dropped (LeaderAndIsr, AlterPartition 0-1).
 """
 
 import json
@@ -15,11 +14,11 @@ from typing import Any, NamedTuple
 from kafka_wire.failures import CodecError
 from kafka_wire.names import snake_case
 
-# Newest first: the first that has a version serves it.
-GENERATIONS = ("4.3.1", "3.9.2")
+RELEASES = ("4.3.1", "3.9.2")
+"""Newest first: the first that has a version defines it."""
 
-# Stands for "and every later version"; versions are int16 on the wire.
 LATEST = 0x7FFF
+"""Highest version of an open range; versions are int16 on the wire."""
 
 
 class Versions(NamedTuple):
@@ -32,16 +31,16 @@ class Versions(NamedTuple):
         return isinstance(version, int) and self.lowest <= version <= self.highest
 
     def overlaps(self, other: "Versions") -> bool:
-        """Tell whether some version is in both."""
+        """Return whether some version is in both ranges."""
         return max(self.lowest, other.lowest) <= min(self.highest, other.highest)
 
     def all(self) -> range:
-        """Return every version in it; only for ranges that end."""
+        """Return all versions of a closed range."""
         return range(self.lowest, self.highest + 1)
 
     @classmethod
     def parse(cls, text: str | None) -> "Versions":
-        """Read Kafka's notation: "3", "0-8", "6+", "none" (or nothing at all, which means none)."""
+        """Parse Kafka's notation: "3", "0-8", "6+", "none" (None means none)."""
         if text is None or text == "none":
             return NO_VERSIONS
         if text.endswith("+"):
@@ -55,7 +54,7 @@ NO_VERSIONS = Versions(0, -1)
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: `key` in a body, `kind` Kafka's type name ("int32", "string", "struct", ...) of it or of its elements."""
+    """One field. `key` is its key in a body; `kind` is Kafka's type name ("int32", "string", "struct", ...) of it or its elements."""
 
     key: str
     kind: str
@@ -66,17 +65,17 @@ class Field:
     ignorable: bool = False
     default: Any = None
     fields: tuple["Field", ...] = ()
-    # RequestHeader's client id alone keeps its classic form in flexible versions (KIP-482).
     never_flexible: bool = False
+    """The field keeps its classic form in flexible versions: only RequestHeader's client id (KIP-482)."""
 
     def elements(self) -> "Field":
-        """Return the field that describes one element of this array: never null, never tagged."""
+        """Return the field of one element of this array, which is never null and never tagged."""
         return replace(self, is_array=False, nullable=NO_VERSIONS, tag=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message as one generation defines it."""
+    """Definition of one message in one Kafka release."""
 
     name: str
     kind: str
@@ -98,7 +97,7 @@ _ZERO_OF_KIND: dict[str, Any] = {
 
 
 def _default(kind: str, is_array: bool, facts: dict[str, Any], fields: tuple[Field, ...]) -> Any:
-    """Return a field's default: the table's where it names one, else the zero of its type (an empty tuple for arrays)."""
+    """Return a field's default: that of the table if it has one, else the zero of its type (an empty tuple for arrays)."""
     if "default" in facts:
         return facts["default"]
     if is_array:
@@ -141,41 +140,41 @@ def _message(row: dict[str, Any]) -> Message:
 
 
 @cache
-def generation(kafka: str) -> dict[str, Message]:
-    """Return every message of one Kafka version of GENERATIONS, by name."""
+def release_messages(kafka: str) -> dict[str, Message]:
+    """Return all messages of one Kafka release of RELEASES, by name."""
     table = resources.files("kafka_wire") / "tables" / f"messages-{kafka}.jsonl"
     return {row["name"]: _message(row) for row in map(json.loads, table.read_text("utf-8").splitlines())}
 
 
-def _with_fields_of(mine: tuple[Field, ...], other: tuple[Field, ...], served: Versions) -> tuple[Field, ...]:
-    """Add the fields that only the other generation knows, as absent: readers find their defaults in every version.
+def _with_fields_of(own: tuple[Field, ...], other: tuple[Field, ...], served: Versions) -> tuple[Field, ...]:
+    """Add the fields of the other release as absent, so that decoded bodies of all versions contain their defaults.
 
-    A field that the other generation has in versions served here went by another name there: that one stays out.
+    A field that the other release has in a version of `served` is excluded: it has another name here.
     """
-    theirs = {field.key: field for field in other}
-    known = {field.key for field in mine}
+    others = {field.key: field for field in other}
+    known = {field.key for field in own}
     merged = [
-        replace(field, fields=_with_fields_of(field.fields, theirs[field.key].fields, served))
-        if field.fields and field.key in theirs
+        replace(field, fields=_with_fields_of(field.fields, others[field.key].fields, served))
+        if field.fields and field.key in others
         else field
-        for field in mine
+        for field in own
     ]
-    foreign = (field for field in other if field.key not in known and not field.versions.overlaps(served))
-    return (*merged, *(replace(field, versions=NO_VERSIONS) for field in foreign))
+    added = (field for field in other if field.key not in known and not field.versions.overlaps(served))
+    return (*merged, *(replace(field, versions=NO_VERSIONS) for field in added))
 
 
 @cache
 def definitions(name: str) -> tuple[Message, ...]:
-    """Return the definitions of a message, newest first, none of them serving a version that a newer one has.
+    """Return the definitions of a message, newest first, without the versions that a newer one defines.
 
-    Raises CodecError for a name that no generation knows.
+    Raises CodecError for an unknown name.
     """
-    found = [messages[name] for messages in map(generation, GENERATIONS) if name in messages]
+    found = [messages[name] for messages in map(release_messages, RELEASES) if name in messages]
     if not found:
         raise CodecError("no such message in the schema tables", message=name)
     served: list[Message] = []
     for message in found:
-        # Generations drop versions at the low end only (tested), so what is left below the newer ones is a range.
+        # Releases drop versions only at the low end (tested), so the versions below the newer ones are a range.
         highest = min([message.versions.highest, *(newer.versions.lowest - 1 for newer in served)])
         if message.versions.lowest <= highest:
             served.append(replace(message, versions=Versions(message.versions.lowest, highest)))
@@ -190,7 +189,7 @@ def definitions(name: str) -> tuple[Message, ...]:
 
 @cache
 def definition(name: str, version: int) -> Message:
-    """Return the definition that serves one version; raises CodecError when none does."""
+    """Return the definition of one version; raises CodecError for an unknown version."""
     for message in definitions(name):
         if version in message.versions:
             return message
@@ -199,12 +198,12 @@ def definition(name: str, version: int) -> Message:
 
 
 def known_versions(name: str) -> Versions:
-    """Return the range of versions that the tables know."""
+    """Return the range of known versions of a message."""
     served = definitions(name)
     return Versions(served[-1].versions.lowest, served[0].versions.highest)
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """Return the name of every message known, sorted."""
-    return tuple(sorted({name for kafka in GENERATIONS for name in generation(kafka)}))
+    """Return the names of all known messages, sorted."""
+    return tuple(sorted({name for kafka in RELEASES for name in release_messages(kafka)}))

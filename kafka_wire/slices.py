@@ -3,8 +3,8 @@
     frame ──first pass: check and count, keep nothing──► the fields around the array
           ──second pass────────────────────────────────► a body with the first elements, a body with the next, …
 
-The array may be nested (`topics.partitions`): each slice then repeats the topic. The first pass checks the whole request, so nothing
-is carried out of one that is malformed at its end. What is not here: encoding (joining.py), passing control (the caller's).
+The array may be nested (`topics.partitions`): each slice then repeats the topic. The first pass checks the whole request, so a
+request that is malformed at its end has no effect. joined_response.py encodes the response.
 """
 
 import struct
@@ -22,19 +22,19 @@ from kafka_wire.source_decoder import Module, element_units
 from kafka_wire.varints import read_uvarint
 
 SLICE_ELEMENTS = 250
-"""Elements of a slice. The slowest handler takes 30 µs for one, so that a slice takes about 8 ms."""
+"""Elements of a slice. The slowest handler takes 30 µs for one, so a slice takes about 8 ms."""
 
 SLICE_UNITS = 10_000
-"""What a slice may cost to decode (element_units): 2 ms. An element that costs more is a slice by itself."""
+"""Limit of the decoding cost of a slice (element_units): 2 ms. An element that costs more is a slice by itself."""
 
 ELEMENT_UNITS = 150_000
-"""What one element may cost: 25 ms at most. A topic with 10,000 partitions assigned to 3 replicas each takes 130,000."""
+"""Limit of the decoding cost of one element: at most 25 ms. A topic with 10,000 partitions of 3 assigned replicas costs 130,000."""
 
 GROUP_UNITS = 40
-"""What the element around a nested array costs beside that array: three calls, 5 µs."""
+"""Cost of the element around a nested array, without that array: three calls, 5 µs."""
 
 STEP_ELEMENTS = 32
-"""Elements that are read by one call: few enough to keep to a slice's units, enough to keep the call cheap."""
+"""Elements that one call reads: few enough for the units of a slice, enough to make the calls cheap."""
 
 _FAILURES = (struct.error, IndexError, ValueError)
 _COUNT = struct.Struct(">i")
@@ -46,13 +46,13 @@ Reader = Callable[[bytes, int, int], tuple[list[Any], int]]
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Some elements in a row: of one topic (`group`) where the array is nested."""
+    """Consecutive elements; if the array is nested, all of one topic (`group`)."""
 
     group: Body | None
     elements: list[Any]
     units: int
     size: int = 1
-    """How much of a slice's elements they count for."""
+    """Count of elements for the limit of a slice."""
 
 
 def slices(
@@ -66,10 +66,11 @@ def slices(
     unique: str = "",
     weigh: Weigh | None = None,
 ) -> Iterator[Body | None]:
-    """Give the bodies that make up a request, and None between them wherever the caller may let others run.
+    """Yield the bodies that together are a request, and None in between at points where the caller may yield control.
 
-    `path` names the main array, or the main array and the array in its elements. Elements with an equal `unique` key are refused where
-    they do not fit into one slice. `weigh` tells how many elements one counts for in a slice; 1 without it. Raises CodecError, always before the first body; TooManyElements is one.
+    `path` names the main array, or the main array and the array in its elements. A request of more than one slice must have distinct
+    `unique` keys. `weigh` returns how many elements one counts for in a slice; without it, each counts for 1.
+    Raises CodecError (TooManyElements is one), always before the first body.
     """
     layout = _layout(name, version, path)
     try:
@@ -84,7 +85,7 @@ def slices(
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The readers of one version of one message, split at its main array."""
+    """Readers of one version of one message, split at its main array."""
 
     path: tuple[str, ...]
     flexible: bool
@@ -98,7 +99,7 @@ class _Layout:
     group_defaults: Body
     units: int
     least: tuple[int, int]
-    """Fewest bytes of an element of the outer and of the inner array."""
+    """Minimum size in bytes of an element of the outer and of the inner array."""
 
     def bodies(self, frame: bytes, walk: "_Walk", unique: str) -> Iterator[Body | None]:
         head, position = self._read(self.head, frame, walk.position)
@@ -132,7 +133,7 @@ class _Layout:
             return
         if repeated:
             raise CodecError(
-                f"{unique} {repeated[:40]!r} is repeated in a request of more than {SLICE_ELEMENTS} elements"
+                f"{unique} {repeated[:40]!r} occurs more than once in a request of more than {SLICE_ELEMENTS} elements"
             )
         yield from self._second_pass(frame, again, around)
 
@@ -159,7 +160,7 @@ class _Layout:
         return {**around, self.path[0]: groups}
 
     def _pieces(self, frame: bytes, walk: "_Walk") -> Iterator[_Piece]:
-        """Read all elements; `walk.position` is where they end."""
+        """Read all elements; afterwards `walk.position` is their end."""
         if self.group_head is None or self.group_tail is None:
             walk.charge(walk.count)
             yield from self._run(frame, walk, walk.count, None)
@@ -184,7 +185,7 @@ class _Layout:
             except TooManyElements:
                 if number == 1:
                     raise
-                step = 1  # some of these are large: one by one
+                step = 1  # some of these are large: read one at a time
                 continue
             units = allowed - self.budget[0] + number * self.units + extra
             yield _Piece(group, elements, units, number if walk.weigh is None else walk.weigh(elements[0]))
@@ -198,7 +199,7 @@ class _Layout:
         return body, position
 
     def _count(self, frame: bytes, position: int, least: int) -> tuple[int | None, int]:
-        """Read an array's count, and hold it to the bytes that are left; None for null."""
+        """Read an array's count, and compare it with the remaining bytes; None for null."""
         if self.flexible:
             count, position = read_uvarint(frame, position)
             count -= 1
@@ -208,13 +209,13 @@ class _Layout:
         if count == -1 and self.nullable:
             return None, position
         if not 0 <= count * least <= len(frame) - position:
-            raise CodecError(f"{count} elements cannot be in {len(frame) - position} bytes")
+            raise CodecError(f"{count} elements do not fit into the remaining {len(frame) - position} bytes")
         return count, position
 
 
 @dataclass(slots=True)
 class _Walk:
-    """Where a pass is, and how many elements it may still meet."""
+    """State of a pass: its position, and how many more elements it allows."""
 
     position: int
     count: int
@@ -224,11 +225,11 @@ class _Walk:
     def charge(self, elements: int) -> None:
         self.left -= elements
         if self.left < 0:
-            raise TooManyElements("has more elements than its API takes")
+            raise TooManyElements("has more elements than the limit of its API")
 
 
 class _Slice:
-    """Pieces that go together."""
+    """Pieces of one slice."""
 
     __slots__ = ("elements", "pieces", "units")
 
@@ -237,7 +238,7 @@ class _Slice:
         self.elements = self.units = 0
 
     def takes(self, piece: _Piece) -> bool:
-        """Tell whether a piece fits in; the first one always does."""
+        """Return whether a piece fits into the slice; the first one always does."""
         if not self.pieces:
             return True
         return self.elements + piece.size <= SLICE_ELEMENTS and self.units + piece.units <= SLICE_UNITS
@@ -291,7 +292,7 @@ def _layout(name: str, version: int, path: tuple[str, ...]) -> _Layout:
 
 
 def _split(fields: tuple[Field, ...], key: str) -> tuple[Field, tuple[Field, ...], tuple[Field, ...]]:
-    """Return a field, those that are sent before it and those after it: tagged ones come last."""
+    """Return a field, the fields that are sent before it and those after it: tagged fields come last."""
     (index,) = (index for index, one in enumerate(fields) if one.key == key)
     before = tuple(one for one in fields[:index] if one.tag is None)
     return fields[index], before, (*(one for one in fields[:index] if one.tag is not None), *fields[index + 1 :])

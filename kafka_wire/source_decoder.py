@@ -1,14 +1,14 @@
-"""The Python source of a decoder for one version of one message.
+"""Source generator of decoders: the Python source of a decoder for one version of one message.
 
-Goal: as few Python operations per field as can be, and no allocation by a number that the bytes left do not bear out. How:
-  - one function for each struct, over all elements of an array;
-  - neighbours of fixed width, the length in front of the first variable one, and the count of tagged fields unpacked
-    by one `struct` call (a "run"). Of a compact length the run has the first byte; a longer one is read again in full;
-  - a body is one dict display, with the defaults of what the version lacks already in it;
-  - what is wrong raises somewhere (the ends are checked by `struct`, by indexing, and before each slice), and the plain
-    twin then says what and where.
+Goal: a minimum of Python operations per field, and no allocation of more than the remaining bytes can contain. Method:
+  - one function for each struct, which reads all elements of an array;
+  - consecutive fields of fixed width, the length before the first variable field, and the count of tagged fields are unpacked
+    by one `struct` call (a "run"). The run contains the first byte of a compact length; a longer one is read again in full;
+  - a body is one dict display, which contains the defaults of the fields that the version lacks;
+  - invalid input raises an exception (the ends are checked by `struct`, by indexing, and before each slice), and the plain
+    decoder then reports the reason and the field.
 
-For `{"controller_id": int32, "name": string}` in a flexible version it writes
+For `{"controller_id": int32, "name": string}` in a flexible version the source is
 
     def read_0(data, position, count):
         total = len(data)
@@ -49,18 +49,18 @@ STRUCT_UNITS = 6
 FIELD_UNITS = 2
 TEXT_UNITS = 3
 TAG_UNITS = 6
-"""What bounded decoders charge: see element_units."""
+"""Units that bounded decoders charge: see element_units."""
 
 VIEW_BYTES = 65_536
-"""A byte field over this stays a view of its frame in a bounded decoder: a copy of 100 MiB holds the event loop for 30 ms."""
+"""A larger byte field is a view of its frame in a bounded decoder: a copy of 100 MiB blocks the event loop for 30 ms."""
 _SLICE = f"data[position:end] if size <= {VIEW_BYTES} else memoryview(data)[position:end]"
 
 
 def decoder_source(definition: Message, version: int, *, bounded: bool = False) -> tuple[str, dict[str, Any]]:
     """Return the source, whose `decode(data, position) -> (body, end)` is the decoder, and its namespace.
 
-    A bounded decoder charges each array to `budget[0]` of the namespace before it builds anything, and raises TooManyElements when
-    the budget is used up. Large byte fields are views of the frame, not copies.
+    A bounded decoder charges each array to `budget[0]` of the namespace before it creates it, and raises TooManyElements when
+    the budget is exhausted. Large byte fields are views of the frame, not copies.
     """
     module = Module(version, version in definition.flexible, bounded=bounded)
     root = module.add_struct(definition.fields)
@@ -71,9 +71,9 @@ def decoder_source(definition: Message, version: int, *, bounded: bool = False) 
 
 
 def element_units(element: Field) -> int:
-    """Return what one array element costs, in units of about 25 bytes of memory and 60 ns.
+    """Return the cost of one array element, in units of about 25 bytes of memory and 60 ns.
 
-    Measured on CPython 3.11 (a busy core takes three times as long). A dict has a key for each field, of other versions too.
+    Measured on CPython 3.11 (a busy core takes three times as long). A dict has a key for each field, including those of other versions.
     """
     if element.kind == "struct":
         return STRUCT_UNITS + FIELD_UNITS * len(element.fields)
@@ -81,7 +81,7 @@ def element_units(element: Field) -> int:
 
 
 class Module:
-    """The functions written so far, and the objects they name."""
+    """Functions generated so far, and the objects that they use."""
 
     def __init__(self, version: int, flexible: bool, *, bounded: bool = False) -> None:
         self.version = version
@@ -101,7 +101,7 @@ class Module:
         }
 
     def add_struct(self, fields: tuple[Field, ...], *, ends: bool = True) -> int:
-        """Write the function of a struct, after those of the structs in it; returns its number.
+        """Generate the function of a struct, after those of the structs in it; returns its number.
 
         Without `ends` the fields are only the beginning of a struct: no tagged fields follow them.
         """
@@ -125,7 +125,7 @@ def _indented(lines: Iterable[str], levels: int = 1) -> list[str]:
 
 
 def _literal(field: Field) -> str:
-    """Return the source of a field's default; a display, so that each body has lists and dicts of its own."""
+    """Return the source of a field's default: a display, so that bodies share no lists and dicts."""
     if field.default is None:
         return "None"
     if field.is_array:
@@ -136,7 +136,7 @@ def _literal(field: Field) -> str:
 
 
 class _StructReader:
-    """The lines that read one struct's fields and append its body to `out`."""
+    """Generator of the lines that read a struct's fields and append its body to `out`."""
 
     def __init__(self, module: Module, fields: tuple[Field, ...], *, ends: bool = True) -> None:
         self.module = module
@@ -147,7 +147,7 @@ class _StructReader:
         self.uuids: list[str] = []
 
     def body(self) -> list[str]:
-        """Return the lines; a field that the version lacks costs nothing but its default in the display."""
+        """Return the lines. A field that the version lacks is only its default in the display."""
         here = [field for field in self.fields if self.module.version in field.versions]
         names = {field.key: f"v{index}" for index, field in enumerate(here)}
         for field in here:
@@ -160,7 +160,7 @@ class _StructReader:
         return [*self.lines, f"out.append({{{', '.join(pairs)}}})"]
 
     def flush(self) -> None:
-        """End the run: one call unpacks all that was put off."""
+        """End the run: one call unpacks all its fields."""
         if self.run and [code for code, _ in self.run] == ["B"]:
             self.lines += [f"{self.run[0][1]} = data[position]", "position += 1"]
             self.run = []
@@ -173,7 +173,7 @@ class _StructReader:
             self.run, self.uuids = [], []
 
     def nested(self, write: Callable[[], None]) -> list[str]:
-        """Return the lines that `write` makes, flushed, without adding them."""
+        """Return the lines that `write` generates, flushed, without adding them."""
         outer, self.lines = self.lines, []
         write()
         self.flush()
@@ -207,7 +207,7 @@ class _StructReader:
         self.lines += [f"{target} = None", "if present >= 0:", f"    {read}"]
 
     def length(self, field: Field) -> None:
-        """Read a length or count into `size`; -1 stands for null."""
+        """Read a length or count into `size`; -1 means null."""
         if self.module.flexible and not field.never_flexible:
             self.run.append(("B", "size"))
             self.flush()
@@ -217,7 +217,7 @@ class _StructReader:
             self.flush()
 
     def null_check(self, field: Field, target: str) -> list[str]:
-        """Return the lines between a length and its value: they refuse lengths that cannot be, and open the null's branch."""
+        """Return the lines between a length and its value: they reject invalid lengths and begin the branch for null."""
         if self.module.version in field.nullable:
             return ["if size < -1:", "    raise Malformed", "if size == -1:", f"    {target} = None", "else:"]
         return ["if size < 0:", "    raise Malformed"]
@@ -247,7 +247,7 @@ class _StructReader:
             width = struct.calcsize(">" + code)
             self.lines += [f"{target} = list({name}[size](data, position))", f"position += size * {width}"]
             return
-        # No schema has elements of zero bytes (tested); if one ever does, a count is held to the bytes left all the same.
+        # No schema has elements of zero bytes (tested); max() limits the count for such a schema too.
         least = max(1, least_bytes(element, self.module.version, self.module.flexible))
         self.lines += [f"if size * {least} > total - position:", "    raise Malformed"]
         if field.kind == "struct":
@@ -259,13 +259,13 @@ class _StructReader:
         self.lines.append(f"    {target}.append(one)")
 
     def tags(self, tagged: dict[str, Field]) -> None:
-        """Read the tagged fields; those that this version does not know are skipped, as KIP-482 asks."""
+        """Read the tagged fields; those unknown in this version are skipped, as KIP-482 requires."""
         self.run.append(("B", "tags"))
         self.flush()
         self.lines += [f"{name} = {_literal(field)}" for name, field in tagged.items()]
         self.lines.append("if tags:")
         if self.module.bounded:
-            # A count of one byte or of several: either is charged before any of the fields is read.
+            # The count, of one byte or several, is charged before any of the fields is read.
             self.lines.append(f"    charge(budget, read_uvarint(data, position - 1)[0] * {TAG_UNITS})")
         if not tagged:
             self.lines.append("    position = skip_tags(data, position - 1)")

@@ -1,13 +1,13 @@
-r"""The Python source of an encoder for one version of one message.
+r"""Source generator of encoders: the Python source of an encoder for one version of one message.
 
-Goal: as few Python operations per field as can be. How:
-  - one function for each struct, over all elements of an array, so that a call is paid once per array;
-  - all fields of a struct fetched in one C call (`itemgetter`), defaults merged in only when a key is missing;
-  - neighbours of fixed width, arrays of such, the classic length in front of a variable one, and the count of no tagged
-    fields packed by one `struct` call (a "run"); with arrays the struct is looked up by their counts;
-  - no checks of its own: what does not fit raises somewhere, and the plain twin then says what and where.
+Goal: a minimum of Python operations per field. Method:
+  - one function for each struct, which writes all elements of an array, so that there is one call per array;
+  - all fields of a struct are fetched in one C call (`itemgetter`), defaults are merged in only when a key is missing;
+  - consecutive fields of fixed width, arrays of such, the classic length before a variable field, and the count 0 of tagged
+    fields are packed by one `struct` call (a "run"); with arrays the struct is looked up by their counts;
+  - no checks of its own: an invalid value raises an exception, and the plain encoder then reports the reason and the field.
 
-For `{"controller_id": int32, "name": string}` in a flexible version it writes
+For `{"controller_id": int32, "name": string}` in a flexible version the source is
 
     def write_0(put, bodies):
         for body in bodies:
@@ -49,7 +49,7 @@ def encoder_source(definition: Message, version: int) -> tuple[str, dict[str, An
 
 
 class _Module:
-    """The functions written so far, and the objects they name."""
+    """Functions generated so far, and the objects that they use."""
 
     def __init__(self, version: int, flexible: bool) -> None:
         self.version = version
@@ -66,7 +66,7 @@ class _Module:
         }
 
     def add_struct(self, fields: tuple[Field, ...]) -> int:
-        """Write the function of a struct, after those of the structs in it; returns its number."""
+        """Generate the function of a struct, after those of the structs in it; returns its number."""
         writer = _StructWriter(self, fields)
         body = writer.body()
         number = self.structs
@@ -90,7 +90,7 @@ class _Module:
         return name
 
     def packers(self, layout: tuple[str, ...]) -> str:
-        """Return the name of the packers of a run with arrays, kept by their counts."""
+        """Return the name of the packers of a run with arrays, cached by their counts."""
         name = "packers_" + "".join(layout).replace("?", "o").replace("[", "_").replace("]", "_")
         self.namespace[name] = runtime.RunPackers(layout, self.flexible)
         return name
@@ -112,7 +112,7 @@ def _fetch(number: int, keys: list[str]) -> list[str]:
 
 
 class _StructWriter:
-    """The lines that write one struct's fields."""
+    """Generator of the lines that write a struct's fields."""
 
     def __init__(self, module: _Module, fields: tuple[Field, ...]) -> None:
         self.module = module
@@ -130,7 +130,7 @@ class _StructWriter:
         return self.lines
 
     def flush(self) -> None:
-        """End the run: one call packs all that was put off."""
+        """End the run: one call packs all its fields."""
         if not self.run:
             return
         codes = [code for code, _ in self.run]
@@ -148,7 +148,7 @@ class _StructWriter:
 
     @staticmethod
     def only_lists(arrays: Iterable[str]) -> Iterator[str]:
-        """Yield the lines that refuse what can be iterated and is no array."""
+        """Yield the lines that reject iterables that are not arrays."""
         for array in arrays:
             yield f"if {array}.__class__ is not list:"
             yield f"    elements_of({array})"
@@ -202,7 +202,7 @@ class _StructWriter:
             self.lines.append(f"put({value})")
 
     def length(self, field: Field, sized: str) -> None:
-        """Write the length or count of `sized`; the classic form ends the run, the compact one follows it."""
+        """Write the length or count of `sized`; the classic form ends the run, the compact form follows it."""
         if not self.compact(field):
             self.run.append(("h" if self.classic_width(field) == 2 else "i", f"len({sized})"))
             self.flush()
@@ -229,7 +229,7 @@ class _StructWriter:
         self.lines = outer + _indented(self.lines)
 
     def tags(self, tagged: list[Field]) -> None:
-        """Write the tagged fields that are not at their defaults; without any, a zero byte ends the run."""
+        """Write the tagged fields with non-default values; without any, a zero byte ends the run."""
         if not tagged:
             self.run.append(("x", ""))
             return

@@ -1,11 +1,11 @@
-"""Partition states from columns to bytes: the bulk of LeaderAndIsr and UpdateMetadata, tens of millions of states a second.
+"""Column encoder of partition states, the bulk of LeaderAndIsr and UpdateMetadata: tens of millions of states a second.
 
-The codec makes one Python object a field, which a failover of 200,000 partitions cannot afford. Here a request's states
-are numpy columns and its bytes are written column by column. Partitions whose lists have the same lengths have the same
-layout, and nearly all have: each layout is one rectangle of bytes. The fields and their order are the schema's, so a
-version that Kafka changes cannot be missed; the plain twin is `codec.encode` of the same states as dicts (tests).
+The codec creates one Python object per field, which is too slow for a failover of 200,000 partitions. Here the states of a request
+are numpy columns, and its bytes are written column by column. Partitions whose lists have the same lengths, which is nearly all of
+them, have the same layout: each layout is one rectangle of bytes. Fields and their order come from the schema, so a changed version is
+never encoded wrongly. The reference is `codec.encode` of the same states as dicts (tests).
 
-Only flexible versions (KIP-482), which is all that a controller of today calls. Leaves out where the columns come from.
+Only flexible versions (KIP-482), the only ones that the controller sends.
 """
 
 from collections import deque
@@ -26,23 +26,23 @@ IntArray = npt.NDArray[np.int32]
 ByteArray = npt.NDArray[np.uint8]
 Lengths = npt.NDArray[np.int64]
 
-NOBODY = -1
+NO_BROKER = -1
 """Pads lists of broker ids on the right."""
 CHUNK_STATES = 8_192
-"""States that are put in their places at a time, where layouts are mixed: the index of one takes eight times its bytes."""
+"""States of mixed layouts that are copied to their positions at a time: the index of a state takes eight times its bytes."""
 SCRATCH_BYTES = 4_194_304
-"""80,000 states. New memory costs ten times what it takes to fill it, so one piece is kept to put states together in."""
+"""80,000 states. Allocating memory takes ten times as long as filling it, so one buffer is kept for assembling states."""
 LAYOUTS_KEPT = 256
-"""A few kilobytes each; a cluster has as many as there are combinations of a replication factor and an ISR's size."""
+"""A few kilobytes each; a cluster has one for each combination of replication factor and ISR size."""
 STATES_PER_PART = 20_000
-"""States that are encoded in one go: some 3 ms in large topics, 15 ms where each topic has one partition."""
+"""States that are encoded without a pause: about 3 ms in large topics, 15 ms if each topic has one partition."""
 FIELD = "topic_states"
 WIDTHS = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8}
 NO_TAGS = b"\0"
 
 
 class TopicStates(NamedTuple):
-    """One topic's share of the columns: the next so many of them."""
+    """A topic and the count of its rows, which follow those of the topic before it."""
 
     name: str
     topic_id: UUID
@@ -53,9 +53,9 @@ class TopicStates(NamedTuple):
 class StateColumns:
     """States of many partitions, topic after topic, by the names of the schema's fields.
 
-    `numbers` and `flags` have shape (n,); `lists` have shape (n, longest), padded with -1. A field that the version has
-    and that is missing here is 0, or an empty list; one that the version lacks is left out. Where the states are `shared`,
-    since many brokers are told the same, their bytes are kept.
+    `numbers` and `flags` have shape (n,); `lists` have shape (n, longest), padded with -1. A field of the version that is
+    missing here is 0 or an empty list; a field that the version lacks is omitted. The encoded bytes of `shared` states are kept,
+    because many brokers receive the same.
     """
 
     topics: Sequence[TopicStates]
@@ -78,14 +78,14 @@ class StateColumns:
         yield parts[0]
         for some in self._split():
             with _scratch() as scratch:
-                # Joined before the scratch memory is lent again: the pieces are views of it.
+                # The pieces are views of the scratch memory, so they are joined before it is released.
                 parts.append(b"".join(_encode(some, message, version, scratch)))
             yield parts[-1]
         if self.shared:
             self._encoded[key] = b"".join(parts)
 
     def _split(self) -> "Iterator[StateColumns]":
-        """Cut between topics, as soon as a part has STATES_PER_PART states."""
+        """Split between topics, as soon as a part has STATES_PER_PART states."""
         if len(self) <= STATES_PER_PART:
             yield self
             return
@@ -103,23 +103,23 @@ class StateColumns:
 
 
 def encode_request(message: str, version: int, head: codec.Body, states: StateColumns) -> bytes:
-    """Encode a whole body: `head` has every other field than the states. Raises CodecError."""
+    """Encode a whole body: `head` has all fields except the states. Raises CodecError."""
     return b"".join(request_parts(message, version, head, states))
 
 
 def request_parts(message: str, version: int, head: codec.Body, states: StateColumns) -> Iterator[bytes]:
-    """Encode a whole body in parts, each of about STATES_PER_PART states: bytes to be joined. Raises CodecError."""
+    """Encode a whole body in parts of about STATES_PER_PART states: bytes to be joined. Raises CodecError."""
     rest = codec.encode(message, version, {**head, FIELD: []})
     begin = _states_offset(message, version)
     yield rest[:begin]
     yield from states.parts(message, version)
-    # The empty array is one byte there.
+    # `rest` contains an empty array of states, which is one byte.
     yield rest[begin + 1 :]
 
 
 @contextmanager
 def _scratch() -> Iterator[ByteArray]:
-    """Lend the piece of memory that is kept; whoever comes while it is lent gets a new one."""
+    """Provide the kept scratch buffer, or a new one while that is in use."""
     try:
         piece = _KEPT.pop()
     except IndexError:
@@ -133,7 +133,7 @@ def _scratch() -> Iterator[ByteArray]:
 _KEPT: deque[ByteArray] = deque(maxlen=1)
 
 
-def _room(scratch: ByteArray, size: int) -> ByteArray:
+def _buffer(scratch: ByteArray, size: int) -> ByteArray:
     return scratch[:size] if size <= len(scratch) else np.empty(size, dtype=np.uint8)
 
 
@@ -154,8 +154,8 @@ def _encode(states: StateColumns, message: str, version: int, scratch: ByteArray
 
 
 def _partitions(states: StateColumns, message: str, version: int, scratch: ByteArray) -> tuple[ByteArray, list[int]]:
-    """Write all states one after another; returns the bytes, where each topic's states begin, and the end."""
-    # Plain numbers: a request has few topics, and numpy's first step costs as much as a thousand of these.
+    """Encode all states; returns the bytes, the offset of each topic's states, and the end."""
+    # Python integers: a request has few topics, and a numpy call costs as much as a thousand of these additions.
     first = [0]
     for topic in states.topics:
         first.append(first[-1] + topic.partitions)
@@ -163,7 +163,7 @@ def _partitions(states: StateColumns, message: str, version: int, scratch: ByteA
     lengths = [_lengths(states.lists.get(name), count) for name in _list_names(message, version)]
     if all(type(length) is int for length in lengths):
         layout = _layout(message, version, tuple(map(int, lengths)))
-        text = layout.write(states, slice(None), _room(scratch, count * layout.size))
+        text = layout.write(states, slice(None), _buffer(scratch, count * layout.size))
         return text, [row * layout.size for row in first]
     places = [(rows, _layout(message, version, found)) for rows, found in _places_by_layout(count, lengths)]
     sizes = np.zeros(count, dtype=np.int64)
@@ -174,20 +174,20 @@ def _partitions(states: StateColumns, message: str, version: int, scratch: ByteA
     for all_rows, layout in places:
         for start in range(0, len(all_rows), CHUNK_STATES):
             rows = all_rows[start : start + CHUNK_STATES]
-            written = layout.write(states, rows, _room(scratch, len(rows) * layout.size))
+            written = layout.write(states, rows, _buffer(scratch, len(rows) * layout.size))
             text[offsets[rows, None] + np.arange(layout.size)] = written.reshape(len(rows), layout.size)
     return text, offsets[first].tolist()
 
 
 def _lengths(ids: IntArray | None, count: int) -> int | Lengths:
-    """Count the ids of each row; one number where all rows have as many."""
+    """Count the ids of each row; returns one number if all rows have the same count."""
     if ids is None:
         return 0
     width = ids.shape[1]
     while width:
-        filled = np.count_nonzero(ids[:, width - 1] != NOBODY)
+        filled = np.count_nonzero(ids[:, width - 1] != NO_BROKER)
         if filled == count:
-            # Padding stands on the right: a last slot that is never empty makes every row full.
+            # Padding is on the right: if the last slot is never empty, every row is full.
             return int(width)
         if filled:
             break
@@ -196,12 +196,12 @@ def _lengths(ids: IntArray | None, count: int) -> int | Lengths:
         return 0
     lengths = np.zeros(count, dtype=np.int64)
     for slot in ids[:, :width].T:
-        lengths += slot != NOBODY
+        lengths += slot != NO_BROKER
     return lengths
 
 
 def _places_by_layout(count: int, lengths: Sequence[int | Lengths]) -> Iterator[tuple[Lengths, tuple[int, ...]]]:
-    """Give the places of the states by layout, and its lists' lengths."""
+    """Yield the rows of each layout, with the lengths of its lists."""
     key = np.zeros(count, dtype=np.int64)
     for length in lengths:
         key = key * (int(np.max(length)) + 1) + length
@@ -211,10 +211,9 @@ def _places_by_layout(count: int, lengths: Sequence[int | Lengths]) -> Iterator[
 
 
 class _Layout:
-    """The form of states whose lists have certain lengths: a packed record of big-endian numbers.
+    """Packed numpy record of a state with given list lengths, in big-endian numbers.
 
-    Every byte of a length and every slot of a list is a field of its own: numpy fills these ten times faster than fields
-    that are arrays themselves.
+    Every byte of a length and every slot of a list is its own numpy field: these are filled ten times faster than array fields.
     """
 
     def __init__(self, fields: Sequence[schema.Field], lengths: Mapping[str, int]) -> None:
@@ -233,12 +232,12 @@ class _Layout:
             else:
                 formats.append((one.key, ">i4" if one.kind == "int32" else "u1"))
                 self._fields.append(one.key)
-        # No tagged field: a zero, like everything that nothing is written to.
+        # The count of tagged fields is 0, like every field that is not written.
         self._record = np.dtype([*formats, ("tags", "u1")])
         self.size = self._record.itemsize
 
     def write(self, states: StateColumns, rows: slice | Lengths, text: ByteArray) -> ByteArray:
-        """Write some of the states into `text`, of shape (bytes,), and return it."""
+        """Encode some of the states into `text`, of shape (bytes,), and return it."""
         text.fill(0)
         table = text.view(self._record)
         for name, byte in self._constants:
@@ -267,7 +266,7 @@ _SMALL = tuple(write_uvarint(value) for value in range(256))
 
 @cache
 def _states_offset(message: str, version: int) -> int:
-    """Tell where the states begin: all that stands before them has a fixed width (tested against the codec)."""
+    """Return the offset of the states: all fields before them have a fixed width (tested against the codec)."""
     offset = 0
     for one in schema.definition(message, version).fields:
         if version not in one.versions or one.tag is not None:
@@ -282,7 +281,7 @@ def _states_offset(message: str, version: int) -> int:
 def _fields(message: str, version: int) -> tuple[schema.Field, ...]:
     """List the fields of one topic's states that a version has."""
     definition = schema.definition(message, version)
-    assert version in definition.flexible, f"{message} {version} is written in a form of before KIP-482"
+    assert version in definition.flexible, f"{message} {version} is not flexible (KIP-482)"
     (states,) = (one for one in definition.fields if one.key == FIELD)
     return tuple(one for one in states.fields if version in one.versions)
 
@@ -296,11 +295,11 @@ def _state_fields(message: str, version: int) -> tuple[schema.Field, ...]:
 
 @cache
 def _has_id(message: str, version: int) -> bool:
-    """Tell whether a version names topics by their ids as well."""
+    """Return whether a version contains topic ids."""
     return any(one.key == "topic_id" for one in _fields(message, version))
 
 
 @cache
 def _list_names(message: str, version: int) -> tuple[str, ...]:
-    """List those fields of one partition's state that are lists of ids."""
+    """List the fields of a partition's state that are lists of ids."""
     return tuple(one.key for one in _state_fields(message, version) if one.is_array)

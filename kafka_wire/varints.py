@@ -1,4 +1,4 @@
-"""Variable-length integers, as Kafka's ByteUtils reads and writes them (KIP-482, record format v2).
+"""Variable-length integers as in Kafka's ByteUtils (KIP-482, record format v2).
 
 Unsigned: seven bits a byte, least significant first, at most five bytes for 32 bits and ten for 64.
 Signed ("zigzag"): 0, -1, 1, -2 … as unsigned 0, 1, 2, 3 …, so that small negatives stay short.
@@ -6,8 +6,8 @@ Signed ("zigzag"): 0, -1, 1, -2 … as unsigned 0, 1, 2, 3 …, so that small ne
 
 from kafka_wire.failures import CodecError
 
-# A 32-bit value never needs more bytes than this; one that goes on is garbage, not a number.
 MAX_VARINT_BYTES = 5
+"""A 32-bit value never needs more bytes; a longer varint is malformed."""
 MAX_VARLONG_BYTES = 10
 
 Buffer = bytes | bytearray | memoryview
@@ -34,7 +34,7 @@ def write_uvarint(value: int) -> bytes:
 def read_uvarint(data: Buffer, position: int, max_bytes: int = MAX_VARINT_BYTES) -> tuple[int, int]:
     """Decode an unsigned integer; returns it and the position after it.
 
-    Raises IndexError where the bytes end, CodecError where the number does not within `max_bytes`.
+    Raises IndexError at the end of the bytes, CodecError if the number does not end within `max_bytes`.
     """
     value = data[position]
     if value < 0x80:
@@ -47,7 +47,7 @@ def read_uvarint(data: Buffer, position: int, max_bytes: int = MAX_VARINT_BYTES)
             if value >> (7 * max_bytes // 8 * 8):
                 raise CodecError("a varint is too large for its type")
             return value, position + index + 1
-    raise CodecError(f"a varint goes on after {max_bytes} bytes")
+    raise CodecError(f"a varint is longer than {max_bytes} bytes")
 
 
 def write_varint(value: int) -> bytes:

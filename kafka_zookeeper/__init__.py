@@ -1,1 +1,1 @@
-"""Kafka's znodes: their paths, their formats, and fenced multi-reads and multi-writes over one session."""
+"""Kafka's znodes: paths, formats, and a ZooKeeper session with multi-reads and fenced transactions."""

@@ -1,8 +1,8 @@
-"""What can go wrong between us and ZooKeeper, apart from a transaction's end, which is a value (see `writes`)."""
+"""Exceptions of ZooKeeper sessions. The outcome of a transaction is a value (see `writes`)."""
 
 
 class ZooKeeperError(Exception):
-    """ZooKeeper did not do what was asked; the message says what, of whom, and why."""
+    """A ZooKeeper request failed; the message names the request and the cause."""
 
 
 class ConnectFailedError(ZooKeeperError):
@@ -10,8 +10,8 @@ class ConnectFailedError(ZooKeeperError):
 
 
 class SessionLostError(ZooKeeperError):
-    """The session is over, or was closed by us: open a new one."""
+    """The session has expired or was closed: open a new one."""
 
 
 class ConnectionLostError(ZooKeeperError):
-    """The connection broke again and again under one read; the session may still live."""
+    """The connection was lost repeatedly during one read; the session may still exist."""

@@ -1,8 +1,7 @@
-"""A kazoo client as a session needs it: one connection, one session, and every answer straight into the event loop.
+"""kazoo client of a session: one connection, and responses that go directly to the event loop.
 
-kazoo hands answers and watch events to two more threads, which may deliver them in another order than they came. Order is
-what a watch is worth, so both go from kazoo's connection thread into the mailbox at once, and no other thread is started.
-Left out: what the answers mean.
+kazoo passes responses and watch events to two further threads, which may reorder them. Watches rely on the order, so both go from
+kazoo's connection thread directly to the mailbox, and no other thread is started.
 """
 
 import asyncio
@@ -20,44 +19,45 @@ from kafka_zookeeper.mailbox import Mailbox
 from kafka_zookeeper.settings import ZooKeeperSettings
 
 RECONNECT_DELAY_S = 0.02
-"""Before the first attempt to connect again: a server that was only restarted is back at once."""
+"""Delay before the first attempt to reconnect: a restarted server is available again at once."""
 RECONNECT_MAX_DELAY_S = 0.5
-"""The session runs out while we wait, so never long; the jitter below keeps many clients from coming at once."""
+"""Short, because the session may expire in the meantime."""
 RECONNECT_JITTER = 0.4
+"""Keeps many clients from reconnecting at the same moment."""
 
-_log = logging.getLogger(f"{__name__}.kazoo")
-# kazoo writes requests, with the credentials that some carry, at lower levels; the session itself tells what it goes through.
-_log.setLevel(logging.ERROR)
+log = logging.getLogger(f"{__name__}.kazoo")
+# At lower levels kazoo logs requests, some with credentials. The session logs its own states.
+log.setLevel(logging.ERROR)
 
 
 class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo publishes no types
-    """kazoo's handler of threads, without its two threads for callbacks."""
+    """kazoo's threading handler without its two callback threads."""
 
     def __init__(self, connect_timeout_s: float, tls: ssl.SSLContext | None = None) -> None:
         super().__init__()
         self._tls = tls
         self.connect_timeout_s = connect_timeout_s
-        """For the connection and, once more, for the first answer on it."""
+        """Timeout of the connection and, separately, of the first response on it."""
 
     def start(self) -> None:
-        """Start nothing."""
+        """Start no threads."""
         self._running = True
 
     def stop(self) -> None:
-        """Stop nothing."""
+        """Stop no threads."""
         self._running = False
 
     def dispatch_callback(self, callback: Any) -> None:
-        """Call a watcher in the connection's thread; all of ours do is post a letter."""
+        """Call a watcher in the connection's thread; all watchers only post to the mailbox."""
         callback.func(*callback.args)
 
     def create_connection(self, *args: Any, timeout: float | None = None, **kwargs: Any) -> Any:
-        """Connect, and leave time within the session for another server when this one swallows packets."""
+        """Connect with a timeout that leaves time within the session for another server if this one drops packets."""
         limit = self.connect_timeout_s if timeout is None else min(timeout, self.connect_timeout_s)
         connection = super().create_connection(*args, timeout=limit, **kwargs)
         if self._tls is None:
             return connection
-        # Not by kazoo's own TLS, which trusts the system's authorities beside the given ones.
+        # Not by kazoo's TLS support, which also trusts the system's authorities.
         connection.settimeout(limit)
         try:
             return self._tls.wrap_socket(connection, server_hostname=kwargs["hostname"])
@@ -66,9 +66,9 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo pu
             raise
 
     def select(self, readable: Any, writable: Any, broken: Any, timeout: float | None = None) -> Any:
-        """Wait for sockets; one whose TLS holds bytes that it has deciphered already has nothing more to wait for.
+        """Wait for sockets. A TLS socket with decrypted bytes in its buffer is readable at once.
 
-        kazoo asks for these bytes within an answer, but not between two of them that came in one record.
+        kazoo reads these bytes within a response, but does not check for them between two responses of one TLS record.
         """
         held = [one for one in readable if isinstance(one, ssl.SSLSocket) and one.pending() > 0]
         if not held:
@@ -78,7 +78,7 @@ class LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo pu
 
 
 class Reply:
-    """What kazoo's connection thread sets an answer on; it reaches the loop through the mailbox."""
+    """Result object for kazoo's connection thread, which passes the response to the event loop through the mailbox."""
 
     __slots__ = ("_mailbox", "future")
 
@@ -87,15 +87,15 @@ class Reply:
         self.future: asyncio.Future[Any] = loop.create_future()
 
     def set(self, value: Any = None) -> None:
-        """Deliver an answer."""
+        """Deliver a response."""
         self._mailbox.post(partial(self._resolve, value))
 
     def set_exception(self, error: BaseException) -> None:
-        """Deliver a failure."""
+        """Deliver an error."""
         self._mailbox.post(partial(self._fail, error))
 
     def _resolve(self, value: Any) -> None:
-        if not self.future.done():  # the caller may have been cancelled meanwhile
+        if not self.future.done():  # the caller may have been cancelled in the meantime
             self.future.set_result(value)
 
     def _fail(self, error: BaseException) -> None:
@@ -104,18 +104,18 @@ class Reply:
 
 
 class Client(KazooClient):  # type: ignore[misc]  # kazoo publishes no types
-    """kazoo's client, with two changes for the sake of the session.
+    """kazoo's client with two changes.
 
-    It tells of a connection's end before it fails what was under way on it. kazoo fails that first, and all that is asked meanwhile:
-    who asks again at a failure, as reads do, would ask again and again before it hears that there is no connection.
+    It reports the loss of a connection before it fails the pending requests. kazoo fails these first, and all new ones until then:
+    reads, which are retried after a failure, would be sent again and again before the session knows that there is no connection.
 
-    And a connection on which nobody answers is given up while the session still lives: kazoo waits for the whole of it where there
-    is one server. ZooKeeper 3.8 leaves one open and unanswered that comes at a certain moment of its start.
+    It gives up an unresponsive connection before the session expires: with one server, kazoo waits for the whole session timeout.
+    ZooKeeper 3.8 leaves a connection open without a response if it is opened at a certain moment of the server's start.
     """
 
     def __init__(self, handler: LoopHandler, **settings: Any) -> None:
         super().__init__(handler=handler, **settings)
-        invoke = self._connection._invoke  # noqa: SLF001 - kazoo has no setting for it
+        invoke = self._connection._invoke  # noqa: SLF001 -- kazoo has no setting for it
 
         def invoke_within(timeout_s: float, *request: Any, **how: Any) -> Any:
             return invoke(min(timeout_s, handler.connect_timeout_s), *request, **how)
@@ -129,7 +129,7 @@ class Client(KazooClient):  # type: ignore[misc]  # kazoo publishes no types
 
 
 def make_client(settings: ZooKeeperSettings) -> KazooClient:
-    """Return a client that is not started yet. It connects again for as long as its session lives."""
+    """Return a client that is not started yet. It reconnects until its session expires."""
     addresses = settings.addresses
     hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
     session_timeout_s = settings.session_timeout_ms / 1000
@@ -146,5 +146,5 @@ def make_client(settings: ZooKeeperSettings) -> KazooClient:
             max_jitter=RECONNECT_JITTER,
             sleep_func=handler.sleep_func,
         ),
-        logger=_log,
+        logger=log,
     )

@@ -1,7 +1,7 @@
-"""The one way from ZooKeeper's thread into the event loop: in order, and with one wake-up for many letters.
+"""Ordered callbacks from ZooKeeper's thread to the event loop, with one wake-up for many callbacks.
 
-`call_soon_threadsafe` writes a byte to wake the loop; at thousands of answers a second that is most of the work. So letters
-are collected and the loop is woken once for all that have come. Left out: any knowledge of what is delivered.
+`call_soon_threadsafe` writes a byte to wake the loop, which is most of the work at thousands of responses a second. The mailbox collects
+callbacks and wakes the loop once for all of them.
 """
 
 import asyncio
@@ -11,37 +11,37 @@ from collections.abc import Callable
 
 log = logging.getLogger(__name__)
 
-MAX_LETTERS_PER_TURN = 1_000
-"""Delivered before the loop gets its turn for everything else: about a millisecond's work."""
+MAX_CALLBACKS_PER_ITERATION = 1_000
+"""Callbacks that are called in one iteration of the event loop: about a millisecond's work."""
 
 
 class Mailbox:
-    """Calls from any thread, made in one loop's thread, in the order they were posted."""
+    """Callbacks that any thread posts, and that are called in the event loop's thread in order."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._letters: deque[Callable[[], object]] = deque()
-        self._awaited = False
-        """A delivery is on its way. Cleared before letters are taken: one that is posted meanwhile may wake the loop for
-        nothing, but none is ever left lying."""
+        self._callbacks: deque[Callable[[], object]] = deque()
+        self._is_scheduled = False
+        """A delivery is scheduled. Cleared before callbacks are taken: a callback that is posted in the meantime may wake the
+        loop unnecessarily, but is never missed."""
 
-    def post(self, letter: Callable[[], object]) -> None:
-        """Have `letter` called in the loop's thread; without effect once the loop is closed."""
-        self._letters.append(letter)
-        if self._awaited:
+    def post(self, callback: Callable[[], object]) -> None:
+        """Call `callback` in the event loop's thread; no effect if the loop is closed."""
+        self._callbacks.append(callback)
+        if self._is_scheduled:
             return
-        self._awaited = True
+        self._is_scheduled = True
         try:
             self._loop.call_soon_threadsafe(self._deliver)
         except RuntimeError:
-            log.debug("the event loop is closed, nobody is left to be told")
+            log.debug("Dropped event: event loop is closed")
 
     def _deliver(self) -> None:
-        self._awaited = False
+        self._is_scheduled = False
         try:
-            for _ in range(min(len(self._letters), MAX_LETTERS_PER_TURN)):
-                self._letters.popleft()()
-        finally:  # a letter that raises is the loop's to report, and must not hold up those behind it
-            if self._letters and not self._awaited:
-                self._awaited = True
+            for _ in range(min(len(self._callbacks), MAX_CALLBACKS_PER_ITERATION)):
+                self._callbacks.popleft()()
+        finally:  # the loop reports a callback that raises; the callbacks after it are still delivered
+            if self._callbacks and not self._is_scheduled:
+                self._is_scheduled = True
                 self._loop.call_soon(self._deliver)

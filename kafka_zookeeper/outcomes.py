@@ -1,7 +1,7 @@
-"""How a transaction ended, told by ZooKeeper's answer to it.
+"""Outcome of a transaction, from ZooKeeper's response.
 
-Of a transaction that failed, each operation has a result of type error: code 0 before the one that failed, its own code
-there, -2 (runtime inconsistency) after it.
+In a failed transaction each operation has a result of type error: code 0 before the operation that failed, its error code for
+the operation itself, -2 (runtime inconsistency) after it.
 """
 
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ REASONS = {
 
 
 def outcome_of(results: Sequence[str | int | ResultError | None]) -> MultiResult:
-    """Tell the end by the results of a transaction's operations, in their order."""
+    """Return the outcome from the results of a transaction's operations, in their order."""
     errors = [(index, result.code) for index, result in enumerate(results) if isinstance(result, ResultError)]
     if not errors:
         return Committed(tuple(result for result in results if not isinstance(result, ResultError)))
     for index, code in errors:
         if code not in {OK, RUNTIME_INCONSISTENCY}:
-            return Refused(index, REASONS.get(code, RefusedReason.OTHER), name_of(code))
+            return Refused(index, REASONS.get(code, RefusedReason.OTHER), error_name(code))
     return Refused(-1, RefusedReason.OTHER, f"error codes {[code for _, code in errors]}")
 
 
 def refusal_of(error: KazooException) -> Refused:
-    """Tell the end by the error that answered all of a transaction at once."""
+    """Return the outcome from an error of the whole transaction."""
     return Refused(-1, REASONS.get(getattr(error, "code", OK), RefusedReason.OTHER), repr(error))
 
 
-def name_of(code: int) -> str:
-    """Name an error code as kazoo does."""
+def error_name(code: int) -> str:
+    """Return kazoo's name of an error code."""
     return str(EXCEPTIONS[code].__name__) if code in EXCEPTIONS else f"error code {code}"

@@ -1,7 +1,7 @@
-"""Every znode path that Kafka's ZooKeeper mode knows, as a constant or a function.
+"""Znode paths of Kafka's ZooKeeper mode.
 
-Paths are relative to the chroot: the session puts the chroot in front. Left out: the paths of delegation tokens, which the
-brokers keep for themselves. Source: kafka.zk.ZkData of Kafka 3.9, wire-checked on 3.9.2.
+Paths are relative to the chroot, which the session adds. The paths of delegation tokens, which only brokers use, are missing.
+Source: kafka.zk.ZkData of Kafka 3.9, wire-checked on 3.9.2.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ TOPICS = "/brokers/topics"
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
-"""Where a sequential znode tells every broker that an entity's configuration has changed."""
+"""Prefix of the sequential znodes that notify every broker of a changed entity configuration."""
 
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
@@ -34,11 +34,11 @@ PREFIXED_ACLS = "/kafka-acl-extended/prefixed"
 ACL_CHANGES = "/kafka-acl-changes"
 EXTENDED_ACL_CHANGES = "/kafka-acl-extended-changes"
 ACL_CHANGE_NAME = "acl_changes_"
-"""What the name of a notice that ACLs have changed begins with."""
+"""Prefix of the names of ACL change notifications."""
 
 
 def child(parent: str, name: str) -> str:
-    """Return the path of `parent`'s child; ValueError when the name would leave its place in the tree."""
+    """Return the path of `parent`'s child; raises ValueError for a name that is not a single path component."""
     if not name or "/" in name or name in {".", ".."}:
         raise ValueError(f"{name!r} cannot name a znode under {parent}: one non-empty path component is needed")
     return f"{'' if parent == '/' else parent}/{name}"
@@ -55,7 +55,7 @@ def topic(name: str) -> str:
 
 
 def partitions(topic_name: str) -> str:
-    """Return the parent of a topic's partitions; the controller creates it before the first partition's state."""
+    """Return the parent of a topic's partitions; the controller creates it before the state of the first partition."""
     return f"{topic(topic_name)}/partitions"
 
 
@@ -81,9 +81,9 @@ def config(entity_type: str, entity_name: str) -> str:
 
 
 def entity_config(entity: str) -> str:
-    """Return the path of a configuration by its entity's own path, as notices name it: `users/alice/clients/c`.
+    """Return the path of a configuration by the entity's path, as in change notifications: `users/alice/clients/c`.
 
-    Raises ValueError when a part of it cannot name a znode.
+    Raises ValueError if a part of it cannot name a znode.
     """
     path = CONFIG
     for name in entity.split("/"):
@@ -97,7 +97,7 @@ def topic_config(name: str) -> str:
 
 
 def delete_topic(name: str) -> str:
-    """Return the path whose existence asks the controller to delete a topic."""
+    """Return the path whose existence requests the deletion of a topic."""
     return child(DELETE_TOPICS, name)
 
 
@@ -107,10 +107,10 @@ def acls_of_type(resource_type: str, *, prefixed: bool = False) -> str:
 
 
 def acls(resource_type: str, name: str, *, prefixed: bool = False) -> str:
-    """Return the path of a resource's ACLs, or of a prefix's."""
+    """Return the path of the ACLs of a resource or, with `prefixed`, of a prefix."""
     return child(acls_of_type(resource_type, prefixed=prefixed), name)
 
 
 def acl_changes(*, prefixed: bool = False) -> str:
-    """Return the parent of the notices that ACLs have changed."""
+    """Return the parent of the ACL change notifications."""
     return EXTENDED_ACL_CHANGES if prefixed else ACL_CHANGES

@@ -1,9 +1,8 @@
-"""The requests that kazoo has no API for, as its connection takes them: a `type`, `serialize` and `deserialize`.
+"""ZooKeeper requests without a kazoo API, as kazoo's connection accepts them: a `type`, `serialize` and `deserialize`.
 
 Multi-read (opcode 22, ZooKeeper 3.6: many getData and getChildren in one request, each with its own outcome) and multi
 (opcode 14, a transaction, here with ZooKeeper's plain error codes). All integers are big-endian; a length of -1 is null.
-Both answers are a row of results, each behind a header (type, last, error), ended by a header with `last`.
-Left out: sessions, retries, limits.
+Both responses are a sequence of results, each after a header (type, last, error), with a final header that has `last` set.
 """
 
 import struct
@@ -17,12 +16,12 @@ from kafka_zookeeper.writes import Check, Create, Delete, Operation, SetData
 CREATE, DELETE, GET_DATA, SET_DATA, GET_CHILDREN, CHECK = 1, 2, 4, 5, 8, 13
 MULTI, MULTI_READ = 14, 22
 ERROR = -1
-"""The type of a result that is an error."""
+"""Type of a result that is an error."""
 
 OK, NO_NODE = 0, -101
 
 PACKET_HEADER_BYTES = 8
-"""The transaction id and the opcode in front of every body."""
+"""The transaction id and the opcode before every body."""
 
 EPHEMERAL_FLAG, SEQUENTIAL_FLAG = 1, 2
 
@@ -37,20 +36,20 @@ _LAST = _HEADER.pack(-1, True, -1)
 
 
 def full_path(chroot: str, path: str) -> str:
-    """Put the chroot in front of a path. Without its slash a path would name a znode beside the chroot: ValueError."""
+    """Return a path with the chroot. Raises ValueError without a leading slash: the result would be outside the chroot."""
     if not path.startswith("/"):
         raise ValueError(f"the path {path!r} must begin with a slash")
     return f"{chroot}{path}" if path != "/" else chroot or "/"
 
 
 class Node(NamedTuple):
-    """A znode as it was read."""
+    """Data and metadata of a znode."""
 
     data: bytes | None
     """None is ZooKeeper's null."""
     version: int
     czxid: int
-    """The transaction that created it; of a broker's registration, the broker's epoch."""
+    """The transaction that created it; for a broker's registration, the broker epoch."""
     mzxid: int
     """The transaction that last changed its data."""
     ephemeral_owner: int
@@ -63,15 +62,15 @@ class ResultError(NamedTuple):
     code: int
 
 
-class Answer(NamedTuple):
-    """A multi-read's results, in the order asked for."""
+class MultiReadResponse(NamedTuple):
+    """Results of a multi-read, in the order of its paths."""
 
     results: list[Node | list[str] | ResultError]
     size_bytes: int
 
 
 class MultiRead:
-    """Read many znodes (GET_DATA) or their children (GET_CHILDREN) at once."""
+    """Request that reads many znodes (GET_DATA) or their children (GET_CHILDREN)."""
 
     type = MULTI_READ
     watcher = None
@@ -84,7 +83,7 @@ class MultiRead:
         return f"MultiRead(kind={self._kind}, {len(self._paths)} paths)"
 
     def serialize(self) -> bytes:
-        """Return the request's body; the 0 after each path asks for no watch, which a multi-read cannot set."""
+        """Return the request's body; the 0 after each path requests no watch, which a multi-read cannot set."""
         head = _HEADER.pack(self._kind, False, -1)
         parts: list[bytes] = []
         for path in self._paths:
@@ -92,8 +91,8 @@ class MultiRead:
             parts += (head, _INT.pack(len(encoded)), encoded, b"\0")
         return b"".join((*parts, _LAST))
 
-    def deserialize(self, data: bytes, offset: int) -> Answer:
-        """Return the results; ZooKeeperError or struct.error when they do not match what was asked for."""
+    def deserialize(self, data: bytes, offset: int) -> MultiReadResponse:
+        """Return the results; raises ZooKeeperError or struct.error if they do not match the request."""
         results: list[Node | list[str] | ResultError] = []
         start, unpack, stat, stat_bytes = offset, _HEADER_AND_LENGTH.unpack_from, _STAT.unpack_from, _STAT.size
         for _ in self._paths:
@@ -110,14 +109,16 @@ class MultiRead:
             elif kind == ERROR:
                 results.append(ResultError(length))
             else:
-                raise ZooKeeperError(f"a multi-read was answered by a result of the unknown type {kind}")
+                raise ZooKeeperError(f"the response to a multi-read has a result of the unknown type {kind}")
         if data[offset:] != _LAST:
-            raise ZooKeeperError(f"a multi-read of {len(self._paths)} znodes was answered by more or fewer results")
-        return Answer(results, len(data) - start)
+            raise ZooKeeperError(
+                f"the response to a multi-read of {len(self._paths)} znodes has a wrong number of results"
+            )
+        return MultiReadResponse(results, len(data) - start)
 
 
 class MultiWrite:
-    """A transaction; `chroot` is put in front of its paths."""
+    """Request of a transaction; `chroot` is added to its paths."""
 
     type = MULTI
     watcher = None
@@ -133,7 +134,7 @@ class MultiWrite:
 
     @property
     def size_bytes(self) -> int:
-        """The size of the packet, which a server compares with jute.maxbuffer."""
+        """Size of the packet, which a server compares with jute.maxbuffer."""
         return PACKET_HEADER_BYTES + len(self._body)
 
     def serialize(self) -> bytes:
@@ -141,7 +142,7 @@ class MultiWrite:
         return self._body
 
     def deserialize(self, data: bytes, offset: int) -> list[str | int | ResultError | None]:
-        """Return one result for each operation: a path, a version, nothing, or an error (0: undone because of another)."""
+        """Return one result for each operation: a path, a version, None, or an error (0: rolled back because of another)."""
         results: list[str | int | ResultError | None] = []
         for _ in range(self._count):
             kind, _last, _error = _HEADER.unpack_from(data, offset)
@@ -160,9 +161,11 @@ class MultiWrite:
             elif kind in {DELETE, CHECK}:
                 results.append(None)
             else:
-                raise ZooKeeperError(f"a transaction was answered by a result of the unknown type {kind}")
+                raise ZooKeeperError(f"the response to a transaction has a result of the unknown type {kind}")
         if data[offset:] != _LAST:
-            raise ZooKeeperError(f"a transaction of {self._count} operations was answered by more or fewer results")
+            raise ZooKeeperError(
+                f"the response to a transaction of {self._count} operations has a wrong number of results"
+            )
         return results
 
 

@@ -1,4 +1,4 @@
-"""What a watch tells: that something changed once, never what it is now; whoever watches reads again."""
+"""Watches. A watch reports one change, without the new value: the watching component reads again."""
 
 import enum
 from collections.abc import Callable
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 
 class WatchKind(enum.Enum):
-    """What to watch."""
+    """Kind of a watch."""
 
     DATA = "data"
-    """The znode's data changes, or it goes; where it is missing, that it comes."""
+    """Fires when the znode's data changes or the znode is deleted; for a missing znode, when it is created."""
     CHILDREN = "children"
-    """A child comes or goes, or the znode itself goes; where it is missing, that it comes."""
+    """Fires when a child is created or deleted or the znode is deleted; for a missing znode, when it is created."""
     EXISTS = "exists"
-    """The znode comes, goes, or its data changes."""
+    """Fires when the znode is created or deleted, or its data changes."""
 
 
 class EventKind(enum.Enum):
-    """What happened to a watched znode."""
+    """Kind of a change of a watched znode."""
 
     CREATED = "created"
     DELETED = "deleted"
@@ -27,7 +27,7 @@ class EventKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """Something happened to a watched znode."""
+    """Change of a watched znode."""
 
     kind: EventKind
     path: str
@@ -35,11 +35,11 @@ class WatchEvent:
 
 
 WatchCallback = Callable[[WatchEvent | None], None]
-"""Called once, in the event loop's thread. None: the connection broke, the watch is gone, and anything may have happened."""
+"""Called once, in the event loop's thread. None: the connection was lost, which ended the watch; the znode may have changed."""
 
 
 class OneShot:
-    """A callback that is called at most once, however many watches of ZooKeeper carry it."""
+    """A callback that is called at most once, even if several ZooKeeper watches use it."""
 
     __slots__ = ("_callback", "_fired")
 
@@ -48,7 +48,7 @@ class OneShot:
         self._fired = False
 
     def fire(self, event: WatchEvent | None) -> None:
-        """Tell of an event, unless one was told already."""
+        """Call the callback, unless it was called before."""
         if not self._fired:
             self._fired = True
             self._callback(event)

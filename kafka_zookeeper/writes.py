@@ -1,7 +1,7 @@
-"""What a transaction (ZooKeeper's multi) asks for and how it ended, as plain values; and how to pack many into few.
+"""Transactions (ZooKeeper's multi) as values: operations, outcomes, and batches.
 
-A transaction's end is a value, never an exception: the controller's loop takes it as one more event. Left out: sending
-(see `session`) and the bytes (see `protocol`).
+An outcome is a value, never an exception: the controller handles it as an event. `session` sends transactions, `protocol` encodes
+them.
 """
 
 import enum
@@ -9,33 +9,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 ANY_VERSION = -1
-"""The version that matches every version, in a SetData or a Delete."""
+"""Matches every version, in a SetData or a Delete."""
 
 MAX_BATCH_OPERATIONS = 500
-"""Operations in one transaction: 53,000 setData a second were measured at this size, and larger ones gain nothing."""
+"""Operations in one transaction: 53,000 setData a second were measured at this size, and larger ones are not faster."""
 
 MAX_BATCH_BYTES = 524_288
-"""Bytes in one transaction: half of ZooKeeper's limit for any packet (jute.maxbuffer, 1 MiB), because the transaction is
-written once more, with headers of its own, between the servers of an ensemble, where the same limit applies."""
+"""Bytes in one transaction: half of ZooKeeper's limit for a packet (jute.maxbuffer, 1 MiB), because the servers of an ensemble
+send the transaction to each other with additional headers under the same limit."""
 
 OPERATION_OVERHEAD_BYTES = 96
-"""An upper bound of what an operation takes beside its path and data: header, lengths, version, flags and the ACLs."""
+"""Upper bound of an operation's size without its path and data: header, lengths, version, flags and ACLs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create a znode; fails with NODE_EXISTS, or with NO_NODE when its parent is missing."""
+    """Create a znode; fails with NODE_EXISTS, or with NO_NODE if its parent is missing."""
 
     path: str
     data: bytes | None
-    """None is ZooKeeper's null, which is what Kafka writes into its empty znodes; it is not the same as b""."""
+    """None is ZooKeeper's null, which Kafka writes to its empty znodes; it differs from b""."""
     ephemeral: bool = False
     sequential: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SetData:
-    """Replace a znode's data if its version is the one given; fails with BAD_VERSION or NO_NODE."""
+    """Replace a znode's data if the znode has this version; fails with BAD_VERSION or NO_NODE."""
 
     path: str
     data: bytes | None
@@ -44,7 +44,7 @@ class SetData:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete a znode if its version is the one given; fails with BAD_VERSION, NO_NODE or NOT_EMPTY."""
+    """Delete a znode if it has this version; fails with BAD_VERSION, NO_NODE or NOT_EMPTY."""
 
     path: str
     version: int
@@ -52,7 +52,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Let the transaction through only if the znode has this version; fails with BAD_VERSION or NO_NODE."""
+    """Require that a znode has this version; fails with BAD_VERSION or NO_NODE."""
 
     path: str
     version: int
@@ -62,41 +62,41 @@ Operation = Create | SetData | Delete | Check
 
 
 class RefusedReason(enum.Enum):
-    """Why ZooKeeper did nothing of a transaction."""
+    """Reason for which ZooKeeper rejected a transaction."""
 
     BAD_VERSION = "bad version"
     NO_NODE = "no node"
     NODE_EXISTS = "node exists"
     NOT_EMPTY = "not empty"
     NO_AUTH = "no auth"
-    """The session's identity may not do this to that znode."""
+    """The ACLs of a znode do not allow the operation."""
     TOO_LARGE = "too large"
-    """It is larger than a server takes in one packet; it was not sent."""
+    """The transaction exceeds the limit of a packet; it was not sent."""
     OTHER = "other"
-    """Anything else that no retry will mend (an ephemeral parent, a quota, an illegal path); `Refused.detail` names it."""
+    """Another non-retriable error (an ephemeral parent, a quota, an invalid path); `Refused.detail` names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """All was done, at once."""
+    """All operations were executed, atomically."""
 
     results: tuple[str | int | None, ...]
-    """For each operation in order: a Create's path (with its sequence number), a SetData's new version, else None."""
+    """Result of each operation in order: a Create's path (with its sequence number), a SetData's new version, else None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing was done, because of one operation."""
+    """No operation was executed, because one failed."""
 
     index: int
-    """The place of the first operation that failed; -1 when the whole transaction was refused."""
+    """Index of the first operation that failed; -1 if the whole transaction was rejected."""
     reason: RefusedReason
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The connection or the session went before the answer came: all was done, or nothing was."""
+    """The connection or session was lost before the response: all operations were executed, or none."""
 
     detail: str = ""
 
@@ -106,11 +106,11 @@ MultiResult = Committed | Refused | Unknown
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One transaction that carries several groups behind one fence."""
+    """One transaction with several groups of operations after one fence."""
 
     operations: tuple[Operation, ...]
     groups: tuple[int, ...]
-    """The indexes, into the groups that were planned, of the groups inside, in order."""
+    """Indexes of its groups in the input of plan_batches, in order."""
 
 
 def operation_bytes(operation: Operation) -> int:
@@ -128,11 +128,10 @@ def plan_batches(
     max_operations: int = MAX_BATCH_OPERATIONS,
     max_bytes: int = MAX_BATCH_BYTES,
 ) -> list[Batch]:
-    """Pack groups of operations into transactions, each with the fence in front, in the order given.
+    """Pack groups of operations into transactions in order, each with the fence first.
 
-    A group is atomic: it is never split. A group that passes a limit by itself travels alone: the session
-    judges whether it can be sent.
-    An empty group is in no batch: there is nothing to write for it.
+    A group is atomic: it is never split. A group that exceeds a limit by itself is a separate transaction: the session decides
+    whether it can be sent. Empty groups are omitted.
     """
     head: tuple[Operation, ...] = () if fence is None else (fence,)
     head_bytes = sum(map(operation_bytes, head))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kafka_node.security.contexts import listener_context
 from kafka_node.security.credentials import CredentialSource, ListenerCredentials, UsersFile
 from kafka_node.security.settings import SecurityProtocol, SecuritySettings
-from kafka_wire.net.principal_rules import AS_IT_IS, PrincipalRules
+from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.server import SaslServer
 
 
@@ -16,7 +16,7 @@ class Demands:
 
     tls: ssl.SSLContext | None = None
     sasl: SaslServer | None = None
-    principal_rules: PrincipalRules = AS_IT_IS
+    principal_rules: PrincipalRules = DEFAULT_RULES
     """Principals of clients by their certificates."""
 
 

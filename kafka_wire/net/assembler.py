@@ -1,11 +1,8 @@
-"""Frames out of a stream of bytes that arrives in pieces of any size.
+"""Frame assembly from a stream of bytes that arrives in pieces of any size.
 
-Sans-I/O: bytes go in by `feed`, whole frames come out by `pop`. What is held is only what has really arrived, never
-a buffer of the size that a peer claims (unlike Kafka's NetworkReceive; protocol notes, Z102).
-
-frames.FrameSplitter gives all it has at once; here the reader takes frames one by one, as it has room for them.
-
-Left out: what a frame holds.
+Sans-I/O: `feed` takes bytes, `pop` returns whole frames one at a time, so that the reader limits how many it handles. Memory is
+only allocated for bytes that have arrived, never for the size that a peer announces (unlike Kafka's NetworkReceive; protocol notes,
+Z102).
 """
 
 import io
@@ -15,45 +12,46 @@ from collections.abc import Callable
 from kafka_wire.frames import SIZE_BYTES, FrameTooLarge, frame_size
 
 LARGE_FRAME_BYTES = 256 * 1024
-"""A frame over this is put together in a buffer of its own, and handed over without a copy: one of 100 MiB holds a loop for 30 ms."""
+"""A larger frame is assembled in its own buffer and returned without a copy: a copy of 100 MiB blocks the event loop for 30 ms."""
 
 _REQUEST_PREFIX = struct.Struct(">hh")
 
 RequestLimit = Callable[[int, int], int]
-"""Returns the largest frame of an API key and version."""
+"""Returns the largest frame, in bytes, of an API key and version."""
 
 
 class FrameAssembler:
-    """Splits a stream into frames by their 4-byte big-endian size, which is cut off.
+    """Splits a stream into frames by their 4-byte big-endian size, which is removed.
 
-    `max_frame_bytes` bounds a frame without its size field, and `request_limit` a request's frame by its API, as soon as size, key and
-    version are here. A stream that broke a bound is broken for good: nothing behind the bad size can be told apart any more.
+    `max_frame_bytes` limits a frame without its size field. `request_limit` limits the frame of a request by its API, as soon as size,
+    key and version have arrived. After a size over a limit the stream is unusable: its frame boundaries are unknown.
     """
 
     __slots__ = ("_buffer", "_large", "_max_frame_bytes", "_missing", "_request_limit", "_start")
 
     def __init__(self, max_frame_bytes: int, request_limit: RequestLimit | None = None) -> None:
         self._buffer = bytearray()
-        self._start = 0  # what lies before it has been popped
+        self._start = 0
+        """Position of the first byte that was not popped."""
         self._max_frame_bytes = max_frame_bytes
         self._request_limit = request_limit
-        self._large: io.BytesIO | None = (
-            None  # a large frame that is on its way; the buffer is empty until it is complete
-        )
-        self._missing = 0  # bytes of that frame that have not arrived
+        self._large: io.BytesIO | None = None
+        """An incomplete large frame; `_buffer` is empty until it is complete."""
+        self._missing = 0
+        """Bytes of the large frame that have not arrived."""
 
     def allow(self, max_frame_bytes: int) -> None:
-        """Change the bound for the frames that were not popped yet."""
+        """Change the limit of the frames that were not popped yet."""
         self._max_frame_bytes = max_frame_bytes
 
     @property
     def buffered(self) -> int:
-        """How many bytes have arrived and were not popped yet, size fields included."""
+        """Bytes that have arrived and were not popped yet, size fields included."""
         large = 0 if self._large is None else SIZE_BYTES + self._large.tell()
         return large + len(self._buffer) - self._start
 
     def feed(self, data: bytes) -> None:
-        """Take what has arrived."""
+        """Add bytes that have arrived."""
         if self._missing:
             assert self._large is not None
             taken = min(self._missing, len(data))
@@ -67,9 +65,9 @@ class FrameAssembler:
         self._buffer += data
 
     def pop(self) -> bytes | None:
-        """Give the next whole frame without its size, or None when more has to arrive.
+        """Return the next whole frame without its size, or None if it is incomplete.
 
-        Raises MalformedFrame, or its subclass FrameTooLarge, at a size out of bounds as soon as the size is here.
+        Raises MalformedFrame, or its subclass FrameTooLarge, as soon as an invalid size has arrived.
         """
         if self._large is not None:
             return self._pop_large()
@@ -94,7 +92,7 @@ class FrameAssembler:
         return frame
 
     def _check_request(self, body: int, size: int) -> bool:
-        """Hold a frame to the limit of its API; False when its key and version have not arrived."""
+        """Check a frame against the limit of its API; False if its key and version have not arrived."""
         if self._request_limit is None:
             return True
         if len(self._buffer) < body + _REQUEST_PREFIX.size:
@@ -103,7 +101,7 @@ class FrameAssembler:
         limit = self._request_limit(key, version)
         if size > limit:
             raise FrameTooLarge(
-                f"A request of API key {key}, version {version}, announces {size} bytes; the limit is {limit}."
+                f"A request of API key {key}, version {version}, announces {size} bytes, the limit is {limit}."
             )
         return True
 
@@ -119,6 +117,6 @@ class FrameAssembler:
         assert self._large is not None
         if self._missing:
             return None
-        frame = self._large.getvalue()  # CPython hands out the buffer itself
+        frame = self._large.getvalue()  # CPython returns the buffer itself
         self._large = None
         return frame

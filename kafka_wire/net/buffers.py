@@ -1,42 +1,42 @@
-"""Account of the bytes that servers hold for their connections: one for a process, whatever listeners it has."""
+"""Memory limit for the connections of all listeners of a process."""
 
 import logging
 from typing import Protocol
 
 
 class Holder(Protocol):
-    """A connection, as the account sees it."""
+    """A connection that holds bytes."""
 
     held_bytes: int
 
-    def shut(self, reason: str, level: int = logging.INFO) -> None:
-        """Close it now, which releases what it holds."""
+    def abort(self, reason: str, level: int = logging.INFO) -> None:
+        """Close the connection now, which releases its bytes."""
 
 
 class Buffers:
-    """At most `max_bytes` of requests and responses; over it, the connection that holds most is closed."""
+    """Account of the bytes of requests and responses: above `max_bytes`, the connection that holds most is closed."""
 
     def __init__(self, max_bytes: int) -> None:
         if max_bytes <= 0:
-            raise ValueError(f"max_bytes must be above 0, not {max_bytes}")
+            raise ValueError(f"max_bytes must be greater than 0, found {max_bytes}")
         self.max_bytes = max_bytes
         self.held_bytes = 0
         self._holders: set[Holder] = set()
 
     def join(self, holder: Holder) -> None:
-        """Take a connection in."""
+        """Add a connection."""
         self._holders.add(holder)
 
     def leave(self, holder: Holder) -> None:
-        """Forget a connection that has ended."""
+        """Remove a connection that has ended."""
         self.hold(holder, -holder.held_bytes)
         self._holders.discard(holder)
 
     def hold(self, holder: Holder, byte_count: int) -> None:
-        """Count what a connection holds, more or (below 0) less."""
+        """Add `byte_count` to the bytes of a connection; a negative count releases bytes."""
         holder.held_bytes += byte_count
         self.held_bytes += byte_count
         if byte_count > 0 and self.held_bytes > self.max_bytes:
-            greediest = max(self._holders, key=lambda one: one.held_bytes)
-            reason = f"{self.held_bytes} bytes are held for all connections, the limit is {self.max_bytes}, and it holds most of them"
-            greediest.shut(reason, logging.WARNING)
+            largest = max(self._holders, key=lambda one: one.held_bytes)
+            reason = f"all connections hold {self.held_bytes} bytes, the limit is {self.max_bytes}, and this one holds most of them"
+            largest.abort(reason, logging.WARNING)

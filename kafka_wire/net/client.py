@@ -1,4 +1,4 @@
-"""The client's side, for everybody who asks another node: the names to import."""
+"""Public names of the client side."""
 
 from kafka_wire.net.backoff import Backoff
 from kafka_wire.net.connection import Connection

@@ -1,19 +1,18 @@
-"""Whom a client's certificate names: its subject, written as Java writes it, for Kafka's ACLs are about that text.
+"""Subject of a client certificate, formatted as Java formats it, because Kafka's ACLs name that text.
 
-Source: X500Principal.getName() (RFC 2253), as DefaultKafkaPrincipalBuilder takes it. Unlike Java, a subject that cannot be
-decoded without loss is refused. OpenSSL has verified the certificate
-before; what is read here is still checked by length at each step.
-
-Left out: everything else in a certificate, and what the subject is mapped to (principal_rules).
+Source: X500Principal.getName() (RFC 2253), as used by DefaultKafkaPrincipalBuilder. Unlike in Java, a subject that cannot be decoded
+without loss is rejected. OpenSSL has verified the certificate before; all lengths are still checked here. principal_rules maps the
+subject to a principal.
 """
 
 from collections.abc import Iterator
 
 _SEQUENCE, _SET, _OBJECT_IDENTIFIER, _VERSION = 0x30, 0x31, 0x06, 0xA0
-_ELEMENTS_BEFORE_SUBJECT = 4  # serial number, signature algorithm, issuer, validity; before them the version, if any
+_ELEMENTS_BEFORE_SUBJECT = 4
+"""Serial number, signature algorithm, issuer and validity. An optional version precedes them."""
 _UTF8, _BMP = 0x0C, 0x1E
 _ASCII_TAGS = frozenset({0x13, 0x14, 0x16, 0x1B})
-"""PrintableString, T61String, IA5String, GeneralString. Java writes all other types, UniversalString too, in hexadecimal."""
+"""PrintableString, T61String, IA5String, GeneralString. Java formats all other types, including UniversalString, as hexadecimal."""
 _KEYWORDS = {
     "2.5.4.3": "CN",
     "2.5.4.6": "C",
@@ -25,7 +24,7 @@ _KEYWORDS = {
     "0.9.2342.19200300.100.1.1": "UID",
     "0.9.2342.19200300.100.1.25": "DC",
 }
-"""The types that RFC 2253 names; all others are written as numbers, with their values in hexadecimal."""
+"""Attribute types with a keyword in RFC 2253. All others are formatted as object identifiers, with hexadecimal values."""
 _ESCAPED = frozenset(',=+<>#;"\\')
 
 
@@ -57,11 +56,11 @@ def _attribute_text(attribute: bytes) -> str:
 
 
 def _decode(tag: int, value: bytes, keyword: str) -> str:
-    """Decode a string as Java does, which takes the bytes of every type for UTF-8. Raises ValueError.
+    """Decode a string as Java does, which interprets the bytes of every type as UTF-8. Raises ValueError.
 
-    Where this is not what the bytes mean, different subjects would become one text, and one would have the other's rights:
-    bytes that are no UTF-8, letters outside ASCII in a type that has them in other bytes, and a BMPString whose two-byte
-    characters Java reads as two letters each. Such subjects are refused.
+    If the bytes mean something else, different subjects become the same text, and one gets the permissions of the other: invalid UTF-8,
+    non-ASCII characters in a type that encodes them differently, and a BMPString whose two-byte characters Java reads as two
+    characters each. Such subjects are rejected.
     """
     if tag == _UTF8:
         return _checked_text(value, "utf-8", keyword)
@@ -75,7 +74,7 @@ def _checked_text(value: bytes, encoding: str, keyword: str) -> str:
     try:
         return value.decode(encoding)
     except UnicodeDecodeError:
-        raise ValueError(f"{keyword} of the certificate's subject is no {encoding.upper()} text") from None
+        raise ValueError(f"{keyword} of the certificate's subject is not {encoding.upper()} text") from None
 
 
 def _escape(text: str) -> str:
@@ -97,7 +96,7 @@ def _oid_text(data: bytes) -> str:
 
 
 def _elements(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Give each element's tag, content, and all of it. Raises ValueError where one does not fit."""
+    """Yield tag, content, and all bytes of each element. Raises ValueError for a malformed element."""
     at = 0
     while at < len(data):
         if at + 2 > len(data):
@@ -106,7 +105,7 @@ def _elements(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         if length & 0x80:
             size = length & 0x7F
             if not 1 <= size <= 4 or start + size > len(data):
-                raise ValueError("the certificate has an element of no sane length")
+                raise ValueError("the certificate has an element with an invalid length")
             length, start = int.from_bytes(data[start : start + size], "big"), start + size
         if start + length > len(data):
             raise ValueError("the certificate ends within an element")
@@ -117,11 +116,11 @@ def _elements(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
 def _only(data: bytes, tag: int) -> bytes:
     elements = list(_elements(data))
     if len(elements) != 1:
-        raise ValueError("the certificate has more or less than one element where one is due")
+        raise ValueError(f"the certificate has {len(elements)} elements where one is expected")
     return _checked(elements[0][0], tag, elements[0][1])
 
 
 def _checked(found: int, expected: int, content: bytes) -> bytes:
     if found != expected:
-        raise ValueError(f"the certificate has an element {found:#x} where {expected:#x} is due")
+        raise ValueError(f"the certificate has an element {found:#x} where {expected:#x} is expected")
     return content

@@ -1,17 +1,13 @@
-"""What can go wrong between this process and one peer, as exceptions.
-
-Left out: what a peer answers (an error code in a body is an answer, not a failure), and what a body may hold
-(the codec's own errors).
-"""
+"""Exceptions of connections. An error code in a response is not an exception; kafka_wire.failures has those of the codec."""
 
 __all__ = ["CloseConnection", "ConnectionFailed", "MalformedRequest", "RequestTimedOut", "UnsupportedVersion"]
 
 
-class ConnectionFailed(Exception):  # noqa: N818  the word that callers say, beside Kafka's own names
-    """The connection could not be opened, or ended before the answer came.
+class ConnectionFailed(Exception):  # noqa: N818 -- names the condition, like Kafka's exceptions
+    """The connection could not be opened, or ended before the response arrived.
 
-    `reason` says what happened, to which peer. `sent` is True when the request may have reached the peer: it is then
-    unknown whether it was carried out, and only a request that is safe to repeat may be sent again.
+    `reason` names the cause and the peer. `sent` is True if the request may have reached the peer: it is then unknown whether the
+    request was processed, and only an idempotent request may be sent again.
     """
 
     def __init__(self, reason: str, *, sent: bool) -> None:
@@ -21,19 +17,18 @@ class ConnectionFailed(Exception):  # noqa: N818  the word that callers say, bes
 
 
 class RequestTimedOut(ConnectionFailed):
-    """A request was not answered within its time.
+    """A request had no response within its timeout.
 
-    Answers come in order, so nothing behind it could be answered either: the connection is closed with it, as
-    Kafka's NetworkClient does.
+    Responses arrive in order, so no later request can have a response either: the connection is closed, as in Kafka's NetworkClient.
     """
 
 
-class UnsupportedVersion(Exception):  # noqa: N818  Kafka's own name for it
-    """The peer and this process have no version of the request in common; the connection stays open."""
+class UnsupportedVersion(Exception):  # noqa: N818 -- Kafka's name
+    """The peer and this process have no common version of the request; the connection stays open."""
 
 
-class CloseConnection(Exception):  # noqa: N818  an order, rather than an error
-    """Raised by a server's handler: close the connection that this request came by, for this reason."""
+class CloseConnection(Exception):  # noqa: N818 -- a command, not an error
+    """Raised by a server's handler: close the connection of this request, for this reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -41,4 +36,4 @@ class CloseConnection(Exception):  # noqa: N818  an order, rather than an error
 
 
 class MalformedRequest(CloseConnection):
-    """Raised by a server's handler: these bytes are no request; close the connection and say so in the log."""
+    """Raised by a server's handler: the request is malformed; close its connection and log that."""

@@ -1,9 +1,7 @@
-"""Which version of a request two sides share: the ApiVersions conversation, as values.
+"""Version negotiation by ApiVersions, as values; connection.py sends the requests.
 
-A newer request than the peer knows is answered with UNSUPPORTED_VERSION in the shape of version 0, which since
-KIP-511 names the versions of ApiVersions that the peer does know.
-
-Left out: sending anything (connection.py).
+The response to an unknown ApiVersions version is UNSUPPORTED_VERSION in the format of version 0, which since KIP-511 contains the
+peer's supported versions of ApiVersions.
 """
 
 import struct
@@ -16,33 +14,35 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.failures import UnsupportedVersion
 
-SOFTWARE_NAME = "kafka-steward"  # KIP-511: letters, digits, '-' and '.', told to brokers for their metrics
+SOFTWARE_NAME = "kafka-steward"
+"""Sent to brokers for their metrics: letters, digits, '-' and '.' (KIP-511)."""
 
 _ERROR_CODE = struct.Struct(">h")
-_ERROR_OFFSET = 4  # header version 0 is the correlation id alone, and every version's body starts with the error code
+_ERROR_OFFSET = 4
+"""Header version 0 is only the correlation id, and the body starts with the error code in every version."""
 
 VersionRange = tuple[int, int]
 """Lowest and highest version, both included."""
 
 
 def api_versions_request() -> Body:
-    """Build the body of ApiVersions, any version."""
+    """Return the body of an ApiVersions request of any version."""
     try:
         version = metadata.version("kafka-steward")
-    except metadata.PackageNotFoundError:  # run from a source tree that was never installed
+    except metadata.PackageNotFoundError:  # the source tree is not installed
         version = "0"
     return {"client_software_name": SOFTWARE_NAME, "client_software_version": version}
 
 
 def highest_api_versions() -> int:
-    """Give the highest ApiVersions version that this process speaks."""
+    """Return the highest ApiVersions version that this process supports."""
     return codec.versions("ApiVersionsRequest")[1]
 
 
-def read_answer(version: int, frame: bytes) -> tuple[ErrorCode, dict[int, VersionRange]]:
-    """Read the response to ApiVersions of `version`: its error, and what it says of each API key.
+def read_response(version: int, frame: bytes) -> tuple[ErrorCode, dict[int, VersionRange]]:
+    """Decode the response to ApiVersions of `version`: its error, and the supported versions by API key.
 
-    Raises CodecError when the frame is not such a response.
+    Raises CodecError if the frame is not such a response.
     """
     if len(frame) >= _ERROR_OFFSET + _ERROR_CODE.size:
         (error_code,) = _ERROR_CODE.unpack_from(frame, _ERROR_OFFSET)
@@ -53,19 +53,18 @@ def read_answer(version: int, frame: bytes) -> tuple[ErrorCode, dict[int, Versio
     return ErrorCode(body["error_code"]), ranges
 
 
-def second_try(refused: int, ranges: Mapping[int, VersionRange]) -> int:
-    """Choose the version to ask with after `refused` was unsupported: what the peer named, else 0, always below."""
+def retry_version(rejected: int, ranges: Mapping[int, VersionRange]) -> int:
+    """Return the version for the second ApiVersions request: the peer's highest, else 0, always below `rejected`."""
     _, highest = ranges.get(ApiKey.API_VERSIONS, (0, 0))
-    return max(0, min(highest, refused - 1))
+    return max(0, min(highest, rejected - 1))
 
 
-def choose_version(key: ApiKey, ours: VersionRange, theirs: Mapping[int, VersionRange], peer: str) -> int:
-    """Choose the highest version of `key` that both sides know; raises UnsupportedVersion when there is none."""
-    if key not in theirs:
-        raise UnsupportedVersion(f"{peer} does not serve {key.name}")
-    lowest, highest = max(ours[0], theirs[key][0]), min(ours[1], theirs[key][1])
+def choose_version(key: ApiKey, own: VersionRange, peer_versions: Mapping[int, VersionRange], peer: str) -> int:
+    """Return the highest version of `key` that both sides support; raises UnsupportedVersion if there is none."""
+    if key not in peer_versions:
+        raise UnsupportedVersion(f"{peer} does not support {key.name}")
+    lowest, highest = max(own[0], peer_versions[key][0]), min(own[1], peer_versions[key][1])
     if lowest > highest:
-        raise UnsupportedVersion(
-            f"{peer} serves {key.name} {theirs[key][0]} to {theirs[key][1]}, this process {ours[0]} to {ours[1]}"
-        )
+        supported = f"{peer_versions[key][0]} to {peer_versions[key][1]}"
+        raise UnsupportedVersion(f"{peer} supports {key.name} {supported}, this process {own[0]} to {own[1]}")
     return highest

@@ -1,8 +1,6 @@
-"""A node's address, and one connection to it that is opened when it is needed and opened again when it ended.
+"""Client of one node, with a connection that is opened on demand and reopened after it has ended.
 
-Calls go out in the order they were made, over reconnects too. Nothing is sent twice unless the caller asks for it.
-
-Left out: which node to ask, and what may be repeated; the callers know.
+Requests are sent in the order of the calls, also across reconnects. A request is sent again only if the caller allows it.
 """
 
 import asyncio
@@ -16,7 +14,7 @@ from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.frames import MAX_FRAME_BYTES
 from kafka_wire.net.backoff import KAFKA_BACKOFF, Backoff
-from kafka_wire.net.connection import CONNECT_TIMEOUT_MS, REQUEST_TIMEOUT_MS, BodyFrom, BodyOf, Connection
+from kafka_wire.net.connection import CONNECT_TIMEOUT_MS, REQUEST_TIMEOUT_MS, BodyDecoder, BodyEncoder, Connection
 from kafka_wire.net.failures import ConnectionFailed, RequestTimedOut
 from kafka_wire.net.sasl_client import SaslCredentials
 
@@ -28,13 +26,13 @@ _RANDOM = SystemRandom()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """How a node is reached."""
+    """Connection settings of a node."""
 
     client_id: str | None = None
     ssl: tls.SSLContext | None = None
-    """TLS when given; what is verified is the context's own choice (ssl.create_default_context verifies all)."""
+    """Enables TLS. The context decides what is verified (ssl.create_default_context verifies everything)."""
     sasl: SaslCredentials | None = None
-    """Who this side is, on listeners that ask for it."""
+    """Credentials for SASL listeners."""
     connect_timeout_ms: int = CONNECT_TIMEOUT_MS
     request_timeout_ms: int = REQUEST_TIMEOUT_MS
     max_frame_bytes: int = MAX_FRAME_BYTES
@@ -47,8 +45,8 @@ DEFAULT_SETTINGS = NodeSettings()
 class Node:
     """One broker or controller at `host`:`port`.
 
-    `random` gives numbers in [0, 1) for the jitter. A call during the backoff waits for its end, unless its own time
-    is up before: then it fails at once. A node counts as well again when it has answered, not when it has accepted.
+    `random` returns numbers in [0, 1) for the jitter. A call during the backoff waits for its end, or fails at once if its own timeout
+    ends earlier. A response resets the backoff; an accepted connection does not.
     """
 
     def __init__(
@@ -64,12 +62,17 @@ class Node:
         self._settings = settings
         self._random = random
         self._connection: Connection | None = None
-        self._answered = False  # whether this connection has given an answer
-        self._turn = asyncio.Lock()  # fair: callers get their turn in the order they came
-        self._failures = 0  # in a row
-        self._failed_opens = 0  # ever
+        self._answered = False
+        """Whether this connection has received a response."""
+        self._send_lock = asyncio.Lock()
+        """Fair: requests are sent in the order of the calls."""
+        self._failures = 0
+        """Consecutive failures."""
+        self._failed_opens = 0
+        """All failed attempts to connect."""
         self._last_reason = ""
-        self._retry_at = 0.0  # loop time in s
+        self._retry_at = 0.0
+        """End of the backoff; loop time in s."""
         self._closed = False
 
     @property
@@ -80,17 +83,17 @@ class Node:
     async def call(
         self,
         key: ApiKey,
-        body: Body | BodyOf,
+        body: Body | BodyEncoder,
         *,
         version: int | None = None,
         timeout_ms: int | None = None,
         attempts: int = 1,
-        decode: BodyFrom | None = None,
+        decode: BodyDecoder | None = None,
     ) -> Body:
-        """Send one request and give the body of its response, as Connection.call does.
+        """Send one request and return the body of its response, as Connection.call does.
 
-        With `attempts` above 1 a failed connection is replaced and the request sent again, all within its time: for
-        requests that may be carried out twice. Raises the last ConnectionFailed.
+        With `attempts` above 1, the request is sent again on a new connection after a connection failure, all within its timeout:
+        for idempotent requests. Raises the last ConnectionFailed.
         """
 
         async def send(connection: Connection, left_ms: int) -> Awaitable[Body]:
@@ -99,7 +102,7 @@ class Node:
         return await self._attempt(send, timeout_ms, attempts)
 
     async def call_raw(self, frame: bytes, *, timeout_ms: int | None = None, attempts: int = 1) -> bytes:
-        """Send a whole request frame and give the whole response frame, as Connection.call_raw does."""
+        """Send a whole request frame and return the whole response frame, as Connection.call_raw does."""
 
         async def send(connection: Connection, left_ms: int) -> Awaitable[bytes]:
             return await connection.start_raw(frame, timeout_ms=left_ms)
@@ -113,50 +116,50 @@ class Node:
         )
 
     async def close(self) -> None:
-        """Close the connection if there is one; calls under way and later ones fail. May be called twice."""
+        """Close the connection if there is one; running and later calls fail. May be called twice."""
         self._closed = True
         if self._connection is not None:
             await self._connection.close()
 
     async def _attempt(self, send: _Send[Awaitable[_T]], timeout_ms: int | None, attempts: int) -> _T:
-        """Send and wait for the answer until it comes, at most `attempts` times, all within one time."""
+        """Send a request and wait for its response, at most `attempts` times, all within one timeout."""
         deadline = self._deadline(timeout_ms)
         while True:
             attempts -= 1
             try:
-                answer = await (await self._start(send, deadline))
+                response = await (await self._start(send, deadline))
             except ConnectionFailed:
                 if attempts <= 0 or self._closed or self._left_ms(deadline) <= 0:
                     raise
             else:
                 self._answered = True
                 self._failures = 0
-                return answer
+                return response
 
     async def _start(self, send: _Send[_T], deadline: float) -> _T:
-        """Wait for the turn and a connection, and send; whoever waited for an attempt to open shares its failure."""
+        """Wait for the lock and a connection, and send. Calls that waited for a failed attempt to connect fail with it."""
         failed_opens = self._failed_opens
-        await self._take_turn(deadline)
+        await self._lock(deadline)
         try:
             if failed_opens != self._failed_opens:
                 raise ConnectionFailed(self._last_reason, sent=False)
             connection = await self._connected(deadline)
             return await send(connection, max(1, self._left_ms(deadline)))
         finally:
-            self._turn.release()
+            self._send_lock.release()
 
-    async def _take_turn(self, deadline: float) -> None:
-        if self.connected and not self._turn.locked():  # nobody opens a connection, so there is nothing to wait for
-            await self._turn.acquire()
+    async def _lock(self, deadline: float) -> None:
+        if self.connected and not self._send_lock.locked():  # fast path: acquiring the lock does not wait
+            await self._send_lock.acquire()
             return
         try:
             async with asyncio.timeout_at(deadline):
-                await self._turn.acquire()
+                await self._send_lock.acquire()
         except TimeoutError:
-            raise RequestTimedOut(f"{self._host}:{self._port} was not reached in time", sent=False) from None
+            raise RequestTimedOut(f"{self._host}:{self._port} could not be reached in time", sent=False) from None
 
     async def _connected(self, deadline: float) -> Connection:
-        """Give the open connection, or open one after the backoff; the caller holds the turn."""
+        """Return the open connection, or open one after the backoff; the caller holds the lock."""
         if self._connection is not None:
             if not self._connection.closed:
                 return self._connection
@@ -176,14 +179,14 @@ class Node:
                 request_timeout_ms=settings.request_timeout_ms,
                 max_frame_bytes=settings.max_frame_bytes,
             )
-        except ConnectionFailed as why:
+        except ConnectionFailed as error:
             self._count_failure()
             self._failed_opens += 1
-            self._last_reason = why.reason
+            self._last_reason = error.reason
             raise
         if self._closed:
             await connection.close()
-            raise self._closed_here()
+            raise self._closed_error()
         self._answered = False
         self._connection = connection
         return connection
@@ -191,21 +194,21 @@ class Node:
     async def _wait_for_backoff(self, deadline: float) -> None:
         if self._retry_at >= deadline:
             raise ConnectionFailed(
-                f"{self._host}:{self._port} failed {self._failures} times; the next attempt is "
-                f"{self._retry_at - deadline:.3f} s after this request's time is up: {self._last_reason}",
+                f"{self._host}:{self._port} failed {self._failures} times, and the next attempt is "
+                f"{self._retry_at - deadline:.3f} s after this request's timeout: {self._last_reason}",
                 sent=False,
             )
         await asyncio.sleep(max(0.0, self._retry_at - asyncio.get_running_loop().time()))
         if self._closed:
-            raise self._closed_here()
+            raise self._closed_error()
 
     def _count_failure(self) -> None:
         self._failures += 1
         delay_ms = self._settings.backoff.delay_ms(self._failures, self._random())
         self._retry_at = asyncio.get_running_loop().time() + delay_ms / 1000
 
-    def _closed_here(self) -> ConnectionFailed:
-        return ConnectionFailed(f"the node {self._host}:{self._port} was closed here", sent=False)
+    def _closed_error(self) -> ConnectionFailed:
+        return ConnectionFailed(f"the client of {self._host}:{self._port} was closed locally", sent=False)
 
     def _deadline(self, timeout_ms: int | None) -> float:
         timeout_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms

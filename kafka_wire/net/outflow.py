@@ -1,8 +1,8 @@
-"""Writing of long responses in chunks, one connection after the other.
+"""Scheduler of chunked writes of long responses.
 
-A hundred clients may ask for the same 12 MB at once. Were each response given to its transport whole, the transports would copy
-all of it, and the event loop would do nothing else meanwhile. Here a connection writes one chunk per turn, and only while its peer
-reads; the turns of all connections of a server take a bounded time before the event loop goes on.
+A hundred clients may request the same 12 MB at once. If each response were passed to its transport as a whole, the transports would
+copy all of them and block the event loop. Here the connections take turns in writing one chunk each, only while their peers read, and
+for a limited time before the event loop continues.
 """
 
 import asyncio
@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Callable
 
 CHUNK_BYTES = 64 * 1024
-"""Written per turn: as much as a transport takes before it asks its writer to pause."""
+"""Size of a chunk: the amount that a transport buffers before it pauses its writer."""
 STEP_S = 0.002
-"""Time of writing before other callbacks of the event loop run: 25 of them fit into the longest permitted stall of 50 ms."""
+"""Time of writing before other callbacks of the event loop run: 25 of these steps fit into the longest allowed stall of 50 ms."""
 URGENT_SHARE = 20
-"""While the process has urgent work, one part in so many of the loop's time goes to writing long responses."""
+"""While the process has urgent work, writing long responses takes one part in this many of the event loop's time."""
 
 
 def never() -> bool:
@@ -24,7 +24,7 @@ def never() -> bool:
 
 
 class Outflow:
-    """The connections of one server that have chunks to write. `is_urgent` reports whether other work goes first."""
+    """Connections of one server that have chunks to write. `is_urgent` returns whether other work has priority."""
 
     def __init__(self, is_urgent: Callable[[], bool] = never) -> None:
         self._is_urgent = is_urgent
@@ -32,7 +32,7 @@ class Outflow:
         self._is_scheduled = False
 
     def add(self, write: Callable[[], bool]) -> None:
-        """Have `write` called in its turns for as long as it returns True."""
+        """Call `write` in turn with the others for as long as it returns True."""
         self._writers.append(write)
         self._schedule(0.0)
 

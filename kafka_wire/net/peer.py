@@ -1,7 +1,4 @@
-"""Who is at the other end of a connection that a server accepted, as its handler sees it.
-
-Left out: whom the peer claims to be in a request (a client id is no identity).
-"""
+"""Peer of a server connection, as its handler sees it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -9,34 +6,34 @@ from dataclasses import dataclass, field
 from kafka_wire.encoded_body import Response
 
 ANONYMOUS = "User:ANONYMOUS"
-"""Kafka's principal of a peer that has proven nothing."""
+"""Kafka's principal of an unauthenticated peer."""
 
 
 @dataclass(eq=False, slots=True)
 class Peer:
-    """One accepted connection. Equal to itself alone, so it may be the key of what is kept per connection."""
+    """One accepted connection. Compared by identity, so it may be a key of per-connection data."""
 
     host: str
     port: int
     close: Callable[[str], None]
-    """Closes the connection at once, for a reason that is logged."""
+    """Closes the connection at once; the reason is logged."""
     hold: Callable[[int], None]
-    """Counts bytes that a handler holds for this connection, more or (below 0) less, in the server's account."""
+    """Adds bytes that a handler holds for this connection to the server's account; a negative count releases them."""
     principal: str = ANONYMOUS
-    """Who it is, as far as it has proven that: by its certificate or by SASL."""
+    """Authenticated principal, from its certificate or SASL."""
     _callbacks: list[Callable[[], None]] = field(default_factory=list, repr=False)
-    _gone: bool = False
+    _is_closed: bool = False
 
     def on_close(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called once when the connection has ended, or now when it has."""
-        if self._gone:
+        """Call `callback` once when the connection has ended, or now if it has."""
+        if self._is_closed:
             callback()
         else:
             self._callbacks.append(callback)
 
-    def gone(self) -> None:
-        """Tell everybody who asked that the connection has ended (called by the server)."""
-        self._gone = True
+    def mark_closed(self) -> None:
+        """Run the close callbacks; the server calls this when the connection has ended."""
+        self._is_closed = True
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback()
@@ -46,9 +43,9 @@ class Peer:
 
 
 Handler = Callable[[Peer, bytes], Awaitable[Response | None]]
-"""Answers one request frame with a response frame, both without the size, or with None when the request has no response.
+"""Returns the response frame of a request frame, both without the size, or None if the request has no response.
 
-MalformedRequest and CloseConnection close the connection for their reason; any other exception closes it too and is
-logged with its traceback. When the connection breaks, its handlers are cancelled: work that must be finished belongs to
-a task of its own.
+MalformedRequest and CloseConnection close the connection for their reason; any other exception also closes it and is
+logged with its traceback. When the connection ends, its handlers are cancelled: work that must be finished belongs in
+a separate task.
 """

@@ -1,15 +1,15 @@
-r"""What a client is called by the subject of its certificate: Kafka's ssl.principal.mapping.rules (KIP-371).
+r"""Principal mapping rules: Kafka's ssl.principal.mapping.rules (KIP-371), which map a certificate's subject to a name.
 
-    DEFAULT                              the subject as it is
-    RULE:pattern/replacement/            the replacement, where the pattern fits the whole subject; $1 is the first group
+    DEFAULT                              the subject unchanged
+    RULE:pattern/replacement/            the replacement, if the pattern matches the whole subject; $1 is the first group
     RULE:pattern/replacement/L           the same in lower case; U: in upper case
 
-Rules stand behind each other with commas between; the first that fits counts. Where none fits the client has no name.
+Rules are separated by commas; the first match applies. If none matches, the client has no name.
 
-Patterns are Java's there and Python's here: what the two write alike (nearly all that anybody writes) means the same, groups with
-names are taken as Java writes them, and what Python does not know (`\p{…}`) is refused at the start.
+Kafka's patterns are Java's, these are Python's: syntax that both share (nearly all that is used) means the same, named groups
+are written as in Java, and syntax that Python lacks (`\p{…}`) is rejected at start.
 
-Source: SslPrincipalMapper. Leaves out reading certificates (distinguished_name).
+Source: SslPrincipalMapper. distinguished_name reads the subject.
 """
 
 import re
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Self
 
 MAX_RULES = 100
-"""Each of them may be tried at each new connection."""
+"""All of them may be tried for each new connection."""
 
 _NAMED_GROUP = re.compile(r"\(\?<(?=[A-Za-z])")
 _REFERENCE = re.compile(
@@ -28,7 +28,7 @@ _REFERENCE = re.compile(
 _CASES: Mapping[str, Callable[[str], str]] = {"L": str.lower, "U": str.upper, "": str}
 
 _Part = str | int
-"""Of a replacement: a text, or the number of a group."""
+"""Part of a replacement: a text, or the number of a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Rule:
     def apply(self, subject: str) -> str | None:
         if self.pattern.fullmatch(subject) is None:
             return None
-        # Whatever it finds in the subject, as Java's replaceAll: a pattern may find less than all of what it can fit.
+        # Every occurrence, as Java's replaceAll: a pattern that can match the whole subject may also match parts of it.
         return _CASES[self.case](self.pattern.sub(self._replacement, subject))
 
     def _replacement(self, match: re.Match[str]) -> str:
@@ -49,13 +49,13 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class PrincipalRules:
-    """Rules in their order; None stands for DEFAULT."""
+    """Rules in order; None is DEFAULT."""
 
     rules: tuple[_Rule | None, ...]
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the rules. Raises ValueError, which says what is wrong with which of them."""
+        """Parse the rules. Raises ValueError, which names the invalid rule and its error."""
         rules: list[_Rule | None] = []
         rest = text.strip()
         while rest:
@@ -65,14 +65,14 @@ class PrincipalRules:
             else:
                 word, _, rest = (part.strip() for part in rest.partition(","))
                 if word and word != "DEFAULT":
-                    raise ValueError(f"the rule {word} is neither DEFAULT nor RULE:pattern/replacement/[LU]")
+                    raise ValueError(f"the rule {word} must be DEFAULT or RULE:pattern/replacement/[LU]")
                 rules += [None] if word else []
         if len(rules) > MAX_RULES:
-            raise ValueError(f"{len(rules)} rules are more than the {MAX_RULES} that are taken")
+            raise ValueError(f"{len(rules)} rules exceed the limit of {MAX_RULES}")
         return cls(tuple(rules))
 
     def name(self, subject: str) -> str | None:
-        """Name who has a certificate with this subject; None: no rule fits.
+        """Return the name for a subject; None if no rule matches.
 
         >>> PrincipalRules.parse("RULE:^CN=(.*?),OU=Brokers.*$/$1/L, DEFAULT").name("CN=One,OU=Brokers,O=Steward")
         'one'
@@ -86,34 +86,33 @@ class PrincipalRules:
 
 
 def _take_rule(text: str) -> tuple[_Rule, str]:
-    """Cut one rule off the beginning, with the comma behind it."""
+    """Split off the first rule, with the comma after it."""
     pattern, rest = _take_part(text, text.removeprefix("RULE:"))
     replacement, rest = _take_part(text, rest)
     case = rest[:1] if rest[:1] in {"L", "U"} else ""
     tail, _, after = rest[len(case) :].partition(",")
     if tail.strip():
-        raise ValueError(
-            f"behind the rule {text[: len(text) - len(rest)]}{case} stands {tail.strip()}: a comma is needed"
-        )
+        rule = f"{text[: len(text) - len(rest)]}{case}"
+        raise ValueError(f"the rule {rule} is followed by {tail.strip()}: separate rules with a comma")
     try:
         compiled = re.compile(_NAMED_GROUP.sub("(?P<", pattern))
     except re.error as error:
-        raise ValueError(f"the pattern {pattern} cannot be read: {error}") from error
+        raise ValueError(f"the pattern {pattern} is not a valid regular expression: {error}") from error
     return _Rule(compiled, _parts(replacement, compiled), case), after.strip()
 
 
 def _take_part(rule: str, text: str) -> tuple[str, str]:
-    """Cut off what stands before the next slash that has no backslash before it."""
+    """Split off the text before the next slash that has no backslash before it."""
     at = 0
     while at < len(text) and text[at] != "/":
         at += 2 if text[at] == "\\" else 1
     if at >= len(text):
-        raise ValueError(f"the rule {rule} is not RULE:pattern/replacement/[LU]")
+        raise ValueError(f"the rule {rule} must be RULE:pattern/replacement/[LU]")
     return text[:at], text[at + 1 :]
 
 
 def _parts(replacement: str, pattern: re.Pattern[str]) -> tuple[_Part, ...]:
-    """Read a replacement: $12 is group 1 and a 2 where there are less than twelve groups, $4 is itself where there are three."""
+    """Parse a replacement: with fewer than twelve groups $12 is group 1 and a 2, with three groups $4 is literal."""
     parts: list[_Part] = []
     at = 0
     for found in _REFERENCE.finditer(replacement):
@@ -128,15 +127,15 @@ def _reference(found: re.Match[str], replacement: str, pattern: re.Pattern[str])
     if found["name"] is not None:
         if found["name"] not in pattern.groupindex:
             raise ValueError(
-                f"the replacement {replacement} names the group {found['name']}, which the pattern has not"
+                f"the replacement {replacement} names the group {found['name']}, which the pattern does not have"
             )
         return [pattern.groupindex[found["name"]]]
     if found["digits"] is None:
-        raise ValueError(f"in the replacement {replacement} a $ names no group: a dollar itself is \\$")
+        raise ValueError(f"in the replacement {replacement} a $ names no group: write \\$ for a literal dollar")
     digits = found["digits"]
     if int(digits[0]) > pattern.groups:
         if pattern.groups == 0:
-            raise ValueError(f"the replacement {replacement} names a group, and the pattern has none")
+            raise ValueError(f"the replacement {replacement} names a group, but the pattern has none")
         return [f"${digits}"]
     end = 1
     while end < len(digits) and int(digits[: end + 1]) <= pattern.groups:
@@ -144,5 +143,5 @@ def _reference(found: re.Match[str], replacement: str, pattern: re.Pattern[str])
     return [int(digits[:end]), digits[end:]]
 
 
-AS_IT_IS = PrincipalRules((None,))
+DEFAULT_RULES = PrincipalRules((None,))
 """Kafka's default: DEFAULT."""

@@ -1,9 +1,7 @@
-"""The server's side, for everybody who answers other nodes and clients: one listening socket and its connections.
+"""Server: one listening socket and its connections.
 
-A peer can close its own connection by what it sends, and nothing else: bounds per connection are kept in inbound.py,
-the bounds over all connections here.
-
-Left out: what the requests mean (the handler), TLS settings (the caller's context), who is let in (sasl_server.py).
+Invalid input from a peer only closes its own connection. inbound.py enforces the limits of one connection, this module those of all
+connections. sasl_server.py authenticates peers.
 """
 
 import asyncio
@@ -15,33 +13,38 @@ from typing import Self
 from kafka_wire.net.assembler import RequestLimit
 from kafka_wire.net.buffers import Buffers
 from kafka_wire.net.failures import CloseConnection, MalformedRequest
-from kafka_wire.net.inbound import Inbound
+from kafka_wire.net.inbound import InboundConnection
 from kafka_wire.net.limits import ServerLimits
 from kafka_wire.net.outflow import Outflow, never
 from kafka_wire.net.peer import Handler, Peer
-from kafka_wire.net.principal_rules import AS_IT_IS, PrincipalRules
+from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.sasl_server import SaslServer
 
 __all__ = ["CloseConnection", "Handler", "MalformedRequest", "Peer", "SaslServer", "Server", "ServerLimits", "serve"]
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
-BACKLOG = 128  # connections that the kernel keeps until they are accepted; a burst of reconnecting clients fits in
-_CHECKS_PER_TIMEOUT = 4  # a time-out is noticed at most a quarter of it too late
-_CANCEL_TIMEOUT_S = 1.0  # a handler that does not end when it is cancelled is named in the log and left behind
-WARN_AGAIN_S = 10.0  # one warning a peer's host in this time about malformed requests, however many it sends
-MAX_WARNED_HOSTS = 1_000  # hosts whose last warning is remembered; with more, the oldest is forgotten
+BACKLOG = 128
+"""Connections that the kernel keeps until they are accepted; enough for a burst of reconnecting clients."""
+_CHECKS_PER_TIMEOUT = 4
+"""A timeout is detected at most a quarter of it too late."""
+_CANCEL_TIMEOUT_S = 1.0
+"""Time for cancelled handlers to end; those that do not are logged and abandoned."""
+WARNING_INTERVAL_S = 10.0
+"""Interval between warnings about malformed requests of a host."""
+MAX_WARNED_HOSTS = 1_000
+"""Hosts whose last warning is stored; the oldest is removed for a new one."""
 
 
 class Server:
-    """A listening socket and the connections that it accepted. Made by `serve`, ended by `close`."""
+    """A listening socket and its accepted connections. Created by `serve`, ended by `close`."""
 
     def __init__(
         self,
         handler: Handler,
         limits: ServerLimits,
         sasl: SaslServer | None = None,
-        principal_rules: PrincipalRules = AS_IT_IS,
+        principal_rules: PrincipalRules = DEFAULT_RULES,
         is_urgent: Callable[[], bool] = never,
         request_limit: RequestLimit | None = None,
         buffers: Buffers | None = None,
@@ -52,11 +55,13 @@ class Server:
         self.limits = limits
         self.sasl = sasl
         self.principal_rules = principal_rules
-        self.port = 0  # the port that it listens on, also when 0 was asked for
-        self._connections: set[Inbound] = set()
+        self.port = 0
+        """The port that the server listens on, also if 0 was requested."""
+        self._connections: set[InboundConnection] = set()
         self._ending: set[asyncio.Task[None]] = set()
         self._buffers = buffers or Buffers(limits.max_buffered_bytes)
-        self._warned: dict[str, float] = {}  # when a malformed request of a host was logged last, loop time in s
+        self._warned: dict[str, float] = {}
+        """Time of the last warning about a malformed request, by host; loop time in s."""
         self._full = False
         self._closing = False
         self._empty = asyncio.Event()
@@ -65,11 +70,11 @@ class Server:
         self._timer: asyncio.TimerHandle | None = None
 
     async def start(self, host: str, port: int, ssl: tls.SSLContext | None) -> Self:
-        """Listen; OSError when the address cannot be had."""
+        """Listen. Raises OSError if the address cannot be bound."""
         loop = asyncio.get_running_loop()
         handshake_s = self.limits.tls_handshake_timeout_ms / 1000 if ssl is not None else None
         self._listener = await loop.create_server(
-            lambda: Inbound(self), host, port, ssl=ssl, backlog=BACKLOG, ssl_handshake_timeout=handshake_s
+            lambda: InboundConnection(self), host, port, ssl=ssl, backlog=BACKLOG, ssl_handshake_timeout=handshake_s
         )
         self.port = self._listener.sockets[0].getsockname()[1]
         self._check_times()
@@ -77,16 +82,16 @@ class Server:
 
     @property
     def connection_count(self) -> int:
-        """How many connections are open."""
+        """Count of open connections."""
         return len(self._connections)
 
     @property
     def held_bytes(self) -> int:
-        """How many bytes of requests and responses are held, for the connections of other servers with the same buffers too."""
+        """Bytes of requests and responses that are held, including those of other servers with the same buffers."""
         return self._buffers.held_bytes
 
     async def close(self, grace_ms: int | None = None) -> None:
-        """Accept no more, let the requests under way end within the grace, then close everything."""
+        """Stop accepting connections, wait for running requests up to `grace_ms`, then close all connections."""
         assert self._listener is not None
         self._closing = True
         self._listener.close()
@@ -97,50 +102,49 @@ class Server:
                 await self._empty.wait()
         except TimeoutError:
             for connection in list(self._connections):
-                connection.shut("the server closes, and its requests took longer than the grace")
+                connection.abort("the server shut down before the requests of this connection ended")
             await self._empty.wait()
         if self._timer is not None:
             self._timer.cancel()
         if self._ending:
             _, stuck = await asyncio.wait(self._ending, timeout=_CANCEL_TIMEOUT_S)
             for task in stuck:
-                _log.error("A handler goes on although it was cancelled: %s", task.get_coro())
+                log.error("Request handler did not end after its cancellation", extra={"handler": str(task.get_coro())})
 
-    # What connections ask of their server (inbound.Owner).
+    # Interface for connections (inbound.Owner).
 
-    def admit(self, connection: Inbound) -> bool:
-        """Take the connection in, or tell that there is no room for it."""
+    def admit(self, connection: InboundConnection) -> bool:
+        """Add the connection, or return False if the server is full."""
         if self._closing:
             return False
         if len(self._connections) >= self.limits.max_connections:
-            if not self._full:  # once, until there is room again: a flood must not fill the log either
+            if not self._full:  # once until a connection is closed, so that a flood does not fill the log
                 self._full = True
-                reason = f"{self.limits.max_connections} connections are open, the limit"
-                extra = {"peer": str(connection.peer), "reason": reason}
-                _log.warning("Refused the connection of %s and more to come: %s", connection.peer, reason, extra=extra)
+                extra = {"peer": str(connection.peer), "max_connections": self.limits.max_connections}
+                log.warning("Connection limit reached; rejecting new connections", extra=extra)
             return False
         self._connections.add(connection)
         self._buffers.join(connection)
         self._empty.clear()
         return True
 
-    def hold(self, connection: Inbound, byte_count: int) -> None:
-        """Count what a connection holds; over the limit, the one that holds most is closed."""
+    def hold(self, connection: InboundConnection, byte_count: int) -> None:
+        """Add `byte_count` to a connection's memory; above the limit, the connection that holds most is closed."""
         self._buffers.hold(connection, byte_count)
 
-    def level_of_malformed(self, host: str) -> int:
-        """Give the level to log a malformed request with: a warning for the first one of a host in a while, so that no peer floods the log."""
+    def malformed_request_level(self, host: str) -> int:
+        """Return the log level for a malformed request: one warning per host and WARNING_INTERVAL_S, so that no peer floods the log."""
         now = asyncio.get_running_loop().time()
-        if now - self._warned.get(host, -WARN_AGAIN_S) < WARN_AGAIN_S:
+        if now - self._warned.get(host, -WARNING_INTERVAL_S) < WARNING_INTERVAL_S:
             return logging.DEBUG
-        self._warned.pop(host, None)  # so that the oldest one is first
+        self._warned.pop(host, None)  # keeps the dict in the order of the times
         if len(self._warned) >= MAX_WARNED_HOSTS:
             del self._warned[next(iter(self._warned))]
         self._warned[host] = now
         return logging.WARNING
 
-    def release(self, connection: Inbound, tasks: list["asyncio.Task[None]"]) -> None:
-        """Forget a connection that has ended; its tasks were cancelled."""
+    def release(self, connection: InboundConnection, tasks: list["asyncio.Task[None]"]) -> None:
+        """Remove a connection that has ended; its tasks were cancelled."""
         self._buffers.leave(connection)
         self._connections.discard(connection)
         for task in tasks:
@@ -152,7 +156,7 @@ class Server:
             self._empty.set()
 
     def _check_times(self) -> None:
-        """Look at every connection's times, over and over; one timer for all of them."""
+        """Check the timeouts of all connections periodically, with one timer."""
         loop = asyncio.get_running_loop()
         for connection in list(self._connections):
             connection.check_time(loop.time())
@@ -169,18 +173,18 @@ async def serve(
     limits: ServerLimits | None = None,
     ssl: tls.SSLContext | None = None,
     sasl: SaslServer | None = None,
-    principal_rules: PrincipalRules = AS_IT_IS,
+    principal_rules: PrincipalRules = DEFAULT_RULES,
     is_urgent: Callable[[], bool] = never,
     request_limit: RequestLimit | None = None,
     buffers: Buffers | None = None,
 ) -> Server:
-    """Listen on `host`:`port` (0: any free port) and answer every request by `handler`, by TLS when a context is given.
+    """Listen on `host`:`port` (0: any free port) and handle every request by `handler`, with TLS if a context is given.
 
-    With `sasl` every peer must authenticate before its requests reach the handler, but for ApiVersions. `principal_rules` tell what a peer
-    that shows a certificate is called; one that no rule fits is cut off. `is_urgent` reports whether other work goes before the
-    writing of long responses. `request_limit` gives the largest frame of an API, up to the limit of all frames: a larger one closes
-    its connection before it is read. Servers of one process share their `buffers`; without them a server has its own, of
-    `max_buffered_bytes`. Raises OSError when the address cannot be had.
+    With `sasl`, a peer must authenticate before its requests, except ApiVersions, reach the handler. `principal_rules` map the subject of
+    a client certificate to the principal's name; a peer without a matching rule is disconnected. `is_urgent` returns whether other work
+    has priority over writing long responses. `request_limit` returns the largest frame of an API, within the limit of all frames: a larger
+    one closes its connection before it is read. Servers of one process may share `buffers`; by default a server has its own, of
+    `max_buffered_bytes`. Raises OSError if the address cannot be bound.
     """
     server = Server(handler, limits or ServerLimits(), sasl, principal_rules, is_urgent, request_limit, buffers)
     return await server.start(host, port, ssl)

@@ -1,8 +1,8 @@
-"""SASL as Kafka speaks it: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, both sides, over values.
+"""SASL mechanisms of Kafka, client and server side: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512.
 
-A message goes in, a step comes out (what to send, and what is awaited then). No sockets, no clocks, no random sources:
-nonces are arguments.
+Each message returns a step: the reply, and the next state. There are no sockets, clocks or random sources: nonces are arguments.
+kafka_wire.net sends the messages in Kafka's requests.
 
-Left out: Kafka's requests that carry the messages (kafka_wire.net), GSSAPI, OAUTHBEARER, delegation tokens, and SASLprep:
-Kafka prepares names and passwords by nothing but UTF-8 (ScramFormatter.normalize), and so do we.
+Not supported: GSSAPI, OAUTHBEARER, delegation tokens, and SASLprep. As in Kafka (ScramFormatter.normalize), names and passwords are
+only encoded as UTF-8.
 """

@@ -1,9 +1,9 @@
-"""The keys of SCRAM (RFC 5802, section 3) and what a server keeps of a password.
+"""SCRAM keys (RFC 5802, section 3) and the credential that a server stores.
 
     SaltedPassword = Hi(password, salt, i)      ClientKey = HMAC(SaltedPassword, "Client Key")     StoredKey = H(ClientKey)
                                                 ServerKey = HMAC(SaltedPassword, "Server Key")
 
-Source: ScramFormatter, ScramMechanism and ScramCredentialUtils of Kafka's clients. Left out: the messages.
+Source: ScramFormatter, ScramMechanism and ScramCredentialUtils of Kafka's clients.
 """
 
 import base64
@@ -13,11 +13,11 @@ import hmac
 from dataclasses import dataclass
 
 MIN_ITERATIONS = 4_096
-"""Fewer make a stolen credential easy to guess from; Kafka refuses them on both sides."""
+"""With fewer iterations the password of a stolen credential is easy to guess; Kafka rejects them on both sides."""
 MAX_ITERATIONS = 16_384
-"""More let one side make the other calculate for long; Kafka's AlterUserScramCredentials refuses them."""
+"""More would let one side cause long computations on the other; Kafka's AlterUserScramCredentials rejects them."""
 MAX_SALT_BYTES = 1_024
-"""Kafka's own salts have 26 bytes; a limit of ours, before one is hashed."""
+"""Limit of Steward for a salt that is hashed; Kafka's salts have 26 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class ScramMechanism:
 
     name: str
     hash_name: str
-    """As hashlib calls it."""
+    """Name in hashlib."""
     type_id: int
-    """As AlterUserScramCredentials calls it."""
+    """Number in AlterUserScramCredentials."""
 
     def hash(self, data: bytes) -> bytes:
         """Return H(data)."""
@@ -39,15 +39,15 @@ class ScramMechanism:
         return hmac.digest(key, data, self.hash_name)
 
     def salted_password(self, password: str, salt: bytes, iterations: int) -> bytes:
-        """Return Hi(password, salt, iterations), the costly one: some milliseconds."""
+        """Return Hi(password, salt, iterations), which takes some milliseconds."""
         return hashlib.pbkdf2_hmac(self.hash_name, password.encode(), salt, iterations)
 
     def client_key(self, salted_password: bytes) -> bytes:
-        """Return the key whose knowledge a client proves."""
+        """Return the key that a client proves to know."""
         return self.hmac(salted_password, b"Client Key")
 
     def server_key(self, salted_password: bytes) -> bytes:
-        """Return the key whose knowledge a server proves."""
+        """Return the key that a server proves to know."""
         return self.hmac(salted_password, b"Server Key")
 
 
@@ -58,30 +58,30 @@ SCRAM_MECHANISMS = {mechanism.name: mechanism for mechanism in (SCRAM_SHA_256, S
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """What a server keeps of one user's password for one mechanism."""
+    """Credential of one user for one mechanism, as a server stores it."""
 
     salt: bytes
     stored_key: bytes
     server_key: bytes
     iterations: int
-    __repr__ = object.__repr__  # with the server's key one can play the server
+    __repr__ = object.__repr__  # the server key would allow impersonation of the server
 
 
 def make_credential(mechanism: ScramMechanism, salted_password: bytes, salt: bytes, iterations: int) -> ScramCredential:
-    """Make what is kept, as ScramFormatter.generateCredential."""
+    """Create a credential, as ScramFormatter.generateCredential."""
     stored_key = mechanism.hash(mechanism.client_key(salted_password))
     return ScramCredential(salt, stored_key, mechanism.server_key(salted_password), iterations)
 
 
 def encode_credential(credential: ScramCredential) -> str:
-    """Return the credential as it stands in /config/users, byte for byte as Kafka writes it."""
+    """Return the text of a credential in /config/users, byte for byte as Kafka writes it."""
     keys = {"salt": credential.salt, "stored_key": credential.stored_key, "server_key": credential.server_key}
     encoded = ",".join(f"{name}={base64.b64encode(value).decode()}" for name, value in keys.items())
     return f"{encoded},iterations={credential.iterations}"
 
 
 def decode_credential(text: str) -> ScramCredential:
-    """Read a credential as Kafka reads it. Raises ValueError, which does not repeat the text."""
+    """Parse a credential as Kafka does. Raises ValueError, which does not contain the text."""
     fields = dict[str, str]()
     for part in text.split(","):
         name, equals, value = part.partition("=")

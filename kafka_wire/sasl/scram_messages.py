@@ -1,11 +1,10 @@
-"""The four messages of SCRAM (RFC 5802, section 7), as text and as values.
+"""SCRAM messages (RFC 5802, section 7): parsing and formatting.
 
     client first   n,,n=USER,r=NONCE             server first   r=NONCE,s=SALT,i=ITERATIONS
     client final   c=biws,r=NONCE,p=PROOF        server final   v=SIGNATURE or e=ERROR
 
-Of what the RFC leaves open Kafka takes this: no channel binding, names in ASCII, extensions are read over. Source:
-ScramMessages of Kafka's clients. Unlike these we refuse the extension `m`, as the RFC demands.
-Left out: whether a message is right.
+As in Kafka, there is no channel binding, names are ASCII, and extensions are ignored. Source: ScramMessages of Kafka's clients.
+Unlike them, this module rejects the extension `m`, as the RFC requires.
 """
 
 import base64
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from kafka_wire.sasl.steps import SaslFailed
 
 MAX_MESSAGE_BYTES = 16_384
-"""An honest message has a name, a nonce, and a salt or a proof: some hundred bytes."""
+"""A valid message has a name, a nonce, and a salt or a proof: some hundred bytes."""
 NO_CHANNEL_BINDING = b"n,,"
 
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
@@ -36,11 +35,11 @@ _SERVER_FINAL = re.compile(rf"(?:e=(?P<error>{_VALUE})|v=(?P<signature>{_BASE64}
 
 @dataclass(frozen=True, slots=True)
 class ClientFirst:
-    """Who the client is, and its nonce."""
+    """The client's user name and nonce."""
 
     gs2_header: str
     bare: str
-    """The message without its header, as it goes into the proof."""
+    """The message without its header, which is part of the proof."""
     user: str
     nonce: str
     authorization_id: str = ""
@@ -50,7 +49,7 @@ class ClientFirst:
 
 @dataclass(frozen=True, slots=True)
 class ServerFirst:
-    """How the client has to salt its password."""
+    """The server's nonce, salt and iteration count."""
 
     text: str
     nonce: str
@@ -70,7 +69,7 @@ class ClientFinal:
 
 
 def to_sasl_name(user: str) -> str:
-    """Return a name as it stands in a message.
+    """Escape a name for a message.
 
     >>> to_sasl_name("a=b,c")
     'a=3Db=2Cc'
@@ -79,37 +78,37 @@ def to_sasl_name(user: str) -> str:
 
 
 def from_sasl_name(name: str) -> str:
-    """Return the name that was escaped; the pattern has seen to it that nothing else is."""
+    """Unescape a name; the patterns allow no other escapes."""
     return name.replace("=2C", ",").replace("=3D", "=")
 
 
 def client_first(user: str, nonce: str) -> ClientFirst:
-    """Make the client's first message."""
+    """Create the client's first message."""
     return ClientFirst(NO_CHANNEL_BINDING.decode(), f"n={to_sasl_name(user)},r={nonce}", user, nonce)
 
 
 def server_first(nonce: str, salt: bytes, iterations: int) -> ServerFirst:
-    """Make the server's first message."""
+    """Create the server's first message."""
     return ServerFirst(f"r={nonce},s={_to_base64(salt)},i={iterations}", nonce, salt, iterations)
 
 
 def client_final(nonce: str, proof: bytes = b"") -> ClientFinal:
-    """Make the client's last message."""
+    """Create the client's final message."""
     return ClientFinal(f"c={_to_base64(NO_CHANNEL_BINDING)},r={nonce}", NO_CHANNEL_BINDING, nonce, proof)
 
 
 def client_final_text(bare: str, proof: bytes) -> bytes:
-    """Write the client's last message."""
+    """Format the client's final message."""
     return f"{bare},p={_to_base64(proof)}".encode()
 
 
 def server_final_text(signature: bytes) -> bytes:
-    """Write the server's last message."""
+    """Format the server's final message."""
     return f"v={_to_base64(signature)}".encode()
 
 
 def read_client_first(message: bytes) -> ClientFirst:
-    """Read the client's first message. Raises SaslFailed."""
+    """Parse the client's first message. Raises SaslFailed."""
     found = _read(_CLIENT_FIRST, message, "client first")
     authorization = found["authorization"]
     return ClientFirst(
@@ -123,30 +122,30 @@ def read_client_first(message: bytes) -> ClientFirst:
 
 
 def read_server_first(message: bytes) -> ServerFirst:
-    """Read the server's first message. Raises SaslFailed."""
+    """Parse the server's first message. Raises SaslFailed."""
     found = _read(_SERVER_FIRST, message, "server first")
     return ServerFirst(message.decode(), found["nonce"], base64.b64decode(found["salt"]), int(found["iterations"]))
 
 
 def read_client_final(message: bytes) -> ClientFinal:
-    """Read the client's last message. Raises SaslFailed."""
+    """Parse the client's final message. Raises SaslFailed."""
     found = _read(_CLIENT_FINAL, message, "client final")
     channel, proof = base64.b64decode(found["channel"]), base64.b64decode(found["proof"])
     return ClientFinal(found["bare"], channel, found["nonce"], proof)
 
 
 def read_server_final(message: bytes) -> bytes:
-    """Read the server's last message: its signature. Raises SaslFailed, also for the error that it may tell."""
+    """Parse the server's final message; returns its signature. Raises SaslFailed, also for an error in the message."""
     found = _read(_SERVER_FINAL, message, "server final")
     if found["error"] is not None:
-        raise SaslFailed(f"the server refused: {found['error'][:200]}")
+        raise SaslFailed(f"the server reported an error: {found['error'][:200]}")
     return base64.b64decode(found["signature"])
 
 
 def _read(pattern: re.Pattern[str], message: bytes, name: str) -> re.Match[str]:
-    # The message itself is not shown: it may be a password that was meant for another mechanism.
+    # Errors do not contain the message: it may be a password for another mechanism.
     if len(message) > MAX_MESSAGE_BYTES:
-        raise SaslFailed(f"the SCRAM {name} message has {len(message)} bytes, over the limit of {MAX_MESSAGE_BYTES}")
+        raise SaslFailed(f"the SCRAM {name} message has {len(message)} bytes, the limit is {MAX_MESSAGE_BYTES}")
     found = pattern.fullmatch(message.decode(errors="replace"))
     if found is None:
         raise SaslFailed(f"the SCRAM {name} message of {len(message)} bytes is malformed")

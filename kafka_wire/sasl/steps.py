@@ -1,38 +1,35 @@
-"""What the exchanges of all mechanisms have in common: a step, its end, and how one fails.
-
-Left out: the mechanisms.
-"""
+"""Common types of the mechanisms: the steps of an exchange and its outcome."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 
-class SaslFailed(Exception):  # noqa: N818  an outcome of an exchange, beside Kafka's own names
-    """The exchange has failed, for good.
+class SaslFailed(Exception):  # noqa: N818 -- an outcome of an exchange
+    """The exchange has failed.
 
-    `reason` is for this side's log. `told` is what the other side may hear, None: nothing but that it failed, for else it
-    could learn which users there are. Neither holds a secret.
+    `reason` is for the local log. `peer_message` is sent to the peer; None sends only that the exchange failed, because more could
+    reveal which users exist. Neither contains a secret.
     """
 
-    def __init__(self, reason: str, *, told: str | None = None) -> None:
+    def __init__(self, reason: str, *, peer_message: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.told = told
+        self.peer_message = peer_message
 
 
 @dataclass(frozen=True, slots=True)
 class Authenticated:
-    """The end of an exchange: the other side is who it says."""
+    """Successful end of an exchange: the identity of the other side is verified."""
 
     user: str
-    """A server: the client's name. A client: its own."""
+    """On both sides, the client's user name."""
 
 
 class Exchange(Protocol):
-    """An exchange that awaits a message of the other side."""
+    """An exchange that waits for a message of the other side."""
 
     def take(self, message: bytes) -> "Step":
-        """Take it. Raises SaslFailed."""
+        """Process the message. Raises SaslFailed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +37,6 @@ class Step:
     """One step of an exchange."""
 
     reply: bytes | None
-    """What is sent; a client that is done sends nothing."""
+    """Message to send; None if a client has nothing more to send."""
     state: Exchange | Authenticated
-    """What is awaited then, or the end."""
+    """State after the reply."""

@@ -1,6 +1,6 @@
-"""Znodes' bytes to and from values, one module for each kind of znode; every public name is also here.
+"""Formats of znodes: one module for each kind of znode; all public names are also available here.
 
-Reading raises FormatError and nothing else, whatever the bytes; writing gives the bytes that Kafka 3.9.2 writes.
+Decoding raises FormatError and no other exception, for any bytes. Encoding produces the bytes that Kafka 3.9.2 writes.
 """
 
 from kafka_zookeeper.formats.acls import (

@@ -1,10 +1,10 @@
-"""ACLs: `/kafka-acl/TYPE/NAME`, `/kafka-acl-extended/prefixed/TYPE/PREFIX`, and the notices that one has changed.
+"""ACLs: `/kafka-acl/TYPE/NAME`, `/kafka-acl-extended/prefixed/TYPE/PREFIX`, and their change notifications.
 
-A notice names the resource whose ACLs are to be read again: `/kafka-acl-changes/acl_changes_N` a literal one, in plain text,
+A notification names the resource whose ACLs must be read again: `/kafka-acl-changes/acl_changes_N` a literal one, in plain text,
 `/kafka-acl-extended-changes/acl_changes_N` a prefixed one, in JSON. Source: kafka.zk.ZkData, AclEntry, SecurityUtils, KIP-290.
 
-Kafka takes a document that is no JSON for no ACLs at all; here that is a FormatError, since its reader must not take a torn
-document for permission.
+Kafka reads a document that is not JSON as an empty set of ACLs; here that is a FormatError, because without its Deny entries a damaged
+document would grant permissions.
 """
 
 from collections.abc import Iterable
@@ -16,20 +16,20 @@ from kafka_zookeeper.formats.documents import FormatError, quote, shown
 
 VERSION = 1
 UNKNOWN = "Unknown"
-"""What Kafka makes of an operation or a permission that it does not know: the entry stays and says nothing."""
+"""Kafka's replacement for an unknown operation or permission: the entry is kept without effect."""
 OPERATIONS = (
     "All", "Read", "Write", "Create", "Delete", "Alter", "Describe", "ClusterAction", "DescribeConfigs", "AlterConfigs",
     "IdempotentWrite", "CreateTokens", "DescribeTokens", "Any", UNKNOWN,
 )  # fmt: skip
 PERMISSIONS = ("Allow", "Deny", "Any", UNKNOWN)
 RESOURCE_TYPES = ("Topic", "Group", "Cluster", "TransactionalId", "DelegationToken", "User")
-"""The types that have a znode each."""
+"""Resource types; each has a znode."""
 PATTERN_TYPES = ("LITERAL", "PREFIXED")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class AclEntry:
-    """One line: `principal` is TYPE:NAME; `operation` and `permission` are names of the two lists above."""
+    """One ACL: `principal` is TYPE:NAME; `operation` and `permission` are names of the two lists above."""
 
     principal: str
     permission: str
@@ -39,7 +39,7 @@ class AclEntry:
 
 @dataclass(frozen=True, slots=True, order=True)
 class AclResource:
-    """Whose ACLs: `resource_type` as in a path, `pattern_type` LITERAL or PREFIXED."""
+    """Resource of ACLs: `resource_type` as in a path, `pattern_type` LITERAL or PREFIXED."""
 
     resource_type: str
     name: str
@@ -47,7 +47,7 @@ class AclResource:
 
 
 def encode_acls(entries: Iterable[AclEntry]) -> bytes:
-    """Return the document of a resource's ACLs; Kafka leaves their order to chance, here it is theirs."""
+    """Return the document of a resource's ACLs. Kafka writes them in no defined order, here they are sorted."""
     lines = ",".join(
         f'{{"principal":{quote(each.principal)},"permissionType":{quote(each.permission)},'
         f'"host":{quote(each.host)},"operation":{quote(each.operation)}}}'
@@ -57,7 +57,7 @@ def encode_acls(entries: Iterable[AclEntry]) -> bytes:
 
 
 def decode_acls(path: str, data: bytes | None) -> frozenset[AclEntry]:
-    """Read a resource's ACLs; no data are no ACLs."""
+    """Decode a resource's ACLs; no data means no ACLs."""
     if not data:
         return frozenset()
     document = documents.read_object(path, data)
@@ -81,14 +81,14 @@ def _entry(path: str, document: documents.Document) -> AclEntry:
 
 
 def _known(names: tuple[str, ...], name: str) -> str:
-    """Return the name as it is written; one all in capitals or small letters is known as well."""
+    """Return a name in the spelling of the list, ignoring case; UNKNOWN for an unknown name."""
     upper = name.upper()
     return next((each for each in names if each.upper() == upper), UNKNOWN)
 
 
 def encode_acl_change(resource: AclResource) -> bytes:
-    """Return the notice that this resource's ACLs have changed; it belongs below `paths.acl_changes` of the pattern type."""
-    upper = _in_capitals(resource.resource_type)
+    """Return the change notification of a resource's ACLs, for a znode below `paths.acl_changes` of the pattern type."""
+    upper = _upper_snake(resource.resource_type)
     if resource.pattern_type == "LITERAL":
         return f"{upper}:{resource.name}".encode()
     return (
@@ -97,36 +97,36 @@ def encode_acl_change(resource: AclResource) -> bytes:
     ).encode()
 
 
-def _in_capitals(resource_type: str) -> str:
+def _upper_snake(resource_type: str) -> str:
     return "".join(
         f"_{letter}" if place and letter.isupper() else letter.upper() for place, letter in enumerate(resource_type)
     )
 
 
 _RESOURCE_FIELDS = ("resourceType", "name", "patternType")
-_TYPES = {_in_capitals(each): each for each in RESOURCE_TYPES}
+_TYPES = {_upper_snake(each): each for each in RESOURCE_TYPES}
 
 
 def decode_acl_change(name: str, data: bytes | None) -> AclResource:
-    """Read whose ACLs have changed, from the notice of a literal resource; `name` is the notice's own."""
+    """Decode the change notification of a literal resource's ACLs; `name` is the name of its znode."""
     path = paths.child(paths.ACL_CHANGES, name)
     if data is None or len(data) > documents.MAX_DOCUMENT_BYTES:
-        raise FormatError(path, "there is no TYPE:NAME of reasonable length")
+        raise FormatError(path, f"expected TYPE:NAME of at most {documents.MAX_DOCUMENT_BYTES} bytes")
     try:
         resource_type, colon, resource = data.decode("utf-8").partition(":")
     except UnicodeDecodeError as error:
         raise FormatError(path, f"not text ({error}): {shown(data)}") from error
     if not colon:
-        raise FormatError(path, f"TYPE:NAME was expected, found {shown(data)}")
+        raise FormatError(path, f"expected TYPE:NAME, found {shown(data)}")
     return _resource(path, resource_type, resource, "LITERAL")
 
 
 def decode_extended_acl_change(name: str, data: bytes | None) -> AclResource:
-    """Read whose ACLs have changed, from the notice of a resource that is not literal; `name` is the notice's own."""
+    """Decode the change notification of a prefixed resource's ACLs; `name` is the name of its znode."""
     path = paths.child(paths.EXTENDED_ACL_CHANGES, name)
     document = documents.read_object(path, data)
-    if strange := sorted(document.keys() - {"version", *_RESOURCE_FIELDS}):
-        raise FormatError(path, f"the fields {shown(strange)} are none of a notice's")
+    if unknown := sorted(document.keys() - {"version", *_RESOURCE_FIELDS}):
+        raise FormatError(path, f"a change notification has the unknown fields {shown(unknown)}")
     version = documents.int_field(path, document, "version")
     if version > VERSION:
         raise FormatError(path, f"version must be {VERSION}, found {version}")
@@ -136,7 +136,7 @@ def decode_extended_acl_change(name: str, data: bytes | None) -> AclResource:
 def _resource(path: str, resource_type: str, name: str, pattern_type: str) -> AclResource:
     known, pattern = _TYPES.get(resource_type.upper()), pattern_type.upper()
     if known is None or pattern not in PATTERN_TYPES:
-        raise FormatError(path, f"there are no ACLs of {shown(resource_type)} and {shown(pattern_type)}")
+        raise FormatError(path, f"unknown resource type {shown(resource_type)} or pattern type {shown(pattern_type)}")
     try:
         paths.acls(known, name, prefixed=pattern == "PREFIXED")
     except ValueError as error:

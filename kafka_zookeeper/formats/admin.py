@@ -1,7 +1,7 @@
-"""`/admin/reassign_partitions` and `/admin/preferred_replica_election`: requests left in ZooKeeper by old tools.
+"""`/admin/reassign_partitions` and `/admin/preferred_replica_election`: requests of old tools.
 
-The controller reads such a znode, does what it asks and deletes it. Kafka takes one that it cannot read for empty and
-deletes it. `/admin/delete_topics/T` has no data: its name says all. Source: kafka.zk.ZkData.
+The controller reads such a znode, executes the request and deletes the znode. Kafka treats an unreadable one as empty and
+deletes it. `/admin/delete_topics/T` has no data. Source: kafka.zk.ZkData.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ REPLICAS_FIELDS = frozenset({"topic", "partition", "replicas"})
 
 
 def encode_reassignment(replicas: Mapping[TopicPartition, tuple[int, ...]]) -> bytes:
-    """Return the document that asks for these replicas."""
+    """Return the document that requests these replicas."""
     entries = (
         f'{{"topic":{quote(topic)},"partition":{partition},"replicas":[{",".join(map(str, brokers))}]}}'
         for (topic, partition), brokers in replicas.items()
@@ -25,7 +25,7 @@ def encode_reassignment(replicas: Mapping[TopicPartition, tuple[int, ...]]) -> b
 
 
 def decode_reassignment(data: bytes | None) -> dict[TopicPartition, tuple[int, ...]]:
-    """Read which replicas are asked for. As for Kafka, a field that it does not know makes all of it invalid."""
+    """Decode the requested replicas. As in Kafka, an unknown field makes the whole document invalid."""
     path = paths.REASSIGN_PARTITIONS
     document = documents.read_object(path, data)
     _refuse_unknown(path, "the document", document, REASSIGNMENT_FIELDS)
@@ -48,11 +48,11 @@ def _refuse_unknown(path: str, name: str, document: Document, known: AbstractSet
 
 
 def encode_preferred_replica_election(partitions: tuple[TopicPartition, ...]) -> bytes:
-    """Return the document that asks for the preferred leaders of these partitions."""
+    """Return the document that requests preferred leader elections for these partitions."""
     return f'{{"version":1,"partitions":{documents.write_topic_partitions(partitions)}}}'.encode()
 
 
 def decode_preferred_replica_election(data: bytes | None) -> tuple[TopicPartition, ...]:
-    """Read for which partitions the preferred leader is asked for."""
+    """Decode the partitions with a requested preferred leader election."""
     path = paths.PREFERRED_REPLICA_ELECTION
     return documents.read_topic_partitions(path, documents.read_object(path, data))

@@ -1,8 +1,8 @@
-"""`/brokers/ids/N`: how to reach a broker, and what it can do. The znode's czxid is the broker's epoch.
+"""`/brokers/ids/N`: registration of a broker. The znode's czxid is the broker epoch.
 
-JSON versions: 1 host and port, 2 endpoints, 3 a rack, 4 (Kafka 0.10) listeners with names of their own, 5 (Kafka 2.7) the
-features it supports. Kafka 3.9 reads all of them and whatever comes later, by the fields; it writes 5, or 4 where
-inter.broker.protocol.version is below 2.7. Source: BrokerIdZNode in kafka.zk.ZkData, SocketServerConfigs.
+JSON versions: 1 host and port, 2 endpoints, 3 a rack, 4 (Kafka 0.10) named listeners, 5 (Kafka 2.7) supported features. Kafka 3.9
+reads all of them and later ones, by their fields; it writes 5, or 4 if inter.broker.protocol.version is below 2.7.
+Source: BrokerIdZNode in kafka.zk.ZkData, SocketServerConfigs.
 """
 
 import re
@@ -16,26 +16,26 @@ from kafka_zookeeper.formats.documents import Document, FormatError, quote, show
 CURRENT_VERSION = 5
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-"""Also the names of the listeners before version 4, when a listener was named by its protocol."""
+"""Before version 4 also the names of the listeners."""
 
 _ENDPOINT = re.compile(r"(?P<listener>[^:]*)://\[?(?P<host>[0-9a-zA-Z\-%._:]*?)\]?:(?P<port>-?[0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One listener as it is advertised."""
+    """Advertised endpoint of one listener."""
 
     listener: str
-    """Its name, in upper case, as Kafka compares them."""
+    """Name of the listener in upper case, as Kafka compares it."""
     host: str
-    """A name or an address (IPv6 without brackets); empty where the broker advertises none."""
+    """A name or an address (IPv6 without brackets); empty if the broker advertises none."""
     port: int
     security_protocol: str
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """The versions of a feature that a broker supports, both ends included."""
+    """Versions of a feature that a broker supports, both ends included."""
 
     lowest: int
     highest: int
@@ -43,7 +43,7 @@ class VersionRange:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistration:
-    """The content of a broker's znode."""
+    """Content of a broker's znode."""
 
     broker_id: int
     endpoints: tuple[Endpoint, ...]
@@ -51,7 +51,7 @@ class BrokerRegistration:
     features: Mapping[str, VersionRange] = field(default_factory=dict)
     jmx_port: int = -1
     timestamp_ms: int = -1
-    """When it registered, since 1970; -1 where that cannot be read. Nothing depends on it."""
+    """Time of the registration, since 1970; -1 if it is unreadable. Informational."""
     version: int = CURRENT_VERSION
 
     def endpoint(self, listener: str) -> Endpoint | None:
@@ -60,10 +60,10 @@ class BrokerRegistration:
 
 
 def encode_broker(registration: BrokerRegistration) -> bytes:
-    """Return the document of the registration's JSON version, 2 to 5; what that version lacks is left out, as Kafka does."""
+    """Return the document in the registration's JSON version, 2 to 5, without the fields that this version lacks, as Kafka does."""
     version, endpoints = registration.version, registration.endpoints
     if not 2 <= version <= CURRENT_VERSION:
-        raise ValueError(f"broker {registration.broker_id}: JSON version {version} is not written, only 2 to 5")
+        raise ValueError(f"broker {registration.broker_id}: JSON version must be 2 to 5 for encoding, found {version}")
     parts = []
     if version >= 5:
         ranges = (
@@ -78,7 +78,7 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
     if version >= 3 and registration.rack is not None:
         parts.append(f'"rack":{quote(registration.rack)}')
     plain = next((each for each in endpoints if each.security_protocol == "PLAINTEXT"), None)
-    # For clients that know of no listeners: the first endpoint they could use, or none.
+    # For clients that do not support listeners: the first endpoint that they can use, or none.
     port, host = (-1, "null") if plain is None else (plain.port, quote(plain.host))
     parts.append(f'"jmx_port":{registration.jmx_port},"port":{port},"host":{host},"version":{version}')
     parts.append(f'"timestamp":"{registration.timestamp_ms}"')
@@ -86,7 +86,7 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
 
 
 def decode_broker(broker_id: int, data: bytes | None) -> BrokerRegistration:
-    """Read a broker's registration of any JSON version from 1."""
+    """Decode a broker's registration of any JSON version from 1."""
     path = paths.broker(broker_id)
     document = documents.read_object(path, data)
     version = documents.int_field(path, document, "version", lowest=1)
@@ -119,7 +119,7 @@ def _read_endpoints(path: str, document: Document) -> tuple[Endpoint, ...]:
     for text in documents.as_list(path, "'endpoints'", documents.field(path, document, "endpoints")):
         match = _ENDPOINT.fullmatch(documents.as_text(path, "an entry of 'endpoints'", text))
         if not match or int(match["port"]) > 65535:
-            raise FormatError(path, f"the endpoint {shown(text)} is not LISTENER://host:port")
+            raise FormatError(path, f"the endpoint {shown(text)} must be LISTENER://host:port")
         listener = match["listener"].upper()
         if listener not in protocols:
             raise FormatError(path, f"the listener {shown(listener)} has no security protocol")

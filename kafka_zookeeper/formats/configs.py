@@ -1,4 +1,4 @@
-"""`/config/TYPE/NAME`: an entity's configuration, and `/config/changes/config_change_N`: the notice that it changed.
+"""`/config/TYPE/NAME`: configuration of an entity, and `/config/changes/config_change_N`: its change notification.
 
 Source: ConfigEntityZNode and ConfigEntityChangeNotificationSequenceZNode in kafka.zk.ZkData, ZkConfigManager, Sanitizer.
 """
@@ -14,11 +14,11 @@ from kafka_zookeeper.formats.documents import FormatError, quote, shown
 from kafka_zookeeper.formats.key_order import properties_order
 
 DEFAULT_ENTITY = "<default>"
-"""The entity whose configuration holds for all of its type that have none of their own."""
+"""The entity whose configuration applies to all entities of its type without their own."""
 
 
 class EntityType(enum.StrEnum):
-    """What can be configured, by its name in the path."""
+    """Types of entities, by their name in the path."""
 
     TOPICS = "topics"
     CLIENTS = "clients"
@@ -36,9 +36,9 @@ def encode_config(config: Mapping[str, str]) -> bytes:
 
 
 def decode_config(path: str, data: bytes | None) -> dict[str, str]:
-    """Read an entity's configuration, by Kafka's own rule.
+    """Decode an entity's configuration by Kafka's rule.
 
-    No data, no JSON, or no object `config` in it: nothing is configured. A value that is no string is a FormatError.
+    It is empty without data, without JSON, or without an object `config` in it. A value that is not a string is a FormatError.
     """
     if data is None:
         return {}
@@ -56,14 +56,14 @@ def decode_config(path: str, data: bytes | None) -> dict[str, str]:
 
 
 def encode_config_change(entity_path: str) -> bytes:
-    """Return a notice of JSON version 2. `entity_path` is the path below /config: `topics/T`, `brokers/<default>`."""
+    """Return a change notification of JSON version 2. `entity_path` is the path below /config: `topics/T`, `brokers/<default>`."""
     return f'{{"version":2,"entity_path":{quote(entity_path)}}}'.encode()
 
 
 def decode_config_change(name: str, data: bytes | None) -> str:
-    """Return the path below /config of what changed; `name` is the notice's own, below /config/changes.
+    """Return the path of the changed entity below /config; `name` is the name of the notification below /config/changes.
 
-    JSON version 1 (before Kafka 0.10.1) names the type (topics or clients) and the entity in two fields.
+    JSON version 1 (before Kafka 0.10.1) has the type (topics or clients) and the entity in two fields.
     """
     path = paths.child(paths.CONFIG_CHANGES, name)
     document = documents.read_object(path, data)
@@ -71,7 +71,7 @@ def decode_config_change(name: str, data: bytes | None) -> str:
     if version == 1:
         entity_type = documents.text_field(path, document, "entity_type")
         if entity_type not in {EntityType.TOPICS, EntityType.CLIENTS}:
-            raise FormatError(path, f"version 1 knows topics and clients, found the entity type {shown(entity_type)}")
+            raise FormatError(path, f"in version 1 entity_type must be topics or clients, found {shown(entity_type)}")
         return f"{entity_type}/{documents.text_field(path, document, 'entity_name')}"
     if version == 2:
         entity_path = documents.text_field(path, document, "entity_path")
@@ -82,7 +82,7 @@ def decode_config_change(name: str, data: bytes | None) -> str:
 
 
 def sanitize(name: str) -> str:
-    """Return a user's, client's or address's name as it stands in a path, where it might hold any character.
+    """Return the path component of a user, client id or address, which may contain any character.
 
     >>> sanitize("CN=a b/*~")
     'CN%3Da%20b%2F%2A%7E'
@@ -91,5 +91,5 @@ def sanitize(name: str) -> str:
 
 
 def desanitize(name: str) -> str:
-    """Return the name that was sanitized."""
+    """Return the name of a sanitized path component."""
     return unquote(name)

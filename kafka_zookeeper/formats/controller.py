@@ -1,9 +1,9 @@
-"""`/controller` (who is the controller) and `/controller_epoch` (how many there have been).
+"""`/controller` (the active controller) and `/controller_epoch` (the count of controller elections).
 
-`/controller` comes in two JSON versions: 1 has the broker's id and a timestamp, 2 (Kafka 3.4 and later) adds the epoch of a
-KRaft controller, -1 outside a migration. Neither Kafka nor we look at the version number; the fields decide.
-Source: ControllerZNode and ControllerEpochZNode in kafka.zk.ZkData, KafkaController.elect; Kafka 3.9's decoder was run on
-each case below.
+`/controller` has two JSON versions: 1 has the broker id and a timestamp, 2 (Kafka 3.4 and later) adds the epoch of a
+KRaft controller, -1 outside a migration. The version number is ignored, as in Kafka; only the fields are read.
+Source: ControllerZNode and ControllerEpochZNode in kafka.zk.ZkData, KafkaController.elect; each case below was run with
+Kafka 3.9's decoder.
 """
 
 import re
@@ -13,24 +13,24 @@ from kafka_zookeeper import paths
 from kafka_zookeeper.formats.documents import INT32_MAX, FormatError, int_field, read_object, shown
 
 NO_CONTROLLER = -1
-"""The id that means: nobody."""
+"""Broker id that means that there is no controller."""
 
 _EPOCH = re.compile(rb"\+?[0-9]{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerRegistration:
-    """The content of `/controller`."""
+    """Content of `/controller`."""
 
     broker_id: int
     timestamp_ms: int = -1
-    """When it was elected, since 1970; -1 where that cannot be read. Nothing depends on it."""
+    """Time of the election, since 1970; -1 if it is unreadable. Informational."""
     kraft_controller_epoch: int | None = -1
-    """-1 in plain ZooKeeper mode; None where the document, such as one of the older JSON version, does not tell."""
+    """-1 in plain ZooKeeper mode; None if the document has no such field, as in JSON version 1."""
 
 
 def encode_controller(registration: ControllerRegistration) -> bytes:
-    """Return the document of JSON version 2, or of version 1 when there is no KRaft epoch to tell."""
+    """Return the document of JSON version 2, or of version 1 if the KRaft epoch is None."""
     kraft_epoch = registration.kraft_controller_epoch
     version, tail = (1, "") if kraft_epoch is None else (2, f',"kraftControllerEpoch":{kraft_epoch}')
     return (
@@ -39,7 +39,7 @@ def encode_controller(registration: ControllerRegistration) -> bytes:
 
 
 def decode_controller(data: bytes | None) -> ControllerRegistration:
-    """Read `/controller` of either JSON version; only the broker's id must be there, as for Kafka."""
+    """Decode `/controller` of either JSON version; only the broker id is required, as in Kafka."""
     document = read_object(paths.CONTROLLER, data)
     broker_id = int_field(paths.CONTROLLER, document, "brokerid")
     kraft_epoch = document.get("kraftControllerEpoch")
@@ -49,14 +49,14 @@ def decode_controller(data: bytes | None) -> ControllerRegistration:
 
 
 def controller_id(data: bytes | None) -> int:
-    """Return who the controller is by Kafka's own rule, NO_CONTROLLER for nobody; `data` is that of an existing znode.
+    """Return the controller's broker id by Kafka's rule, NO_CONTROLLER if there is none; `data` is that of an existing znode.
 
-    - `{"brokerid":N,…}` of any version: N. A `brokerid` of -1 is what it says: nobody.
-    - No JSON at all: nobody.
-    - JSON without an integer `brokerid`, or no data: FormatError. Kafka's election ends there with an error.
+    - `{"brokerid":N,…}` of any version: N. A `brokerid` of -1 means that there is no controller.
+    - Not JSON: there is no controller.
+    - JSON without an integer `brokerid`, or no data: FormatError. Kafka's election fails with an error.
 
-    In all three a broker does not touch the znode: where nobody is named it tries to create its own, is refused because the
-    znode exists, and waits for the next change of `/controller`. So such a znode must be deleted for anyone to be elected.
+    In no case does a broker change the znode: without a controller it tries to create the znode, fails because it exists, and waits
+    for the next change of `/controller`. Such a znode must therefore be deleted before a controller can be elected.
     """
     try:
         return decode_controller(data).broker_id
@@ -72,9 +72,9 @@ def encode_controller_epoch(epoch: int) -> bytes:
 
 
 def decode_controller_epoch(data: bytes | None) -> int:
-    """Read `/controller_epoch`, a number from 0 that fits 32 bits, with nothing around it."""
+    """Decode `/controller_epoch`: a number from 0 to 2**31 - 1, without other characters."""
     if data is None or not _EPOCH.fullmatch(data) or int(data) > INT32_MAX:
-        raise FormatError(paths.CONTROLLER_EPOCH, f"a number from 0 to {INT32_MAX} was expected, found {shown(data)}")
+        raise FormatError(paths.CONTROLLER_EPOCH, f"expected a number from 0 to {INT32_MAX}, found {shown(data)}")
     return int(data)
 
 

@@ -1,8 +1,8 @@
-"""What all of Kafka's JSON znodes share: one strict reader, one exact writer of strings, one error.
+"""Common parts of Kafka's JSON znodes: a strict reader, an exact writer of strings, and FormatError.
 
-The reader judges as the JSON parser inside Kafka 3.9 does (proven by running it): the first JSON value counts and what
-follows it is ignored, the last of two equal keys wins, an integer is never `1.0`, `"1"` or `true`, NaN is no JSON. It only
-ever raises FormatError, whatever the bytes are. Left out: the meaning of any document.
+The reader accepts what the JSON parser of Kafka 3.9 accepts (verified by running it): the first JSON value is read and the bytes
+after it are ignored, the last of two equal keys wins, an integer is never `1.0`, `"1"` or `true`, and NaN is not JSON. It raises
+FormatError and no other exception, for any bytes.
 """
 
 import json
@@ -10,21 +10,21 @@ import re
 from typing import Any, NamedTuple, NoReturn
 
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
-"""ZooKeeper's own limit is 1 MiB unless an operator raises it; past 16 of these it is no document of Kafka's."""
+"""ZooKeeper's default limit is 1 MiB; Kafka never writes a document of more than 16 MiB."""
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 SHOWN_CHARACTERS = 80
-"""How much of what was found an error repeats: enough to recognise it, too little to flood a log."""
+"""Characters of an invalid value in an error: enough to recognise it, too few to flood a log."""
 
 Document = dict[str, Any]
 
 
 class FormatError(ValueError):
-    """A znode holds what Kafka's format for its path does not allow.
+    """The data of a znode does not match Kafka's format for its path.
 
-    `not_json` tells the two cases apart in which Kafka itself acts differently: True where its parser finds no JSON at all
-    (Kafka mostly goes on as if the znode held nothing), False where the JSON has the wrong shape (Kafka gives up).
+    `not_json` distinguishes two cases that Kafka handles differently: True if the data is not JSON (Kafka mostly treats the znode as
+    empty), False if the JSON has the wrong structure (Kafka fails).
     """
 
     def __init__(self, path: str, reason: str, *, not_json: bool = False) -> None:
@@ -35,14 +35,14 @@ class FormatError(ValueError):
 
 
 class TopicPartition(NamedTuple):
-    """One partition of one topic, as Kafka's notifications name it."""
+    """One partition of one topic, as in Kafka's notifications."""
 
     topic: str
     partition: int
 
 
 def shown(value: object) -> str:
-    """Return a short, printable form of what was found."""
+    """Return a short, printable form of a value for errors."""
     text = repr(value)
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}… ({len(text)} characters)"
 
@@ -58,11 +58,9 @@ _JSON_SPACE = " \t\r\n"
 def read_json(path: str, data: bytes | None) -> Any:
     """Return the first JSON value in a znode's data."""
     if data is None or not data.strip(_JSON_SPACE.encode()):
-        raise FormatError(path, "there is no data, a JSON object was expected")
+        raise FormatError(path, "expected a JSON object, found no data")
     if len(data) > MAX_DOCUMENT_BYTES:
-        raise FormatError(
-            path, f"{len(data)} bytes are more than the {MAX_DOCUMENT_BYTES} that are read", not_json=True
-        )
+        raise FormatError(path, f"{len(data)} bytes are more than the limit of {MAX_DOCUMENT_BYTES}", not_json=True)
     try:
         return _DECODER.raw_decode(data.decode("utf-8").lstrip(_JSON_SPACE))[0]
     except (ValueError, RecursionError) as error:
@@ -75,54 +73,54 @@ def read_object(path: str, data: bytes | None) -> Document:
 
 
 def as_object(path: str, name: str, value: object) -> Document:
-    """Return a value that must be a JSON object."""
+    """Return a value, which must be a JSON object."""
     if not isinstance(value, dict):
         raise FormatError(path, f"{name} must be a JSON object, found {shown(value)}")
     return value
 
 
 def as_list(path: str, name: str, value: object) -> list[Any]:
-    """Return a value that must be a JSON array."""
+    """Return a value, which must be a JSON array."""
     if not isinstance(value, list):
         raise FormatError(path, f"{name} must be a JSON array, found {shown(value)}")
     return value
 
 
 def as_int(path: str, name: str, value: object, lowest: int = INT32_MIN, highest: int = INT32_MAX) -> int:
-    """Return a value that must be a JSON integer between two bounds, both allowed; 32 signed bits by default."""
-    if type(value) is not int or not lowest <= value <= highest:  # bool is an int to isinstance, and none to Kafka
+    """Return a value, which must be a JSON integer between two bounds, both included; 32 signed bits by default."""
+    if type(value) is not int or not lowest <= value <= highest:  # isinstance would accept bool, Kafka does not
         raise FormatError(path, f"{name} must be an integer from {lowest} to {highest}, found {shown(value)}")
     return value
 
 
 def as_text(path: str, name: str, value: object) -> str:
-    """Return a value that must be a JSON string, and one that can be written again."""
+    """Return a value, which must be a JSON string that can be encoded."""
     if not isinstance(value, str):
         raise FormatError(path, f"{name} must be a JSON string, found {shown(value)}")
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise FormatError(path, f"{name} holds half of a surrogate pair: {shown(value)}")
+        raise FormatError(path, f"{name} contains half of a surrogate pair: {shown(value)}")
     return value
 
 
 def field(path: str, document: Document, key: str) -> Any:
-    """Return a field that must be there."""
+    """Return a required field."""
     if key not in document:
         raise FormatError(path, f"the field {key!r} is missing")
     return document[key]
 
 
 def int_field(path: str, document: Document, key: str, lowest: int = INT32_MIN, highest: int = INT32_MAX) -> int:
-    """Return an integer field that must be there."""
+    """Return a required integer field."""
     return as_int(path, repr(key), field(path, document, key), lowest, highest)
 
 
 def text_field(path: str, document: Document, key: str) -> str:
-    """Return a string field that must be there."""
+    """Return a required string field."""
     return as_text(path, repr(key), field(path, document, key))
 
 
 def read_topic_partitions(path: str, document: Document) -> tuple[TopicPartition, ...]:
-    """Return the list `partitions` of a document that names partitions and nothing else about them."""
+    """Return the list `partitions` of a document, whose entries have only topic and partition."""
     found = []
     for entry in as_list(path, "'partitions'", field(path, document, "partitions")):
         place = as_object(path, "an entry of 'partitions'", entry)
@@ -143,7 +141,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def quote(text: str) -> str:
-    r"""Return a JSON string as Kafka writes it: upper-case hex, pairs of escapes past 16 bits, all else as it is.
+    r"""Return a JSON string as Kafka writes it: upper-case hex, pairs of escapes above 16 bits, other characters unescaped.
 
     >>> print(quote('a"b\x1f'))
     "a\"b\u001F"

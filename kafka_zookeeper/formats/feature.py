@@ -1,7 +1,7 @@
-"""`/feature`: the cluster's finalized features (KIP-584). Brokers read it; the controller creates and changes it.
+"""`/feature`: finalized features of the cluster (KIP-584). The controller creates and changes it; brokers read it.
 
-JSON version 1 (inter.broker.protocol.version below 3.3) has a lowest and a highest level for each feature, version 2 the
-highest alone. Source: FeatureZNode in kafka.zk.ZkData.
+JSON version 1 (inter.broker.protocol.version below 3.3) has a lowest and a highest level for each feature, version 2 only the
+highest. Source: FeatureZNode in kafka.zk.ZkData.
 """
 
 import enum
@@ -16,7 +16,7 @@ INT16_MAX = 2**15 - 1
 
 
 class FeatureStatus(enum.IntEnum):
-    """Whether features hold at all."""
+    """Whether features are enabled."""
 
     DISABLED = 0
     """inter.broker.protocol.version is below 2.7."""
@@ -25,18 +25,18 @@ class FeatureStatus(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FinalizedFeatures:
-    """The content of `/feature`."""
+    """Content of `/feature`."""
 
     status: FeatureStatus = FeatureStatus.ENABLED
     levels: Mapping[str, int] = field(default_factory=dict)
-    """Each feature's highest version level, from 1."""
+    """Highest version level of each feature, from 1."""
     version: int = 2
 
 
 def encode_features(features: FinalizedFeatures) -> bytes:
     """Return the document of the JSON version in `features`, 1 or 2."""
     if features.version not in {1, 2}:
-        raise ValueError(f"JSON version {features.version} of {paths.FEATURE} is not known, only 1 and 2")
+        raise ValueError(f"JSON version of {paths.FEATURE} must be 1 or 2, found {features.version}")
     lowest = ',"min_version_level":{0}' if features.version == 1 else ""
     entries = (
         f'{quote(name)}:{{"max_version_level":{level}{lowest.format(level)}}}'
@@ -46,7 +46,7 @@ def encode_features(features: FinalizedFeatures) -> bytes:
 
 
 def decode_features(data: bytes | None) -> FinalizedFeatures:
-    """Read the finalized features of JSON version 1 or 2; Kafka refuses any other, and so do we."""
+    """Decode the finalized features of JSON version 1 or 2; any other is rejected, as in Kafka."""
     path = paths.FEATURE
     document = documents.read_object(path, data)
     version = documents.int_field(path, document, "version")

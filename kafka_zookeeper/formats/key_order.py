@@ -1,15 +1,15 @@
-"""The order in which Kafka writes the keys of a map whose keys are data (partitions, configuration names).
+"""Key order of Kafka's JSON maps whose keys are data (partitions, configuration names).
 
-The order carries no meaning and readers must not care; it is kept so that a document that our controller writes is, byte for
-byte, the one that Kafka's would have written. Kafka writes such a map in the order of its hash table, so the two tables'
-growth and placement are repeated here: Scala's mutable.HashMap (assignments) and the JDK's ConcurrentHashMap (Properties).
-Left out: ConcurrentHashMap's order inside one bucket, which depends on the table's history; there the given order stays.
+The order has no meaning for readers; it makes the documents of Steward's controller equal to those of Kafka's, byte for byte. Kafka
+writes such a map in the order of its hash table, so this module computes the growth and the buckets of the two tables: Scala's
+mutable.HashMap (assignments) and the JDK's ConcurrentHashMap (Properties). Within one bucket of ConcurrentHashMap, where the order
+depends on the table's history, the given order is kept.
 """
 
 from collections.abc import Iterable
 
 FIRST_TABLE_SIZE = 16
-"""Both tables begin with 16 buckets, and double when three quarters full."""
+"""Both tables start with 16 buckets, and double when they are three quarters full."""
 
 
 def java_hash(text: str) -> int:
@@ -26,7 +26,7 @@ def java_hash(text: str) -> int:
 
 
 def _spread(text: str) -> int:
-    """Mix the upper half of the hash into the lower, as both tables do before they pick a bucket."""
+    """Mix the upper half of the hash into the lower half, as both tables do before they select a bucket."""
     value = java_hash(text)
     return value ^ (value >> 16)
 

@@ -1,9 +1,9 @@
-"""Many partitions' states at once, between documents and columns: the hot path of a controller's failover.
+"""Column codec of partition states, the hot path of a controller failover.
 
-Kafka and we write these documents in one exact form, so the reader first asks one regular expression whether all of them are
-in it; then their numbers are read in one pass, with no object per partition: a million a second, three times what
-`json.loads` of all the documents in one array gives. Documents in any other form (blanks, another order of keys, a recovery
-state, garbage) go one by one through `decode_partition_state`, which says what is right: the two must always agree.
+Kafka and Steward write these documents in one exact form. The decoder checks by one regular expression whether all of them have it,
+and then reads their numbers in one pass, without an object per partition: a million a second, three times as many as
+`json.loads` of all documents in one array. Documents in any other form (blanks, another key order, a recovery state, garbage) are
+decoded one at a time by `decode_partition_state`, which is the reference: both must always agree.
 """
 
 import re
@@ -25,10 +25,10 @@ NUMBERS_BEFORE_ISR = 4
 """Controller epoch, leader, the constant version 1, leader epoch."""
 
 _NUMBER = rb"(?:0|[1-9][0-9]{0,9}+)"
-# Possessive throughout: no way back is ever kept, so that the time is linear and the memory constant.
 _USUAL = (
     rb'\{"controller_epoch":N,"leader":-?+N,"version":1,"leader_epoch":N,"isr":\[N(?:,N)*+\]\}'
 ).replace(b"N", _NUMBER)  # fmt: skip
+"""Only possessive quantifiers: without backtracking, the time is linear and the memory constant."""
 _ONE_USUAL = re.compile(_USUAL)
 _ALL_USUAL = re.compile(b"(?:" + _USUAL + rb"\n)*+")
 _ONLY_NUMBERS = bytes(code if chr(code) in "0123456789-" else ord(" ") for code in range(256))
@@ -36,20 +36,20 @@ _ONLY_NUMBERS = bytes(code if chr(code) in "0123456789-" else ord(" ") for code 
 
 @dataclass(frozen=True, slots=True)
 class PartitionColumns:
-    """States of many partitions, in the order they were asked for; every column but `isr` has one entry a partition."""
+    """States of many partitions, in the order of the request; every column except `isr` has one entry per partition."""
 
     present: NDArray[np.bool_]
-    """False: no znode, or an unreadable one; the other columns then hold -1, 0, 0, RECOVERED and an empty ISR."""
+    """False for a missing or unreadable znode; the other columns then contain -1, 0, 0, RECOVERED and an empty ISR."""
     leader: Int32s
     leader_epoch: Int32s
     controller_epoch: Int32s
     leader_recovery_state: NDArray[np.int8]
     isr: Int32s
-    """All ISRs, one after another."""
+    """All ISRs, concatenated."""
     isr_offsets: Int64s
-    """One more than partitions: partition p's ISR is isr[isr_offsets[p]:isr_offsets[p + 1]]."""
+    """One entry more than there are partitions: partition p's ISR is isr[isr_offsets[p]:isr_offsets[p + 1]]."""
     errors: dict[int, FormatError]
-    """What was wrong with the unreadable ones, by their place."""
+    """Errors of the unreadable znodes, by index."""
 
     def state(self, place: int) -> PartitionState | None:
         """Return one partition's state as a value."""
@@ -66,20 +66,20 @@ class PartitionColumns:
 
 
 def decode_partition_states(paths: Sequence[str], documents: Sequence[bytes | None]) -> PartitionColumns:
-    """Read the states in `documents`, None for a znode that is missing; `paths` are theirs, to name in errors.
+    """Decode the states in `documents`, None for a missing znode; `paths` are their paths, for errors.
 
-    Garbage costs its own partition alone: it is reported in `errors` and never raised.
+    An invalid document only affects its own partition: it is reported in `errors` and never raised.
     """
     if len(paths) != len(documents):
         raise ValueError(f"{len(paths)} paths for {len(documents)} documents")
-    usual, odd = _sort_out(documents)
+    usual, others = _split_by_form(documents)
     numbers, starts, isr_sizes = _read_usual(
         [document for place in usual if (document := documents[place]) is not None]
     )
     in_range = _fits_int32(numbers, starts)
     states: dict[int, PartitionState] = {}
     errors: dict[int, FormatError] = {}
-    for place in [*odd, *(usual[index] for index in np.flatnonzero(~in_range).tolist())]:
+    for place in [*others, *(usual[index] for index in np.flatnonzero(~in_range).tolist())]:
         try:
             states[place] = decode_partition_state(paths[place], documents[place])
         except FormatError as error:
@@ -97,9 +97,9 @@ def encode_partition_states(
     *,
     leader_recovery_state: NDArray[np.int8] | None = None,
 ) -> list[bytes]:
-    """Return the documents of many partitions, all written by one controller; columns as in PartitionColumns.
+    """Return the documents of many partitions of one controller; columns as in PartitionColumns.
 
-    Partitions share their ISRs' texts, for there are far fewer of these than partitions.
+    The texts of ISRs are cached: there are far fewer different ISRs than partitions.
     """
     raw, width = np.ascontiguousarray(isr, dtype=np.int32).tobytes(), 4
     texts: dict[bytes, str] = {}
@@ -122,7 +122,7 @@ def encode_partition_states(
 
 @dataclass(frozen=True, slots=True)
 class _Usual:
-    """The documents in the usual form: where they stand, and their numbers in one row."""
+    """Documents in the usual form: their indexes, and their numbers in one array."""
 
     places: Int64s
     numbers: Int64s
@@ -131,34 +131,34 @@ class _Usual:
     in_range: NDArray[np.bool_]
 
 
-def _sort_out(documents: Sequence[bytes | None]) -> tuple[list[int], list[int]]:
-    """Return the places of the documents in the usual form, and of those in any other form."""
-    there = [place for place, document in enumerate(documents) if document is not None]
+def _split_by_form(documents: Sequence[bytes | None]) -> tuple[list[int], list[int]]:
+    """Return the indexes of the documents in the usual form, and of those in any other form."""
+    present = [place for place, document in enumerate(documents) if document is not None]
     found = [document for document in documents if document is not None]
     text = b"\n".join(found) + b"\n" if found else b""
     if _ALL_USUAL.fullmatch(text) and text.count(b"\n") == len(found):
-        return there, []
+        return present, []
     is_usual = [_ONE_USUAL.fullmatch(document) is not None for document in found]
     return (
-        [place for place, usual in zip(there, is_usual, strict=True) if usual],
-        [place for place, usual in zip(there, is_usual, strict=True) if not usual],
+        [place for place, usual in zip(present, is_usual, strict=True) if usual],
+        [place for place, usual in zip(present, is_usual, strict=True) if not usual],
     )
 
 
 def _read_usual(documents: Sequence[bytes]) -> tuple[Int64s, Int64s, Int64s]:
-    """Return all numbers in one row, where each document's begin, and how many brokers its ISR has."""
+    """Return all numbers in one array, the start of each document's numbers, and the size of its ISR."""
     text = b"".join(documents)
     numbers = np.fromstring(text.translate(_ONLY_NUMBERS), dtype=np.int64, sep=" ")
-    # Three commas stand between the fields before the ISR's field, one after each of its brokers but the last.
+    # Three commas separate the fields before the ISR, and one follows each of its brokers except the last.
     sizes = np.fromiter((document.count(b",") for document in documents), np.int64, len(documents)) + 1
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1])) if documents else np.empty(0, np.int64)
     if numbers.size != int(sizes.sum()):
-        raise AssertionError(f"{numbers.size} numbers in documents that were counted to hold {int(sizes.sum())}")
+        raise AssertionError(f"found {numbers.size} numbers in documents, expected {int(sizes.sum())}")
     return numbers, starts, sizes - NUMBERS_BEFORE_ISR
 
 
 def _fits_int32(numbers: Int64s, starts: Int64s) -> NDArray[np.bool_]:
-    """Return, for each document, whether all its numbers fit 32 bits."""
+    """Return for each document whether all its numbers fit into 32 bits."""
     outside = (numbers < INT32_MIN) | (numbers > INT32_MAX)
     if not outside.any():
         return np.ones(starts.size, np.bool_)
@@ -191,7 +191,7 @@ def _columns(
 
 
 def _ranges(starts: Int64s, sizes: Int64s) -> Int64s:
-    """Return the indexes of many ranges one after another: start, start + 1, … for each."""
+    """Return the concatenated indexes of many ranges: start, start + 1, … for each."""
     ends = np.cumsum(sizes)
     places: Int64s = np.arange(int(ends[-1]) if ends.size else 0) + np.repeat(starts - (ends - sizes), sizes)
     return places

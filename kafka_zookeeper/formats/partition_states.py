@@ -1,6 +1,6 @@
-"""`/brokers/topics/T/partitions/P/state`: a partition's leader and ISR, one at a time.
+"""`/brokers/topics/T/partitions/P/state`: leader and ISR of one partition.
 
-Many at a time, which is what a failover reads and writes, are in `partition_columns`; it must agree with this module.
+`partition_columns` reads and writes many of them at a time, for failovers; it must agree with this module.
 Source: TopicPartitionStateZNode in kafka.zk.ZkData.
 """
 
@@ -10,24 +10,24 @@ from kafka_zookeeper.formats.documents import FormatError, as_int, as_list, fiel
 
 RECOVERED = 0
 RECOVERING = 1
-"""The leader was elected uncleanly and has not yet said that it recovered (KIP-704)."""
+"""The leader was elected uncleanly and has not reported its recovery yet (KIP-704)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
-    """A partition's leadership; its epoch is the znode's version and no part of the document."""
+    """Leadership of a partition. The partition epoch is the znode's version, not part of the document."""
 
     leader: int
-    """A broker's id, or -1: none."""
+    """Broker id of the leader; -1 if there is none."""
     leader_epoch: int
     isr: tuple[int, ...]
     controller_epoch: int
-    """The epoch of the controller that wrote it."""
+    """Epoch of the controller that wrote the state."""
     leader_recovery_state: int = RECOVERED
 
 
 def encode_partition_state(state: PartitionState) -> bytes:
-    """Return the document; the recovery state is written only where it is not RECOVERED, as Kafka does."""
+    """Return the document; the recovery state is only written if it is not RECOVERED, as Kafka does."""
     recovery = f'"leader_recovery_state":{state.leader_recovery_state},' if state.leader_recovery_state else ""
     return (
         f'{{"controller_epoch":{state.controller_epoch},"leader":{state.leader},"version":1,{recovery}'
@@ -36,9 +36,9 @@ def encode_partition_state(state: PartitionState) -> bytes:
 
 
 def decode_partition_state(path: str, data: bytes | None) -> PartitionState:
-    """Read one partition's state; `version` is ignored, as Kafka does.
+    """Decode a partition's state; `version` is ignored, as in Kafka.
 
-    Where its parser finds no JSON, Kafka takes the partition for one without a state (FormatError.not_json here).
+    Kafka treats a partition whose data is not JSON (FormatError.not_json here) as a partition without a state.
     """
     document = read_object(path, data)
     recovery = RECOVERED

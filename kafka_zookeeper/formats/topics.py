@@ -1,7 +1,7 @@
-"""`/brokers/topics/T`: a topic's id and its assignment of replicas to brokers.
+"""`/brokers/topics/T`: topic id and replica assignment of a topic.
 
-JSON version 1 has the partitions alone, 2 (Kafka 2.4) adds what a running reassignment adds and removes, 3 (Kafka 2.8) the
-topic's id. Kafka 3.9 reads all three by their fields and writes version 3, without the id if it has none.
+JSON version 1 has only the partitions, 2 (Kafka 2.4) adds the adding and removing replicas of a reassignment, 3 (Kafka 2.8) the
+topic id. Kafka 3.9 reads all three by their fields and writes version 3, without the id if there is none.
 Source: TopicZNode in kafka.zk.ZkData, KIP-455, KIP-516.
 """
 
@@ -19,7 +19,7 @@ from kafka_zookeeper.formats.documents import INT32_MAX, Document, FormatError, 
 from kafka_zookeeper.formats.key_order import scala_order
 
 Replicas = Mapping[int, tuple[int, ...]]
-"""Partition -> broker ids, in the order of preference."""
+"""Partition -> broker ids, preferred replica first."""
 
 _PARTITION = re.compile("[0-9]{1,10}")
 _TOPIC_ID = re.compile("[A-Za-z0-9_-]{22}(?:==)?")
@@ -27,20 +27,20 @@ _TOPIC_ID = re.compile("[A-Za-z0-9_-]{22}(?:==)?")
 
 @dataclass(frozen=True, slots=True)
 class TopicAssignment:
-    """The content of a topic's znode. Each mapping is in the order of the partitions' numbers when it was read."""
+    """Content of a topic's znode. A decoded mapping is in the order of the partition numbers."""
 
     replicas: Replicas
-    """All replicas of each partition; during a reassignment the union of the old and the new."""
+    """All replicas of each partition; during a reassignment the union of the old and the new ones."""
     adding: Replicas = field(default_factory=dict)
     """Only partitions under reassignment."""
     removing: Replicas = field(default_factory=dict)
     """Only partitions under reassignment."""
     topic_id: uuid.UUID | None = None
-    """None: written by brokers whose inter.broker.protocol.version is below 2.8."""
+    """None if the brokers' inter.broker.protocol.version is below 2.8."""
 
 
 def encode_topic(assignment: TopicAssignment) -> bytes:
-    """Return the document of JSON version 3; a partition that adds or removes nothing is left out there, as Kafka does."""
+    """Return the document of JSON version 3; empty adding and removing lists are omitted, as Kafka does."""
     topic_id = "" if assignment.topic_id is None else f'"topic_id":"{encode_topic_id(assignment.topic_id)}",'
     return (
         f'{{"partitions":{_write_replicas(assignment.replicas)},{topic_id}'
@@ -50,9 +50,9 @@ def encode_topic(assignment: TopicAssignment) -> bytes:
 
 
 def decode_topic(topic: str, data: bytes | None) -> TopicAssignment:
-    """Read a topic's znode.
+    """Decode a topic's znode.
 
-    Where its parser finds no JSON, Kafka takes the topic for one without partitions (FormatError.not_json here).
+    Kafka treats a topic whose data is not JSON (FormatError.not_json here) as a topic without partitions.
     """
     path = paths.topic(topic)
     document = documents.read_object(path, data)
@@ -65,7 +65,7 @@ def decode_topic(topic: str, data: bytes | None) -> TopicAssignment:
 
 
 def encode_topic_id(topic_id: uuid.UUID) -> str:
-    """Return an id as Kafka writes it: base64 with the alphabet for URLs, without padding.
+    """Return a topic id as Kafka writes it: URL-safe base64 without padding.
 
     >>> encode_topic_id(uuid.UUID(int=2**64 + 2))
     'AAAAAAAAAAEAAAAAAAAAAg'
@@ -74,14 +74,14 @@ def encode_topic_id(topic_id: uuid.UUID) -> str:
 
 
 def decode_topic_id(path: str, text: str) -> uuid.UUID:
-    """Read an id: 16 bytes, with or without the padding."""
+    """Decode a topic id of 16 bytes, with or without the padding."""
     if not _TOPIC_ID.fullmatch(text):
-        raise FormatError(path, f"the topic id {shown(text)} is not 16 bytes in base64 for URLs")
+        raise FormatError(path, f"the topic id must be 16 bytes in URL-safe base64, found {shown(text)}")
     return uuid.UUID(bytes=base64.urlsafe_b64decode(text[:22] + "=="))
 
 
 def _only(changing: Replicas, replicas: Replicas) -> Replicas:
-    """Leave out partitions that change nothing, and those that the topic does not have."""
+    """Remove partitions with empty lists, and those that the topic does not have."""
     return {partition: brokers for partition, brokers in changing.items() if brokers and partition in replicas}
 
 
@@ -91,15 +91,15 @@ def _write_replicas(replicas: Replicas) -> str:
 
 
 def _read_replicas(path: str, document: Document, key: str) -> Replicas:
-    """Read one map of replicas; checked in bulk, because a failover reads one entry for every partition there is."""
+    """Decode one map of replicas; checked in bulk, because a failover reads an entry for every partition."""
     found = documents.as_object(path, repr(key), document.get(key, {}))
     for partition, brokers in found.items():
         if not _PARTITION.fullmatch(partition) or int(partition) > INT32_MAX:
-            raise FormatError(path, f"{key} names the partition {shown(partition)}, a number from 0 was expected")
+            raise FormatError(path, f"a partition in {key} must be a number from 0, found {shown(partition)}")
         if not isinstance(brokers, list):
             raise FormatError(path, f"{key} of partition {partition} must be a JSON array, found {shown(brokers)}")
-    everyone = list(chain.from_iterable(found.values()))
-    if not set(map(type, everyone)) <= {int} or (everyone and not 0 <= min(everyone) <= max(everyone) <= INT32_MAX):
-        raise FormatError(path, f"{key} must name brokers by integers from 0 to {INT32_MAX}, found {shown(found)}")
+    ids = list(chain.from_iterable(found.values()))
+    if not set(map(type, ids)) <= {int} or (ids and not 0 <= min(ids) <= max(ids) <= INT32_MAX):
+        raise FormatError(path, f"the broker ids in {key} must be integers from 0 to {INT32_MAX}, found {shown(found)}")
     numbered = sorted(((int(partition), brokers) for partition, brokers in found.items()), key=itemgetter(0))
     return {partition: tuple(brokers) for partition, brokers in numbered}

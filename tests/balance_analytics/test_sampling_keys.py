@@ -117,7 +117,7 @@ async def test_batches_in_a_codec_that_is_not_opened_are_named() -> None:
         found = await sampled(link, 40)
 
     assert found.sketches["orders"].counts == {key_name(b"a"): 20}
-    assert found.left_out == ("orders: The records are compressed with zstd; only gzip and none are opened here.",)
+    assert found.left_out == ("orders: The records are compressed with zstd; only gzip and none are supported.",)
 
 
 def _marked(batch: bytes, compression: Compression) -> bytes:

@@ -24,7 +24,7 @@ from kafka_operator.resources.security import ClientCertificate, Login, Security
 from kafka_wire.net.sasl_server import SaslServer
 from kafka_wire.net.server import ServerLimits, serve
 from tests.kafka_wire_net.authority import Authority
-from tests.kafka_wire_net.sasl_peers import MECHANISMS, Users, WhoAmI
+from tests.kafka_wire_net.sasl_peers import MECHANISMS, PrincipalHandler, Users
 
 ALICE = "alice"
 PASSWORD = "her secret, = and ü"
@@ -52,7 +52,7 @@ async def start_server(authority: Authority) -> AsyncIterator[StartServer]:
             host: str = "127.0.0.1",
             users: dict[str, str] | None = None,
         ) -> int:
-            handler = WhoAmI()
+            handler = PrincipalHandler()
             known = Users(users or {ALICE: PASSWORD})
             guard = SaslServer(
                 mechanisms=sasl or MECHANISMS, credentials=known, session_lifetime_ms=0, failure_delay_ms=10

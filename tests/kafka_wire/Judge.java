@@ -17,11 +17,11 @@ import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
 
 /**
- * Reads messages with Kafka's own code and says what it saw, until its input ends.
+ * Reads messages with Kafka's code and returns their fields, until its input ends.
  *
- * Asked:    int32 length of what follows, modified UTF-8 class name, int16 version, the message's bytes.
- * Answered: int32 length of what follows, then int8 1, int32 length and bytes of the message written again, its JSON (UTF-8);
- *           or int8 0 and why it could not be read or written (UTF-8).
+ * Request:  int32 length of the rest, modified UTF-8 class name, int16 version, the message's bytes.
+ * Response: int32 length of the rest, then int8 1, int32 length and bytes of the message written again, its JSON (UTF-8);
+ *           or int8 0 and the exception of reading or writing (UTF-8).
  */
 public final class Judge {
     private static final String[] PACKAGES = {

@@ -20,11 +20,11 @@ import org.apache.kafka.common.record.RecordBatch;
 import org.apache.kafka.common.utils.ByteBufferOutputStream;
 
 /**
- * Reads record batches with Kafka 3.9's own code and says what it saw, until its input ends: checks them, lists their records,
- * and builds the application's batches again from what was read (control batches are only read).
+ * Reads record batches with Kafka 3.9's code, until its input ends: checks them, lists their records,
+ * and builds batches again from their records (control batches are only read).
  *
- * Asked:    int32 length of what follows, the batches.
- * Answered: as Judge.java does, the batches written again in place of the message.
+ * Request:  int32 length of the rest, the batches.
+ * Response: as Judge.java, with the batches written again in place of the message.
  */
 public final class RecordJudge {
     public static void main(String[] args) throws IOException {

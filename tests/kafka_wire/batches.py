@@ -6,7 +6,7 @@ from kafka_wire.records import Record
 
 LARGEST = {bits: (1 << (bits - 1)) - 1 for bits in (16, 32, 64)}
 
-# Three gaps of this size still fit the int32 of the batch's last offset delta.
+# Three gaps of this size still fit into the int32 of the batch's last offset delta.
 LARGEST_GAP = 1000
 
 HEADERS = st.lists(st.tuples(st.text(max_size=4), st.none() | st.binary(max_size=4)), max_size=2).map(tuple)
@@ -14,7 +14,7 @@ HEADERS = st.lists(st.tuples(st.text(max_size=4), st.none() | st.binary(max_size
 
 @st.composite
 def records(draw: st.DrawFn) -> tuple[Record, ...]:
-    """Return records of one batch: rising offsets, with gaps as compaction leaves them, and any timestamps."""
+    """Return records of one batch: increasing offsets, with gaps as after compaction, and any timestamps."""
     offset = draw(st.integers(0, LARGEST[64] - 4 * LARGEST_GAP))
     made = []
     for _ in range(draw(st.integers(1, 3))):
@@ -32,4 +32,4 @@ PRODUCERS = st.fixed_dictionaries(
         "is_transactional": st.booleans(),
     }
 )
-"""An idempotent producer's part of a batch, as `encode_batch` takes it."""
+"""Arguments of `encode_batch` for an idempotent producer."""

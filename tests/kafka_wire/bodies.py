@@ -1,6 +1,6 @@
-"""Bodies of any message, made from its schema: strategies for hypothesis, and what a decoder must make of them.
+"""Hypothesis strategies for the bodies of any message, generated from its schema, and their expected decoded form.
 
-Left out: whether a body is sensible; a codec must carry every value that its types allow.
+Bodies need not be meaningful: a codec must support every value that the types allow.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from tests.kafka_wire.effort import examples
 Body = dict[str, Any]
 
 BODIES = 2
-"""Bodies for each version of each message in a usual run; the first has nothing in it."""
+"""Bodies for each version of each message in a normal run; the first one is empty."""
 
 LONGEST_ARRAY = 2
 LONGEST_TEXT = 5
@@ -38,7 +38,7 @@ OTHERS: dict[str, st.SearchStrategy[Any]] = {
 
 
 def messages_of_apis() -> dict[str, list[str]]:
-    """Return the messages of each API (its request and its response), by the API's name; a record stands by itself."""
+    """Return the messages of each API (its request and its response), by the API's name; a record is listed separately."""
     found: dict[str, list[str]] = {}
     for name in schema.names():
         found.setdefault(name.removesuffix("Request").removesuffix("Response"), []).append(name)
@@ -58,9 +58,9 @@ class Bodies:
     special: Mapping[str, st.SearchStrategy[Any]] = field(default_factory=dict)
 
     def structs(self, fields: tuple[Field, ...]) -> st.SearchStrategy[Body]:
-        """Return bodies in which any field may be missing whose default can be sent."""
+        """Return bodies in which fields with a valid default may be missing."""
         values = {field.key: self.values(field) for field in fields if self.version in field.versions}
-        # Records default to null, even in versions that cannot carry it.
+        # Records default to null, even in versions in which it is invalid.
         needed = {field.key for field in fields if field.kind == "records" and self.version not in field.nullable}
         return st.fixed_dictionaries(
             {key: value for key, value in values.items() if key in needed},
@@ -99,7 +99,7 @@ def for_bodies(
     check: Callable[[str, int, Body], None],
     strategy: st.SearchStrategy[Body] | None = None,
 ) -> None:
-    """Run `check(name, version, body)` on some bodies of one version, or of a strategy of one's own."""
+    """Run `check(name, version, body)` on some bodies of one version, or of a given strategy."""
 
     @examples(BODIES)
     @given(bodies(name, version) if strategy is None else strategy)
@@ -111,7 +111,7 @@ def for_bodies(
 
 
 def complete(fields: tuple[Field, ...], version: int, body: Body) -> Body:
-    """Return the body that decoding yields: every field of the schema, defaults where nothing was given."""
+    """Return the decoded form of a body: every field of the schema, with defaults for missing keys."""
     return {field.key: _complete_value(field, version, body) for field in fields}
 
 

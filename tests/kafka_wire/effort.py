@@ -1,4 +1,4 @@
-"""How many examples the property tests try: a few in a usual run, as many as one likes in a soak, a tenth in a quick run.
+"""Number of examples of the property tests: few in a normal run, a tenth of these in a quick run, any number in a soak.
 
 KAFKA_WIRE_EFFORT=50 python -m pytest tests/kafka_wire
 """
@@ -11,10 +11,10 @@ EFFORT = float(os.environ.get("KAFKA_WIRE_EFFORT", "1"))
 
 
 def examples(count: int) -> settings:
-    """Return settings for `count` examples in a usual run.
+    """Return settings for `count` examples in a normal run.
 
-    No deadline, for the first example of a message compiles its codec; no health checks, for a strategy over a whole schema is
-    slow to draw from; no database, for a failure is printed with all that it takes to repeat it.
+    No deadline, because the first example of a message compiles its codec; no health checks, because a strategy over a whole schema is
+    slow; no database, because a failure is printed with everything that is needed to reproduce it.
     """
     return settings(
         max_examples=max(1, int(count * EFFORT)),

@@ -1,6 +1,6 @@
-"""Kafka's own Java code as the judge of our bytes: one JVM for all questions, asked over its standard input.
+"""Kafka's Java code as the reference for encoded bytes: one JVM for all messages, controlled over its standard input.
 
-Judge.java reads messages, RecordJudge.java record batches. Left out: what a good answer is; each test says that.
+Judge.java reads messages, RecordJudge.java record batches.
 """
 
 import json
@@ -9,29 +9,29 @@ import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from kafka_wire.schema import generation
+from kafka_wire.schema import release_messages
 from lab.jars import KAFKA_VERSION
 from lab.java_process import java_command
 
 PROGRAMS = Path(__file__).parent
 
-# What a test asks about is small; the heap is for the classes.
+# Test messages are small; the heap is for the classes.
 HEAP = "96m"
 
 
 class Verdict(NamedTuple):
-    """What Java wrote after reading our bytes, and what it saw in them, by Kafka's own names."""
+    """Bytes that Java wrote after reading a message, and the fields that it read, by Kafka's names."""
 
     written: bytes
     seen: Any
 
 
-class Refused(Exception):  # noqa: N818 - an answer, not a failure
-    """Java could not read the bytes, or not write again what it had read; the text is its exception."""
+class JavaError(Exception):
+    """Java could not read the bytes, or not write the message again; the text is its exception."""
 
 
 class _Program:
-    """A running single-file Java program that answers one question at a time."""
+    """A running single-file Java program that processes one message at a time."""
 
     def __init__(self, source: str, kafka: str) -> None:
         command = java_command(str(PROGRAMS / source), heap=HEAP, version=kafka)
@@ -41,14 +41,14 @@ class _Program:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate()  # its input's end is the program's end
+        self._process.communicate()  # the program ends with its input
 
     def _judged(self, question: bytes) -> Verdict:
-        answer = self._exchange(struct.pack(">i", len(question)) + question)
-        if answer[0] == 0:
-            raise Refused(answer[1:].decode())
-        (length,) = struct.unpack_from(">i", answer, 1)
-        return Verdict(answer[5 : 5 + length], json.loads(answer[5 + length :]))
+        reply = self._exchange(struct.pack(">i", len(question)) + question)
+        if reply[0] == 0:
+            raise JavaError(reply[1:].decode())
+        (length,) = struct.unpack_from(">i", reply, 1)
+        return Verdict(reply[5 : 5 + length], json.loads(reply[5 + length :]))
 
     def _exchange(self, question: bytes) -> bytes:
         assert self._process.stdin is not None
@@ -67,18 +67,18 @@ class Judge(_Program):
         self.kafka = kafka
 
     def ask(self, name: str, version: int, message: bytes) -> Verdict:
-        """Let Java read a message and write it again; raises Refused."""
-        kind = generation(self.kafka)[name].kind
+        """Read a message in Java and write it again; raises JavaError."""
+        kind = release_messages(self.kafka)[name].kind
         java_class = (name + "Data" if kind in {"request", "response", "header"} else name).encode()
         return self._judged(struct.pack(">H", len(java_class)) + java_class + struct.pack(">h", version) + message)
 
 
 class RecordJudge(_Program):
-    """Reads record batches with Kafka 3.9; Kafka 4 has moved the classes and kept the format."""
+    """Reads record batches with Kafka 3.9; Kafka 4 has the same format in other classes."""
 
     def __init__(self) -> None:
         super().__init__("RecordJudge.java", KAFKA_VERSION)
 
     def ask(self, batches: bytes) -> Verdict:
-        """Let Java check and list record batches, and build those that are no control batches again; raises Refused."""
+        """Check and list record batches in Java, and build them again except control batches; raises JavaError."""
         return self._judged(batches)

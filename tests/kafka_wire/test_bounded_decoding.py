@@ -1,4 +1,4 @@
-"""Bounded decoders and slices: what a request may cost is known before anything is built."""
+"""Bounded decoders and slices: the cost of a request is checked before its elements are created."""
 
 import copy
 import struct
@@ -10,7 +10,7 @@ import pytest
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.failures import CodecError, TooManyElements
-from kafka_wire.joining import JoinedResponse
+from kafka_wire.joined_response import JoinedResponse
 from kafka_wire.slices import SLICE_ELEMENTS, slices
 from kafka_wire.source_decoder import VIEW_BYTES
 from kafka_wire.varints import write_uvarint
@@ -64,7 +64,7 @@ def sliced(key: ApiKey, version: int, path: tuple[str, ...], frame: bytes, **opt
 
 
 def joined(bodies: list[codec.Body], path: tuple[str, ...]) -> codec.Body:
-    """Put slices together again."""
+    """Join slices."""
     elements = [copy.deepcopy(one) for body in bodies for one in body[path[0]]]
     if len(path) > 1:
         whole: list[codec.Body] = []
@@ -79,10 +79,10 @@ def joined(bodies: list[codec.Body], path: tuple[str, ...]) -> codec.Body:
 
 
 @pytest.mark.parametrize(("key", "version", "path", "body"), LARGE)
-def test_slices_are_the_request_and_each_is_small(
+def test_slices_are_small_and_together_equal_the_request(
     key: ApiKey, version: int, path: tuple[str, ...], body: codec.Body
 ) -> None:
-    """A handler gets at most SLICE_ELEMENTS elements at a time, and all of them in order; fields after the array are in each slice."""
+    """Each has at most SLICE_ELEMENTS elements, all of them in order; the fields after the array are in each slice."""
     frame = codec.encode_request(key, version, 1, "tests", body)
     bodies = sliced(key, version, path, frame)
 
@@ -94,10 +94,10 @@ def test_slices_are_the_request_and_each_is_small(
 
 
 @pytest.mark.parametrize(("key", "version", "path", "body"), LARGE)
-def test_a_request_that_is_malformed_at_its_end_yields_no_slice(
+def test_a_request_that_is_malformed_at_its_end_has_no_slice(
     key: ApiKey, version: int, path: tuple[str, ...], body: codec.Body
 ) -> None:
-    """Kafka parses a request before it acts on any of it; so nothing of a broken one takes effect here."""
+    """Kafka parses a whole request before it acts; so a malformed request has no effect here either."""
     frame = codec.encode_request(key, version, 1, "tests", body)[:-1]
     found: list[codec.Body] = []
 
@@ -108,14 +108,14 @@ def test_a_request_that_is_malformed_at_its_end_yields_no_slice(
 
 
 def test_a_null_array_is_one_slice() -> None:
-    """Metadata and ElectLeaders mean everything by null."""
+    """In Metadata and ElectLeaders null means everything."""
     frame = codec.encode_request(ApiKey.METADATA, 12, 1, "tests", {"topics": None})
 
     assert sliced(ApiKey.METADATA, 12, ("topics",), frame) == [codec.decode_request(frame)[1]]
 
 
-def test_the_caller_may_pass_control_while_a_request_is_checked() -> None:
-    """The first pass over a large request pauses as the second one does: None comes between pieces of work."""
+def test_the_caller_may_yield_control_while_a_request_is_checked() -> None:
+    """The first pass over a large request also yields None between pieces of work."""
     frame = codec.encode_request(ApiKey.METADATA, 12, 1, "tests", {"topics": [{"name": "a"}] * 20_000})
     position = codec.peek_header(frame).body_offset
     found = list(slices("MetadataRequest", 12, ("topics",), frame, position, max_elements=100_000))
@@ -125,8 +125,8 @@ def test_the_caller_may_pass_control_while_a_request_is_checked() -> None:
 
 
 @pytest.mark.parametrize("version", [1, 12])
-def test_more_elements_than_an_api_takes_are_refused_by_their_count(version: int) -> None:
-    """The count is read; the elements are not."""
+def test_more_elements_than_the_limit_are_rejected_by_their_count(version: int) -> None:
+    """Only the count is read, not the elements."""
     frame = codec.encode_request(ApiKey.METADATA, version, 1, "tests", {"topics": [{"name": "a"}] * 101})
 
     with pytest.raises(TooManyElements):
@@ -134,8 +134,8 @@ def test_more_elements_than_an_api_takes_are_refused_by_their_count(version: int
 
 
 @pytest.mark.parametrize("count", [2**31 - 2, 2**31 - 1, 1_000_000])
-def test_a_count_that_the_bytes_do_not_bear_out_is_refused(count: int) -> None:
-    """A compact length of 2^31 in a frame of 40 bytes builds nothing: the least bytes of an element bound the count."""
+def test_a_count_that_exceeds_the_remaining_bytes_is_rejected(count: int) -> None:
+    """A compact length of 2^31 in a frame of 40 bytes creates nothing: the minimum size of an element limits the count."""
     start = struct.pack(">hhih", ApiKey.METADATA, 12, 1, 0) + b"\0"
     frame = start + write_uvarint(count + 1) + bytes(20)
 
@@ -145,8 +145,8 @@ def test_a_count_that_the_bytes_do_not_bear_out_is_refused(count: int) -> None:
         codec.decode_bounded(frame, codec.peek_header(frame), 100_000)
 
 
-def test_one_element_may_not_hide_more_than_an_element_may_hold() -> None:
-    """Bounds count nested arrays: a topic with a million assignments is one element of CreateTopics."""
+def test_the_cost_of_a_single_element_is_limited() -> None:
+    """Nested arrays count: a topic with a million assignments is one element of CreateTopics."""
     topic = {"name": "a", "assignments": [{"partition_index": 0, "broker_ids": []}] * 100_000}
     frame = codec.encode_request(ApiKey.CREATE_TOPICS, 7, 1, "tests", {"topics": [topic]})
 
@@ -154,8 +154,8 @@ def test_one_element_may_not_hide_more_than_an_element_may_hold() -> None:
         sliced(ApiKey.CREATE_TOPICS, 7, ("topics",), frame)
 
 
-def test_a_topic_with_ten_thousand_assigned_partitions_passes() -> None:
-    """What the tools may send: one topic, each partition's replicas by hand."""
+def test_a_topic_with_ten_thousand_assigned_partitions_is_accepted() -> None:
+    """Tools may send one topic with manual assignments for each partition."""
     assignments = [{"partition_index": number, "broker_ids": [1, 2, 3]} for number in range(10_000)]
     body = {"topics": [{"name": "a", "assignments": assignments}]}
     frame = codec.encode_request(ApiKey.CREATE_TOPICS, 7, 1, "tests", body)
@@ -164,8 +164,8 @@ def test_a_topic_with_ten_thousand_assigned_partitions_passes() -> None:
     assert len(found["topics"][0]["assignments"]) == 10_000
 
 
-def test_a_name_may_not_be_repeated_across_slices() -> None:
-    """Each slice alone would take it for the first: CreateTopics refuses duplicates, and so the whole request is."""
+def test_a_repeated_name_across_slices_is_rejected() -> None:
+    """Within its slice a duplicate would not be detected: the whole CreateTopics request is rejected."""
     names = [*(f"t{number}" for number in range(900)), "t0"]
     frame = codec.encode_request(ApiKey.CREATE_TOPICS, 7, 1, "tests", {"topics": [{"name": name} for name in names]})
 
@@ -174,7 +174,7 @@ def test_a_name_may_not_be_repeated_across_slices() -> None:
 
 
 def test_heavy_elements_fill_a_slice_sooner() -> None:
-    """A topic with many partitions takes a slice by itself."""
+    """A topic with many partitions is a slice by itself."""
     topics = [{"name": f"t{number}", "num_partitions": 5_000} for number in range(8)]
     frame = codec.encode_request(ApiKey.CREATE_TOPICS, 7, 1, "tests", {"topics": topics})
     bodies = sliced(ApiKey.CREATE_TOPICS, 7, ("topics",), frame, weigh=lambda topic: topic["num_partitions"])
@@ -183,7 +183,7 @@ def test_heavy_elements_fill_a_slice_sooner() -> None:
 
 
 @pytest.mark.parametrize("elements", [7, 8])
-def test_a_budget_counts_elements_before_they_are_built(elements: int) -> None:
+def test_a_budget_is_charged_before_elements_are_created(elements: int) -> None:
     """Each int32 costs one unit, each group of them 3 for its name and 6 and 2 for the dict (element_units)."""
     body = {"topics": [{"name": "a", "partition_indexes": list(range(elements))}], "timeout_ms": 1}
     frame = codec.encode_request(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 1, "tests", body)
@@ -198,7 +198,7 @@ def test_a_budget_counts_elements_before_they_are_built(elements: int) -> None:
 
 
 def test_unknown_tagged_fields_are_charged() -> None:
-    """A frame full of empty tagged fields (KIP-482) holds the loop as one full of elements would."""
+    """A frame full of empty tagged fields (KIP-482) takes as long as one full of elements."""
     start = struct.pack(">hhih", ApiKey.DESCRIBE_CLUSTER, 1, 1, 0) + b"\0"
     frame = start + b"\0\1" + write_uvarint(50_000) + b"\5\0" * 50_000
 
@@ -207,7 +207,7 @@ def test_unknown_tagged_fields_are_charged() -> None:
 
 
 def test_large_byte_fields_are_not_copied() -> None:
-    """The records of a relayed Produce stay in their frame: only names are judged."""
+    """The records of a relayed Produce stay in their frame: only names are checked."""
     partition = {"index": 0, "records": bytes(VIEW_BYTES + 1)}
     body = {"topic_data": [{"name": "a", "partition_data": [partition]}], "acks": 1}
     frame = codec.encode_request(ApiKey.PRODUCE, 9, 1, "tests", body)
@@ -220,8 +220,8 @@ def test_large_byte_fields_are_not_copied() -> None:
 
 @pytest.mark.parametrize("sizes", [[0], [3], [0, 0], [1, 200, 0], [256, 256, 3]])
 @pytest.mark.parametrize(("key", "version"), [(ApiKey.METADATA, 0), (ApiKey.METADATA, 12), (ApiKey.CREATE_TOPICS, 7)])
-def test_a_joined_response_is_the_whole_one(key: ApiKey, version: int, sizes: list[int]) -> None:
-    """Byte for byte what would be encoded at once, in classic and flexible versions."""
+def test_a_joined_response_equals_the_whole_one(key: ApiKey, version: int, sizes: list[int]) -> None:
+    """Byte for byte the same as encoded at once, in classic and flexible versions."""
     response = JoinedResponse(key, version, 9, "topics")
     for size in sizes:
         response.add({"throttle_time_ms": 0, "topics": [{"name": "a"}] * size})

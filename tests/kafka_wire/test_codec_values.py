@@ -1,4 +1,4 @@
-"""What a body may hold, and the words in which anything else is refused."""
+"""Valid values of a body, and the errors for invalid ones."""
 
 import uuid
 from typing import Any
@@ -19,13 +19,13 @@ def leader_and_isr(**partition: Any) -> Body:
 PARTITION = "topic_states[0].partition_states[0]"
 
 
-def test_a_missing_key_takes_the_default() -> None:
-    """The schema's default, which need not be zero: no broker epoch is -1."""
+def test_a_missing_key_has_the_default() -> None:
+    """The schema's default, which need not be zero: a missing broker epoch is -1."""
     assert codec.encode(*LEADER_AND_ISR, {"broker_epoch": -1}) == codec.encode(*LEADER_AND_ISR, {})
 
 
-def test_decoding_yields_every_field_that_any_version_has() -> None:
-    """A reader of AlterPartition finds topic_name in version 3 and topic_id in version 1, though no Kafka has both."""
+def test_decoded_bodies_have_the_fields_of_all_versions() -> None:
+    """AlterPartition has topic_name in version 3 and topic_id in version 1, although no Kafka version has both."""
     for version, sent in ((1, {"topic_name": "t"}), (3, {"topic_id": uuid.UUID(int=7)})):
         encoded = codec.encode("AlterPartitionRequest", version, {"topics": [sent]})
         (topic,) = codec.decode("AlterPartitionRequest", version, encoded)["topics"]
@@ -33,8 +33,8 @@ def test_decoding_yields_every_field_that_any_version_has() -> None:
         assert topic == {"topic_name": "", "topic_id": uuid.UUID(int=0), "partitions": []} | sent
 
 
-def test_defaults_are_nobody_elses() -> None:
-    """Two decoded bodies share no list or dict: changing one leaves the other as it was."""
+def test_defaults_are_not_shared() -> None:
+    """Two decoded bodies share no list or dict: changing one does not change the other."""
     encoded = codec.encode("FetchRequest", 17, {})
     first, second = codec.decode("FetchRequest", 17, encoded), codec.decode("FetchRequest", 17, encoded)
     first["topics"].append({})
@@ -43,16 +43,16 @@ def test_defaults_are_nobody_elses() -> None:
     assert codec.decode("FetchRequest", 17, encoded) == second
 
 
-def test_an_ignorable_field_is_dropped_where_the_version_lacks_it() -> None:
-    """Kafka's `ignorable`: a topic id for a broker too old to know of topic ids."""
+def test_an_ignorable_field_is_dropped_if_the_version_lacks_it() -> None:
+    """Kafka's `ignorable`: for example a topic id for a broker without topic ids."""
     body = {"topic_states": [{"topic_name": "t", "topic_id": uuid.UUID(int=7)}]}
     (topic,) = codec.decode("LeaderAndIsrRequest", 4, codec.encode("LeaderAndIsrRequest", 4, body))["topic_states"]
 
     assert topic["topic_id"] == uuid.UUID(int=0)
 
 
-def test_another_field_with_a_value_is_refused_where_the_version_lacks_it() -> None:
-    """Java throws UnsupportedVersionException: what the sender meant would be lost."""
+def test_another_field_with_a_value_is_rejected_if_the_version_lacks_it() -> None:
+    """Java throws UnsupportedVersionException: the value would be lost."""
     body = leader_and_isr(leader_recovery_state=1)
     assert codec.encode("LeaderAndIsrRequest", 6, body)
 
@@ -62,8 +62,8 @@ def test_another_field_with_a_value_is_refused_where_the_version_lacks_it() -> N
     assert "LeaderAndIsrRequest v5: is_kraft_controller: this version lacks the field" in str(refusal.value)
 
 
-def test_the_default_in_a_field_that_the_version_lacks_is_no_loss() -> None:
-    """So a body can be made once, with all its fields, for brokers of any version."""
+def test_the_default_in_a_field_that_the_version_lacks_is_accepted() -> None:
+    """So one body with all fields can be sent to brokers of any version."""
     body = {"is_kraft_controller": False, "type": 0}
 
     assert codec.encode("LeaderAndIsrRequest", 4, {}) == codec.encode("LeaderAndIsrRequest", 4, body)
@@ -72,16 +72,16 @@ def test_the_default_in_a_field_that_the_version_lacks_is_no_loss() -> None:
 REFUSALS: list[tuple[Any, str, str]] = [
     ({"brokers": 1}, "", "unknown key 'brokers'"),
     (leader_and_isr(leader_id=1), PARTITION, "unknown key 'leader_id'"),
-    (leader_and_isr(leader=1 << 31), f"{PARTITION}.leader", "2147483648 is no int32"),
-    (leader_and_isr(leader="1"), f"{PARTITION}.leader", "'1' is no int32"),
+    (leader_and_isr(leader=1 << 31), f"{PARTITION}.leader", "2147483648 is not a valid int32"),
+    (leader_and_isr(leader="1"), f"{PARTITION}.leader", "'1' is not a valid int32"),
     (leader_and_isr(leader=None), f"{PARTITION}.leader", "must not be null"),
-    (leader_and_isr(isr=[1, "2"]), f"{PARTITION}.isr[1]", "'2' is no int32"),
+    (leader_and_isr(isr=[1, "2"]), f"{PARTITION}.isr[1]", "'2' is not a valid int32"),
     (leader_and_isr(isr=b"12"), f"{PARTITION}.isr", "expected a list, got bytes"),
     (leader_and_isr(isr=None), f"{PARTITION}.isr", "must not be null"),
     ({"topic_states": {"topic_name": "t"}}, "topic_states", "expected a list, got dict"),
     ({"topic_states": ["t"]}, "topic_states[0]", "expected a dict, got str"),
     ({"topic_states": [{"topic_name": b"t"}]}, "topic_states[0].topic_name", "expected a str, got bytes"),
-    ({"topic_states": [{"topic_name": "t" * 40_000}]}, "topic_states[0].topic_name", "40000 bytes are over"),
+    ({"topic_states": [{"topic_name": "t" * 40_000}]}, "topic_states[0].topic_name", "a string of 40000 bytes exceeds"),
     ({"topic_states": [{"topic_name": "\ud800"}]}, "topic_states[0].topic_name", "UTF-8 cannot encode"),
     ({"topic_states": [{"topic_id": "x"}]}, "topic_states[0].topic_id", "expected a uuid.UUID, got str"),
     ([], "", "expected a dict, got list"),
@@ -89,8 +89,8 @@ REFUSALS: list[tuple[Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("body", "field", "reason"), REFUSALS)
-def test_a_value_that_does_not_fit_is_refused_with_its_path(body: Any, field: str, reason: str) -> None:
-    """The error names message, version, field and reason, so that the caller finds the line at fault."""
+def test_an_invalid_value_is_rejected_with_its_path(body: Any, field: str, reason: str) -> None:
+    """The error names message, version, field and reason."""
     with pytest.raises(CodecError) as refusal:
         codec.encode(*LEADER_AND_ISR, body)
 
@@ -99,7 +99,7 @@ def test_a_value_that_does_not_fit_is_refused_with_its_path(body: Any, field: st
 
 
 def test_bytes_must_be_bytes() -> None:
-    """A list of integers or a string would be something else on the wire."""
+    """A list of integers or a string would be encoded differently."""
     for wrong in ("abc", [1, 2], 5):
         with pytest.raises(CodecError, match="auth_bytes: expected bytes"):
             codec.encode("SaslAuthenticateRequest", 2, {"auth_bytes": wrong})
@@ -118,7 +118,7 @@ def test_lengths_at_the_edges_of_their_encodings(length: int, version: int) -> N
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 126, 127, 128, 20_000])
 @pytest.mark.parametrize("version", [1, 4])
 def test_counts_at_the_edges_of_their_encodings(count: int, version: int) -> None:
-    """The same for arrays, beside the lengths up to which packers are kept."""
+    """The same for arrays, and the lengths up to which packers are cached."""
     body = leader_and_isr(isr=list(range(count)), replicas=[1, 2], adding_replicas=[7] * count, partition_epoch=5)
     if version == 1:
         body = {"ungrouped_partition_states": [{"isr": list(range(count)), "replicas": [1, 2], "partition_epoch": 5}]}
@@ -129,8 +129,8 @@ def test_counts_at_the_edges_of_their_encodings(count: int, version: int) -> Non
     )
 
 
-def test_an_unknown_message_or_version_is_refused() -> None:
-    """With the versions that are known, which is what the caller has to choose from."""
+def test_an_unknown_message_or_version_is_rejected() -> None:
+    """The error contains the known versions."""
     with pytest.raises(CodecError, match="NoSuchRequest: no such message"):
         codec.encode("NoSuchRequest", 0, {})
     with pytest.raises(CodecError, match="LeaderAndIsrRequest v8: unknown version: 0 to 7 are known"):
@@ -139,7 +139,7 @@ def test_an_unknown_message_or_version_is_refused() -> None:
         codec.versions("NoSuchRequest")
 
 
-def test_versions_span_both_generations() -> None:
+def test_versions_include_both_releases() -> None:
     """Fetch 0 to 3 come from Kafka 3.9, 18 from 4.3; LeaderAndIsr is flexible from 4, SaslHandshake never."""
     assert codec.versions("FetchRequest") == (0, 18)
     assert codec.flexible_from("LeaderAndIsrRequest") == 4

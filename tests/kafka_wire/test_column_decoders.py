@@ -1,7 +1,7 @@
-"""What is read into columns is what the codec reads of the same bytes, whatever is in them.
+"""Column decoders return the same values as the codec, for any bytes.
 
 Sources: docs/analytics.md, the numbers on sampling; MetadataResponse, ListOffsetsResponse and DescribeLogDirsResponse of
-Kafka 3.9 and 4.3 (KIP-482). The codec is the plain twin.
+Kafka 3.9 and 4.3 (KIP-482). The codec is the reference.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,7 @@ DECODERS: dict[ApiKey, tuple[Decoder, Any, st.SearchStrategy[Body], str]] = {
     ApiKey.DESCRIBE_LOG_DIRS: (log_dir_columns.decode_log_dirs, log_dir_columns, REPLICA, "results"),
 }
 DIRECT = {ApiKey.METADATA: range(11, 14), ApiKey.LIST_OFFSETS: range(6, 12), ApiKey.DESCRIBE_LOG_DIRS: range(2, 6)}
-"""Versions that are read without the codec: whatever a broker of 3.0 or later speaks."""
+"""Versions that are read without the codec: those of brokers from 3.0 on."""
 CASES = [(key, version) for key in DECODERS for version in schema.known_versions(f"{key.message}Response").all()]
 
 
@@ -65,17 +65,17 @@ def strategy(key: ApiKey, version: int) -> st.SearchStrategy[Body]:
 
 
 def frame(key: ApiKey, version: int, body: Body) -> bytes:
-    """A response as it comes over the wire."""
+    """Return an encoded response."""
     return codec.encode_response(key, version, 7, body)
 
 
-def plainly(key: ApiKey, version: int, data: bytes) -> Any:
-    """The twin's columns."""
-    return DECODERS[key][1]._plainly(codec.decode_response(key, version, data)[1])
+def by_codec(key: ApiKey, version: int, data: bytes) -> Any:
+    """Return the columns of the codec."""
+    return DECODERS[key][1]._from_body(codec.decode_response(key, version, data)[1])
 
 
 def assert_same(expected: Any, actual: Any) -> None:
-    """Every column of the same shape, type and values."""
+    """Compare shape, type and values of every column."""
     for each in fields(expected):
         one, other = getattr(expected, each.name), getattr(actual, each.name)
         if isinstance(one, np.ndarray):
@@ -86,8 +86,8 @@ def assert_same(expected: Any, actual: Any) -> None:
 
 
 @pytest.mark.parametrize(("key", "version"), CASES)
-def test_columns_are_those_of_the_codec(key: ApiKey, version: int) -> None:
-    """Any body of any version; what cannot be a list of columns in one is read by the codec itself."""
+def test_columns_equal_those_of_the_codec(key: ApiKey, version: int) -> None:
+    """Any body of any version, including those that the codec itself reads."""
     if version not in DIRECT[key]:
         bodies = Bodies(version).structs(schema.definition(f"{key.message}Response", version).fields)
     else:
@@ -98,13 +98,13 @@ def test_columns_are_those_of_the_codec(key: ApiKey, version: int) -> None:
     def hold(body: Body) -> None:
         data = _encoded(key, version, body)
         if data is not None:
-            assert_same(plainly(key, version, data), DECODERS[key][0](version, data))
+            assert_same(by_codec(key, version, data), DECODERS[key][0](version, data))
 
     hold()
 
 
 def _encoded(key: ApiKey, version: int, body: Body) -> bytes | None:
-    """None: the version lacks something of the body."""
+    """Return None if the version lacks something of the body."""
     try:
         return frame(key, version, body)
     except CodecError:
@@ -112,10 +112,10 @@ def _encoded(key: ApiKey, version: int, body: Body) -> bytes | None:
 
 
 @pytest.mark.parametrize(("key", "version"), [(key, version) for key in DIRECT for version in DIRECT[key]])
-def test_what_is_usual_is_read_without_the_codec(key: ApiKey, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usual_responses_are_read_without_the_codec(key: ApiKey, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many topics with many partitions of several layouts, as brokers of 3.0 and later send them."""
     data = frame(key, version, usual(key))
-    expected = plainly(key, version, data)
+    expected = by_codec(key, version, data)
     monkeypatch.setattr(column_reading, "MAX_PLAIN_BYTES", 0)
 
     assert_same(expected, DECODERS[key][0](version, data))
@@ -149,29 +149,29 @@ def usual(key: ApiKey) -> Body:
 @pytest.mark.parametrize("key", DECODERS)
 @examples(150)
 @given(data=st.data())
-def test_malformed_bytes_end_in_the_codecs_error(key: ApiKey, data: st.DataObject) -> None:
-    """A peer's bytes end in CodecError, or in columns that are the codec's: never in anything else."""
+def test_malformed_bytes_raise_the_codecs_error(key: ApiKey, data: st.DataObject) -> None:
+    """Any bytes result in a CodecError, or in the columns of the codec."""
     version = DIRECT[key][-1]
     whole = bytearray(frame(key, version, data.draw(strategy(key, version))))
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    spoilt = bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    damaged = bytes(whole[: data.draw(st.integers(0, len(whole)))])
     try:
-        expected = plainly(key, version, spoilt)
+        expected = by_codec(key, version, damaged)
     except (CodecError, OverflowError):
         with pytest.raises(CodecError):
-            DECODERS[key][0](version, spoilt)
+            DECODERS[key][0](version, damaged)
     else:
-        assert_same(expected, DECODERS[key][0](version, spoilt))
+        assert_same(expected, DECODERS[key][0](version, damaged))
 
 
 @pytest.mark.parametrize("key", DECODERS)
-def test_a_large_answer_in_an_unusual_form_is_refused(key: ApiKey, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_response_in_an_unusual_form_is_rejected(key: ApiKey, monkeypatch: pytest.MonkeyPatch) -> None:
     """As dicts it would take a hundred times its bytes."""
     version = DIRECT[key][-1]
     monkeypatch.setattr(column_reading, "MAX_PLAIN_BYTES", 10)
 
-    with pytest.raises(CodecError, match="unusual form; at most 10"):
+    with pytest.raises(CodecError, match="unusual form exceed the limit of 10"):
         DECODERS[key][0](version, frame(key, version, usual(key)) + b"\0")
 
 
@@ -179,17 +179,17 @@ TOPICS = st.lists(st.tuples(NAMES, st.lists(INT32, max_size=140)), max_size=4)
 
 
 @pytest.mark.parametrize("version", DIRECT[ApiKey.LIST_OFFSETS])
-def test_a_request_from_columns_is_the_codecs(version: int) -> None:
+def test_a_request_from_columns_equals_the_codecs(version: int) -> None:
     """Byte for byte."""
 
     @examples(10)
     @given(TOPICS, st.sampled_from([offset_columns.LATEST, offset_columns.EARLIEST]))
     def hold(topics: list[tuple[str, list[int]]], timestamp: int) -> None:
-        asked = [
+        requested = [
             {"name": name, "partitions": [{"partition_index": one, "timestamp": timestamp} for one in partitions]}
             for name, partitions in topics
         ]
-        expected = codec.encode("ListOffsetsRequest", version, {"replica_id": -1, "topics": asked})
+        expected = codec.encode("ListOffsetsRequest", version, {"replica_id": -1, "topics": requested})
 
         assert (
             offset_columns.encode_list_offsets(
@@ -205,7 +205,7 @@ def test_a_request_from_columns_is_the_codecs(version: int) -> None:
     hold()
 
 
-def test_a_request_of_before_flexible_versions_is_refused() -> None:
-    """Such a broker is asked by the codec, or not at all."""
-    with pytest.raises(CodecError, match="not written from columns"):
+def test_a_request_before_flexible_versions_is_rejected() -> None:
+    """The codec encodes requests for such a broker."""
+    with pytest.raises(CodecError, match="cannot be encoded from columns"):
         offset_columns.encode_list_offsets(5, [], np.array([], np.int64), np.array([], np.int32), offset_columns.LATEST)

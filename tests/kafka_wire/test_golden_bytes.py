@@ -1,4 +1,4 @@
-"""Frames written out byte by byte: what stands on the wire can be read here without running anything."""
+"""Golden frames, byte by byte."""
 
 import uuid
 
@@ -90,7 +90,7 @@ REQUESTS: list[tuple[ApiKey, int, Body, list[str]]] = [
 
 @pytest.mark.parametrize(("key", "version", "body", "expected"), REQUESTS, ids=lambda one: getattr(one, "name", None))
 def test_a_request_has_exactly_these_bytes(key: ApiKey, version: int, body: Body, expected: list[str]) -> None:
-    """Header and body as Kafka 3.9.2's clients write them (test_java_judges.py asks them)."""
+    """Header and body as Kafka 3.9.2's clients write them (test_java_judges.py compares with them)."""
     frame = codec.encode_request(key, version, 1, "test", body)
 
     assert bytes.fromhex("".join(expected)) == frame
@@ -98,7 +98,7 @@ def test_a_request_has_exactly_these_bytes(key: ApiKey, version: int, body: Body
 
 
 def test_an_api_versions_response_has_exactly_these_bytes() -> None:
-    """KIP-511: flexible body behind a header without tags. Tag 1 is the epoch of the finalized features, 8 bytes."""
+    """KIP-511: flexible body after a header without tags. Tag 1 is the epoch of the finalized features, 8 bytes."""
     body = {"api_keys": [{"api_key": 18, "max_version": 4}], "finalized_features_epoch": 3}
     expected = "00000001" + "0000" + "02 0012 0000 0004 00" + "00000000" + "01 01 08 0000000000000003"
 
@@ -121,7 +121,7 @@ def test_an_alter_partition_response_has_exactly_these_bytes() -> None:
 
 
 def test_a_metadata_record_has_exactly_these_bytes() -> None:
-    """Records of the quorum's log have no header of their own here; what stands in front of them is the log's."""
+    """Metadata records have no header in this codec; their frame belongs to the log."""
     body = {"topic_id": TOPIC_ID, "replicas": [1, 2], "isr": [1], "leader": 1, "leader_epoch": 3, "partition_epoch": 4}
     expected = [
         "ffffffff 00000000000000000000000000000007",  # partition id -1 is its default

@@ -1,4 +1,4 @@
-"""Bytes from a peer that means harm, or is broken: refused as a CodecError, and by both engines alike."""
+"""Invalid bytes from hostile or faulty peers: both decoders raise a CodecError."""
 
 import random
 import tracemalloc
@@ -13,23 +13,23 @@ from kafka_wire.codec import CodecError
 from tests.kafka_wire.bodies import Body, for_bodies, messages_of_apis, versions_of
 from tests.kafka_wire.effort import examples
 
-# Lengths and counts as an attacker would choose them: the largest, the smallest, one that never ends.
+# Lengths and counts that an attacker would choose: the largest, the smallest, an endless one.
 NASTY = [bytes.fromhex(one) for one in ("7fffffff", "80000000", "ffffffff0f", "ffffffffff", "7fff", "8000", "ff", "00")]
 
 MUTATIONS = 8
-"""Of each body; their kinds are drawn from a generator seeded with the body's own bytes."""
+"""Mutants of each body, from a random generator that is seeded with the body's bytes."""
 
 
 @pytest.mark.parametrize("api", messages_of_apis())
-def test_mutated_messages_are_refused_or_read_by_both_engines(api: str) -> None:
-    """Changed, cut, extended or with a nasty length inside: never another exception, never two opinions."""
+def test_both_decoders_agree_on_mutated_messages(api: str) -> None:
+    """Changed, truncated, extended or with an extreme length: both raise CodecError or return the same body."""
     for name in messages_of_apis()[api]:
         for version in versions_of(name):
-            for_bodies(name, version, mutants_are_judged_alike)
+            for_bodies(name, version, check_mutants)
 
 
-def mutants_are_judged_alike(name: str, version: int, body: Body) -> None:
-    """Spoil the body's bytes in several ways."""
+def check_mutants(name: str, version: int, body: Body) -> None:
+    """Compare both decoders on several mutants of a body."""
     encoded = codec.encode(name, version, body)
     chance = random.Random(encoded)
     for _ in range(MUTATIONS):
@@ -38,7 +38,7 @@ def mutants_are_judged_alike(name: str, version: int, body: Body) -> None:
 
 
 def both(name: str, version: int, data: bytes) -> None:
-    """Decode with both engines and hold them to the same body, or to a refusal each."""
+    """Decode with both decoders, which must return the same body or both raise an error."""
     definition = schema.definition(name, version)
     try:
         expected, end = plain_decoder.decode(definition, version, data)
@@ -50,11 +50,11 @@ def both(name: str, version: int, data: bytes) -> None:
     with pytest.raises(CodecError) as refusal:
         codec.decode(name, version, data)
     assert (name, version) == (refusal.value.message, refusal.value.version)
-    assert "cannot be decoded" not in refusal.value.reason  # the plain twin found the reason
+    assert "cannot be decoded" not in refusal.value.reason  # the plain decoder found the reason
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
-    """Return the bytes with one thing wrong."""
+    """Return the bytes with one mutation."""
     at = chance.randrange(len(data) + 1)
     nasty = chance.choice(NASTY)
     return chance.choice(
@@ -70,7 +70,7 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
 
 @examples(300)
 @given(st.sampled_from(schema.names()), st.data(), st.binary(max_size=60))
-def test_any_bytes_are_refused_or_read_by_both_engines(name: str, data: st.DataObject, garbage: bytes) -> None:
+def test_both_decoders_agree_on_random_bytes(name: str, data: st.DataObject, garbage: bytes) -> None:
     """Bytes that were never a message."""
     both(name, data.draw(st.sampled_from(versions_of(name))), garbage)
 
@@ -78,7 +78,7 @@ def test_any_bytes_are_refused_or_read_by_both_engines(name: str, data: st.DataO
 @examples(300)
 @given(st.binary(max_size=60))
 def test_only_codec_errors_escape_from_frames(garbage: bytes) -> None:
-    """The server decodes whatever comes with whatever key it claims."""
+    """The server decodes any frame with any API key."""
     for decode in (codec.peek_header, codec.decode_request):
         try:
             decode(garbage)
@@ -100,11 +100,11 @@ def test_only_codec_errors_escape_from_frames(garbage: bytes) -> None:
         ("FetchRequest", 17, "00000000" * 8 + "01 01 01  7f 00 ffffffff0f"),
     ],
 )
-def test_nothing_is_set_aside_for_a_promise(name: str, version: int, data: str) -> None:
-    """Two billion elements announced in a few bytes cost no memory to refuse."""
+def test_no_memory_is_allocated_for_an_announced_count(name: str, version: int, data: str) -> None:
+    """Rejecting two billion announced elements in a few bytes takes no memory."""
     raw = bytes.fromhex(data)
     with pytest.raises(CodecError):
-        codec.decode(name, version, raw)  # compiled now, so that only the decoding is measured
+        codec.decode(name, version, raw)  # compiles the decoder, so that only the decoding is measured
 
     tracemalloc.start()
     with pytest.raises(CodecError):
@@ -115,23 +115,23 @@ def test_nothing_is_set_aside_for_a_promise(name: str, version: int, data: str) 
     assert peak < 1_000_000
 
 
-def test_a_request_too_large_to_be_held_is_not_opened() -> None:
+def test_a_request_over_the_limit_is_not_decoded() -> None:
     """Two hundred thousand empty assignments are 400 kB on the wire and a hundred times that in memory."""
     body: Body = {"topics": [{"assignments": [{}] * 200_000}]}
     frame = codec.encode_request(ApiKey.CREATE_PARTITIONS, 3, 1, None, body)
 
-    with pytest.raises(CodecError, match="is not opened; the limit is 100000"):
+    with pytest.raises(CodecError, match="exceeds the limit of 100000"):
         codec.decode_request(frame, max_bytes=100_000)
 
 
-def test_the_error_names_the_field() -> None:
-    """Whoever sent the bytes gets told where they stop making sense."""
+def test_the_error_contains_the_field() -> None:
+    """The path of the first invalid field."""
     whole = codec.encode("LeaderAndIsrRequest", 7, {"topic_states": [{"topic_name": "t" * 40}]})
 
     with pytest.raises(CodecError) as refusal:
         codec.decode("LeaderAndIsrRequest", 7, whole[:50])
     assert str(refusal.value) == "LeaderAndIsrRequest v7: topic_states[0].topic_name: needs 40 bytes, 30 are left"
-    with pytest.raises(CodecError, match="LeaderAndIsrRequest v7: 3 bytes are left after the message"):
+    with pytest.raises(CodecError, match="LeaderAndIsrRequest v7: 3 extra bytes after the message"):
         codec.decode("LeaderAndIsrRequest", 7, whole + b"abc")
 
 
@@ -146,7 +146,7 @@ def test_unknown_tags_are_skipped_and_their_lengths_checked() -> None:
 
 
 def test_a_known_tag_must_have_its_length() -> None:
-    """Else what follows would be read from the wrong place, or the value from beyond its own bytes."""
+    """Otherwise the next field or the value itself would be read from wrong bytes."""
     whole = codec.encode("ApiVersionsResponse", 3, {"finalized_features_epoch": 3})
     assert "01 01 08 0000000000000003".replace(" ", "") == whole[-11:].hex()
 

@@ -1,6 +1,6 @@
-"""Kafka's own Java code reads every version of every message that we write, sees the same fields, and writes the same bytes.
+"""Kafka's Java code reads every version of every encoded message, returns the same fields, and writes the same bytes.
 
-Both generations are asked, so the versions that both have are shown to be the same bytes to each.
+Both releases are checked, so versions that both have are verified to have the same bytes in each.
 """
 
 import base64
@@ -27,32 +27,32 @@ RENAMED = {
     "candidate_id": "replica_id",
     "candidate_directory_id": "replica_directory_id",
 }
-"""VoteRequest's fields in 3.9.2 and, since pre-votes (KIP-996), in 4.3.1: the one message whose fields went by other names."""
+"""VoteRequest's fields in 3.9.2 and, since pre-votes (KIP-996), in 4.3.1: the only message with renamed fields."""
 
 CHANGED_WHILE_UNSTABLE = {("3.9.2", "ReadShareGroupStateSummaryResponse", 0)}
-"""Kafka 4.3 gave these versions other bytes: in 3.9 they were not switched on (latestVersionUnstable of their requests)."""
+"""Kafka 4.3 changed the bytes of these versions, which were not enabled in 3.9 (latestVersionUnstable of their requests)."""
 
 
 @pytest.fixture(scope="module")
 def judge_of() -> Iterator[Callable[[str], Judge]]:
-    """One JVM for each generation, started when it is first asked."""
+    """One JVM for each release, started at its first use."""
     with ExitStack() as running:
         yield cache(lambda kafka: running.enter_context(Judge(kafka)))
 
 
 @pytest.mark.parametrize("api", messages_of_apis())
 def test_java_reads_the_same_fields_and_writes_the_same_bytes(judge_of: Callable[[str], Judge], api: str) -> None:
-    """Every version that a generation knows, also where another generation's definition serves it here."""
-    for kafka in schema.GENERATIONS:
+    """Every version of a release, including those for which the codec uses the other release's definition."""
+    for kafka in schema.RELEASES:
         for name in messages_of_apis()[api]:
-            if name in schema.generation(kafka):
+            if name in schema.release_messages(kafka):
                 with case("Kafka", kafka):
-                    judge_message(judge_of, kafka, name)
+                    check_message(judge_of, kafka, name)
 
 
-def judge_message(judge_of: Callable[[str], Judge], kafka: str, name: str) -> None:
-    """Let one generation's Java read and write every version that it has of a message."""
-    definition = schema.generation(kafka)[name]
+def check_message(judge_of: Callable[[str], Judge], kafka: str, name: str) -> None:
+    """Read and write every version of a message in the Java code of one release."""
+    definition = schema.release_messages(kafka)[name]
 
     def judged(name: str, version: int, body: Body) -> None:
         encoded = codec.encode(name, version, body)
@@ -67,25 +67,25 @@ def judge_message(judge_of: Callable[[str], Judge], kafka: str, name: str) -> No
 
 
 def assert_same_fields(fields: tuple[Field, ...], seen: dict[str, Any], decoded: Body) -> None:
-    """Compare what Java saw, which leaves out fields at their defaults, with what we decoded."""
+    """Compare the fields from Java, which omits those with default values, with the decoded body."""
     by_key = {field.key: field for field in fields}
     for name, value in seen.items():
         field = by_key[snake_case(name)]
-        ours = decoded[RENAMED.get(field.key, field.key) if field.key not in decoded else field.key]
+        own = decoded[RENAMED.get(field.key, field.key) if field.key not in decoded else field.key]
         if field.is_array and value is not None:
-            assert len(value) == len(ours), name
-            for theirs, mine in zip(value, ours, strict=True):
+            assert len(value) == len(own), name
+            for theirs, mine in zip(value, own, strict=True):
                 assert_same_value(field, theirs, mine)
         else:
-            assert_same_value(field, value, ours)
+            assert_same_value(field, value, own)
 
 
-def assert_same_value(field: Field, seen: Any, ours: Any) -> None:
-    """Compare one value, or one element of an array. Of records the converter to JSON shows nothing."""
+def assert_same_value(field: Field, seen: Any, own: Any) -> None:
+    """Compare one value, or one element of an array. Java's JSON converter omits records."""
     if field.kind == "struct" and seen is not None:
-        assert_same_fields(field.fields, seen, ours)
+        assert_same_fields(field.fields, seen, own)
     elif field.kind != "records":
-        assert seen == as_json(ours), field.key
+        assert seen == as_json(own), field.key
 
 
 def as_json(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A broker's answer to LeaderAndIsr is read without the partitions that it took; the codec is the plain twin.
+"""The LeaderAndIsr decoder returns only the partitions with an error; the codec is the reference.
 
 Source: LeaderAndIsrResponse 4 to 7 of Kafka 3.9 (KIP-482, KIP-516).
 """
@@ -32,7 +32,7 @@ def body(version: int) -> st.SearchStrategy[Body]:
 
 
 def plain(version: int, frame: bytes) -> Body:
-    """What the codec reads, without partitions that have no error."""
+    """Return the codec's result without the partitions that have no error."""
     found = codec.decode_response(KEY, version, frame)[1]
     topics = [{**topic, "partition_errors": with_error(topic["partition_errors"])} for topic in found["topics"]]
     return {
@@ -43,33 +43,33 @@ def plain(version: int, frame: bytes) -> Body:
 
 
 def with_error(errors: list[Body]) -> list[Body]:
-    """Those that say something."""
+    """Return the entries with an error."""
     return [error for error in errors if error["error_code"]]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @given(data=st.data())
-def test_partitions_with_an_error_are_what_the_codec_reads(version: int, data: st.DataObject) -> None:
-    """Whatever else the answer names, in every version that is called."""
+def test_partitions_with_an_error_equal_the_codecs(version: int, data: st.DataObject) -> None:
+    """For any other entries, in every version that the controller uses."""
     frame = codec.encode_response(KEY, version, 7, data.draw(body(version)))
 
     assert plain(version, frame) == decode_errors(version, frame)
 
 
 @pytest.mark.parametrize("version", [version for version in VERSIONS if version >= FIRST_BY_TOPIC_ID])
-def test_an_answer_by_topic_id_is_read_without_the_codec(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its dicts are what took a fifth of a second."""
+def test_a_response_by_topic_id_is_read_without_the_codec(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The codec's dicts took a fifth of a second."""
     errors = [{"topic_name": "", "partition_index": 5, "error_code": 56}]
     drawn = {"error_code": 0, "topics": [{"topic_id": UUID(int=1), "partition_errors": errors}]}
     frame = codec.encode_response(KEY, version, 7, drawn)
-    monkeypatch.setattr(leader_and_isr_errors, "_plainly", None)
+    monkeypatch.setattr(leader_and_isr_errors, "_from_body", None)
 
     assert decode_errors(version, frame) == {**drawn, "partition_errors": []}
 
 
 @given(data=st.data())
-def test_an_answer_that_is_cut_off_or_too_long_is_refused(data: st.DataObject) -> None:
-    """As the codec refuses it."""
+def test_a_truncated_or_too_long_response_is_rejected(data: st.DataObject) -> None:
+    """As by the codec."""
     frame = codec.encode_response(KEY, VERSIONS[-1], 7, data.draw(body(VERSIONS[-1])))
     cut = data.draw(st.integers(0, len(frame) - 1))
 
@@ -78,14 +78,14 @@ def test_an_answer_that_is_cut_off_or_too_long_is_refused(data: st.DataObject) -
             decode_errors(VERSIONS[-1], malformed)
 
 
-@pytest.mark.parametrize("place", ["header", "partition", "topic", "answer"])
-def test_tagged_fields_are_passed_over(place: str) -> None:
+@pytest.mark.parametrize("place", ["header", "partition", "topic", "response"])
+def test_tagged_fields_are_ignored(place: str) -> None:
     """A later Kafka may add some (KIP-482)."""
     tag = b"\x01\x05\x02xy"
-    tags = dict.fromkeys(("header", "partition", "topic", "answer"), b"\0") | {place: tag}
+    tags = dict.fromkeys(("header", "partition", "topic", "response"), b"\0") | {place: tag}
     partition = b"\0\0\0\x07\0\x38" + tags["partition"]
     topic = bytes(15) + b"\x01" + b"\x02" + partition + tags["topic"]
-    frame = b"\0\0\0\x01" + tags["header"] + b"\0\0" + b"\x02" + topic + tags["answer"]
+    frame = b"\0\0\0\x01" + tags["header"] + b"\0\0" + b"\x02" + topic + tags["response"]
 
     expected = {"topic_name": "", "partition_index": 7, "error_code": 56}
     assert decode_errors(7, frame)["topics"][0]["partition_errors"][0] == expected

@@ -1,4 +1,4 @@
-"""MetadataResponse from columns: the same bytes as the codec's, in every version (KIP-482, KIP-516, KIP-430)."""
+"""MetadataResponse from columns has the same bytes as from the codec, in every version (KIP-482, KIP-516, KIP-430)."""
 
 from typing import Any
 from uuid import UUID
@@ -46,13 +46,13 @@ topics = st.fixed_dictionaries(
 
 
 def padded(lists: list[list[int]]) -> Any:
-    """Lists of ids as a rectangle."""
+    """Return lists of ids as a padded array."""
     width = max(map(len, lists), default=0) + 1
     return np.array([[*one, *[-1] * (width - len(one))] for one in lists], np.int32).reshape(-1, width)
 
 
 def from_columns(version: int, body: dict[str, Any]) -> bytes:
-    """Encode a body by way of columns."""
+    """Encode a body from columns."""
     every = [one for topic in body["topics"] for one in topic["partitions"]]
 
     def numbers_of(key: str) -> Any:
@@ -63,7 +63,7 @@ def from_columns(version: int, body: dict[str, Any]) -> bytes:
         *(padded([one[key] for one in every]) for key in ("replica_nodes", "isr_nodes", "offline_replicas")),
     )
     text, offsets = encode_partitions(version, columns)
-    before, behind = prefix_and_suffix(version, {**body, "topics": []}, len(body["topics"]))
+    before, after = prefix_and_suffix(version, {**body, "topics": []}, len(body["topics"]))
     first = 0
     for topic in body["topics"]:
         end = first + len(topic["partitions"])
@@ -71,11 +71,11 @@ def from_columns(version: int, body: dict[str, Any]) -> bytes:
         before += topic_head(version, head) + text[offsets[first] : offsets[end]]
         before += topic_tail(version, topic["topic_authorized_operations"])
         first = end
-    return before + behind
+    return before + after
 
 
-def without_what_it_lacks(version: int, body: dict[str, Any]) -> dict[str, Any]:
-    """Leave out fields that a version lacks and that are not ignorable."""
+def without_missing_fields(version: int, body: dict[str, Any]) -> dict[str, Any]:
+    """Remove fields that a version lacks and that are not ignorable."""
     if version < 8:
         for topic in body["topics"]:
             topic["topic_authorized_operations"] = NOT_REQUESTED
@@ -84,11 +84,11 @@ def without_what_it_lacks(version: int, body: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @given(st.lists(topics, max_size=4))
-def test_columns_give_the_codecs_bytes(version: int, described: list[dict[str, Any]]) -> None:
+def test_columns_are_encoded_as_by_the_codec(version: int, described: list[dict[str, Any]]) -> None:
     """Lists of mixed lengths, long names, topics without partitions."""
     brokers = [{"node_id": 1, "host": "one", "port": 9092, "rack": None}]
     body = {"brokers": brokers, "cluster_id": "c", "controller_id": 1000, "topics": described}
-    body = without_what_it_lacks(version, body)
+    body = without_missing_fields(version, body)
     if 8 <= version <= 10:
         body["cluster_authorized_operations"] = 0x1FA0
     assert from_columns(version, body) == codec.encode("MetadataResponse", version, body)
@@ -96,7 +96,7 @@ def test_columns_give_the_codecs_bytes(version: int, described: list[dict[str, A
 
 @pytest.mark.parametrize("version", [12, 13])
 def test_a_topic_without_a_name(version: int) -> None:
-    """UNKNOWN_TOPIC_ID is answered with the id alone (KIP-516)."""
+    """An UNKNOWN_TOPIC_ID entry contains only the id (KIP-516)."""
     topic = {"error_code": 100, "name": None, "topic_id": UUID(int=7), "is_internal": False, "partitions": []}
     body: dict[str, Any] = {"topics": [{**topic, "topic_authorized_operations": NOT_REQUESTED}]}
     assert from_columns(version, body) == codec.encode("MetadataResponse", version, body)
@@ -104,7 +104,7 @@ def test_a_topic_without_a_name(version: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [9, 12])
-def test_more_ids_than_one_byte_counts(version: int) -> None:
+def test_counts_of_more_than_one_byte(version: int) -> None:
     """Counts of 127 and more take two bytes."""
     one = {
         "error_code": 0,

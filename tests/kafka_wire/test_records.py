@@ -1,4 +1,4 @@
-"""Record batches: what is written is read again, and what is no batch is refused in words."""
+"""Record batches: round trips, and the errors for invalid ones."""
 
 import struct
 import zlib
@@ -20,7 +20,7 @@ ONE = (Record(7, 1_700_000_000_000, b"key", b"value", (("trace", b"1"),)),)
 
 GOLDEN = bytes.fromhex(
     "0000000000000007"  # base offset
-    "00000048"  # length of what follows
+    "00000048"  # length of the rest
     "ffffffff02"  # no leader epoch, format 2
     "fe4e12c0"  # CRC-32C
     "0000"  # attributes
@@ -36,14 +36,14 @@ GOLDEN = bytes.fromhex(
 
 
 def test_a_batch_has_exactly_these_bytes() -> None:
-    """DefaultRecordBatch's layout, written out; test_records_java.py has Kafka read the like."""
+    """The layout of DefaultRecordBatch; test_records_java.py compares batches with Kafka."""
     assert wire.encode_batch(ONE) == GOLDEN
 
 
 @examples(60)
 @given(batches=st.lists(st.tuples(records(), PRODUCERS | st.just({})), max_size=3), gzip=st.booleans())
-def test_batches_come_back_in_order(batches: list[tuple[tuple[Record, ...], dict[str, Any]]], gzip: bool) -> None:
-    """Several batches in a row, as Fetch returns them, with all that a header carries."""
+def test_batches_are_decoded_in_order(batches: list[tuple[tuple[Record, ...], dict[str, Any]]], gzip: bool) -> None:
+    """Consecutive batches, as Fetch returns them, with all header fields."""
     compression = Compression.GZIP if gzip else Compression.NONE
     encoded = [wire.encode_batch(one, compression=compression, **producer) for one, producer in batches]
     read = list(wire.decode_batches(b"".join(encoded)))
@@ -56,15 +56,15 @@ def test_batches_come_back_in_order(batches: list[tuple[tuple[Record, ...], dict
             assert value == getattr(batch.header, name)
 
 
-def test_a_batch_cut_off_at_the_end_is_left_out() -> None:
-    """Fetch cuts at its maximum of bytes, wherever that falls (KIP-74)."""
+def test_a_truncated_last_batch_is_ignored() -> None:
+    """Fetch truncates at its maximum of bytes (KIP-74)."""
     whole = wire.encode_batch(ONE)
 
     for cut in range(len(whole)):
         assert len(list(wire.decode_batches(whole + whole[:cut]))) == 1
 
 
-def test_a_wrong_checksum_is_refused() -> None:
+def test_a_wrong_checksum_is_rejected() -> None:
     """CORRUPT_MESSAGE: one flipped bit in any byte that the checksum covers."""
     whole = wire.encode_batch(ONE)
 
@@ -75,8 +75,8 @@ def test_a_wrong_checksum_is_refused() -> None:
             list(wire.decode_batches(bytes(broken)))
 
 
-def test_another_format_is_refused() -> None:
-    """Formats 0 and 1 are older than any broker that this project drives."""
+def test_another_format_is_rejected() -> None:
+    """Formats 0 and 1 are older than all supported brokers."""
     broken = bytearray(wire.encode_batch(ONE))
     broken[16] = 1
 
@@ -84,18 +84,18 @@ def test_another_format_is_refused() -> None:
         list(wire.decode_batches(bytes(broken)))
 
 
-def test_a_length_shorter_than_a_header_is_refused() -> None:
-    """Else the next position would not be after this one, and reading would never end."""
+def test_a_length_shorter_than_a_header_is_rejected() -> None:
+    """Otherwise the position would not advance, and decoding would never end."""
     broken = bytearray(wire.encode_batch(ONE))
     broken[8:12] = struct.pack(">i", -12)
 
-    with pytest.raises(CorruptBatch, match="says it has 0 bytes"):
+    with pytest.raises(CorruptBatch, match="announces 0 bytes"):
         list(wire.decode_batches(bytes(broken)))
 
 
 @pytest.mark.parametrize("compression", [Compression.SNAPPY, Compression.LZ4, Compression.ZSTD, 7])
-def test_a_codec_that_is_not_here_is_refused_by_name(compression: int) -> None:
-    """The header can still be read: a relay or a log needs no more."""
+def test_an_unsupported_compression_is_rejected_by_name(compression: int) -> None:
+    """The header is still readable, which is enough for a relay or a log."""
     broken = with_checksum(wire.encode_batch(ONE), attributes=compression)
 
     with pytest.raises(UnsupportedCompression) as refusal:
@@ -104,7 +104,7 @@ def test_a_codec_that_is_not_here_is_refused_by_name(compression: int) -> None:
     assert [header.compression for _, header in wire.batch_headers(broken)] == [compression]
 
 
-def test_what_unpacks_to_too_much_is_refused() -> None:
+def test_too_many_decompressed_bytes_are_rejected() -> None:
     """A kilobyte of gzip can hold a megabyte of zeros."""
     bomb = wire.encode_batch((Record(0, 0, None, bytes(1_000_000)),), compression=Compression.GZIP)
     assert len(bomb) < 2000
@@ -115,8 +115,8 @@ def test_what_unpacks_to_too_much_is_refused() -> None:
 
 @examples(300)
 @given(st.data())
-def test_only_wire_errors_escape_from_hostile_bytes(data: st.DataObject) -> None:
-    """Any byte changed anywhere, with a checksum that fits, as a hostile producer would send it."""
+def test_hostile_bytes_only_raise_wire_errors(data: st.DataObject) -> None:
+    """With a changed byte and a correct checksum, as from a hostile producer."""
     broken = bytearray(
         wire.encode_batch(data.draw(records()), compression=data.draw(st.sampled_from([0, 1]).map(Compression)))
     )
@@ -129,7 +129,7 @@ def test_only_wire_errors_escape_from_hostile_bytes(data: st.DataObject) -> None
         return
 
 
-def test_a_control_record_says_what_it_is() -> None:
+def test_the_type_of_a_control_record() -> None:
     """Its key: int16 version, int16 type (LeaderChange is 2)."""
     batch = wire.encode_batch((Record(3, 4, b"\0\0\0\2", b""),), is_control=True)
     (read,) = wire.decode_batches(batch)
@@ -142,21 +142,21 @@ def test_a_control_record_says_what_it_is() -> None:
         wire.control_type(Record(0, 0, None, None))
 
 
-def test_an_empty_batch_is_refused() -> None:
-    """Without a record there is no base offset to give it."""
+def test_an_empty_batch_is_rejected() -> None:
+    """Without a record there is no base offset."""
     with pytest.raises(WireError, match="at least one record"):
         wire.encode_batch(())
 
 
-def test_gzip_is_what_every_gzip_reads() -> None:
-    """The records behind the 61 bytes of the header are one gzip member."""
+def test_gzip_records_are_standard_gzip() -> None:
+    """The records after the 61 bytes of the header are one gzip member."""
     packed = wire.encode_batch(ONE, compression=Compression.GZIP)
 
     assert wire.encode_batch(ONE)[wire.HEADER_BYTES :] == zlib.decompress(packed[wire.HEADER_BYTES :], wbits=31)
 
 
 def with_checksum(batch: bytes, *, attributes: int | None = None) -> bytes:
-    """Return a batch with other attributes, and in any case the checksum that its bytes have."""
+    """Return a batch with a correct checksum and, if given, other attributes."""
     changed = bytearray(batch)
     if attributes is not None:
         changed[21:23] = struct.pack(">h", attributes)

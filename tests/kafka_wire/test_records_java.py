@@ -1,4 +1,4 @@
-"""Kafka's own Java code reads our record batches, and writes the same bytes from the same records."""
+"""Kafka's Java code reads encoded record batches, and writes the same bytes from the same records."""
 
 import base64
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.java
 
 @pytest.fixture(scope="module")
 def judge() -> Iterator[RecordJudge]:
-    """One JVM for all questions."""
+    """Return one JVM for all tests."""
     with RecordJudge() as running:
         yield running
 
@@ -31,7 +31,7 @@ def judge() -> Iterator[RecordJudge]:
 def test_java_writes_the_same_bytes(
     judge: RecordJudge, records: tuple[Record, ...], producer: dict[str, Any], epoch: int
 ) -> None:
-    """What Kafka reads is what we put in, and its own builder makes our bytes of it."""
+    """Kafka reads the same records, and its builder writes the same bytes."""
     encoded = wire.encode_batch(records, partition_leader_epoch=epoch, **producer)
     verdict = judge.ask(encoded)
 
@@ -41,15 +41,17 @@ def test_java_writes_the_same_bytes(
 
 @examples(60)
 @given(records=records())
-def test_java_reads_our_gzip_and_we_read_its(judge: RecordJudge, records: tuple[Record, ...]) -> None:
-    """Two implementations of gzip need not make the same bytes."""
+def test_gzip_batches_are_compatible_with_java_in_both_directions(
+    judge: RecordJudge, records: tuple[Record, ...]
+) -> None:
+    """Two implementations of gzip need not write the same bytes."""
     verdict = judge.ask(wire.encode_batch(records, compression=Compression.GZIP))
 
     assert [json_record(record) for record in records] == verdict.seen[0]["records"]
     assert records == next(wire.decode_batches(verdict.written)).records
 
 
-def test_java_reads_our_control_batches(judge: RecordJudge) -> None:
+def test_java_reads_control_batches(judge: RecordJudge) -> None:
     """A new leader of a quorum writes a LeaderChange first (KIP-595)."""
     value = codec.encode("LeaderChangeMessage", 0, {"leader_id": 3, "voters": [{"voter_id": 3}]})
     record = Record(12, 5, b"\0\0\0\2", value)
@@ -84,5 +86,5 @@ def json_record(record: Record) -> dict[str, Any]:
 
 
 def text(value: bytes | None) -> str | None:
-    """Return bytes as JSON has them."""
+    """Return bytes as in the JSON."""
     return None if value is None else base64.b64encode(value).decode()

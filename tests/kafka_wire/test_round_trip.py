@@ -1,4 +1,4 @@
-"""Every version of every message comes back as it went, and the two engines agree on it."""
+"""Round trips of every version of every message, with equal results of both codecs."""
 
 import pytest
 
@@ -7,15 +7,15 @@ from tests.kafka_wire.bodies import Body, complete, for_bodies, messages_of_apis
 
 
 @pytest.mark.parametrize("api", messages_of_apis())
-def test_what_is_encoded_is_decoded_again(api: str) -> None:
-    """A body comes back with the defaults of the fields that it left out; the plain twins make and read the same bytes."""
+def test_encoded_bodies_are_decoded_again(api: str) -> None:
+    """The decoded body also has the defaults of missing fields; the plain codec writes and reads the same bytes."""
     for name in messages_of_apis()[api]:
         for version in versions_of(name):
-            for_bodies(name, version, come_back_from_both_engines)
+            for_bodies(name, version, check_both_codecs)
 
 
-def come_back_from_both_engines(name: str, version: int, body: Body) -> None:
-    """Encode and decode with each, and hold them to the same bytes."""
+def check_both_codecs(name: str, version: int, body: Body) -> None:
+    """Encode and decode with each, which must produce the same bytes."""
     definition = schema.definition(name, version)
     encoded = codec.encode(name, version, body)
     expected = complete(definition.fields, version, body)

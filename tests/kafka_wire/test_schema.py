@@ -1,4 +1,4 @@
-"""The schema tables: what the codec takes for granted about them, and how two generations become one."""
+"""Schema tables: the codec's assumptions about them, and the merge of two releases."""
 
 from collections.abc import Iterator
 
@@ -11,23 +11,23 @@ from kafka_wire.plain_decoder import least_bytes
 from kafka_wire.plain_encoder import FIXED_FORMATS
 from kafka_wire.schema import LATEST, NO_VERSIONS, Field, Message, Versions
 
-NEWER, OLDER = schema.GENERATIONS
+NEWER, OLDER = schema.RELEASES
 
 RENAMED = {"candidate_epoch": "replica_epoch", "candidate_id": "replica_id"}
 RENAMED |= {"candidate_directory_id": "replica_directory_id"}
-"""VoteRequest's fields in the older generation and in the newer (KIP-996)."""
+"""VoteRequest's fields in the older release and in the newer one (KIP-996)."""
 
 CHANGED_WHILE_UNSTABLE = {("ReadShareGroupStateSummaryResponse", 0)}
-"""Versions that got other bytes before any release had them switched on."""
+"""Versions whose bytes changed before any release enabled them."""
 
 
 def in_both() -> list[str]:
-    """Return the messages that both generations have."""
-    return sorted(schema.generation(NEWER).keys() & schema.generation(OLDER).keys())
+    """Return the messages that both releases have."""
+    return sorted(schema.release_messages(NEWER).keys() & schema.release_messages(OLDER).keys())
 
 
 def shape(message: Message, version: int) -> list[tuple[object, ...]]:
-    """Return all that decides the bytes of one version, and the names of its fields."""
+    """Return everything that affects the bytes of one version, and the names of its fields."""
     return [(version in message.flexible,), *_shape(message.fields, version)]
 
 
@@ -41,31 +41,31 @@ def _shape(fields: tuple[Field, ...], version: int) -> Iterator[tuple[object, ..
             yield (name, "ends")
 
 
-def test_versions_that_both_generations_have_are_the_same_bytes() -> None:
-    """So it does not matter which definition serves them; test_java_judges.py asks both generations' own code."""
+def test_versions_of_both_releases_have_the_same_bytes() -> None:
+    """So either definition may be used; test_java_judges.py compares with the code of both releases."""
     for name in in_both():
-        newer, older = schema.generation(NEWER)[name], schema.generation(OLDER)[name]
+        newer, older = schema.release_messages(NEWER)[name], schema.release_messages(OLDER)[name]
         for version in sorted(set(newer.versions.all()) & set(older.versions.all())):
             if (name, version) not in CHANGED_WHILE_UNSTABLE:
                 assert shape(older, version) == shape(newer, version), (name, version)
 
 
-def test_only_versions_marked_unstable_changed() -> None:
-    """The mark is on the request of the same api key, and only the latest version bears it."""
+def test_only_unstable_versions_changed() -> None:
+    """The request of the same API key is marked, and only its latest version."""
     for name, version in CHANGED_WHILE_UNSTABLE:
-        request = schema.generation(OLDER)[name.removesuffix("Response") + "Request"]
+        request = schema.release_messages(OLDER)[name.removesuffix("Response") + "Request"]
 
         assert request.latest_unstable
         assert version == request.versions.highest
 
 
-def test_every_version_of_either_generation_is_served() -> None:
-    """By exactly one definition; newer Kafkas drop versions at the low end alone."""
+def test_every_version_of_either_release_is_defined() -> None:
+    """By exactly one definition; newer releases drop versions only at the low end."""
     for name in schema.names():
         known = {
             version
-            for generation in schema.GENERATIONS
-            if (message := schema.generation(generation).get(name))
+            for release in schema.RELEASES
+            if (message := schema.release_messages(release).get(name))
             for version in message.versions.all()
         }
 
@@ -73,9 +73,9 @@ def test_every_version_of_either_generation_is_served() -> None:
         assert sorted(known) == list(schema.known_versions(name).all())
 
 
-def test_what_newer_kafkas_dropped_is_served_by_the_older_definition() -> None:
+def test_dropped_versions_are_defined_by_the_older_release() -> None:
     """A ZooKeeper-mode controller needs LeaderAndIsr, and AlterPartition 0-1 for older brokers."""
-    assert schema.definition("LeaderAndIsrRequest", 7) == schema.generation(OLDER)["LeaderAndIsrRequest"]
+    assert schema.definition("LeaderAndIsrRequest", 7) == schema.release_messages(OLDER)["LeaderAndIsrRequest"]
     assert [one.versions for one in schema.definitions("AlterPartitionRequest")] == [Versions(2, 3), Versions(0, 1)]
 
 
@@ -88,20 +88,20 @@ def structs(fields: tuple[Field, ...]) -> Iterator[tuple[Field, ...]]:
 
 
 def every_definition() -> list[Message]:
-    """Return every definition that serves some version."""
+    """Return all definitions with versions."""
     return [message for name in schema.names() for message in schema.definitions(name)]
 
 
 def test_no_two_fields_of_a_struct_share_a_key() -> None:
-    """Kafka's spellings stay apart after they are turned into Python's."""
+    """Kafka's names stay distinct in Python's spelling."""
     for message in every_definition():
         for fields in structs(message.fields):
             keys = [field.key for field in fields]
             assert sorted(set(keys)) == sorted(keys), message.name
 
 
-def test_every_type_is_one_that_the_codec_has() -> None:
-    """A new Kafka with a new type is to be noticed when its tables are drawn."""
+def test_the_codec_supports_every_type() -> None:
+    """A new type in a new release of Kafka is detected when its tables are extracted."""
     known = {*FIXED_FORMATS, "struct", "string", "bytes", "records", "uuid"}
 
     for message in every_definition():
@@ -110,7 +110,7 @@ def test_every_type_is_one_that_the_codec_has() -> None:
 
 
 def test_no_array_has_elements_of_zero_bytes() -> None:
-    """So a count is never larger than the bytes that are left, and checking that is enough."""
+    """So a count is never larger than the remaining bytes, and checking that is sufficient."""
     for message in every_definition():
         for version in message.versions.all():
             for fields in structs(message.fields):
@@ -119,8 +119,8 @@ def test_no_array_has_elements_of_zero_bytes() -> None:
                         assert least_bytes(field.elements(), version, version in message.flexible) > 0, message.name
 
 
-def test_no_tagged_struct_may_be_null() -> None:
-    """The engines have no bytes for it, for Kafka has none in use."""
+def test_no_tagged_struct_is_nullable() -> None:
+    """The codec does not support it, because Kafka does not use it."""
     for message in every_definition():
         for fields in structs(message.fields):
             for field in fields:
@@ -137,13 +137,13 @@ def test_no_tagged_struct_may_be_null() -> None:
         (None, NO_VERSIONS),
     ],
 )
-def test_versions_are_read_in_kafkas_notation(text: str | None, expected: Versions) -> None:
+def test_versions_are_parsed_in_kafkas_notation(text: str | None, expected: Versions) -> None:
     """MessageGenerator's Versions."""
     assert Versions.parse(text) == expected
 
 
-def test_an_unknown_message_is_named() -> None:
-    """A typo in a name is found at its first use."""
+def test_the_error_for_an_unknown_message_contains_its_name() -> None:
+    """A typo in a name is detected at its first use."""
     with pytest.raises(CodecError, match="NoRequest: no such message"):
         schema.definitions("NoRequest")
 
@@ -160,6 +160,6 @@ def test_an_unknown_message_is_named() -> None:
         ("ResultsByTopicV3AndBelow", "results_by_topic_v3_and_below"),
     ],
 )
-def test_names_are_spelled_as_pythons_are(name: str, key: str) -> None:
-    """One rule, and KRaft is one word."""
+def test_names_are_converted_to_snake_case(name: str, key: str) -> None:
+    """One rule; KRaft is one word."""
     assert key == snake_case(name)

@@ -1,4 +1,4 @@
-"""States of partitions written from columns are, byte for byte, what the codec writes of the same states as dicts.
+"""Partition states from columns have the same bytes as from the codec.
 
 Sources: benchmark P5; LeaderAndIsrRequest 4 to 7 and UpdateMetadataRequest 6 to 8 of Kafka 3.9 (KIP-482, KIP-516, KIP-704).
 """
@@ -58,7 +58,7 @@ HEADS: dict[ApiKey, dict[str, Any]] = {
 
 
 def state(key: ApiKey, ids: st.SearchStrategy[list[int]] = IDS) -> st.SearchStrategy[dict[str, Any]]:
-    """One partition's state as a dict."""
+    """Return one partition's state as a dict."""
     numbers = dict.fromkeys((*NUMBERS, EPOCHS[key]), INT32)
     return st.fixed_dictionaries(
         {**numbers, **dict.fromkeys(LISTS[key], ids), **dict.fromkeys(FLAGS[key], st.booleans())}
@@ -66,7 +66,7 @@ def state(key: ApiKey, ids: st.SearchStrategy[list[int]] = IDS) -> st.SearchStra
 
 
 def topics(key: ApiKey) -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Topics with their partitions' states, as dicts."""
+    """Return topics with their partitions' states, as dicts."""
     topic = st.fixed_dictionaries(
         {
             "topic_name": st.text(max_size=300),
@@ -78,7 +78,7 @@ def topics(key: ApiKey) -> st.SearchStrategy[list[dict[str, Any]]]:
 
 
 def columns(key: ApiKey, found: list[dict[str, Any]]) -> StateColumns:
-    """The same as columns."""
+    """Return the same states as columns."""
     states = [one for topic in found for one in topic["partition_states"]]
     return StateColumns(
         tuple(TopicStates(topic["topic_name"], topic["topic_id"], len(topic["partition_states"])) for topic in found),
@@ -89,13 +89,13 @@ def columns(key: ApiKey, found: list[dict[str, Any]]) -> StateColumns:
 
 
 def padded(lists: list[list[int]]) -> Any:
-    """Lists as a rectangle, padded with -1."""
+    """Return lists as an array, padded with -1."""
     width = max(map(len, lists), default=0)
     return np.array([ids + [-1] * (width - len(ids)) for ids in lists], np.int32).reshape(len(lists), width)
 
 
 def plain(version: int, key: ApiKey, found: list[dict[str, Any]]) -> bytes:
-    """What the codec writes."""
+    """Return the bytes from the codec."""
     message = f"{key.message}Request"
     if key is ApiKey.LEADER_AND_ISR and version < 6:
         states = [[without_recovery(one) for one in topic["partition_states"]] for topic in found]
@@ -104,14 +104,14 @@ def plain(version: int, key: ApiKey, found: list[dict[str, Any]]) -> bytes:
 
 
 def without_recovery(one: dict[str, Any]) -> dict[str, Any]:
-    """The state as versions below 6 have it."""
+    """Return the state without the fields that versions below 6 lack."""
     return {name: value for name, value in one.items() if name != "leader_recovery_state"}
 
 
 @pytest.mark.parametrize(("key", "version"), CALLS, ids=str)
 @given(data=st.data())
-def test_columns_are_written_as_the_codec_writes_dicts(key: ApiKey, version: int, data: st.DataObject) -> None:
-    """Whatever the lists' lengths, in every version that is called."""
+def test_columns_are_encoded_as_by_the_codec(key: ApiKey, version: int, data: st.DataObject) -> None:
+    """For lists of any length, in every version that the controller uses."""
     found = data.draw(topics(key))
 
     written = encode_request(f"{key.message}Request", version, HEADS[key], columns(key, found))
@@ -120,8 +120,8 @@ def test_columns_are_written_as_the_codec_writes_dicts(key: ApiKey, version: int
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-def test_many_states_of_one_layout_or_of_several_stand_in_their_places(mixed: bool) -> None:
-    """A replica that is out of sync here and there, over more states than are put in place at a time."""
+def test_many_states_of_one_or_several_layouts_are_in_order(mixed: bool) -> None:
+    """With some replicas out of sync, for more states than are copied at a time."""
     key, count = ApiKey.LEADER_AND_ISR, 2 * CHUNK_STATES + 3
     states = [
         {
@@ -145,8 +145,8 @@ def test_many_states_of_one_layout_or_of_several_stand_in_their_places(mixed: bo
     assert plain(7, key, found) == encode_request("LeaderAndIsrRequest", 7, HEADS[key], columns(key, found))
 
 
-def test_what_is_missing_is_zero_or_empty() -> None:
-    """Moves are rare: there need be no columns for them."""
+def test_missing_columns_are_zero_or_empty() -> None:
+    """Reassignments are rare, so their columns are optional."""
     states = StateColumns(
         (TopicStates("t", UUID(int=1), 1),),
         {name: np.array([5], np.int32) for name in (*NUMBERS, "partition_epoch")},
@@ -160,7 +160,7 @@ def test_what_is_missing_is_zero_or_empty() -> None:
     assert encode_request("LeaderAndIsrRequest", 7, HEADS[ApiKey.LEADER_AND_ISR], states) == expected
 
 
-def test_states_that_are_shared_are_written_once_for_all_brokers() -> None:
+def test_shared_states_are_encoded_once_for_all_brokers() -> None:
     """An UpdateMetadata goes to every broker; only the head differs."""
     states = replace(columns(ApiKey.UPDATE_METADATA, []), shared=True)
 
@@ -170,8 +170,8 @@ def test_states_that_are_shared_are_written_once_for_all_brokers() -> None:
     assert again[0] is next(states.parts("UpdateMetadataRequest", 8))
 
 
-def test_a_request_keeps_its_bytes_whatever_is_written_after_it() -> None:
-    """The memory in which states are put together is lent to one request after the other."""
+def test_a_request_is_not_changed_by_the_next_one() -> None:
+    """The scratch buffer is reused for the next request."""
     key = ApiKey.UPDATE_METADATA
     found = [[{"topic_name": "t", "topic_id": UUID(int=1), "partition_states": [one(leader)] * 3}] for leader in (1, 2)]
     expected = [plain(8, key, topics) for topics in found]
@@ -185,8 +185,8 @@ def test_a_request_keeps_its_bytes_whatever_is_written_after_it() -> None:
 
 
 @pytest.mark.slow
-def test_states_of_more_bytes_than_are_kept_at_hand_are_written_alike() -> None:
-    """SCRATCH_BYTES is no limit of what can be told."""
+def test_states_larger_than_the_scratch_buffer_are_encoded_the_same() -> None:
+    """SCRATCH_BYTES does not limit a request."""
     key, count = ApiKey.UPDATE_METADATA, SCRATCH_BYTES // 25
     found = [{"topic_name": "t", "topic_id": UUID(int=1), "partition_states": [one(1)] * count}]
 
@@ -194,20 +194,20 @@ def test_states_of_more_bytes_than_are_kept_at_hand_are_written_alike() -> None:
 
 
 def one(leader: int) -> dict[str, Any]:
-    """A state with nobody in it but a leader."""
+    """Return a state with only a leader."""
     numbers = dict.fromkeys((*NUMBERS, EPOCHS[ApiKey.UPDATE_METADATA]), 0)
     return {**numbers, "leader": leader, **{name: [] for name in LISTS[ApiKey.UPDATE_METADATA]}}
 
 
-def test_versions_before_kip_482_are_not_written() -> None:
-    """They have another form, and nobody calls them."""
+def test_versions_before_kip_482_are_rejected() -> None:
+    """They have another format, and are not used."""
     with pytest.raises(AssertionError, match="KIP-482"):
         list(columns(ApiKey.LEADER_AND_ISR, []).parts("LeaderAndIsrRequest", 3))
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_many_topics_are_written_in_parts_that_end_with_a_topic(shared: bool) -> None:
-    """No part has much more than STATES_PER_PART states, and joined they are what the codec writes."""
+def test_many_topics_are_encoded_in_parts_of_whole_topics(shared: bool) -> None:
+    """No part has much more than STATES_PER_PART states, and joined they equal the codec's bytes."""
     key, partitions = ApiKey.UPDATE_METADATA, 700
     count = 2 * STATES_PER_PART // partitions + 3
     found = [
@@ -220,10 +220,10 @@ def test_many_topics_are_written_in_parts_that_end_with_a_topic(shared: bool) ->
     parts = list(request_parts("UpdateMetadataRequest", 8, HEADS[key], states))
 
     assert plain(8, key, [*found, empty]) == b"".join(parts)
-    assert len(parts) == 2 + 1 + 3  # what stands before and behind the states, their count, and the states
+    assert len(parts) == 2 + 1 + 3  # the fields before and after the states, their count, and the states
 
 
-def test_one_state_too_many_is_written_in_parts() -> None:
+def test_one_state_above_the_limit_is_encoded_in_parts() -> None:
     """The last part may be topics without partitions."""
     key = ApiKey.LEADER_AND_ISR
     plain_state = {**dict.fromkeys((*NUMBERS, EPOCHS[key]), 0), **dict.fromkeys(FLAGS[key], False)}

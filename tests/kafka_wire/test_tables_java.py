@@ -1,4 +1,4 @@
-"""The committed tables are what Kafka's jars say: drawing them again changes nothing."""
+"""The committed tables match Kafka's jars: extracting them again changes nothing."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_wire.schema import GENERATIONS
+from kafka_wire.schema import RELEASES
 from lab.jars import java, kafka_jars
 
 pytestmark = pytest.mark.java
@@ -14,22 +14,22 @@ pytestmark = pytest.mark.java
 ROOT = Path(__file__).parents[2]
 
 
-def test_drawing_the_schemas_again_changes_nothing(tmp_path: Path) -> None:
-    """`make schemas` on any machine."""
-    pairs = [f"{kafka}={kafka_jars(kafka)}" for kafka in GENERATIONS]
-    subprocess.run([sys.executable, ROOT / "tools" / "draw_schemas.py", "--into", tmp_path, *pairs], check=True)
+def test_extracting_the_schemas_again_changes_nothing(tmp_path: Path) -> None:
+    """As `make schemas` does, on any machine."""
+    pairs = [f"{kafka}={kafka_jars(kafka)}" for kafka in RELEASES]
+    subprocess.run([sys.executable, ROOT / "tools" / "extract_schemas.py", "--into", tmp_path, *pairs], check=True)
 
-    for kafka in GENERATIONS:
+    for kafka in RELEASES:
         name = f"messages-{kafka}.jsonl"
         assert (ROOT / "kafka_wire" / "tables" / name).read_text() == (tmp_path / name).read_text()
 
 
-def test_drawing_the_error_codes_again_changes_nothing(tmp_path: Path) -> None:
-    """The newest generation's codes include the older one's."""
-    jars = kafka_jars(GENERATIONS[0])
+def test_extracting_the_error_codes_again_changes_nothing(tmp_path: Path) -> None:
+    """The newest release's codes include those of the older one."""
+    jars = kafka_jars(RELEASES[0])
     command: list[str | Path] = [
         sys.executable,
-        ROOT / "tools" / "draw_errors.py",
+        ROOT / "tools" / "extract_errors.py",
         "--java",
         java(),
         "--into",

@@ -1,4 +1,4 @@
-"""Variable-length integers, as Kafka's ByteUtils has them."""
+"""Variable-length integers, as in Kafka's ByteUtils."""
 
 import pytest
 from hypothesis import given
@@ -40,20 +40,20 @@ def test_signed(value: int, encoded: str) -> None:
 @examples(200)
 @given(st.integers(-(1 << 63), (1 << 63) - 1), st.binary(max_size=3))
 def test_long(value: int, before: bytes) -> None:
-    """64 bits take ten bytes at the most; the position is where the next value begins."""
+    """64 bits take at most ten bytes; the returned position is that of the next value."""
     encoded = before + write_varint(value)
 
     assert read_varint(encoded + b"x", len(before), MAX_VARLONG_BYTES) == (value, len(encoded))
 
 
 @pytest.mark.parametrize("encoded", ["ffffffffff", "ffffffff7f", "8080808080"])
-def test_what_does_not_fit_32_bits_is_refused(encoded: str) -> None:
-    """A sixth byte, or bits beyond the thirty-second: Java drops them in silence, we do not guess."""
+def test_more_than_32_bits_are_rejected(encoded: str) -> None:
+    """A sixth byte, or bits beyond the thirty-second, which Java drops silently."""
     with pytest.raises(CodecError):
         read_uvarint(bytes.fromhex(encoded + "00"), 0)
 
 
-def test_a_varint_cut_off_is_an_end_of_bytes() -> None:
-    """Callers turn IndexError into words of their own."""
+def test_a_truncated_varint_raises_index_error() -> None:
+    """Callers convert IndexError into their own errors."""
     with pytest.raises(IndexError):
         read_uvarint(b"\xff\xff", 0)

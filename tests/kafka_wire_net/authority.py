@@ -1,4 +1,4 @@
-"""A certificate authority that lives for one test: OpenSSL's command line in a folder."""
+"""Certificate authority of one test: OpenSSL's command line in a folder."""
 
 import ssl
 import subprocess
@@ -19,7 +19,7 @@ class Authority:
         )
 
     def sign(self, name: str, subject: str, *options: object) -> tuple[Path, Path]:
-        """Give the paths of a new certificate and its key; both hold for localhost, too. `options` are OpenSSL's."""
+        """Return the paths of a new certificate and its key, which are also valid for localhost. `options` are OpenSSL's."""
         certificate, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
         self._run(
             "req",
@@ -35,7 +35,7 @@ class Authority:
         return certificate, key
 
     def client_context(self, name: str = "client", subject: str = "/CN=client") -> ssl.SSLContext:
-        """Verify by this authority, and show a certificate of one's own."""
+        """Return a context that trusts this authority and presents a client certificate."""
         context = ssl.create_default_context(cafile=str(self.certificate))
         context.load_cert_chain(*self.sign(name, subject))
         return context
@@ -51,5 +51,5 @@ def _key_options(key: Path) -> tuple[str, ...]:
 
 
 def in_der(certificate: Path) -> bytes:
-    """Give a certificate's bytes."""
+    """Return a certificate in DER."""
     return ssl.PEM_cert_to_DER_cert(certificate.read_text(encoding="ascii"))

@@ -1,4 +1,4 @@
-"""A server and raw peers on loopback for the tests of kafka_wire.net; every test must leave no task behind."""
+"""Fixtures of kafka_wire.net: a server and raw peers on loopback. No test may leave a task running."""
 
 import asyncio
 import ssl
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_wire.net.client import Connection
-from kafka_wire.net.principal_rules import AS_IT_IS, PrincipalRules
+from kafka_wire.net.principal_rules import DEFAULT_RULES, PrincipalRules
 from kafka_wire.net.server import Handler, Server, ServerLimits, serve
 from tests.kafka_wire_net.peers import RawPeer, echo
 
@@ -17,7 +17,7 @@ _TEST_CERTIFICATE = Path(__file__).parent / "test_only_localhost.pem"
 
 
 @pytest.fixture(autouse=True)
-async def no_task_is_left() -> AsyncIterator[None]:
+async def no_task_left() -> AsyncIterator[None]:
     """Fail a test that leaves a task running; set up before and torn down after every other fixture."""
     yield
     await asyncio.sleep(0)
@@ -36,7 +36,7 @@ async def start_server() -> AsyncIterator[Callable[..., Awaitable[Server]]]:
         ssl: ssl.SSLContext | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
-        principal_rules: PrincipalRules = AS_IT_IS,
+        principal_rules: PrincipalRules = DEFAULT_RULES,
         **limits: int,
     ) -> Server:
         server = await serve(
@@ -67,7 +67,7 @@ async def connect() -> AsyncIterator[Callable[..., Awaitable[RawPeer]]]:
 
 @pytest.fixture
 async def start_script() -> AsyncIterator[Callable[..., Awaitable[int]]]:
-    """Start peers that follow a script, to the letter or against the protocol; gives the port."""
+    """Start peers that follow a script, which may violate the protocol; returns the port."""
     servers: list[asyncio.Server] = []
     followed: dict[asyncio.Task[None], RawPeer] = {}
 
@@ -116,7 +116,7 @@ async def open_connection() -> AsyncIterator[Callable[..., Awaitable[Connection]
 
 @pytest.fixture(scope="session")
 def server_tls() -> ssl.SSLContext:
-    """Speak TLS as localhost, with a key that is public and serves tests alone."""
+    """TLS context of a server on localhost, with a public key that only tests use."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(_TEST_CERTIFICATE)
     return context
@@ -124,5 +124,5 @@ def server_tls() -> ssl.SSLContext:
 
 @pytest.fixture(scope="session")
 def client_tls() -> ssl.SSLContext:
-    """Trust the tests' own certificate, and verify as every client does."""
+    """TLS context of a client that trusts the tests' certificate and verifies everything."""
     return ssl.create_default_context(cafile=str(_TEST_CERTIFICATE))

@@ -1,4 +1,4 @@
-"""A broker that answers ApiVersions and DescribeCluster, for tests of negotiation."""
+"""Broker with ApiVersions and DescribeCluster, for tests of the version negotiation."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from kafka_wire.net.server import Peer
 
 
 class FakeBroker:
-    """A handler that serves `ranges`, keeps the headers that it saw, and answers DescribeCluster."""
+    """A handler that supports `ranges` and DescribeCluster, and records the headers of its requests."""
 
     def __init__(self, ranges: dict[ApiKey, tuple[int, int]], error: ErrorCode = ErrorCode.NONE) -> None:
         self.ranges = ranges
@@ -21,7 +21,7 @@ class FakeBroker:
         key, version = ApiKey(header.api_key), header.api_version
         self.seen.append((key, version))
         if key is not ApiKey.API_VERSIONS:
-            body: dict[str, Any] = {"cluster_id": f"answered in {version}", "controller_id": 3}
+            body: dict[str, Any] = {"cluster_id": f"version {version}", "controller_id": 3}
             return codec.encode_response(key, version, header.correlation_id, body)
         lowest, highest = self.ranges[key]
         error = self.error
@@ -33,5 +33,5 @@ class FakeBroker:
 
 
 def broker_with(api_versions: tuple[int, int] = (0, 4), describe_cluster: tuple[int, int] = (0, 1)) -> FakeBroker:
-    """Serve just these versions."""
+    """Return a broker that supports only these versions."""
     return FakeBroker({ApiKey.API_VERSIONS: api_versions, ApiKey.DESCRIBE_CLUSTER: describe_cluster})

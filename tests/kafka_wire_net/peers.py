@@ -1,4 +1,4 @@
-"""A peer that writes any bytes it likes, and frames that look like requests and responses."""
+"""Raw peer that sends arbitrary bytes, and frames that resemble requests and responses."""
 
 import asyncio
 import socket
@@ -9,19 +9,19 @@ from kafka_wire.net.server import Peer
 
 
 class RawPeer:
-    """A peer that writes any bytes it likes, and reads frames."""
+    """A peer that sends arbitrary bytes, and reads frames."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
 
     async def send(self, data: bytes) -> None:
-        """Write bytes as they are."""
+        """Send bytes unchanged."""
         self.writer.write(data)
         await self.writer.drain()
 
     async def send_frame(self, frame: bytes) -> None:
-        """Write a frame with its size."""
+        """Send a frame with its size."""
         await self.send(struct.pack(">i", len(frame)) + frame)
 
     async def read_frame(self) -> bytes:
@@ -30,20 +30,20 @@ class RawPeer:
         return await self.reader.readexactly(size)
 
     async def is_closed_by_server(self) -> bool:
-        """Wait for the end of the stream; False when a byte comes instead."""
+        """Wait for the end of the stream; False if a byte arrives instead."""
         try:
             return await self.reader.read(1) == b""
         except ConnectionError:
             return True
 
     async def reset(self) -> None:
-        """Break the connection, as a killed process or a dead network does."""
-        linger = struct.pack("ii", 1, 0)  # on, for no time: close sends RST
+        """Reset the connection, as a killed process does."""
+        linger = struct.pack("ii", 1, 0)  # enabled with timeout 0: close sends RST
         self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         await self.close()
 
     async def close(self) -> None:
-        """Close the socket, whatever state it is in."""
+        """Close the socket in any state."""
         self.writer.transport.abort()
         await asyncio.sleep(0)
 
@@ -59,11 +59,11 @@ def response(correlation_id: int, payload: bytes = b"") -> bytes:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let everything else run until the condition holds; the test's own time-out ends a wait in vain."""
-    while not condition():  # noqa: ASYNC110  what is waited for is inside the tested code, which sets no event
+    """Yield to the event loop until the condition is true; the test's timeout ends an endless wait."""
+    while not condition():  # noqa: ASYNC110 -- the tested code sets no event
         await asyncio.sleep(0.001)
 
 
 async def echo(_peer: Peer, frame: bytes) -> bytes:
-    """Answer a request with its own correlation id and payload."""
+    """Return the correlation id and payload of a request."""
     return frame[4:]

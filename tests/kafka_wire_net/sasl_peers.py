@@ -1,4 +1,4 @@
-"""A server that asks for SASL, and what it knows of its users."""
+"""Handler and credentials of SASL servers in tests."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ class Users:
         self.passwords = dict(passwords)
 
     async def plain_password(self, user: str) -> str | None:
-        """Give a password."""
+        """Return a password."""
         await asyncio.sleep(0)
         return self.passwords.get(user)
 
     async def scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
-        """Make what a server would keep."""
+        """Create the credential that a server would store."""
         await asyncio.sleep(0)
         if user not in self.passwords:
             return None
@@ -36,24 +36,24 @@ class Users:
         return make_credential(scram, scram.salted_password(self.passwords[user], SALT, 4096), SALT, 4096)
 
     async def scram_shapes(self, _mechanism: str) -> Mapping[CredentialShape, int]:
-        """Tell what they look like."""
+        """Return the shape of all credentials."""
         return {CredentialShape(4096, len(SALT), salt_is_number=False): len(self.passwords)}
 
 
-class WhoAmI:
+class PrincipalHandler:
     """A handler that serves ApiVersions, and Metadata with the caller's principal as the cluster's id."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, int]] = []
+        self.requests: list[tuple[str, int]] = []
         """Principals and API keys."""
         self.port = 0
-        """Where clients are told that it is."""
+        """Port of the broker in Metadata responses."""
 
     async def __call__(self, peer: Peer, frame: bytes) -> bytes:
-        """Answer one request."""
+        """Handle one request."""
         header, _ = codec.decode_request(frame)
         key = ApiKey(header.api_key)
-        self.asked.append((peer.principal, key))
+        self.requests.append((peer.principal, key))
         return codec.encode_response(key, header.api_version, header.correlation_id, self._body(key, peer))
 
     def _body(self, key: ApiKey, peer: Peer) -> Body:

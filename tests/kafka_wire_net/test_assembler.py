@@ -1,4 +1,4 @@
-"""Frames come out of a stream as they went in, however it was cut."""
+"""Frame assembly returns the frames of a stream unchanged, for any split of the stream."""
 
 import struct
 
@@ -15,8 +15,8 @@ def _framed(frames: list[bytes]) -> bytes:
 
 
 @given(st.lists(st.binary(min_size=4, max_size=40), max_size=8), st.lists(st.integers(1, 50), max_size=30))
-def test_any_cut_of_the_stream_gives_the_same_frames(frames: list[bytes], cuts: list[int]) -> None:
-    """TCP keeps the order of bytes and nothing of their grouping."""
+def test_any_split_of_the_stream_returns_the_same_frames(frames: list[bytes], cuts: list[int]) -> None:
+    """TCP keeps the order of bytes, but not their grouping."""
     stream, found = _framed(frames), []
     assembler = FrameAssembler(max_frame_bytes=40)
     for cut in [*cuts, len(stream)]:
@@ -29,8 +29,8 @@ def test_any_cut_of_the_stream_gives_the_same_frames(frames: list[bytes], cuts: 
     assert assembler.buffered == 0
 
 
-def test_frames_may_wait_while_more_arrives() -> None:
-    """A reader without room takes its frames later, in order."""
+def test_unread_frames_are_kept_while_more_bytes_arrive() -> None:
+    """A reader at its limit takes its frames later, in order."""
     assembler = FrameAssembler(max_frame_bytes=100)
     assembler.feed(_framed([b"first", b"second"]))
     first = assembler.pop()
@@ -39,8 +39,8 @@ def test_frames_may_wait_while_more_arrives() -> None:
     assert [first, assembler.pop(), assembler.pop(), assembler.pop()] == [b"first", b"second", b"third", None]
 
 
-def test_only_what_arrived_is_held() -> None:
-    """A size is a claim: no memory is set aside for it."""
+def test_only_received_bytes_are_buffered() -> None:
+    """No memory is allocated for an announced size."""
     assembler = FrameAssembler(max_frame_bytes=100_000_000)
     assembler.feed(struct.pack(">i", 99_999_999) + b"x")
 
@@ -49,7 +49,7 @@ def test_only_what_arrived_is_held() -> None:
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 0, 3])
-def test_a_size_that_no_message_has_is_malformed(size: int) -> None:
+def test_an_impossible_frame_size_is_malformed(size: int) -> None:
     """Kafka's InvalidReceiveException; the smallest message is a correlation id."""
     assembler = FrameAssembler(max_frame_bytes=100)
     assembler.feed(struct.pack(">i", size))
@@ -58,7 +58,7 @@ def test_a_size_that_no_message_has_is_malformed(size: int) -> None:
         assembler.pop()
 
 
-def test_a_size_over_the_limit_is_refused_before_its_bytes_arrive() -> None:
+def test_a_frame_size_over_the_limit_is_rejected_before_its_bytes_arrive() -> None:
     """The limit is inclusive."""
     assembler = FrameAssembler(max_frame_bytes=100)
     assembler.feed(_framed([bytes(100)]) + struct.pack(">i", 101))
@@ -72,8 +72,8 @@ def _limit(key: int, _version: int) -> int:
     return 1_000 if key == 19 else 10_000_000
 
 
-def test_a_request_over_the_limit_of_its_api_is_refused_at_its_first_eight_bytes() -> None:
-    """Size, key and version: nothing of the body has to arrive, let alone be held."""
+def test_a_request_over_the_limit_of_its_api_is_rejected_at_its_first_eight_bytes() -> None:
+    """Size, key and version are enough: no byte of the body has to arrive."""
     assembler = FrameAssembler(max_frame_bytes=100_000_000, request_limit=_limit)
     assembler.feed(struct.pack(">ih", 1_001, 19))
 
@@ -83,7 +83,7 @@ def test_a_request_over_the_limit_of_its_api_is_refused_at_its_first_eight_bytes
         assembler.pop()
 
 
-def test_a_request_within_the_limit_of_its_api_passes() -> None:
+def test_a_request_within_the_limit_of_its_api_is_accepted() -> None:
     """Each API has its own limit."""
     small, large = struct.pack(">hh", 19, 7) + bytes(996), struct.pack(">hh", 0, 9) + bytes(2_000_000)
     assembler = FrameAssembler(max_frame_bytes=100_000_000, request_limit=_limit)
@@ -93,8 +93,8 @@ def test_a_request_within_the_limit_of_its_api_passes() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 7, 65_536, 300_000, 1_000_003])
-def test_large_frames_come_out_as_they_went_in(cut: int) -> None:
-    """They are put together in a buffer of their own, and what follows them in the same piece of the stream is kept."""
+def test_large_frames_are_returned_unchanged(cut: int) -> None:
+    """They are assembled in a separate buffer, and bytes after them in the same piece of the stream are kept."""
     frames = [b"tiny", bytes(range(256)) * 4_000, b"next", bytes(range(256)) * 2_000, b"last"]
     stream, found, held = _framed(frames), [], []
     assembler = FrameAssembler(max_frame_bytes=100_000_000)

@@ -1,4 +1,4 @@
-"""The wait before the next attempt grows, has a cap, and differs between peers."""
+"""The reconnect delay grows up to a cap, and has a jitter."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ def test_the_delay_doubles_up_to_the_cap() -> None:
 
 
 @given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))
-def test_no_delay_is_off_by_more_than_the_jitter(failures: int, random: float) -> None:
+def test_the_delay_deviates_by_at_most_the_jitter(failures: int, random: float) -> None:
     """Kafka's clients use a jitter of a fifth."""
     exact = Backoff(jitter=0).delay_ms(failures, random)
 
@@ -23,7 +23,7 @@ def test_no_delay_is_off_by_more_than_the_jitter(failures: int, random: float) -
 
 
 @pytest.mark.parametrize("wrong", [{"initial_ms": 0}, {"initial_ms": 9, "cap_ms": 8}, {"jitter": 1.0}])
-def test_a_backoff_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
-    """Settings are checked where they are made."""
+def test_invalid_backoff_settings_are_rejected(wrong: dict[str, float]) -> None:
+    """Settings are checked when they are created."""
     with pytest.raises(ValueError, match="needs"):
         Backoff(**wrong)  # type: ignore[arg-type]

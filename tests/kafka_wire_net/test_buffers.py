@@ -1,4 +1,4 @@
-"""One account of held bytes for all servers of a process."""
+"""One memory limit for all servers of a process."""
 
 import asyncio
 import struct
@@ -11,7 +11,7 @@ from tests.kafka_wire_net.peers import RawPeer, echo
 
 
 class Holder:
-    """A connection that holds bytes until it is shut."""
+    """A connection that holds bytes until it is aborted."""
 
     def __init__(self, buffers: Buffers) -> None:
         self.held_bytes = 0
@@ -19,33 +19,33 @@ class Holder:
         self._buffers = buffers
         buffers.join(self)
 
-    def shut(self, reason: str, level: int = 0) -> None:
+    def abort(self, reason: str, level: int = 0) -> None:
         """Release everything."""
         self.reasons.append(f"{level} {reason}")
         self._buffers.hold(self, -self.held_bytes)
 
 
-def test_over_the_limit_the_greediest_of_all_is_closed() -> None:
-    """Whichever server it belongs to, and whichever connection went over it."""
+def test_above_the_limit_the_connection_that_holds_most_is_closed() -> None:
+    """On any server, and for a limit exceeded by any connection."""
     buffers = Buffers(100)
-    greedy, modest = Holder(buffers), Holder(buffers)
-    buffers.hold(greedy, 80)
-    buffers.hold(modest, 30)
+    large, small = Holder(buffers), Holder(buffers)
+    buffers.hold(large, 80)
+    buffers.hold(small, 30)
 
-    assert (len(greedy.reasons), modest.reasons) == (1, [])
+    assert (len(large.reasons), small.reasons) == (1, [])
     assert buffers.held_bytes == 30
-    buffers.leave(modest)
+    buffers.leave(small)
     assert buffers.held_bytes == 0
 
 
-def test_a_limit_is_above_zero() -> None:
-    """No server could take anything."""
+def test_the_limit_must_be_positive() -> None:
+    """With a limit of 0 no server could accept a request."""
     with pytest.raises(ValueError, match="max_bytes"):
         Buffers(0)
 
 
 async def test_servers_share_buffers() -> None:
-    """A pod has one memory: two listeners hold no more together than one may."""
+    """The memory limit of a pod applies to all listeners together."""
     buffers = Buffers(1_000_000)
     servers = [await serve(echo, "127.0.0.1", 0, buffers=buffers) for _ in range(2)]
     peers = [RawPeer(*await asyncio.open_connection("127.0.0.1", server.port)) for server in servers]

@@ -1,4 +1,4 @@
-"""One connection: requests go out in order, each answer finds its request, and every end has a reason."""
+"""Client connection: requests are sent in order, responses match their requests, and every failure has a reason."""
 
 import asyncio
 import gc
@@ -12,23 +12,23 @@ from kafka_wire.net.server import Peer
 from tests.kafka_wire_net.peers import request, response, until
 
 
-async def test_a_relayed_frame_keeps_all_but_its_correlation_id(start_server, open_connection) -> None:
-    """The id is replaced on the way out and put back on the way in; other clients may use the same one."""
+async def test_a_relayed_frame_only_changes_in_its_correlation_id(start_server, open_connection) -> None:
+    """The id is replaced in the request and restored in the response; other clients may use the same one."""
     seen: list[bytes] = []
 
     async def record(_peer: Peer, frame: bytes) -> bytes:
         seen.append(frame)
-        return frame[4:8] + b"answer"
+        return frame[4:8] + b"reply"
 
     connection = await open_connection((await start_server(record)).port)
-    answers = [await connection.call_raw(request(-77, b"payload")) for _ in range(2)]
+    replies = [await connection.call_raw(request(-77, b"payload")) for _ in range(2)]
 
-    assert answers == [response(-77, b"answer")] * 2
+    assert replies == [response(-77, b"reply")] * 2
     assert seen == [request(0, b"payload"), request(1, b"payload")]
 
 
-async def test_pipelined_requests_go_out_in_the_order_of_the_calls(start_server, open_connection) -> None:
-    """Many callers at once, one stream."""
+async def test_pipelined_requests_are_sent_in_the_order_of_the_calls(start_server, open_connection) -> None:
+    """Many concurrent callers, one stream."""
     seen: list[bytes] = []
 
     async def record(_peer: Peer, frame: bytes) -> bytes:
@@ -37,14 +37,14 @@ async def test_pipelined_requests_go_out_in_the_order_of_the_calls(start_server,
 
     connection = await open_connection((await start_server(record)).port)
     payloads = [bytes([number]) for number in range(100)]
-    answers = await asyncio.gather(*(connection.call_raw(request(9, payload)) for payload in payloads))
+    replies = await asyncio.gather(*(connection.call_raw(request(9, payload)) for payload in payloads))
 
-    assert [response(9, payload) for payload in payloads] == answers
+    assert [response(9, payload) for payload in payloads] == replies
     assert payloads == seen
 
 
-async def test_calls_over_the_unanswered_limit_wait_their_turn(start_server, open_connection) -> None:
-    """A bound on everything; the order is kept over the wait."""
+async def test_calls_above_the_limit_of_unanswered_requests_wait(start_server, open_connection) -> None:
+    """The order is kept while they wait."""
     seen: list[bytes] = []
     gate = asyncio.Event()
 
@@ -66,20 +66,20 @@ async def test_calls_over_the_unanswered_limit_wait_their_turn(start_server, ope
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("reply", "reason"),
     [
-        (response(5), "answered correlation id 5 where 0 was due"),
-        (response(-1), "answered correlation id -1 where 0 was due"),
+        (response(5), "correlation id 5, expected 0"),
+        (response(-1), "correlation id -1, expected 0"),
     ],
 )
-async def test_a_wrong_correlation_id_ends_the_connection(answer, reason, start_script, open_connection) -> None:
-    """Answers come in order (Kafka's guarantee), so another id means that nothing fits any more."""
+async def test_a_wrong_correlation_id_ends_the_connection(reply, reason, start_script, open_connection) -> None:
+    """Responses arrive in order (Kafka's guarantee), so another id means that no later response can be matched."""
 
-    async def answer_wrongly(peer) -> None:
+    async def reply_wrongly(peer) -> None:
         await peer.read_frame()
-        await peer.send_frame(answer)
+        await peer.send_frame(reply)
 
-    connection = await open_connection(await start_script(answer_wrongly))
+    connection = await open_connection(await start_script(reply_wrongly))
     calls = [asyncio.ensure_future(connection.call_raw(request(1))) for _ in range(3)]
     failures = await asyncio.gather(*calls, return_exceptions=True)
 
@@ -111,8 +111,8 @@ async def test_a_malformed_stream_ends_the_connection(stream, reason, start_scri
     assert connection.closed
 
 
-async def test_a_response_that_nobody_asked_for_ends_the_connection(start_script, open_connection) -> None:
-    """There is no unasked message in Kafka's protocol."""
+async def test_a_response_without_a_request_ends_the_connection(start_script, open_connection) -> None:
+    """Kafka's protocol has no unsolicited messages."""
 
     async def speak_first(peer) -> None:
         await peer.send_frame(response(0))
@@ -122,12 +122,12 @@ async def test_a_response_that_nobody_asked_for_ends_the_connection(start_script
     connection.on_end(ended.set)
     await ended.wait()
 
-    with pytest.raises(ConnectionFailed, match="nobody asked for"):
+    with pytest.raises(ConnectionFailed, match="a response without a request"):
         await connection.call_raw(request(1))
 
 
-async def test_every_waiter_hears_that_the_peer_is_gone(start_script, open_connection) -> None:
-    """They cannot know whether it was carried out: `sent` is True. Those that come later were not sent."""
+async def test_a_closed_connection_fails_all_waiting_calls(start_script, open_connection) -> None:
+    """Their requests may have been processed, so `sent` is True. Later requests were not sent."""
 
     async def leave(peer) -> None:
         await peer.read_frame()
@@ -143,15 +143,15 @@ async def test_every_waiter_hears_that_the_peer_is_gone(start_script, open_conne
     assert not later.value.sent
 
 
-async def test_a_request_without_answer_in_time_ends_the_connection(start_script, open_connection) -> None:
-    """As NetworkClient does: answers come in order, so nothing behind it can come either."""
+async def test_a_request_timeout_ends_the_connection(start_script, open_connection) -> None:
+    """As in NetworkClient: responses arrive in order, so no later request can have a response either."""
 
     async def stay_silent(peer) -> None:
         await peer.read_frame()
 
     connection = await open_connection(await start_script(stay_silent))
     patient = asyncio.ensure_future(connection.call_raw(request(1)))
-    with pytest.raises(RequestTimedOut, match="did not answer a request in time"):
+    with pytest.raises(RequestTimedOut, match="did not respond to a request in time"):
         await connection.call_raw(request(2), timeout_ms=20)
     with pytest.raises(RequestTimedOut):
         await patient
@@ -159,8 +159,8 @@ async def test_a_request_without_answer_in_time_ends_the_connection(start_script
     assert connection.closed
 
 
-async def test_an_answer_in_time_disarms_the_time_out(start_server, open_connection) -> None:
-    """The timer outlives the request that set it, and finds nothing to do."""
+async def test_a_response_in_time_cancels_the_timeout(start_server, open_connection) -> None:
+    """The timer fires after the request that set it has ended, and has no effect."""
     connection = await open_connection((await start_server()).port)
     await connection.call_raw(request(1), timeout_ms=20)
     later = asyncio.ensure_future(connection.call_raw(request(1), timeout_ms=5_000))
@@ -170,8 +170,8 @@ async def test_an_answer_in_time_disarms_the_time_out(start_server, open_connect
     assert not connection.closed
 
 
-async def test_a_cancelled_call_leaves_the_connection_in_order(start_server, open_connection) -> None:
-    """Its answer is dropped when it comes; the next answer goes to the next request."""
+async def test_a_cancelled_call_does_not_affect_the_connection(start_server, open_connection) -> None:
+    """Its response is dropped when it arrives; the next response belongs to the next request."""
     gate, arrived = asyncio.Event(), asyncio.Event()
 
     async def hold(_peer: Peer, frame: bytes) -> bytes:
@@ -190,10 +190,8 @@ async def test_a_cancelled_call_leaves_the_connection_in_order(start_server, ope
     assert cancelled.cancelled()
 
 
-async def test_a_cancelled_request_that_is_never_answered_still_ends_the_connection(
-    start_script, open_connection
-) -> None:
-    """Its time-out belongs to the connection: a peer that does not answer is found out."""
+async def test_a_cancelled_request_without_a_response_still_ends_the_connection(start_script, open_connection) -> None:
+    """Its timeout still applies, so that an unresponsive peer is detected."""
 
     async def stay_silent(peer) -> None:
         await peer.read_frame()
@@ -209,38 +207,38 @@ async def test_a_cancelled_request_that_is_never_answered_still_ends_the_connect
     assert connection.closed
 
 
-async def test_what_is_held_of_an_answer_is_told_and_returns_to_nothing(start_server, open_connection) -> None:
-    """Who relays keeps an account of what arrived and is not whole yet."""
-    told: list[int] = []
+async def test_held_bytes_of_a_response_are_reported_and_return_to_zero(start_server, open_connection) -> None:
+    """A relay keeps an account of incomplete responses."""
+    changes: list[int] = []
 
     async def much(_peer: Peer, frame: bytes) -> bytes:
         return frame[4:] + bytes(1_000_000)
 
-    connection = await open_connection((await start_server(much)).port, on_held=told.append)
+    connection = await open_connection((await start_server(much)).port, on_held=changes.append)
     await connection.call_raw(request(1))
 
-    assert sum(told) == 0
-    assert max(told) > 0
+    assert sum(changes) == 0
+    assert max(changes) > 0
 
 
-async def test_what_was_held_is_given_back_when_the_connection_ends(start_script, open_connection) -> None:
-    """Half an answer, and then the end."""
-    told: list[int] = []
+async def test_held_bytes_are_released_when_the_connection_ends(start_script, open_connection) -> None:
+    """Half a response arrives before the end."""
+    changes: list[int] = []
 
     async def half(peer) -> None:
         await peer.read_frame()
         await peer.send(struct.pack(">i", 1_000) + bytes(500))
         await peer.close()
 
-    connection = await open_connection(await start_script(half), on_held=told.append)
+    connection = await open_connection(await start_script(half), on_held=changes.append)
     with pytest.raises(ConnectionFailed):
         await connection.call_raw(request(1))
 
-    assert sum(told) == 0
+    assert sum(changes) == 0
 
 
-async def test_a_one_way_request_waits_for_nothing(start_server, open_connection) -> None:
-    """Produce with acks=0; the next request is answered as ever."""
+async def test_a_one_way_request_does_not_wait_for_a_response(start_server, open_connection) -> None:
+    """Produce with acks=0; the next request has its response."""
 
     async def silent_on_one_way(_peer: Peer, frame: bytes) -> bytes | None:
         return None if frame.endswith(b"one way") else frame[4:]
@@ -251,30 +249,30 @@ async def test_a_one_way_request_waits_for_nothing(start_server, open_connection
     assert response(2, b"both ways") == await connection.call_raw(request(2, b"both ways"))
 
 
-async def test_a_peer_that_stops_reading_ends_the_connection_in_time(start_script, open_connection) -> None:
-    """One-way requests have no answer to wait for, so room to write is what has a time-out."""
+async def test_a_peer_that_stops_reading_ends_the_connection_after_the_timeout(start_script, open_connection) -> None:
+    """One-way requests have no response, so the timeout applies to writing."""
 
     async def do_not_read(peer) -> None:
         peer.writer.transport.pause_reading()
-        await gone.wait()
+        await closed.wait()
 
-    gone = asyncio.Event()
+    closed = asyncio.Event()
     connection = await open_connection(await start_script(do_not_read))
     with pytest.raises(RequestTimedOut, match="stopped reading"):
-        await _send_for_ever(connection)
-    gone.set()
+        await _send_forever(connection)
+    closed.set()
 
     assert connection.closed
 
 
-async def _send_for_ever(connection: Connection) -> None:
+async def _send_forever(connection: Connection) -> None:
     while True:
         await connection.send_raw(request(1, bytes(1_000_000)), timeout_ms=30)
 
 
 @pytest.mark.parametrize("frame", [b"", b"1234567", bytes(1_001)])
-async def test_a_frame_that_is_no_request_is_refused_here(frame, start_server, open_connection) -> None:
-    """A caller's mistake must not cost the connection."""
+async def test_a_frame_that_is_not_a_request_is_rejected_locally(frame, start_server, open_connection) -> None:
+    """A caller's mistake must not end the connection."""
     connection = await open_connection((await start_server()).port, max_frame_bytes=1_000)
     with pytest.raises(ValueError, match="cannot be sent"):
         await connection.call_raw(frame)
@@ -282,8 +280,8 @@ async def test_a_frame_that_is_no_request_is_refused_here(frame, start_server, o
     assert response(1) == await connection.call_raw(request(1))
 
 
-async def test_closing_fails_the_waiters_and_may_be_done_twice(start_script, open_connection) -> None:
-    """A reason, not a cancellation: the waiter did nothing wrong."""
+async def test_close_fails_waiting_calls_and_may_be_called_twice(start_script, open_connection) -> None:
+    """They fail with a reason, they are not cancelled."""
 
     async def stay_silent(peer) -> None:
         await peer.read_frame()
@@ -294,11 +292,11 @@ async def test_closing_fails_the_waiters_and_may_be_done_twice(start_script, ope
     await connection.close()
     await connection.close()
 
-    with pytest.raises(ConnectionFailed, match="was closed here"):
+    with pytest.raises(ConnectionFailed, match="was closed locally"):
         await call
 
 
-async def test_what_was_written_goes_out_before_the_close(start_script, open_connection) -> None:
+async def test_written_requests_are_sent_before_the_close(start_script, open_connection) -> None:
     """A one-way request right before the close is not lost."""
     frame = request(1, bytes(3_000_000))
     received = asyncio.get_running_loop().create_future()
@@ -313,8 +311,8 @@ async def test_what_was_written_goes_out_before_the_close(start_script, open_con
     assert len(frame) == len(await received)
 
 
-async def test_a_port_where_nobody_listens_is_a_failure_with_its_address(start_server) -> None:
-    """Nothing was sent, so anybody else may be asked instead."""
+async def test_a_refused_connection_fails_with_its_address(start_server) -> None:
+    """Nothing was sent, so the caller may use another node."""
     server = await start_server()
     await server.close()
     with pytest.raises(ConnectionFailed, match=rf"127.0.0.1:{server.port} cannot be reached") as failure:
@@ -323,8 +321,8 @@ async def test_a_port_where_nobody_listens_is_a_failure_with_its_address(start_s
     assert not failure.value.sent
 
 
-async def test_failures_that_nobody_waits_for_are_not_reported_as_lost(start_script, open_connection, caplog) -> None:
-    """A cancelled call and an ended connection together leave no 'exception was never retrieved' behind."""
+async def test_failures_of_cancelled_calls_are_not_logged_as_unretrieved(start_script, open_connection, caplog) -> None:
+    """A cancelled call on an ended connection logs no 'exception was never retrieved'."""
 
     async def leave(peer) -> None:
         await peer.read_frame()

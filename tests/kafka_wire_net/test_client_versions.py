@@ -1,4 +1,4 @@
-"""A call takes the highest version that both sides know, and asks for the peer's once per connection (KIP-35, KIP-511)."""
+"""Calls use the highest common version, and request the peer's versions once per connection (KIP-35, KIP-511)."""
 
 import asyncio
 
@@ -16,18 +16,18 @@ from tests.kafka_wire_net.fake_broker import FakeBroker, broker_with
 HIGHEST = negotiation.highest_api_versions()
 
 
-async def test_versions_are_asked_once_and_first(start_server, open_connection) -> None:
-    """Also when many calls start at the same moment."""
+async def test_versions_are_requested_once_and_first(start_server, open_connection) -> None:
+    """Also if many calls start at the same moment."""
     broker = broker_with(api_versions=(0, HIGHEST), describe_cluster=(0, 1))
     connection = await open_connection((await start_server(broker)).port)
-    answers = await asyncio.gather(*(connection.call(ApiKey.DESCRIBE_CLUSTER, {}) for _ in range(3)))
+    responses = await asyncio.gather(*(connection.call(ApiKey.DESCRIBE_CLUSTER, {}) for _ in range(3)))
 
-    assert [answer["cluster_id"] for answer in answers] == ["answered in 1"] * 3
+    assert [one["cluster_id"] for one in responses] == ["version 1"] * 3
     assert broker.seen == [(ApiKey.API_VERSIONS, HIGHEST), *[(ApiKey.DESCRIBE_CLUSTER, 1)] * 3]
 
 
-async def test_a_given_version_is_taken_as_it_is(start_server, open_connection) -> None:
-    """Who knows better (the controller, by inter.broker.protocol.version) is not asked to negotiate."""
+async def test_a_given_version_is_not_negotiated(start_server, open_connection) -> None:
+    """The controller knows its versions from inter.broker.protocol.version."""
     broker = broker_with()
     connection = await open_connection((await start_server(broker)).port)
     await connection.call(ApiKey.DESCRIBE_CLUSTER, {}, version=0)
@@ -36,10 +36,10 @@ async def test_a_given_version_is_taken_as_it_is(start_server, open_connection) 
 
 
 @pytest.mark.parametrize("highest", range(HIGHEST))
-async def test_an_older_peer_is_asked_again_in_the_version_that_it_names(
+async def test_negotiation_with_an_older_peer_continues_in_its_highest_version(
     highest, start_server, open_connection
 ) -> None:
-    """KIP-511: UNSUPPORTED_VERSION comes in the shape of version 0 and names the versions of ApiVersions."""
+    """KIP-511: the UNSUPPORTED_VERSION response has the format of version 0 and contains the versions of ApiVersions."""
     broker = broker_with(api_versions=(0, highest))
     connection = await open_connection((await start_server(broker)).port)
     await connection.call(ApiKey.DESCRIBE_CLUSTER, {})
@@ -47,8 +47,8 @@ async def test_an_older_peer_is_asked_again_in_the_version_that_it_names(
     assert [version for key, version in broker.seen if key is ApiKey.API_VERSIONS] == [HIGHEST, highest]
 
 
-async def test_a_peer_before_kip_511_is_asked_again_in_version_0(start_server, open_connection) -> None:
-    """It refuses and names nothing."""
+async def test_negotiation_with_a_peer_before_kip_511_continues_in_version_0(start_server, open_connection) -> None:
+    """Its UNSUPPORTED_VERSION response contains no versions."""
     broker = broker_with(api_versions=(0, 0))
 
     async def name_nothing(peer: Peer, frame: bytes) -> bytes:
@@ -63,20 +63,20 @@ async def test_a_peer_before_kip_511_is_asked_again_in_version_0(start_server, o
     assert await connection.api_versions() == {ApiKey.API_VERSIONS: (0, 0), ApiKey.DESCRIBE_CLUSTER: (0, 1)}
 
 
-async def test_no_common_version_is_said_and_costs_nothing_else(start_server, open_connection) -> None:
-    """The request was not sent; the connection is as good as before."""
+async def test_no_common_version_fails_only_the_call(start_server, open_connection) -> None:
+    """The request was not sent; the connection stays usable."""
     broker = broker_with(describe_cluster=(50, 60))
     connection = await open_connection((await start_server(broker)).port)
-    with pytest.raises(UnsupportedVersion, match="serves DESCRIBE_CLUSTER 50 to 60"):
+    with pytest.raises(UnsupportedVersion, match="supports DESCRIBE_CLUSTER 50 to 60"):
         await connection.call(ApiKey.DESCRIBE_CLUSTER, {})
-    with pytest.raises(UnsupportedVersion, match="does not serve CREATE_TOPICS"):
+    with pytest.raises(UnsupportedVersion, match="does not support CREATE_TOPICS"):
         await connection.call(ApiKey.CREATE_TOPICS, {})
 
     assert not connection.closed
 
 
-async def test_a_body_that_does_not_fit_is_the_callers_mistake(start_server, open_connection) -> None:
-    """Nothing was sent; the connection is as good as before."""
+async def test_an_invalid_body_fails_only_the_call(start_server, open_connection) -> None:
+    """Nothing was sent; the connection stays usable."""
     connection = await open_connection((await start_server(broker_with())).port)
     with pytest.raises(CodecError):
         await connection.call(ApiKey.DESCRIBE_CLUSTER, {"no_such_field": 1}, version=0)
@@ -84,8 +84,8 @@ async def test_a_body_that_does_not_fit_is_the_callers_mistake(start_server, ope
     assert not connection.closed
 
 
-async def test_a_response_that_cannot_be_read_ends_the_connection(start_server, open_connection) -> None:
-    """A peer that frames well and encodes badly cannot be trusted with the next answer."""
+async def test_a_malformed_response_ends_the_connection(start_server, open_connection) -> None:
+    """The next response of a peer that encodes wrongly cannot be trusted."""
 
     async def garble(_peer: Peer, frame: bytes) -> bytes:
         return frame[4:8] + b"\xff" * 9
@@ -97,18 +97,20 @@ async def test_a_response_that_cannot_be_read_ends_the_connection(start_server, 
     assert connection.closed
 
 
-async def test_a_refusal_to_negotiate_means_that_the_request_was_not_sent(start_server, open_connection) -> None:
-    """CLUSTER_AUTHORIZATION_FAILED, say; and a connection that breaks meanwhile."""
+async def test_after_rejected_negotiation_the_request_is_not_sent(start_server, open_connection) -> None:
+    """For example with CLUSTER_AUTHORIZATION_FAILED."""
     broker = FakeBroker({ApiKey.API_VERSIONS: (0, HIGHEST)}, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     connection = await open_connection((await start_server(broker)).port)
-    with pytest.raises(ConnectionFailed, match="refused ApiVersions") as refused:
+    with pytest.raises(ConnectionFailed, match="rejected ApiVersions") as refused:
         await connection.call(ApiKey.DESCRIBE_CLUSTER, {})
 
     assert not refused.value.sent
 
 
-async def test_a_connection_that_breaks_while_it_negotiates_sent_nothing(start_script, open_connection) -> None:
-    """Only ApiVersions went out, which changes nothing."""
+async def test_after_a_connection_loss_during_negotiation_the_request_is_not_sent(
+    start_script, open_connection
+) -> None:
+    """Only ApiVersions was sent, which changes nothing."""
 
     async def leave(peer) -> None:
         await peer.read_frame()
@@ -121,8 +123,8 @@ async def test_a_connection_that_breaks_while_it_negotiates_sent_nothing(start_s
     assert not failure.value.sent
 
 
-async def test_cancelling_the_call_that_negotiates_leaves_the_next_one_to_it(start_server, open_connection) -> None:
-    """The second caller asks for the versions itself."""
+async def test_after_a_cancelled_negotiation_the_next_call_negotiates(start_server, open_connection) -> None:
+    """The second call requests the versions."""
     broker, gate, arrived = broker_with(api_versions=(0, HIGHEST)), asyncio.Event(), asyncio.Event()
 
     async def hold(peer: Peer, frame: bytes) -> bytes:
@@ -137,4 +139,4 @@ async def test_cancelling_the_call_that_negotiates_leaves_the_next_one_to_it(sta
     second = asyncio.ensure_future(connection.call(ApiKey.DESCRIBE_CLUSTER, {}))
     gate.set()
 
-    assert (await second)["cluster_id"] == "answered in 1"
+    assert (await second)["cluster_id"] == "version 1"

@@ -1,4 +1,4 @@
-"""Long responses in pieces that many connections share: bounded memory, and no honest client is cut off."""
+"""Long responses in pieces that connections share: memory is bounded, and clients that read are not disconnected."""
 
 import asyncio
 import contextlib
@@ -15,16 +15,16 @@ PIECES = tuple(bytes([number]) * 300_000 for number in range(20))
 WHOLE = b"".join(PIECES)
 SHARED = EncodedBody(PIECES)
 HUGE = EncodedBody(PIECES * 50)
-"""More than the kernel's buffers hold."""
+"""More than the size of the kernel's buffers."""
 
 
 async def shared_for_odd(_peer: Peer, frame: bytes) -> bytes | PiecewiseResponse:
-    """Answer requests with an odd last byte from shared pieces, others by a short response."""
+    """Return shared pieces for requests with an odd last byte, a short response for others."""
     return PiecewiseResponse(frame[4:8], SHARED) if frame[-1] % 2 else frame[4:]
 
 
 async def test_a_hundred_clients_read_the_same_pieces(start_server, connect) -> None:
-    """600 MB in all from 6 MB of memory: what a connection counts as its own stays small, so that nobody is closed."""
+    """600 MB of responses from 6 MB of memory: the shared pieces are not counted, so no connection is closed."""
     server = await start_server(shared_for_odd, max_buffered_bytes=100 * 256 * 1024)
     peers = [await connect(server) for _ in range(100)]
     for peer in peers:
@@ -42,7 +42,7 @@ async def test_a_hundred_clients_read_the_same_pieces(start_server, connect) -> 
     await until(lambda: server.held_bytes == 0)
 
 
-async def test_long_and_short_responses_leave_in_the_order_of_their_requests(start_server, connect) -> None:
+async def test_long_and_short_responses_are_sent_in_the_order_of_their_requests(start_server, connect) -> None:
     """Kafka's guarantee per connection."""
     peer = await connect(await start_server(shared_for_odd))
     for number in range(6):
@@ -52,8 +52,8 @@ async def test_long_and_short_responses_leave_in_the_order_of_their_requests(sta
         assert await peer.read_frame() == expected
 
 
-async def test_a_client_that_ends_its_stream_gets_the_rest_of_its_response(start_server, connect) -> None:
-    """As `nc -N` does; then the connection is closed."""
+async def test_a_client_that_ends_its_stream_receives_the_rest_of_its_response(start_server, connect) -> None:
+    """Like `nc -N`; afterwards the connection is closed."""
     peer = await connect(await start_server(shared_for_odd))
     await peer.send_frame(request(1, b"\1"))
     peer.writer.write_eof()
@@ -61,8 +61,8 @@ async def test_a_client_that_ends_its_stream_gets_the_rest_of_its_response(start
     assert await peer.is_closed_by_server()
 
 
-async def test_closing_the_server_lets_long_responses_end(start_server, connect) -> None:
-    """Within the grace, as short ones."""
+async def test_server_close_waits_for_long_responses(start_server, connect) -> None:
+    """Within the grace period, as for short ones."""
     server = await start_server(shared_for_odd, grace_ms=60_000)
     peer = await connect(server)
     await peer.send_frame(request(1, b"\1"))
@@ -72,10 +72,10 @@ async def test_closing_the_server_lets_long_responses_end(start_server, connect)
     await closing
 
 
-async def test_a_peer_that_reads_by_drops_keeps_shared_memory_for_a_bounded_time(
+async def test_a_peer_that_reads_slowly_keeps_shared_memory_for_a_limited_time(
     start_server, connect, caplog, monkeypatch
 ) -> None:
-    """It is closed although it never stops to read; the short idle timeout has the server check often."""
+    """Its connection is closed although it never stops reading; the short idle timeout makes the server check often."""
 
     async def huge(_peer: Peer, frame: bytes) -> PiecewiseResponse:
         return PiecewiseResponse(frame[4:8], HUGE)
@@ -89,11 +89,11 @@ async def test_a_peer_that_reads_by_drops_keeps_shared_memory_for_a_bounded_time
             await asyncio.wait_for(peer.reader.read(1_000), 0.01)
         await asyncio.sleep(0.001)
     (reason,) = [record.reason for record in caplog.records if "reason" in vars(record)]
-    assert reason == "it did not read a response within 300 ms"
+    assert reason == "the peer did not read a response within 300 ms"
 
 
-async def test_a_broken_connection_frees_its_long_response(start_server, connect) -> None:
-    """Nothing of it is held any longer, and others are served."""
+async def test_a_lost_connection_releases_its_long_response(start_server, connect) -> None:
+    """Its memory is released, and other connections work."""
     server = await start_server(shared_for_odd)
     peer = await connect(server)
     await peer.send_frame(request(1, b"\1"))
@@ -108,7 +108,7 @@ async def test_a_broken_connection_frees_its_long_response(start_server, connect
 
 @pytest.mark.parametrize("urgent", [False, True])
 async def test_writers_take_turns(urgent: bool) -> None:
-    """One chunk each, in turn; with urgent work they still get on."""
+    """One chunk each in turn; with urgent work they still proceed."""
     outflow = Outflow(lambda: urgent)
     written: list[str] = []
     left = {"a": 3, "b": 2}

@@ -1,4 +1,4 @@
-"""A node is connected when it is needed, again when it ended, and never hammered."""
+"""A node connects on demand, reconnects after a failure, and limits its attempts by a backoff."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +17,7 @@ _NEVER = Backoff(initial_ms=3_600_000, cap_ms=3_600_000)
 
 @pytest.fixture
 async def make_node() -> AsyncIterator[Callable[..., Node]]:
-    """Make nodes on loopback; closed after the test."""
+    """Create nodes on loopback; closed after the test."""
     nodes: list[Node] = []
 
     def make(port: int, backoff: Backoff = _QUICK, **settings: int) -> Node:
@@ -36,8 +36,8 @@ async def _free_port(start_server) -> int:
     return server.port
 
 
-async def test_a_node_is_not_connected_before_it_is_asked(start_server, make_node) -> None:
-    """A node that nobody asks costs nothing."""
+async def test_a_node_connects_at_the_first_call(start_server, make_node) -> None:
+    """An unused node has no connection."""
     server = await start_server()
     node = make_node(server.port)
     assert (node.connected, server.connection_count) == (False, 0)
@@ -47,7 +47,7 @@ async def test_a_node_is_not_connected_before_it_is_asked(start_server, make_nod
 
 
 async def test_calls_share_one_connection_and_keep_their_order(start_server, make_node) -> None:
-    """Also those that came while it was being opened."""
+    """Also calls that started while the connection was being opened."""
     seen: list[int] = []
 
     async def record(_peer: Peer, frame: bytes) -> bytes:
@@ -62,7 +62,7 @@ async def test_calls_share_one_connection_and_keep_their_order(start_server, mak
     assert server.connection_count == 1
 
 
-async def test_a_connection_that_ended_is_opened_again_at_the_next_call(start_server, make_node) -> None:
+async def test_an_ended_connection_is_reopened_at_the_next_call(start_server, make_node) -> None:
     """A broker that restarts on its port is the same node."""
     server = await start_server()
     node = make_node(server.port)
@@ -74,8 +74,8 @@ async def test_a_connection_that_ended_is_opened_again_at_the_next_call(start_se
     assert response(2) == await node.call_raw(request(2))
 
 
-async def test_a_failed_call_is_not_repeated_unless_asked(start_server, make_node) -> None:
-    """Whether a request may be carried out twice is known to the caller alone."""
+async def test_a_failed_call_is_only_retried_if_requested(start_server, make_node) -> None:
+    """Only the caller knows whether a request is idempotent."""
     seen: list[int] = []
 
     async def fail_twice(_peer: Peer, frame: bytes) -> bytes:
@@ -92,8 +92,8 @@ async def test_a_failed_call_is_not_repeated_unless_asked(start_server, make_nod
     assert seen == [1, 2, 2, 2]
 
 
-async def test_the_attempts_are_not_more_than_asked_for(start_server, make_node) -> None:
-    """The last failure is the caller's."""
+async def test_the_number_of_attempts_is_limited(start_server, make_node) -> None:
+    """The last failure is raised."""
     seen: list[bytes] = []
 
     async def always_fail(_peer: Peer, frame: bytes) -> bytes:
@@ -109,20 +109,22 @@ async def test_the_attempts_are_not_more_than_asked_for(start_server, make_node)
 
 
 async def test_a_call_that_cannot_wait_for_the_backoff_fails_at_once(start_server, make_node) -> None:
-    """Two attempts an hour apart: the second call's time is up long before."""
+    """With an hour between attempts the second call times out earlier."""
     node = make_node(await _free_port(start_server), _NEVER)
     with pytest.raises(ConnectionFailed, match="cannot be reached"):
         await node.call_raw(request(1))
-    with pytest.raises(ConnectionFailed, match=r"failed 1 times; the next attempt is .* after this request's time"):
+    with pytest.raises(
+        ConnectionFailed, match=r"failed 1 times, and the next attempt is .* after this request's timeout"
+    ):
         await node.call_raw(request(1))
 
 
-async def test_the_failures_grow_until_an_answer_comes(start_server, make_node) -> None:
-    """Accepting and hanging up is no sign of health: a peer that speaks another protocol does just that."""
-    answers = False
+async def test_failures_accumulate_until_a_response_arrives(start_server, make_node) -> None:
+    """An accepted connection does not reset the backoff: a peer with another protocol accepts and closes connections."""
+    healthy = False
 
     async def moody(_peer: Peer, frame: bytes) -> bytes:
-        if not answers:
+        if not healthy:
             raise CloseConnection("no")
         return frame[4:]
 
@@ -130,15 +132,15 @@ async def test_the_failures_grow_until_an_answer_comes(start_server, make_node) 
     for _ in range(4):
         with pytest.raises(ConnectionFailed):
             await node.call_raw(request(1))
-    assert node._failures == 3  # the fourth is counted when the node is asked again
-    answers = True
+    assert node._failures == 3  # the fourth is counted at the next call
+    healthy = True
     await node.call_raw(request(1))
 
     assert node._failures == 0
 
 
-async def test_who_waited_for_an_attempt_shares_its_failure(start_server, make_node) -> None:
-    """A hundred callers of a dead node make one attempt, not a hundred one after the other."""
+async def test_calls_that_wait_for_an_attempt_share_its_failure(start_server, make_node) -> None:
+    """A hundred calls to an unreachable node make one attempt, not a hundred consecutive ones."""
     node = make_node(await _free_port(start_server), _NEVER)
     calls = [node.call_raw(request(1)) for _ in range(100)]
     failures = await asyncio.gather(*calls, return_exceptions=True)
@@ -147,8 +149,8 @@ async def test_who_waited_for_an_attempt_shares_its_failure(start_server, make_n
     assert node._failures == 1
 
 
-async def test_a_caller_waits_for_a_slow_connect_no_longer_than_its_time(start_server) -> None:
-    """One patient caller must not take the others' time."""
+async def test_a_call_waits_for_a_slow_connect_up_to_its_timeout(start_server) -> None:
+    """A call with a long timeout must not delay the others."""
     opening = asyncio.Event()
 
     class Slow(Node):
@@ -160,7 +162,7 @@ async def test_a_caller_waits_for_a_slow_connect_no_longer_than_its_time(start_s
     node = Slow("127.0.0.1", (await start_server()).port)
     patient = asyncio.ensure_future(node.call_raw(request(1)))
     await opening.wait()
-    with pytest.raises(ConnectionFailed, match="was not reached in time"):
+    with pytest.raises(ConnectionFailed, match="could not be reached in time"):
         await node.call_raw(request(2), timeout_ms=10)
 
     assert response(1) == await patient
@@ -168,18 +170,18 @@ async def test_a_caller_waits_for_a_slow_connect_no_longer_than_its_time(start_s
 
 
 async def test_call_negotiates_again_on_a_new_connection(start_server, make_node) -> None:
-    """The node may have come back with another version of Kafka."""
+    """The node may have restarted with another version of Kafka."""
     first = await start_server(broker_with(describe_cluster=(0, 0)))
     node = make_node(first.port)
-    assert (await node.call(ApiKey.DESCRIBE_CLUSTER, {}))["cluster_id"] == "answered in 0"
+    assert (await node.call(ApiKey.DESCRIBE_CLUSTER, {}))["cluster_id"] == "version 0"
     await first.close()
     await start_server(broker_with(describe_cluster=(0, 1)), port=first.port)
 
-    assert (await node.call(ApiKey.DESCRIBE_CLUSTER, {}, attempts=2))["cluster_id"] == "answered in 1"
+    assert (await node.call(ApiKey.DESCRIBE_CLUSTER, {}, attempts=2))["cluster_id"] == "version 1"
 
 
 async def test_a_closed_node_stays_closed(start_server, make_node) -> None:
-    """Calls under way and later ones fail with that reason."""
+    """Running and later calls fail with that reason."""
     arrived = asyncio.Event()
 
     async def hang(_peer: Peer, _frame: bytes) -> bytes:
@@ -191,13 +193,13 @@ async def test_a_closed_node_stays_closed(start_server, make_node) -> None:
     under_way = asyncio.ensure_future(node.call_raw(request(1), attempts=5))
     await arrived.wait()
     await node.close()
-    with pytest.raises(ConnectionFailed, match="closed here"):
+    with pytest.raises(ConnectionFailed, match="closed locally"):
         await under_way
-    with pytest.raises(ConnectionFailed, match="closed here"):
+    with pytest.raises(ConnectionFailed, match="closed locally"):
         await node.call_raw(request(1))
 
 
-async def test_one_way_requests_go_through_a_node_too(start_server, make_node) -> None:
+async def test_a_node_sends_one_way_requests(start_server, make_node) -> None:
     """Produce with acks=0."""
     seen: list[bytes] = []
     arrived = asyncio.Event()

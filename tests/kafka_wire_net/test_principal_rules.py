@@ -1,4 +1,4 @@
-"""ssl.principal.mapping.rules beside Kafka's own (KIP-371, SslPrincipalMapper)."""
+"""ssl.principal.mapping.rules compared with Kafka (KIP-371, SslPrincipalMapper)."""
 
 import pytest
 
@@ -30,7 +30,7 @@ CASES = [
     ("RULE:^CN=(Ä.*?)$/$1/L", "CN=ÄÖÜ", "äöü"),
 ]
 
-REFUSED = [
+REJECTED = [
     "CN",
     "DEFAULTS",
     "default",
@@ -42,28 +42,28 @@ REFUSED = [
     "RULE:^CN=(.*)$/$1/ DEFAULT",
     "RULE:^CN=(.*$/$1/",
 ]
-"""What Kafka does not start with either."""
+"""Rules that Kafka also rejects at start."""
 
-REFUSED_AT_THE_START = ["RULE:^CN=.*$/$1/", "RULE:^CN=(.*)$/${who}/", "RULE:^CN=(.*)$/a$/"]
-"""What Kafka finds out when a certificate comes."""
+REJECTED_AT_START = ["RULE:^CN=.*$/$1/", "RULE:^CN=(.*)$/${who}/", "RULE:^CN=(.*)$/a$/"]
+"""Rules that Kafka only rejects when it reads a certificate."""
 
 
 @pytest.mark.parametrize(("rules", "subject", "expected"), CASES)
-def test_the_first_rule_that_fits_names_the_client(rules: str, subject: str, expected: str | None) -> None:
-    """The tables below `ssl.principal.mapping.rules` in Kafka's documentation, and what is easily read in another way."""
+def test_the_first_matching_rule_returns_the_name(rules: str, subject: str, expected: str | None) -> None:
+    """The tables for `ssl.principal.mapping.rules` in Kafka's documentation, and ambiguous cases."""
     assert PrincipalRules.parse(rules).name(subject) == expected
 
 
-@pytest.mark.parametrize("rules", [*REFUSED, *REFUSED_AT_THE_START, "DEFAULT," * (MAX_RULES + 1)])
-def test_what_is_no_rule_is_refused_at_the_start(rules: str) -> None:
-    """A rule that means something else than its author thinks would let the wrong ones in."""
+@pytest.mark.parametrize("rules", [*REJECTED, *REJECTED_AT_START, "DEFAULT," * (MAX_RULES + 1)])
+def test_invalid_rules_are_rejected_at_start(rules: str) -> None:
+    """A misread rule could give a peer the wrong principal."""
     with pytest.raises(ValueError, match=r"rule|pattern|replacement"):
         PrincipalRules.parse(rules)
 
 
 @pytest.mark.java
-def test_kafka_names_clients_in_the_same_way() -> None:
-    """SslPrincipalMapper, asked once for all; an error is its word for no name."""
+def test_kafka_returns_the_same_names() -> None:
+    """SslPrincipalMapper raises an error if no rule matches."""
     with SaslJudge() as judge:
         for rules, subject, expected in CASES:
             if expected is None:
@@ -71,6 +71,6 @@ def test_kafka_names_clients_in_the_same_way() -> None:
                     judge.ask("principal", rules, subject)
             else:
                 assert judge.ask("principal", rules, subject).decode() == expected, rules
-        for rules in REFUSED + REFUSED_AT_THE_START:
+        for rules in REJECTED + REJECTED_AT_START:
             with pytest.raises(JavaRefusedError):
                 judge.ask("principal", rules, SUBJECT)

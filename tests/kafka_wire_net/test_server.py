@@ -1,4 +1,4 @@
-"""What the server does for peers that behave."""
+"""Server behaviour for peers that follow the protocol."""
 
 import asyncio
 
@@ -8,8 +8,8 @@ from kafka_wire.net.server import CloseConnection, Peer, ServerLimits
 from tests.kafka_wire_net.peers import request, response
 
 
-async def test_responses_leave_in_the_order_of_their_requests(start_server, connect) -> None:
-    """Kafka's guarantee per connection, even when the handlers end in another order."""
+async def test_responses_are_sent_in_the_order_of_their_requests(start_server, connect) -> None:
+    """Kafka's guarantee per connection, even if the handlers end in another order."""
     ended: list[int] = []
     gates = [asyncio.Event() for _ in range(3)]
 
@@ -30,8 +30,8 @@ async def test_responses_leave_in_the_order_of_their_requests(start_server, conn
     assert ended == [2, 1, 0]
 
 
-async def test_a_request_without_response_gets_none(start_server, connect) -> None:
-    """Produce with acks=0 has no response; what follows is answered as ever."""
+async def test_a_request_without_a_response(start_server, connect) -> None:
+    """Produce with acks=0 has no response; later requests have theirs."""
 
     async def only_odd(_peer: Peer, frame: bytes) -> bytes | None:
         return frame[4:] if frame[-1] % 2 else None
@@ -43,8 +43,8 @@ async def test_a_request_without_response_gets_none(start_server, connect) -> No
     assert [response(n, bytes([n])) for n in (1, 3)] == [await peer.read_frame() for _ in range(2)]
 
 
-async def test_no_more_requests_of_a_connection_are_handled_at_once_than_the_limit(start_server, connect) -> None:
-    """A flood waits in the peer's socket, and every request is answered in the end."""
+async def test_concurrent_requests_of_a_connection_are_limited(start_server, connect) -> None:
+    """Further requests wait in the peer's socket, and all of them are handled in the end."""
     now = most = 0
 
     async def count(_peer: Peer, frame: bytes) -> bytes:
@@ -57,10 +57,10 @@ async def test_no_more_requests_of_a_connection_are_handled_at_once_than_the_lim
 
     peer = await connect(await start_server(count, max_in_flight=4))
     flood = asyncio.ensure_future(_send_all(peer, 500))
-    answers = [await peer.read_frame() for _ in range(500)]
+    responses = [await peer.read_frame() for _ in range(500)]
     await flood
 
-    assert [response(number) for number in range(500)] == answers
+    assert [response(number) for number in range(500)] == responses
     assert most == 4
 
 
@@ -69,8 +69,8 @@ async def _send_all(peer, count: int) -> None:
         await peer.send_frame(request(number))
 
 
-async def test_requests_over_the_byte_limit_of_a_connection_wait(start_server, connect) -> None:
-    """Requests under way hold one largest frame at most (and the one that goes over it)."""
+async def test_requests_above_the_byte_limit_of_a_connection_wait(start_server, connect) -> None:
+    """Running requests hold at most the size of the largest frame, plus the request that exceeds it."""
     now = most = 0
 
     async def count(_peer: Peer, frame: bytes) -> bytes:
@@ -89,8 +89,8 @@ async def test_requests_over_the_byte_limit_of_a_connection_wait(start_server, c
     assert most == 2
 
 
-async def test_large_frames_come_whole(start_server, connect) -> None:
-    """A frame of many TCP segments, both ways."""
+async def test_large_frames_are_received_and_sent_completely(start_server, connect) -> None:
+    """A frame of many TCP segments, in both directions."""
     peer = await connect(await start_server())
     payload = bytes(range(256)) * 20_000
     sending = asyncio.ensure_future(peer.send_frame(request(7, payload)))
@@ -99,7 +99,7 @@ async def test_large_frames_come_whole(start_server, connect) -> None:
     await sending
 
 
-async def test_a_half_closed_peer_still_gets_its_responses(start_server, connect) -> None:
+async def test_a_half_closed_peer_receives_its_responses(start_server, connect) -> None:
     """A client may send its last request and its FIN together."""
     gate = asyncio.Event()
 
@@ -118,8 +118,8 @@ async def test_a_half_closed_peer_still_gets_its_responses(start_server, connect
     assert await peer.is_closed_by_server()
 
 
-async def test_a_slow_handler_of_one_connection_holds_up_no_other(start_server, connect) -> None:
-    """Head-of-line blocking ends at the connection."""
+async def test_a_slow_handler_does_not_delay_other_connections(start_server, connect) -> None:
+    """Head-of-line blocking is limited to the connection."""
 
     async def stuck_on_one(_peer: Peer, frame: bytes) -> bytes:
         if frame.endswith(b"stuck"):
@@ -134,12 +134,12 @@ async def test_a_slow_handler_of_one_connection_holds_up_no_other(start_server, 
     assert response(2) == await quick.read_frame()
 
 
-async def test_a_lost_connection_cancels_its_handlers_and_tells_who_asked(start_server, connect) -> None:
-    """What is kept per connection (an upstream connection, say) goes with it."""
-    started, cancelled, told = asyncio.Event(), asyncio.Event(), asyncio.Event()
+async def test_a_lost_connection_cancels_its_handlers_and_runs_close_callbacks(start_server, connect) -> None:
+    """Per-connection resources, such as an upstream connection, are released with it."""
+    started, cancelled, closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def wait(peer: Peer, _frame: bytes) -> bytes:
-        peer.on_close(told.set)
+        peer.on_close(closed.set)
         started.set()
         try:
             await asyncio.Event().wait()
@@ -152,24 +152,24 @@ async def test_a_lost_connection_cancels_its_handlers_and_tells_who_asked(start_
     await peer.send_frame(request(1))
     await started.wait()
     await peer.reset()
-    await told.wait()
+    await closed.wait()
     await cancelled.wait()
 
     assert (server.connection_count, server.held_bytes) == (0, 0)
 
 
-async def test_who_asks_after_the_end_is_told_at_once() -> None:
-    """A callback is never lost to a race with the connection's end."""
-    told: list[str] = []
+async def test_a_close_callback_is_called_at_once_after_the_end() -> None:
+    """A callback is never lost in a race with the connection's end."""
+    calls: list[str] = []
     peer = Peer("host", 1, print, print)
-    peer.gone()
-    peer.on_close(lambda: told.append("gone"))
+    peer.mark_closed()
+    peer.on_close(lambda: calls.append("closed"))
 
-    assert told == ["gone"]
+    assert calls == ["closed"]
 
 
 async def test_a_handler_may_close_the_connection_for_a_reason(start_server, connect, caplog) -> None:
-    """CloseConnection is an order, not an error."""
+    """CloseConnection is a command, not an error."""
 
     async def refuse(_peer: Peer, _frame: bytes) -> bytes:
         raise CloseConnection("no broker is left")
@@ -184,8 +184,8 @@ async def test_a_handler_may_close_the_connection_for_a_reason(start_server, con
     ]
 
 
-async def test_nothing_is_held_once_everything_is_answered(start_server, connect) -> None:
-    """The count of held bytes returns to zero: it must not creep."""
+async def test_held_bytes_return_to_zero(start_server, connect) -> None:
+    """The count of held bytes must not grow over time."""
     server = await start_server(max_in_flight=3)
     peer = await connect(server)
     for number in range(20):
@@ -196,8 +196,8 @@ async def test_nothing_is_held_once_everything_is_answered(start_server, connect
     assert (server.connection_count, server.held_bytes) == (1, 0)
 
 
-async def test_closing_waits_for_requests_under_way(start_server, connect) -> None:
-    """A graceful close answers what it has begun, and takes nothing new."""
+async def test_close_waits_for_running_requests(start_server, connect) -> None:
+    """A graceful close completes running requests, and accepts no new ones."""
     started, gate = asyncio.Event(), asyncio.Event()
 
     async def wait(_peer: Peer, frame: bytes) -> bytes:
@@ -220,7 +220,7 @@ async def test_closing_waits_for_requests_under_way(start_server, connect) -> No
     await closing
 
 
-async def test_closing_does_not_wait_longer_than_the_grace(start_server, connect) -> None:
+async def test_close_waits_at_most_the_grace_period(start_server, connect) -> None:
     """A handler that hangs is cancelled."""
     started = asyncio.Event()
 
@@ -239,7 +239,7 @@ async def test_closing_does_not_wait_longer_than_the_grace(start_server, connect
     assert server.connection_count == 0
 
 
-def test_limits_of_zero_are_refused() -> None:
-    """Zero would mean that nothing works, and is somebody's guess for 'no limit'."""
-    with pytest.raises(ValueError, match="max_in_flight must be above 0"):
+def test_limits_of_zero_are_rejected() -> None:
+    """With zero nothing would work, although it may be meant as 'no limit'."""
+    with pytest.raises(ValueError, match="max_in_flight must be greater than 0"):
         ServerLimits(max_in_flight=0)

@@ -1,4 +1,4 @@
-"""What peers can do to the server: lose their own connection, and nothing else."""
+"""Hostile peers only lose their own connection."""
 
 import asyncio
 import random
@@ -10,7 +10,7 @@ from kafka_wire.net.server import MalformedRequest, Peer
 from tests.kafka_wire_net.peers import request, response, until
 
 
-async def _still_answers(server, connect) -> bool:
+async def _is_responsive(server, connect) -> bool:
     peer = await connect(server)
     await peer.send_frame(request(99))
     return response(99) == await peer.read_frame()
@@ -34,8 +34,8 @@ def _reasons(caplog) -> list[str]:
         pytest.param(struct.pack(">i", 10) + request(1, b"ok") + b"\xff" * 9, id="after a good frame"),
     ],
 )
-async def test_a_malformed_stream_costs_its_connection_and_one_line(garbage, start_server, connect, caplog) -> None:
-    """Malformed or oversized: that connection is closed, logged once, the rest goes on."""
+async def test_a_malformed_stream_closes_its_connection_and_logs_once(garbage, start_server, connect, caplog) -> None:
+    """Malformed or oversized: only that connection is closed, with one log line."""
     server = await start_server(max_frame_bytes=1_000)
     good = await connect(server)
     bad = await connect(server)
@@ -50,8 +50,8 @@ async def test_a_malformed_stream_costs_its_connection_and_one_line(garbage, sta
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_random_bytes_leave_the_server_as_it_was(seed, start_server, connect) -> None:
-    """Thirty peers of noise, each of which ends its connection or goes away."""
+async def test_random_bytes_do_not_affect_the_server(seed, start_server, connect) -> None:
+    """Thirty peers send noise until one side closes the connection."""
     source = random.Random(seed)
     server = await start_server(max_frame_bytes=2_000, max_in_flight=3)
     for _ in range(30):
@@ -63,11 +63,11 @@ async def test_random_bytes_leave_the_server_as_it_was(seed, start_server, conne
         finally:
             await peer.close()
 
-    assert await _still_answers(server, connect)
+    assert await _is_responsive(server, connect)
 
 
-async def test_a_handler_that_finds_no_request_closes_the_connection(start_server, connect, caplog) -> None:
-    """A frame may be whole and its content no request."""
+async def test_a_malformed_request_closes_the_connection(start_server, connect, caplog) -> None:
+    """A complete frame may contain no valid request."""
 
     async def judge(_peer: Peer, frame: bytes) -> bytes:
         if frame.endswith(b"bad"):
@@ -80,11 +80,11 @@ async def test_a_handler_that_finds_no_request_closes_the_connection(start_serve
 
     assert await peer.is_closed_by_server()
     assert _reasons(caplog) == ["malformed request: no header"]
-    assert await _still_answers(server, connect)
+    assert await _is_responsive(server, connect)
 
 
-async def test_a_handler_that_breaks_costs_one_connection(start_server, connect, caplog) -> None:
-    """An exception that nobody thought of is logged with its traceback, and the process goes on."""
+async def test_a_failing_handler_closes_one_connection(start_server, connect, caplog) -> None:
+    """An unexpected exception is logged with its traceback, and the process continues."""
 
     async def broken(_peer: Peer, frame: bytes) -> bytes:
         if frame.endswith(b"bad"):
@@ -97,10 +97,10 @@ async def test_a_handler_that_breaks_costs_one_connection(start_server, connect,
 
     assert await peer.is_closed_by_server()
     assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ZeroDivisionError]
-    assert await _still_answers(server, connect)
+    assert await _is_responsive(server, connect)
 
 
-async def test_a_handler_that_is_cancelled_from_inside_does_not_hang_its_connection(start_server, connect) -> None:
+async def test_a_handler_that_cancels_itself_does_not_block_its_connection(start_server, connect) -> None:
     """A cancelled future inside a handler is that request's failure."""
 
     async def cancelled(_peer: Peer, _frame: bytes) -> bytes:
@@ -112,8 +112,8 @@ async def test_a_handler_that_is_cancelled_from_inside_does_not_hang_its_connect
     assert await peer.is_closed_by_server()
 
 
-async def test_a_truncated_frame_ends_with_its_connection(start_server, connect, caplog) -> None:
-    """The peer promised 100 bytes, sent 10 and left."""
+async def test_a_truncated_frame_closes_its_connection(start_server, connect, caplog) -> None:
+    """The peer announced 100 bytes, sent 10 and closed its side."""
     caplog.set_level("INFO")
     server = await start_server()
     peer = await connect(server)
@@ -121,12 +121,12 @@ async def test_a_truncated_frame_ends_with_its_connection(start_server, connect,
     peer.writer.write_eof()
 
     assert await peer.is_closed_by_server()
-    assert _reasons(caplog) == ["it ended within a frame"]
+    assert _reasons(caplog) == ["the stream ended within a frame"]
     assert server.held_bytes == 0
 
 
-async def test_a_frame_that_trickles_is_cut_off(start_server, connect, caplog) -> None:
-    """Slowloris: each byte is progress, and the frame is still not complete in its time."""
+async def test_a_slowly_sent_frame_closes_its_connection(start_server, connect, caplog) -> None:
+    """Slowloris: bytes keep arriving, but the frame is not complete within the timeout."""
     server = await start_server(frame_timeout_ms=40)
     peer = await connect(server)
     stream = struct.pack(">i", 10_000) + bytes(10_000)
@@ -135,8 +135,8 @@ async def test_a_frame_that_trickles_is_cut_off(start_server, connect, caplog) -
     assert await peer.is_closed_by_server()
     trickle.cancel()
     await asyncio.wait([trickle])
-    assert _reasons(caplog) == ["its frame was not complete within 40 ms"]
-    assert await _still_answers(server, connect)
+    assert _reasons(caplog) == ["a frame was incomplete after 40 ms"]
+    assert await _is_responsive(server, connect)
 
 
 async def _trickle(peer, stream: bytes) -> None:
@@ -145,8 +145,8 @@ async def _trickle(peer, stream: bytes) -> None:
         await asyncio.sleep(0.001)
 
 
-async def test_an_idle_connection_is_closed_and_a_waiting_one_is_not(start_server, connect, caplog) -> None:
-    """Kafka's connections.max.idle.ms; a request under way is not idleness."""
+async def test_an_idle_connection_is_closed_but_not_one_with_a_running_request(start_server, connect, caplog) -> None:
+    """Kafka's connections.max.idle.ms; a connection with a running request is not idle."""
     caplog.set_level("INFO")
     gate = asyncio.Event()
 
@@ -159,13 +159,13 @@ async def test_an_idle_connection_is_closed_and_a_waiting_one_is_not(start_serve
     await waiting.send_frame(request(1))
 
     assert await idle.is_closed_by_server()
-    assert _reasons(caplog) == ["it was idle for 40 ms"]
+    assert _reasons(caplog) == ["the connection was idle for 40 ms"]
     gate.set()
     assert response(1) == await waiting.read_frame()
 
 
-async def test_a_peer_that_went_away_politely_does_not_keep_its_request_for_good(start_server, connect) -> None:
-    """A FIN may be a half-close or the end; after the idle time it is the end."""
+async def test_the_request_of_a_half_closed_peer_ends_after_the_idle_timeout(start_server, connect) -> None:
+    """A FIN may be a half-close or the end; after the idle timeout it counts as the end."""
     cancelled = asyncio.Event()
 
     async def hang(_peer: Peer, _frame: bytes) -> bytes:
@@ -185,7 +185,7 @@ async def test_a_peer_that_went_away_politely_does_not_keep_its_request_for_good
 
 
 async def test_a_peer_that_does_not_read_its_responses_is_closed(start_server, connect, caplog) -> None:
-    """Its responses would stay in this process's memory for good."""
+    """Its responses would occupy memory forever."""
 
     async def much(_peer: Peer, frame: bytes) -> bytes:
         return frame[4:] + bytes(1_000_000)
@@ -197,12 +197,12 @@ async def test_a_peer_that_does_not_read_its_responses_is_closed(start_server, c
         await peer.send_frame(request(number))
     await until(lambda: not server.connection_count)
 
-    assert _reasons(caplog) == ["it did not read its responses for 100 ms"]
+    assert _reasons(caplog) == ["the peer did not read its responses for 100 ms"]
     assert server.held_bytes == 0
 
 
-async def test_responses_wait_for_a_peer_that_reads_late(start_server, connect) -> None:
-    """Backpressure holds responses back and loses none."""
+async def test_responses_wait_for_a_slow_reader(start_server, connect) -> None:
+    """Backpressure delays responses and loses none."""
 
     async def much(_peer: Peer, frame: bytes) -> bytes:
         return frame[4:] + bytes(300_000)
@@ -220,8 +220,8 @@ async def test_responses_wait_for_a_peer_that_reads_late(start_server, connect) 
     assert server.held_bytes == 0
 
 
-async def test_the_greediest_is_closed_when_too_much_is_held_for_all(start_server, connect, caplog) -> None:
-    """Many half-sent large frames cannot fill the process's memory."""
+async def test_above_the_total_limit_the_connection_that_holds_most_is_closed(start_server, connect, caplog) -> None:
+    """Many incomplete large frames cannot exhaust the memory."""
     server = await start_server(max_buffered_bytes=1_000_000, max_frame_bytes=2_000_000)
     greedy = [await connect(server) for _ in range(3)]
     for peer, size in zip(greedy, (300_000, 500_000, 250_000), strict=True):
@@ -230,11 +230,11 @@ async def test_the_greediest_is_closed_when_too_much_is_held_for_all(start_serve
     assert await greedy[1].is_closed_by_server()
     assert len(_reasons(caplog)) == 1
     assert server.held_bytes <= 1_000_000
-    assert await _still_answers(server, connect)
+    assert await _is_responsive(server, connect)
 
 
-async def test_a_connection_over_the_limit_is_refused_and_the_flood_logged_once(start_server, connect, caplog) -> None:
-    """When one goes, there is room again."""
+async def test_connections_above_the_limit_are_rejected_and_logged_once(start_server, connect, caplog) -> None:
+    """After a connection has closed, a new one is accepted."""
     server = await start_server(max_connections=2)
     kept = [await connect(server) for _ in range(2)]
     for peer in kept:
@@ -242,15 +242,16 @@ async def test_a_connection_over_the_limit_is_refused_and_the_flood_logged_once(
         await peer.read_frame()
     for _ in range(5):
         assert await (await connect(server)).is_closed_by_server()
-    assert _reasons(caplog) == ["2 connections are open, the limit"]
+    refused = [record for record in caplog.records if hasattr(record, "max_connections")]
+    assert [record.max_connections for record in refused] == [2]
     await kept[0].close()
     await until(lambda: server.connection_count == 1)
 
-    assert await _still_answers(server, connect)
+    assert await _is_responsive(server, connect)
 
 
-async def test_a_flood_over_the_in_flight_limit_waits_outside(start_server, connect) -> None:
-    """A peer that never stops sending and never gets an answer is not read any more, and others are answered."""
+async def test_requests_above_the_in_flight_limit_are_not_read(start_server, connect) -> None:
+    """Reading from a peer that floods the server pauses, and other peers are served."""
 
     async def stuck(_peer: Peer, frame: bytes) -> bytes:
         if frame.endswith(b"stuck"):
@@ -261,9 +262,9 @@ async def test_a_flood_over_the_in_flight_limit_waits_outside(start_server, conn
     peer = await connect(server)
     flood = asyncio.ensure_future(_flood(peer))
     await until(lambda: server.held_bytes >= 100_000)
-    assert await _still_answers(server, connect)
+    assert await _is_responsive(server, connect)
     held = server.held_bytes
-    assert await _still_answers(server, connect)
+    assert await _is_responsive(server, connect)
 
     assert held == server.held_bytes
     assert held < 1_000_000
@@ -278,8 +279,8 @@ async def _flood(peer) -> None:
         await peer.send(many)
 
 
-async def test_a_peer_that_speaks_no_tls_is_dropped(start_server, connect, server_tls) -> None:
-    """Plain bytes to a TLS port, and a peer that says nothing."""
+async def test_a_peer_without_tls_is_disconnected(start_server, connect, server_tls) -> None:
+    """Plain bytes to a TLS port, and a silent peer."""
     server = await start_server(ssl=server_tls, tls_handshake_timeout_ms=50)
     plain, silent = await connect(server), await connect(server)
     await plain.send_frame(request(1))

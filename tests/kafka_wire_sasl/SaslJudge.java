@@ -1,4 +1,4 @@
-// Kafka's own SASL as the judge of ours: one line in, one line out, every argument in hexadecimal.
+// Kafka's SASL classes as the reference: one line per command and result, all arguments in hexadecimal.
 import java.io.ByteArrayInputStream;
 import java.nio.charset.StandardCharsets;
 import java.security.cert.CertificateFactory;

@@ -1,4 +1,4 @@
-"""One judge for all tests of SASL."""
+"""Fixtures of kafka_wire.sasl."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,6 @@ from tests.kafka_wire_sasl.judge import SaslJudge
 
 @pytest.fixture(scope="session")
 def sasl_judge() -> Iterator[SaslJudge]:
-    """Kafka's own classes."""
+    """Return Kafka's SASL classes, in one JVM for all tests."""
     with SaslJudge() as judge:
         yield judge

@@ -1,4 +1,4 @@
-"""Kafka's own SASL classes, asked over the standard input of one JVM. Left out: what a good answer is."""
+"""Kafka's SASL classes, called over the standard input of one JVM."""
 
 import subprocess
 from pathlib import Path
@@ -8,7 +8,7 @@ from lab.java_process import java_command
 
 
 class JavaRefusedError(Exception):
-    """Kafka's class raised; the text is its exception."""
+    """Kafka's class threw an exception, which is the text."""
 
 
 class SaslJudge:
@@ -23,13 +23,13 @@ class SaslJudge:
         self._process.communicate()
 
     def ask(self, command: str, *arguments: str | bytes) -> bytes:
-        """Ask, and give the answer; raises JavaRefusedError."""
+        """Send a command, and return its result; raises JavaRefusedError."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         encoded = (one.encode() if isinstance(one, str) else one for one in arguments)
         self._process.stdin.write(" ".join([command, *("x" + one.hex() for one in encoded)]) + "\n")
         self._process.stdin.flush()
-        answer = self._process.stdout.readline().rstrip("\n")
-        if not answer.startswith("="):
-            raise JavaRefusedError(answer)
-        return bytes.fromhex(answer[1:])
+        reply = self._process.stdout.readline().rstrip("\n")
+        if not reply.startswith("="):
+            raise JavaRefusedError(reply)
+        return bytes.fromhex(reply[1:])

@@ -1,4 +1,4 @@
-"""SCRAM: the RFCs' own exchange, Kafka's classes as the other side, and everything that must fail."""
+"""SCRAM: the exchange of the RFCs, exchanges with Kafka's classes, and failures."""
 
 import base64
 import dataclasses
@@ -23,25 +23,25 @@ from kafka_wire.sasl.steps import Authenticated, SaslFailed, Step
 from tests.kafka_wire_sasl.judge import JavaRefusedError, SaslJudge
 
 SALT = b"sixteen bytes ok"
-DECOY_KEY = b"of tests alone"
+DECOY_KEY = b"of tests only"
 BOTH = pytest.mark.parametrize("mechanism", SCRAM_MECHANISMS.values(), ids=lambda one: one.name)
 
 
 def credential_of(
     mechanism: ScramMechanism, password: str = "pencil", salt: bytes = SALT, iterations: int = 4096
 ) -> ScramCredential:
-    """Make what a server keeps."""
+    """Create the credential that a server stores."""
     return make_credential(mechanism, mechanism.salted_password(password, salt, iterations), salt, iterations)
 
 
 def serve(mechanism: ScramMechanism, message: bytes, credential: ScramCredential | None, nonce: str = "server") -> Step:
-    """Answer a client's first message."""
+    """Handle a client's first message."""
     decoy = decoy_credential(mechanism, "alice", DECOY_KEY, {})
     return start_scram_server(mechanism, read_client_first(message), credential, nonce, decoy)
 
 
 def test_the_exchange_of_the_rfc() -> None:
-    """RFC 7677, section 3, word for word on both sides."""
+    """RFC 7677, section 3: all messages of both sides."""
     nonce = "rOprNGfwEbeRWgbNEkqO"
     server_nonce = "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
     salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
@@ -64,10 +64,10 @@ def test_the_exchange_of_the_rfc() -> None:
 @BOTH
 @pytest.mark.java
 @pytest.mark.parametrize(("user", "password"), [("alice", "pencil"), ("a=b,c", "päss wörd,=\u212b")])
-def test_our_client_and_kafkas_server(
+def test_the_client_with_kafkas_server(
     mechanism: ScramMechanism, user: str, password: str, sasl_judge: SaslJudge
 ) -> None:
-    """ScramSaslServer; a password is UTF-8 and nothing more (no SASLprep), a name is escaped."""
+    """ScramSaslServer; a password is only encoded as UTF-8 (no SASLprep), a name is escaped."""
     sasl_judge.ask("server", mechanism.name, user, encode_credential(credential_of(mechanism, password)))
     step = start_scram_client(mechanism, user, password, "ournonce")
     for _ in range(2):
@@ -80,10 +80,10 @@ def test_our_client_and_kafkas_server(
 @BOTH
 @pytest.mark.java
 @pytest.mark.parametrize(("user", "password"), [("alice", "pencil"), ("a=b,c", "päss wörd,=\u212b")])
-def test_kafkas_client_and_our_server(
+def test_the_server_with_kafkas_client(
     mechanism: ScramMechanism, user: str, password: str, sasl_judge: SaslJudge
 ) -> None:
-    """ScramSaslClient believes our proof as well."""
+    """ScramSaslClient accepts the server's proof."""
     step = serve(
         mechanism, sasl_judge.ask("client", mechanism.name, user, password), credential_of(mechanism, password)
     )
@@ -95,20 +95,20 @@ def test_kafkas_client_and_our_server(
 
 @BOTH
 @pytest.mark.java
-def test_what_is_kept_is_byte_for_byte_kafkas(mechanism: ScramMechanism, sasl_judge: SaslJudge) -> None:
+def test_credentials_equal_kafkas_byte_for_byte(mechanism: ScramMechanism, sasl_judge: SaslJudge) -> None:
     """ScramFormatter.generateCredential and ScramCredentialUtils.credentialToString."""
     salted = mechanism.salted_password("pencil", SALT, 8192)
-    ours = make_credential(mechanism, salted, SALT, 8192)
+    credential = make_credential(mechanism, salted, SALT, 8192)
 
     assert salted == sasl_judge.ask("salted", mechanism.name, "pencil", SALT, "8192")
-    assert sasl_judge.ask("credential", mechanism.name, salted, SALT, "8192").decode() == encode_credential(ours)
-    assert ours == decode_credential(encode_credential(ours))
+    assert sasl_judge.ask("credential", mechanism.name, salted, SALT, "8192").decode() == encode_credential(credential)
+    assert credential == decode_credential(encode_credential(credential))
 
 
 @BOTH
 @pytest.mark.java
-def test_kafkas_server_refuses_our_wrong_password(mechanism: ScramMechanism, sasl_judge: SaslJudge) -> None:
-    """The judge is awake."""
+def test_kafkas_server_rejects_a_wrong_password(mechanism: ScramMechanism, sasl_judge: SaslJudge) -> None:
+    """This verifies the Java program itself."""
     sasl_judge.ask("server", mechanism.name, "alice", encode_credential(credential_of(mechanism)))
     step = start_scram_client(mechanism, "alice", "wrong", "ournonce")
     step = step.state.take(sasl_judge.ask("to-server", step.reply))
@@ -119,7 +119,7 @@ def test_kafkas_server_refuses_our_wrong_password(mechanism: ScramMechanism, sas
 @BOTH
 @pytest.mark.parametrize("known", [True, False])
 def test_a_wrong_password_and_an_unknown_user_fail_alike(mechanism: ScramMechanism, known: bool) -> None:
-    """RFC 5802, section 9: nobody learns which users there are."""
+    """RFC 5802, section 9: the failure does not reveal which users exist."""
     credential = credential_of(mechanism) if known else None
     client = start_scram_client(mechanism, "alice", "guess", "n1")
     server = serve(mechanism, client.reply, credential)
@@ -128,10 +128,10 @@ def test_a_wrong_password_and_an_unknown_user_fail_alike(mechanism: ScramMechani
     assert again.reply == server.reply
     with pytest.raises(SaslFailed, match="does not exist, or its password is wrong") as failed:
         server.state.take(client.state.take(server.reply).reply)
-    assert failed.value.told is None
+    assert failed.value.peer_message is None
 
 
-def test_the_proof_of_one_exchange_is_worth_nothing_in_another() -> None:
+def test_the_proof_of_one_exchange_is_invalid_in_another() -> None:
     """The server's nonce is new each time."""
     credential = credential_of(SCRAM_SHA_256)
     client = start_scram_client(SCRAM_SHA_256, "alice", "pencil", "n1")
@@ -140,7 +140,7 @@ def test_the_proof_of_one_exchange_is_worth_nothing_in_another() -> None:
         serve(SCRAM_SHA_256, client.reply, credential, "second").state.take(proof)
 
 
-def test_a_server_that_does_not_know_the_credential_is_found_out() -> None:
+def test_a_server_without_the_credential_is_detected() -> None:
     """RFC 5802: authentication is mutual."""
     credential = credential_of(SCRAM_SHA_256)
     liar = dataclasses.replace(credential, server_key=b"x" * 32)
@@ -162,17 +162,17 @@ def test_a_server_that_does_not_know_the_credential_is_found_out() -> None:
         (b"r=n1x,s=" + b"c2Fs" * 1000 + b",i=4096", "salt has 3000 bytes"),
         (b"m=x,r=n1x,s=c2FsdA==,i=4096", "malformed"),
         (b"\xff\xfe", "malformed"),
-        (b"r=n1x,s=c2FsdA==,i=4096," + b"x" * MAX_MESSAGE_BYTES, "over the limit"),
+        (b"r=n1x,s=c2FsdA==,i=4096," + b"x" * MAX_MESSAGE_BYTES, "the limit is"),
     ],
 )
-def test_a_client_refuses_a_servers_nonsense(message: bytes, why: str) -> None:
-    """Kafka's limits on iterations, and ours on salts and messages."""
+def test_a_client_rejects_invalid_server_messages(message: bytes, why: str) -> None:
+    """Kafka's limits of iterations, and Steward's limits of salts and messages."""
     client = start_scram_client(SCRAM_SHA_256, "alice", "pencil", "n1")
     with pytest.raises(SaslFailed, match=why):
         client.state.take(message)
 
 
-def test_a_client_tells_the_servers_error() -> None:
+def test_a_client_reports_the_servers_error() -> None:
     """RFC 5802: e=."""
     client = start_scram_client(SCRAM_SHA_256, "alice", "pencil", "n1")
     proof = client.state.take(serve(SCRAM_SHA_256, client.reply, credential_of(SCRAM_SHA_256)).reply)
@@ -183,8 +183,8 @@ def test_a_client_tells_the_servers_error() -> None:
 @pytest.mark.parametrize(
     "message", [b"", b"y,,n=a,r=b", b"p=tls-unique,,n=a,r=b", b"n,,m=x,n=a,r=b", b"n,,n=a=b,r=c", b"n,,n=,r=c", b"\xff"]
 )
-def test_a_server_refuses_a_clients_nonsense(message: bytes) -> None:
-    """No channel binding is offered, `m` must be refused, names are escaped."""
+def test_a_server_rejects_invalid_client_messages(message: bytes) -> None:
+    """There is no channel binding, `m` must be rejected, and names are escaped."""
     with pytest.raises(SaslFailed, match="malformed"):
         read_client_first(message)
 
@@ -198,22 +198,22 @@ def test_a_server_refuses_a_clients_nonsense(message: bytes) -> None:
         ((b",p=", b",q="), "malformed"),
     ],
 )
-def test_a_server_refuses_a_changed_proof(change: tuple[bytes, bytes], why: str) -> None:
-    """Each part of the last message is checked."""
+def test_a_server_rejects_a_changed_final_message(change: tuple[bytes, bytes], why: str) -> None:
+    """Each part of the final message is checked."""
     client = start_scram_client(SCRAM_SHA_256, "alice", "pencil", "n1")
     server = serve(SCRAM_SHA_256, client.reply, credential_of(SCRAM_SHA_256))
     with pytest.raises(SaslFailed, match=why):
         server.state.take(client.state.take(server.reply).reply.replace(*change))
 
 
-def test_another_authorization_id_is_refused() -> None:
-    """ScramSaslServer: nobody acts as somebody else."""
+def test_another_authorization_id_is_rejected() -> None:
+    """ScramSaslServer: a user cannot act as another one."""
     with pytest.raises(SaslFailed, match="authorization id that is different"):
         serve(SCRAM_SHA_256, b"n,a=admin,n=alice,r=n1", credential_of(SCRAM_SHA_256))
 
 
-def test_a_weak_credential_serves_nobody_and_looks_like_no_credential() -> None:
-    """ScramSaslServer refuses a credential of fewer than 4096 iterations, however it got there; the peer sees a decoy."""
+def test_a_weak_credential_is_rejected_like_a_missing_one() -> None:
+    """ScramSaslServer rejects a stored credential of fewer than 4096 iterations; the peer receives a decoy."""
     client = start_scram_client(SCRAM_SHA_256, "alice", "pencil", "n1")
     server = serve(SCRAM_SHA_256, client.reply, credential_of(SCRAM_SHA_256, iterations=100))
     assert server.reply == serve(SCRAM_SHA_256, client.reply, None).reply
@@ -225,16 +225,16 @@ def test_a_weak_credential_serves_nobody_and_looks_like_no_credential() -> None:
     "text",
     ["", "salt=eA==", "salt=eA==,stored_key=eA==,server_key=e,iterations=4096", "=x,salt=eA==", "iterations=x,y"],
 )
-def test_a_malformed_credential_is_refused_without_repeating_it(text: str) -> None:
-    """What stands in ZooKeeper may be anything, and is a secret."""
+def test_the_error_for_a_malformed_credential_does_not_contain_it(text: str) -> None:
+    """ZooKeeper may contain anything, and the text is a secret."""
     with pytest.raises(ValueError, match="SCRAM credential") as refused:
         scram_keys.decode_credential(text)
     assert not text or text not in str(refused.value)
 
 
 @BOTH
-def test_no_secret_is_shown(mechanism: ScramMechanism) -> None:
-    """States may stand in tracebacks."""
+def test_representations_contain_no_secret(mechanism: ScramMechanism) -> None:
+    """States may appear in tracebacks."""
     client = start_scram_client(mechanism, "alice", "pencil", "n1")
     credential = credential_of(mechanism)
     server = serve(mechanism, client.reply, credential)

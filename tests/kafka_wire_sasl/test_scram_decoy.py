@@ -1,4 +1,4 @@
-"""A SCRAM server's first answer does not tell whether a user exists (RFC 5802, section 9)."""
+"""A SCRAM server's first message does not reveal whether a user exists (RFC 5802, section 9)."""
 
 import base64
 from collections import Counter
@@ -21,8 +21,8 @@ BOTH = pytest.mark.parametrize("mechanism", SCRAM_MECHANISMS.values(), ids=lambd
 
 
 @BOTH
-def test_unknown_users_look_like_the_known_ones(mechanism: ScramMechanism) -> None:
-    """Iterations, the salt's length and its alphabet, each as frequent as among the known users."""
+def test_decoys_resemble_the_credentials_of_known_users(mechanism: ScramMechanism) -> None:
+    """Iterations, length and alphabet of the salt have the frequencies of the known users."""
     shapes = {OFTEN: 3, SELDOM: 1}
     found = Counter(shape_of(decoy_credential(mechanism, user, KEY, shapes)) for user in USERS)
     assert set(found) == {OFTEN, SELDOM}
@@ -30,8 +30,8 @@ def test_unknown_users_look_like_the_known_ones(mechanism: ScramMechanism) -> No
 
 
 @BOTH
-def test_an_unknown_user_is_answered_the_same_each_time(mechanism: ScramMechanism) -> None:
-    """A salt or a count that changes from one attempt to the next is no user's."""
+def test_the_decoy_of_a_user_is_the_same_each_time(mechanism: ScramMechanism) -> None:
+    """A salt or count that changes between attempts would reveal that the user is unknown."""
     shapes = {OFTEN: 3, SELDOM: 1}
     for user in USERS[:50]:
         first, again = (decoy_credential(mechanism, user, KEY, shapes) for _ in range(2))
@@ -40,8 +40,8 @@ def test_an_unknown_user_is_answered_the_same_each_time(mechanism: ScramMechanis
     assert len({decoy_credential(mechanism, user, KEY, shapes).salt for user in USERS}) == len(USERS)
 
 
-def test_few_unknown_users_change_when_a_known_user_comes() -> None:
-    """Otherwise whoever asks twice, before and after, tells unknown users from known ones."""
+def test_a_new_known_user_changes_few_decoys() -> None:
+    """Otherwise a comparison of two attempts, before and after, would reveal unknown users."""
     before, after = {OFTEN: 30, SELDOM: 10}, {OFTEN: 30, SELDOM: 10, KAFKA_DEFAULT: 1}
     changed = sum(
         decoy_credential(SCRAM_SHA_256, user, KEY, before) != decoy_credential(SCRAM_SHA_256, user, KEY, after)
@@ -50,7 +50,7 @@ def test_few_unknown_users_change_when_a_known_user_comes() -> None:
     assert 0 < changed < len(USERS) * 0.05
 
 
-def test_without_known_users_decoys_look_like_kafkas_own_credentials() -> None:
+def test_without_known_users_decoys_resemble_kafkas_credentials() -> None:
     """ScramFormatter.secureRandomString: 130 bits in base 36."""
     for user in USERS:
         decoy = decoy_credential(SCRAM_SHA_256, user, KEY, {})
@@ -59,8 +59,8 @@ def test_without_known_users_decoys_look_like_kafkas_own_credentials() -> None:
 
 
 @pytest.mark.parametrize("salt_bytes", [1, 16, 1_024])
-def test_salts_of_any_length_are_made(salt_bytes: int) -> None:
-    """Clients may choose salts of their own."""
+def test_decoys_have_salts_of_any_length(salt_bytes: int) -> None:
+    """Clients may choose salts of any length."""
     shape = CredentialShape(4096, salt_bytes, salt_is_number=False)
     assert len(decoy_credential(SCRAM_SHA_256, "a", KEY, {shape: 1}).salt) == salt_bytes
 
@@ -77,6 +77,6 @@ def test_salts_of_any_length_are_made(salt_bytes: int) -> None:
         (b"", False),
     ],
 )
-def test_kafkas_own_salts_are_recognised(salt: bytes, is_number: bool) -> None:
+def test_kafkas_salts_are_recognised(salt: bytes, is_number: bool) -> None:
     """A number of at most 130 bits, without leading zeros."""
     assert shape_of(ScramCredential(salt, b"", b"", 4096)).salt_is_number is is_number

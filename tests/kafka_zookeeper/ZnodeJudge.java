@@ -37,11 +37,11 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Reads znodes with Kafka's own decoders and says what it saw, until its input ends.
+ * Reads znodes with Kafka's decoders and returns their values, until its input ends.
  *
- * Asked, a line each:    kind, blank, base64 of the znode's data.
- * Answered, a line each: a JSON array: ["value", what was seen], or with the document as Kafka writes it as a third entry;
- *                        ["nothing"] where the decoder says so; ["error", the exception].
+ * Request, one line:  kind, blank, base64 of the znode's data.
+ * Response, one line: a JSON array: ["value", the value], with the document as Kafka writes it as an optional third entry;
+ *                     ["nothing"] if the decoder returns nothing; ["error", the exception].
  */
 public final class ZnodeJudge {
     private static final ObjectMapper JSON = new ObjectMapper();

@@ -1,4 +1,4 @@
-"""Sessions that end with their test, and a fake server for what a real one will not do on demand."""
+"""Fixtures of kafka_zookeeper: sessions, and a fake server for faults that a real one does not produce on demand."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,13 +29,13 @@ async def open_session() -> AsyncIterator[OpenSession]:
 
 @pytest.fixture
 async def session(open_session: OpenSession, zookeeper: ZooKeeperServer, chroot: str) -> ZooKeeperSession:
-    """A session on the shared ZooKeeper, under a chroot of this test's own."""
+    """Return a session on the shared ZooKeeper, with a separate chroot for this test."""
     return await open_session(zookeeper.connect(chroot))
 
 
 @pytest.fixture
 async def fake() -> AsyncIterator[FakeZooKeeper]:
-    """A server that answers as its test says."""
+    """Return a fake server that the test controls."""
     server = FakeZooKeeper()
     await server.start()
     yield server

@@ -1,4 +1,4 @@
-"""A ZooKeeper that speaks just enough of the protocol to misbehave: it opens sessions, and answers what it is told to."""
+"""Fake ZooKeeper for faults: it opens sessions, and returns the configured responses."""
 
 import asyncio
 import contextlib
@@ -9,26 +9,26 @@ from collections.abc import Callable
 CLOSE_SESSION, PING = -11, 11
 UNIMPLEMENTED = -6
 
-Answer = tuple[int, bytes] | None
+Response = tuple[int, bytes] | None
 """Error code and body; None closes the connection instead."""
 
 
 class FakeZooKeeper:
-    """One server; `answers` maps an opcode to what answers its body. What is not in it is left unanswered."""
+    """One server; `responses` maps an opcode to a function of the body. Other opcodes have no response."""
 
     def __init__(self) -> None:
-        self.answers: dict[int, Callable[[bytes], Answer]] = {}
+        self.responses: dict[int, Callable[[bytes], Response]] = {}
         self.seen: list[int] = []
         """Opcodes, without pings."""
         self.close_after_error = False
-        """As a server does with an opcode that it does not know."""
+        """Close the connection after an unknown opcode, as a server does."""
         self.session_timeout_ms = 10_000
-        """What it grants; 0 tells a client that its session is over."""
+        """Session timeout in the response; 0 means that the session has expired."""
         self.connections = 0
         self.unanswered = 0
-        """Connections to come that are left open, and without a word."""
+        """Number of next connections that are accepted without any response."""
         self.over_at: float | None = None
-        """When (time.monotonic) the session is over for it."""
+        """Time (time.monotonic) at which the session expires."""
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
 
@@ -43,7 +43,7 @@ class FakeZooKeeper:
         return f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     def drop_connections(self) -> None:
-        """Cut everybody off."""
+        """Close all connections."""
         for writer in self._writers:
             writer.transport.abort()
 
@@ -80,13 +80,13 @@ class FakeZooKeeper:
             _send(writer, struct.pack("!iqi", xid, 1, 0))
             return False
         self.seen.append(opcode)
-        if opcode not in self.answers:
+        if opcode not in self.responses:
             return True
-        answer = self.answers[opcode](packet[8:])
-        if answer is None:
+        response = self.responses[opcode](packet[8:])
+        if response is None:
             return False
-        _send(writer, struct.pack("!iqi", xid, 1, answer[0]) + answer[1])
-        return not (answer[0] and self.close_after_error)
+        _send(writer, struct.pack("!iqi", xid, 1, response[0]) + response[1])
+        return not (response[0] and self.close_after_error)
 
 
 async def _packet(reader: asyncio.StreamReader) -> bytes:

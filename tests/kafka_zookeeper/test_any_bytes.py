@@ -1,4 +1,4 @@
-"""Whatever a znode holds, reading it gives a value or a FormatError."""
+"""Decoding any bytes of a znode returns a value or raises FormatError."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ JSON = st.recursive(
 
 
 def _replace(document: object, steps: list[int], value: object) -> object:
-    """Put a value somewhere into a JSON value; `steps` says where."""
+    """Replace a part of a JSON value; `steps` is the path."""
     if isinstance(document, dict) and document and steps:
         key = list(document)[steps[0] % len(document)]
         return {**document, key: _replace(document[key], steps[1:], value)}
@@ -54,17 +54,17 @@ def _replace(document: object, steps: list[int], value: object) -> object:
 @pytest.mark.parametrize("name", DECODERS)
 @given(data=st.none() | st.binary(max_size=64) | JSON.map(lambda value: json.dumps(value).encode()))
 def test_garbage_is_a_format_error(name: str, data: bytes | None):
-    """Bytes at random, and JSON at random."""
+    """Random bytes, and random JSON."""
     with contextlib.suppress(FormatError):
         DECODERS[name](data)
 
 
 @pytest.mark.parametrize("row", [row for row in GOLDEN if row[-1][0] in "{0123456789"], ids=lambda row: row[0])
 @given(steps=st.lists(st.integers(0, 20), min_size=1, max_size=4), value=JSON)
-def test_a_good_document_with_one_bad_spot_is_a_format_error_or_a_value_that_can_be_written(
+def test_a_document_with_one_replaced_part_is_a_format_error_or_an_encodable_value(
     row: tuple[object, ...], steps: list[int], value: object
 ):
-    """What is read can be written, and then reads the same: nothing half-understood goes on."""
+    """A decoded value can be encoded, and is then decoded as the same value."""
     _, encode, decode, _, document = row
     broken = json.dumps(_replace(json.loads(str(document)), steps, value)).encode()
 
@@ -79,7 +79,7 @@ def test_a_good_document_with_one_bad_spot_is_a_format_error_or_a_value_that_can
 @pytest.mark.parametrize("row", GOLDEN, ids=lambda row: row[0])
 @given(place=st.integers(0, 400), byte=st.integers(0, 255))
 def test_one_wrong_byte_is_a_format_error_or_another_value(row: tuple[object, ...], place: int, byte: int):
-    """A torn or patched document."""
+    """A damaged or changed document."""
     _, _, decode, _, document = row
     data = bytearray(str(document).encode())
     data[place % len(data)] = byte

@@ -1,4 +1,4 @@
-"""Packing groups of operations into transactions."""
+"""Batches of operations in transactions."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +29,7 @@ GROUPS = st.lists(st.lists(OPERATIONS, max_size=5), max_size=12)
 
 
 @given(groups=GROUPS, fence=st.sampled_from([FENCE, None]), most=st.integers(2, 8), most_bytes=st.integers(150, 900))
-def test_every_group_travels_whole_in_order_behind_the_fence(
+def test_every_group_is_whole_in_order_and_after_the_fence(
     groups: list[list[Operation]], fence: Check | None, most: int, most_bytes: int
 ):
     """A group is atomic, and the fence is the first operation of every transaction (invariant: every write is fenced)."""
@@ -44,8 +44,8 @@ def test_every_group_travels_whole_in_order_behind_the_fence(
 
 
 @given(groups=GROUPS, most=st.integers(2, 8), most_bytes=st.integers(150, 900))
-def test_a_batch_passes_a_limit_only_for_a_group_of_its_own(groups: list[list[Operation]], most: int, most_bytes: int):
-    """The limits hold wherever holding them does not split a group."""
+def test_a_batch_only_exceeds_a_limit_for_a_single_group(groups: list[list[Operation]], most: int, most_bytes: int):
+    """The limits apply except if they would split a group."""
     for batch in plan_batches(groups, FENCE, most, most_bytes):
         fits = len(batch.operations) <= most and sum(map(operation_bytes, batch.operations)) <= most_bytes
         assert fits or len(batch.groups) == 1
@@ -53,7 +53,7 @@ def test_a_batch_passes_a_limit_only_for_a_group_of_its_own(groups: list[list[Op
 
 @given(operations=st.lists(OPERATIONS, max_size=5))
 def test_the_estimate_of_a_size_is_never_too_small(operations: list[Operation]):
-    """Batches are sized by the estimate; the packet must not be larger."""
+    """Batches use the estimate; the packet must not be larger."""
     assert MultiWrite(operations).size_bytes <= 8 + 9 + sum(map(operation_bytes, operations))
 
 
@@ -64,7 +64,7 @@ def test_many_small_groups_share_few_transactions():
     assert [len(batch.groups) for batch in plan_batches(groups, FENCE)] == [499, 499, 2]
 
 
-def test_nothing_to_write_is_no_transaction():
-    """A fence alone would write nothing, and cost a round trip."""
+def test_empty_groups_make_no_transaction():
+    """A transaction with only a fence would be a useless round trip."""
     assert plan_batches([[], []], FENCE) == []
     assert plan_batches([[], [Delete("/a", ANY_VERSION)]], None) == [Batch((Delete("/a", ANY_VERSION),), (1,))]

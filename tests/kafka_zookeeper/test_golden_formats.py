@@ -1,4 +1,4 @@
-"""Documents byte for byte as Kafka 3.9.2 wrote them, on a real ZooKeeper or out of its own encoder (kafka.zk.ZkData)."""
+"""Golden documents of Kafka 3.9.2, from a real ZooKeeper or from its encoder (kafka.zk.ZkData)."""
 
 import uuid
 from collections.abc import Callable
@@ -272,9 +272,9 @@ GOLDEN: list[tuple[str, Callable[[Any], bytes], Callable[[bytes], Any], Any, str
 @pytest.mark.parametrize(
     ("encode", "decode", "value", "document"), [row[1:] for row in GOLDEN], ids=[row[0] for row in GOLDEN]
 )
-def test_a_document_is_kafkas_byte_for_byte(
+def test_a_document_equals_kafkas_byte_for_byte(
     encode: Callable[[Any], bytes], decode: Callable[[bytes], Any], value: object, document: str
 ):
-    """Written as Kafka writes it, and read back as the same value."""
+    """Encoded as Kafka does, and decoded as the same value."""
     assert document.encode() == encode(value)
     assert value == decode(document.encode())

@@ -1,4 +1,4 @@
-"""The order of keys that are data."""
+"""Order of keys that are data."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ _ORDERS = (Path(__file__).parent / "golden" / "partition_orders.txt").read_text(
 
 @pytest.mark.parametrize("line", _ORDERS, ids=lambda line: f"{line.split(':')[0]} partitions")
 def test_partitions_are_written_in_kafkas_order(line: str):
-    """Drawn from TopicZNode.encode of Kafka 3.9.2, across several growths of its table."""
+    """From TopicZNode.encode of Kafka 3.9.2, for several sizes of its table."""
     count, order = line.split(": ")
 
     document = encode_topic(TopicAssignment(dict.fromkeys(range(int(count)), (1,))))
@@ -26,8 +26,8 @@ def _names(text: str) -> list[str]:
     return text.split(" ")
 
 
-def test_configs_are_written_in_kafkas_order_past_the_first_growth():
-    """Drawn from ConfigEntityZNode.encode of Kafka 3.9.2 with 14 entries: a table of 32 buckets."""
+def test_configs_are_written_in_kafkas_order_after_the_first_growth():
+    """From ConfigEntityZNode.encode of Kafka 3.9.2 with 14 entries: a table of 32 buckets."""
     written_by_kafka = _names(
         "zeta compression.type leader.replication.throttled.replicas max.message.bytes min.insync.replicas "
         "unclean.leader.election.enable retention.bytes cleanup.policy flush.ms follower.replication.throttled.replicas "
@@ -48,6 +48,6 @@ def test_configs_are_written_in_kafkas_order_past_the_first_growth():
     ("text", "expected"),
     [("", 0), ("11", 1568), ("retention.ms", 0xFFFFFFFF & -1339220362), ("\U0001f600", 0xD83D * 31 + 0xDE00)],
 )
-def test_the_hash_is_javas(text: str, expected: int):
-    """The Java Language API's definition of String.hashCode, past 32 bits and past 16 as well."""
+def test_the_hash_equals_javas(text: str, expected: int):
+    """The definition of String.hashCode in the Java API, also above 16 and 32 bits."""
     assert java_hash(text) == expected

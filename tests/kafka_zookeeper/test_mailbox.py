@@ -1,13 +1,13 @@
-"""From other threads into the loop."""
+"""Callbacks from other threads to the event loop."""
 
 import asyncio
 import threading
 
-from kafka_zookeeper.mailbox import MAX_LETTERS_PER_TURN, Mailbox
+from kafka_zookeeper.mailbox import MAX_CALLBACKS_PER_ITERATION, Mailbox
 
 
-async def test_letters_of_a_thread_come_in_order_and_in_the_loops_thread():
-    """Order is what a watch is worth."""
+async def test_callbacks_are_called_in_order_in_the_loops_thread():
+    """Watches rely on the order."""
     mailbox, done = Mailbox(asyncio.get_running_loop()), asyncio.Event()
     came: list[tuple[int, int]] = []
 
@@ -24,25 +24,25 @@ async def test_letters_of_a_thread_come_in_order_and_in_the_loops_thread():
     assert [(number, threading.get_ident()) for number in range(5_000)] == came
 
 
-async def test_others_get_their_turn_between_many_letters():
-    """A flood of answers must not starve the loop."""
+async def test_other_callbacks_of_the_loop_run_between_many_callbacks():
+    """A flood of responses must not starve the loop."""
     loop = asyncio.get_running_loop()
     mailbox, done = Mailbox(loop), asyncio.Event()
     came: list[int] = []
     seen_by_others: list[int] = []
-    for number in range(MAX_LETTERS_PER_TURN * 2):
+    for number in range(MAX_CALLBACKS_PER_ITERATION * 2):
         mailbox.post(lambda number=number: came.append(number))  # type: ignore[misc]
     mailbox.post(done.set)
     loop.call_soon(lambda: seen_by_others.append(len(came)))
 
     await done.wait()
 
-    assert seen_by_others == [MAX_LETTERS_PER_TURN]
-    assert list(range(MAX_LETTERS_PER_TURN * 2)) == came
+    assert seen_by_others == [MAX_CALLBACKS_PER_ITERATION]
+    assert list(range(MAX_CALLBACKS_PER_ITERATION * 2)) == came
 
 
-async def test_a_letter_that_raises_does_not_hold_up_the_others():
-    """One bad callback must not cost the session its answers; the loop reports it."""
+async def test_a_callback_that_raises_does_not_delay_the_others():
+    """The session still receives its responses, and the loop reports the error."""
     loop = asyncio.get_running_loop()
     mailbox, done = Mailbox(loop), asyncio.Event()
     reported: list[dict[str, object]] = []
@@ -55,8 +55,8 @@ async def test_a_letter_that_raises_does_not_hold_up_the_others():
     assert [type(context["exception"]) for context in reported] == [ZeroDivisionError]
 
 
-def test_a_letter_to_a_closed_loop_is_dropped():
-    """Kazoo's thread outlives the loop for a moment, and must not die of that."""
+def test_a_callback_for_a_closed_loop_is_dropped():
+    """Kazoo's thread runs a little longer than the loop, and must not fail."""
     loop = asyncio.new_event_loop()
     mailbox = Mailbox(loop)
     loop.close()

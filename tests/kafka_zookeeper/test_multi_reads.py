@@ -1,4 +1,4 @@
-"""Multi-reads against a real ZooKeeper, and against one that is too old for them."""
+"""Multi-reads on a real ZooKeeper, and on one that is too old for them."""
 
 import asyncio
 import struct
@@ -10,7 +10,7 @@ from kafka_zookeeper.session import SessionState, ZooKeeperSession
 from kafka_zookeeper.writes import Committed, Create, plan_batches
 from lab.zookeeper import zookeeper_server
 from tests.kafka_zookeeper.conftest import OpenSession
-from tests.kafka_zookeeper.fake_zookeeper import UNIMPLEMENTED, Answer, FakeZooKeeper
+from tests.kafka_zookeeper.fake_zookeeper import UNIMPLEMENTED, FakeZooKeeper, Response
 
 ZNODES = 5_000
 
@@ -23,7 +23,7 @@ async def create(session: ZooKeeperSession, operations: list[Create]) -> None:
 
 
 @pytest.mark.zookeeper
-async def test_many_at_once_are_the_same_as_one_by_one(session: ZooKeeperSession):
+async def test_a_multi_read_equals_single_reads(session: ZooKeeperSession):
     """5,000 znodes of many sizes, some without data, some missing."""
     sizes = [None, 0, 1, 70, 700, 7_000]
     await create(
@@ -44,8 +44,8 @@ async def test_many_at_once_are_the_same_as_one_by_one(session: ZooKeeperSession
 
 
 @pytest.mark.zookeeper
-async def test_many_parents_are_listed_as_one_is(session: ZooKeeperSession):
-    """Children of parents that have many, one, none, or are not there."""
+async def test_multi_children_equals_single_reads(session: ZooKeeperSession):
+    """For parents with many, one or no children, and for a missing one."""
     await create(session, [Create(f"/p{number}", None) for number in range(300)])
     await create(
         session, [Create(f"/p{parent}/c{child}", None) for parent in range(300) for child in range(parent % 5)]
@@ -59,8 +59,8 @@ async def test_many_parents_are_listed_as_one_is(session: ZooKeeperSession):
 
 
 @pytest.mark.zookeeper
-async def test_heavy_znodes_do_not_break_the_connection(open_session: OpenSession):
-    """20 znodes of 900 kB: in one answer they would be 18 MB, more than a client of ZooKeeper must take."""
+async def test_large_znodes_do_not_break_the_connection(open_session: OpenSession):
+    """20 znodes of 900 kB: in one response they would have 18 MB, more than a ZooKeeper client must accept."""
     with zookeeper_server(heap="256m") as server:
         session = await open_session(server.address)
         for number in range(20):
@@ -77,7 +77,7 @@ async def test_heavy_znodes_do_not_break_the_connection(open_session: OpenSessio
 
 @pytest.mark.zookeeper
 async def test_long_paths_do_not_break_the_connection(session: ZooKeeperSession):
-    """500 paths of 5 kB are more than a server takes in one request."""
+    """500 paths of 5 kB exceed a server's limit of a request."""
     states: list[SessionState] = []
     session.on_state(states.append)
 
@@ -87,28 +87,28 @@ async def test_long_paths_do_not_break_the_connection(session: ZooKeeperSession)
 
 @pytest.fixture
 def old_server(fake: FakeZooKeeper) -> FakeZooKeeper:
-    """A server before 3.6: it answers an opcode that it does not know by an error, and closes the connection."""
+    """Return a server before 3.6: it returns an error for an unknown opcode, and closes the connection."""
     fake.close_after_error = True
 
     def path_of(body: bytes) -> str:
         return body[4 : 4 + struct.unpack_from("!i", body)[0]].decode()
 
-    def get_data(body: bytes) -> Answer:
+    def get_data(body: bytes) -> Response:
         data = path_of(body).encode()
         return 0, struct.pack("!i", len(data)) + data + bytes(68)
 
-    def get_children(body: bytes) -> Answer:
+    def get_children(body: bytes) -> Response:
         name = path_of(body)[1:].encode()
         return 0, struct.pack("!ii", 1, len(name)) + name
 
-    fake.answers = {GET_DATA: get_data, GET_CHILDREN: get_children, MULTI_READ: lambda _body: (UNIMPLEMENTED, b"")}
+    fake.responses = {GET_DATA: get_data, GET_CHILDREN: get_children, MULTI_READ: lambda _body: (UNIMPLEMENTED, b"")}
     return fake
 
 
-async def test_an_old_server_is_asked_once_and_then_read_one_by_one(
+async def test_after_one_multi_read_an_old_server_receives_single_reads(
     old_server: FakeZooKeeper, open_session: OpenSession
 ):
-    """ZooKeeper 3.4 and 3.5, which Kafka's older clusters run."""
+    """ZooKeeper 3.4 and 3.5, which older Kafka clusters use."""
     session = await open_session(old_server.address)
     paths = [f"/n{number}" for number in range(50)]
 
@@ -117,7 +117,7 @@ async def test_an_old_server_is_asked_once_and_then_read_one_by_one(
 
     assert [path.encode() for path in paths] == [node.data for node in nodes if node]
     assert [[path[1:]] for path in paths] == children
-    asked = old_server.seen.count(MULTI_READ)
-    assert 1 <= asked <= 4
+    requests = old_server.seen.count(MULTI_READ)
+    assert 1 <= requests <= 4
     await session.multi_get(paths)
-    assert asked == old_server.seen.count(MULTI_READ)
+    assert requests == old_server.seen.count(MULTI_READ)

@@ -1,4 +1,4 @@
-"""The conversation with ZooKeeper's multi, as a script: golden/multi.txt says what is asked and what must come of it."""
+"""Golden script of transactions: golden/multi.txt contains the requests and their outcomes."""
 
 import os
 from pathlib import Path
@@ -32,7 +32,7 @@ def _operation(line: str) -> Operation:
             raise ValueError(line)
 
 
-def _told(result: MultiResult) -> list[str]:
+def _described(result: MultiResult) -> list[str]:
     match result:
         case Committed(results):
             return ["committed " + " ".join("-" if each is None else str(each) for each in results)]
@@ -55,21 +55,21 @@ async def _tree(session: ZooKeeperSession, path: str = "/") -> list[str]:
 
 
 async def _played(session: ZooKeeperSession, block: str) -> str:
-    """Return a block with what came of it instead of what was expected."""
-    asked = block.split(f"\n{RULE}", maxsplit=1)[0].split("\n")
-    commands = [line for line in asked if line and not line.startswith("#")]
+    """Return a block with the actual instead of the expected outcome."""
+    requests = block.split(f"\n{RULE}", maxsplit=1)[0].split("\n")
+    commands = [line for line in requests if line and not line.startswith("#")]
     if not commands:
         return block
-    told = (
+    outcome = (
         await _tree(session)
         if commands == ["tree"]
-        else _told(await session.multi([_operation(line) for line in commands]))
+        else _described(await session.multi([_operation(line) for line in commands]))
     )
-    return "\n".join([*asked, RULE, *told])
+    return "\n".join([*requests, RULE, *outcome])
 
 
-async def test_the_script_of_transactions(session: ZooKeeperSession):
-    """Protocol notes, Z10, Z11 and Z80: take-over, fence, partial failure, deletion from the leaves up."""
+async def test_golden_script_of_transactions(session: ZooKeeperSession):
+    """Protocol notes, Z10, Z11 and Z80: takeover, fence, partial failure, deletion from the leaves up."""
     expected = SCRIPT.read_text(encoding="utf-8")
 
     played = "\n\n".join([await _played(session, block) for block in expected.strip("\n").split("\n\n")]) + "\n"

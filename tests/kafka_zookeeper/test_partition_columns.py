@@ -1,4 +1,4 @@
-"""Many partitions' states at once agree with one at a time."""
+"""The column codec of partition states agrees with that of single states."""
 
 import json
 
@@ -30,14 +30,14 @@ ODD = st.builds(
 DOCUMENT = encode_partition_state(PartitionState(1, 0, (1, 2), 1))
 
 
-def _spoilt(state: PartitionState, place: int, byte: int) -> bytes:
+def _damaged(state: PartitionState, place: int, byte: int) -> bytes:
     data = bytearray(encode_partition_state(state))
     data[place % len(data)] = byte
     return bytes(data)
 
 
 def _rewritten(state: PartitionState) -> bytes:
-    """Write the same with blanks and in another order."""
+    """Write the same state with blanks and in another order."""
     return json.dumps(json.loads(encode_partition_state(state)), sort_keys=True).encode()
 
 
@@ -46,12 +46,12 @@ DOCUMENTS = st.one_of(
     USUAL.map(encode_partition_state),
     ODD.map(encode_partition_state),
     ODD.map(_rewritten),
-    st.builds(_spoilt, USUAL, st.integers(0, 200), st.integers(0, 255)),
+    st.builds(_damaged, USUAL, st.integers(0, 200), st.integers(0, 255)),
     st.binary(max_size=8),
 )
 
 
-def _one_by_one(documents: list[bytes | None]) -> list[PartitionState | None]:
+def _single_states(documents: list[bytes | None]) -> list[PartitionState | None]:
     states: list[PartitionState | None] = []
     for document in documents:
         try:
@@ -69,20 +69,20 @@ def _one_by_one(documents: list[bytes | None]) -> list[PartitionState | None]:
 @example(documents=[DOCUMENT + b"\n" + DOCUMENT, b""])
 @example(documents=[DOCUMENT.replace(b'"leader":1', b'"lea1der":'), DOCUMENT])
 @example(documents=[DOCUMENT + b"\n"])
-def test_the_fast_reader_agrees_with_the_slow_one(documents: list[bytes | None]):
-    """The twin is decode_partition_state; every byte that the fast way takes for usual must mean the same to it."""
+def test_the_column_decoder_agrees_with_the_single_one(documents: list[bytes | None]):
+    """The reference is decode_partition_state, which must read every document in the usual form the same."""
     columns = decode_partition_states([f"/{place}" for place in range(len(documents))], documents)
 
-    assert _one_by_one(documents) == [columns.state(place) for place in range(len(documents))]
+    assert _single_states(documents) == [columns.state(place) for place in range(len(documents))]
     assert {
-        place for place, state in enumerate(_one_by_one(documents)) if state is None and documents[place] is not None
+        place for place, state in enumerate(_single_states(documents)) if state is None and documents[place] is not None
     } == set(columns.errors)
     assert len(columns.isr) == columns.isr_offsets[-1]
 
 
 @given(states=st.lists(ODD, max_size=12), controller_epoch=INT32)
-def test_the_fast_writer_agrees_with_the_slow_one(states: list[PartitionState], controller_epoch: int):
-    """The twin is encode_partition_state."""
+def test_the_column_encoder_agrees_with_the_single_one(states: list[PartitionState], controller_epoch: int):
+    """The reference is encode_partition_state."""
     expected = [
         encode_partition_state(
             PartitionState(one.leader, one.leader_epoch, one.isr, controller_epoch, one.leader_recovery_state)
@@ -103,8 +103,8 @@ def test_the_fast_writer_agrees_with_the_slow_one(states: list[PartitionState], 
     )
 
 
-def test_what_is_written_is_read_again():
-    """Columns out of documents make the same documents."""
+def test_encoded_states_are_decoded_again():
+    """Columns of documents are encoded as the same documents."""
     documents: list[bytes | None] = [
         encode_partition_state(PartitionState(place, place * 2, (place, place + 1), 5)) for place in range(1000)
     ]
@@ -115,8 +115,8 @@ def test_what_is_written_is_read_again():
     assert documents == written
 
 
-def test_garbage_costs_its_own_partition_alone():
-    """One broken znode among many must not stop a failover; the error names the znode."""
+def test_an_invalid_document_only_affects_its_partition():
+    """One invalid znode must not stop a failover; the error names the znode."""
     columns = decode_partition_states(["/a", "/b", "/c", "/d"], [DOCUMENT, b"garbage", None, DOCUMENT])
 
     assert columns.present.tolist() == [True, False, False, True]
@@ -126,6 +126,6 @@ def test_garbage_costs_its_own_partition_alone():
 
 
 def test_every_document_needs_its_path():
-    """A mistake of the caller's, which would name the wrong znode in an error."""
+    """Otherwise an error would name the wrong znode."""
     with pytest.raises(ValueError, match="1 paths for 2 documents"):
         decode_partition_states(["/a"], [None, None])

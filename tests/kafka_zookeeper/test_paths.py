@@ -5,8 +5,8 @@ import pytest
 from kafka_zookeeper import paths
 
 
-def test_paths_are_kafkas():
-    """Seen on a ZooKeeper that Kafka 3.9.2 used."""
+def test_paths_equal_kafkas():
+    """As on a ZooKeeper of Kafka 3.9.2."""
     expected = [
         "/brokers/ids/7",
         "/brokers/topics/orders",
@@ -40,16 +40,16 @@ def test_paths_are_kafkas():
     ] == expected
 
 
-def test_many_states_are_named_as_one_is():
-    """The bulk function and the single one agree."""
+def test_paths_of_many_states_equal_those_of_single_ones():
+    """partition_states and partition_state agree."""
     expected = [paths.partition_state("t", index) for index in (2, 0, 11)]
 
     assert paths.partition_states("t", [2, 0, 11]) == expected
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/", "../controller"])
-def test_a_name_cannot_leave_its_place_in_the_tree(name: str):
-    """A topic's name comes from strangers; it must stay one component of the path."""
+def test_a_name_must_be_one_path_component(name: str):
+    """A topic's name comes from clients; it must not change the path."""
     with pytest.raises(ValueError, match="cannot name a znode"):
         paths.topic(name)
     with pytest.raises(ValueError, match="cannot name a znode"):

@@ -1,4 +1,4 @@
-"""The bytes of multi and multi-read. Answers are those that ZooKeeper 3.8.4 gave."""
+"""Bytes of multi and multi-read. The responses are from ZooKeeper 3.8.4."""
 
 import struct
 
@@ -18,12 +18,12 @@ STAT = (
 
 
 def packed(*parts: str) -> bytes:
-    """Return bytes written in hex, with blanks where they help the eye."""
+    """Return bytes from hexadecimal text with blanks."""
     return bytes.fromhex("".join(parts))
 
 
 def test_the_request_of_a_transaction():
-    """Each operation behind a header (type, not the last, -1); the chroot in front of each path; null data is -1."""
+    """Each operation after a header (type, not the last, -1); the chroot before each path; null data is -1."""
     request = MultiWrite(
         [Check("/e", 3), Create("/a", None, ephemeral=True), SetData("/b", b"xy", 7), Delete("/c", -1)], "/k"
     )
@@ -48,10 +48,10 @@ def test_the_flags_of_a_create(ephemeral: int, sequential: int, flags: int):
     assert flags.to_bytes(4) == body[-13:-9]
 
 
-def test_the_answer_of_a_transaction_that_committed():
+def test_the_response_to_a_committed_transaction():
     """A check and a delete have no result, a create its path, a setData its stat."""
     request = MultiWrite([Check("/e", 3), Create("/a", None), SetData("/b", b"xy", 2), Delete("/c", -1)])
-    answer = packed(
+    response = packed(
         "0000000d 00 00000000",
         "00000001 00 00000000 00000002 2f61",
         f"00000005 00 00000000 {STAT}",
@@ -59,23 +59,23 @@ def test_the_answer_of_a_transaction_that_committed():
         LAST,
     )
 
-    results = request.deserialize(b"head" + answer, 4)
+    results = request.deserialize(b"head" + response, 4)
 
     assert results == [None, "/a", 3, None]
     assert outcome_of(results) == Committed((None, "/a", 3, None))
 
 
-def test_the_answer_of_a_transaction_that_was_refused():
-    """All results are errors: 0 before the culprit, -2 after it."""
+def test_the_response_to_a_rejected_transaction():
+    """All results are errors: 0 before the failed operation, -2 after it."""
     request = MultiWrite([Check("/e", 3), Create("/a", None), Delete("/c", -1)])
-    answer = packed(
+    response = packed(
         "ffffffff 00 00000000 00000000",
         "ffffffff 00 ffffff92 ffffff92",
         "ffffffff 00 fffffffe fffffffe",
         LAST,
     )
 
-    results = request.deserialize(answer, 0)
+    results = request.deserialize(response, 0)
 
     assert results == [ResultError(0), ResultError(-110), ResultError(-2)]
     assert outcome_of(results) == Refused(1, RefusedReason.NODE_EXISTS, "NodeExistsError")
@@ -101,21 +101,21 @@ def test_reasons_by_code(code: int, reason: RefusedReason):
     assert (1, reason) == (outcome.index, outcome.reason)
 
 
-def test_a_refusal_without_a_culprit_names_none():
-    """Never seen; it must not be taken for a success."""
+def test_a_rejection_without_a_failed_operation():
+    """Never observed; it must not count as a success."""
     assert outcome_of([ResultError(0), ResultError(-2)]) == Refused(-1, RefusedReason.OTHER, "error codes [0, -2]")
 
 
 def test_the_request_of_a_multi_read():
-    """No watch can be asked for: the byte behind each path is 0."""
+    """It cannot set a watch: the byte after each path is 0."""
     expected = packed("00000004 00 ffffffff 00000002 2f61 00", "00000004 00 ffffffff 00000002 2f62 00", LAST)
 
     assert MultiRead(GET_DATA, ["/a", "/b"]).serialize() == expected
 
 
-def test_the_answer_of_a_multi_read():
-    """Each znode has an outcome of its own; null data and empty data are two things."""
-    answer = packed(
+def test_the_response_to_a_multi_read():
+    """Each znode has a separate outcome; null data differs from empty data."""
+    response = packed(
         f"00000004 00 00000000 00000002 7879 {STAT}",
         "ffffffff 00 ffffff9b ffffff9b",
         f"00000004 00 00000000 ffffffff {STAT}",
@@ -123,7 +123,7 @@ def test_the_answer_of_a_multi_read():
         LAST,
     )
 
-    results = MultiRead(GET_DATA, ["/a", "/b", "/c", "/d"]).deserialize(answer, 0).results
+    results = MultiRead(GET_DATA, ["/a", "/b", "/c", "/d"]).deserialize(response, 0).results
 
     assert results == [
         Node(b"xy", 3, 5, 9, 0xAA),
@@ -133,39 +133,39 @@ def test_the_answer_of_a_multi_read():
     ]
 
 
-def test_the_answer_of_a_multi_read_of_children():
-    """A row of names."""
-    answer = packed("00000008 00 00000000 00000002 00000001 62 00000001 61", "00000008 00 00000000 00000000", LAST)
+def test_the_response_to_a_multi_read_of_children():
+    """Lists of names."""
+    response = packed("00000008 00 00000000 00000002 00000001 62 00000001 61", "00000008 00 00000000 00000000", LAST)
 
-    read = MultiRead(GET_CHILDREN, ["/a", "/b"]).deserialize(answer, 0)
+    read = MultiRead(GET_CHILDREN, ["/a", "/b"]).deserialize(response, 0)
 
     assert read.results == [["b", "a"], []]
-    assert len(answer) == read.size_bytes
+    assert len(response) == read.size_bytes
 
 
-@pytest.mark.parametrize("answer", [packed(LAST), packed("00000009 00 00000000 00000000", LAST)])
-def test_an_answer_to_something_else_is_an_error(answer: bytes):
-    """Results that do not fit the question must not be handed on as if they did."""
+@pytest.mark.parametrize("response", [packed(LAST), packed("00000009 00 00000000 00000000", LAST)])
+def test_a_response_to_another_request_is_an_error(response: bytes):
+    """Results that do not match the request must not be returned."""
     with pytest.raises((ZooKeeperError, struct.error)):
-        MultiRead(GET_DATA, ["/a"]).deserialize(answer, 0)
+        MultiRead(GET_DATA, ["/a"]).deserialize(response, 0)
     with pytest.raises((ZooKeeperError, struct.error)):
-        MultiWrite([Delete("/a", 0)]).deserialize(answer + packed(LAST), 0)
+        MultiWrite([Delete("/a", 0)]).deserialize(response + packed(LAST), 0)
 
 
-def test_requests_do_not_show_what_they_carry():
-    """Some znodes hold credentials, and requests get into logs."""
+def test_the_representation_of_a_request_contains_no_data():
+    """Some znodes contain credentials, and requests appear in logs."""
     assert "secret" not in repr(MultiWrite([Create("/config/users/u", b"secret")]))
 
 
 @pytest.mark.parametrize(
     ("chroot", "path", "expected"), [("", "/", "/"), ("", "/a", "/a"), ("/k", "/", "/k"), ("/k", "/a", "/k/a")]
 )
-def test_the_chroot_is_put_in_front(chroot: str, path: str, expected: str):
-    """Its own root is the chroot itself."""
+def test_the_chroot_is_added_to_a_path(chroot: str, path: str, expected: str):
+    """The root is the chroot itself."""
     assert full_path(chroot, path) == expected
 
 
-def test_a_path_without_its_slash_is_refused():
-    """Behind a chroot it would name the chroot's neighbour."""
+def test_a_path_without_a_slash_is_rejected():
+    """With a chroot the result would be outside the chroot."""
     with pytest.raises(ValueError, match="must begin with a slash"):
         full_path("/k", "a")

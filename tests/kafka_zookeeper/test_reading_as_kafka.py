@@ -1,6 +1,6 @@
-"""Old, odd and broken documents are read as Kafka 3.9.2 reads them; each expectation is what its own decoder answered.
+"""Old, unusual and invalid documents are decoded as in Kafka 3.9.2; each expectation is the result of its decoder.
 
-Where Kafka's decoder throws, ours raises FormatError; where its JSON parser finds nothing, `not_json` says so.
+If Kafka's decoder throws, this one raises FormatError; if its JSON parser finds no JSON, `not_json` is True.
 """
 
 import uuid
@@ -44,8 +44,8 @@ from kafka_zookeeper.formats import (
         (b"[" * 100_000, NO_CONTROLLER),
     ],
 )
-def test_who_the_controller_is(document: bytes, expected: int):
-    """ControllerZNode.decode, with KafkaController's -1 where it answers None."""
+def test_the_controllers_broker_id(document: bytes, expected: int):
+    """ControllerZNode.decode, with KafkaController's -1 for None."""
     assert formats.controller_id(document) == expected
 
 
@@ -66,14 +66,14 @@ def test_who_the_controller_is(document: bytes, expected: int):
     ],
 )
 def test_a_controller_without_an_id_is_an_error(document: bytes | None):
-    """ControllerZNode.decode throws; a broker's election ends there."""
+    """ControllerZNode.decode throws, and a broker's election fails."""
     with pytest.raises(FormatError, match=r"^znode /controller: ") as raised:
         formats.controller_id(document)
 
     assert not raised.value.not_json
 
 
-def test_the_older_controller_tells_no_kraft_epoch():
+def test_an_older_controller_znode_has_no_kraft_epoch():
     """JSON version 1, before Kafka 3.4: ZKControllerRegistration has None there."""
     expected = ControllerRegistration(2, 1529210278988, None)
 
@@ -89,14 +89,14 @@ def test_the_controller_epoch_is_a_java_int(document: bytes, expected: int):
 
 
 @pytest.mark.parametrize("document", [None, b"", b" 5", b"5\n", b"2147483648", b"5.0", b"-1", "\u0665".encode()])
-def test_a_controller_epoch_is_nothing_else(document: bytes | None):
-    """Integer.parseInt throws; and no epoch is negative."""
+def test_an_invalid_controller_epoch_is_an_error(document: bytes | None):
+    """Integer.parseInt throws; epochs are never negative."""
     with pytest.raises(FormatError, match="/controller_epoch"):
         formats.decode_controller_epoch(document)
 
 
 def test_a_partition_state_may_have_no_isr_and_any_version():
-    """TopicPartitionStateZNode.decode looks at neither."""
+    """TopicPartitionStateZNode.decode checks neither."""
     document = b'{"controller_epoch":1,"leader":1,"version":9,"leader_epoch":0,"isr":[]}'
 
     assert formats.decode_partition_state("/p", document) == PartitionState(1, 0, (), 1)
@@ -119,7 +119,7 @@ ASSIGNED = [
 
 @pytest.mark.parametrize(("document", "expected"), ASSIGNED)
 def test_topics_of_every_json_version(document: bytes, expected: TopicAssignment):
-    """TopicZNode.decode goes by the fields and ignores the version."""
+    """TopicZNode.decode reads the fields and ignores the version."""
     assert formats.decode_topic("t", document) == expected
 
 
@@ -153,7 +153,7 @@ V7 = b'{"version":7,"jmx_port":-1,"endpoints":["PLAINTEXT://:9092"],"rack":"r","
     ],
 )
 def test_brokers_of_every_json_version(document: bytes, expected: BrokerRegistration):
-    """BrokerIdZNode.decode: from version 1, and whatever comes after 5."""
+    """BrokerIdZNode.decode: from version 1, including versions above 5."""
     assert formats.decode_broker(1, document) == expected
 
 
@@ -163,8 +163,8 @@ def test_a_config_without_content_configures_nothing(document: bytes | None):
     assert formats.decode_config("/config/topics/t", document) == {}
 
 
-def test_an_old_notice_names_type_and_entity():
-    """Notices of JSON version 1, before Kafka 0.10.1 (ZkConfigManager still takes them)."""
+def test_an_old_change_notification_contains_type_and_entity():
+    """JSON version 1, before Kafka 0.10.1 (ZkConfigManager still accepts it)."""
     document = b'{"version":1,"entity_type":"topics","entity_name":"t"}'
 
     assert formats.decode_config_change("config_change_0000000001", document) == "topics/t"
@@ -189,13 +189,21 @@ BROKEN: list[tuple[Callable[[bytes], Any], bytes, str]] = [
         "leader_recovery_state must be 0 or 1",
     ),
     (partial(formats.decode_topic, "t"), b"[]", "must be a JSON object"),
-    (partial(formats.decode_topic, "t"), b'{"partitions":{"x":[1]}}', "partition 'x'"),
-    (partial(formats.decode_topic, "t"), b'{"partitions":{"2147483648":[1]}}', "partition '2147483648'"),
+    (
+        partial(formats.decode_topic, "t"),
+        b'{"partitions":{"x":[1]}}',
+        "a partition in partitions must be a number from 0, found 'x'",
+    ),
+    (partial(formats.decode_topic, "t"), b'{"partitions":{"2147483648":[1]}}', "a number from 0, found '2147483648'"),
     (partial(formats.decode_topic, "t"), b'{"partitions":null}', "must be a JSON object, found None"),
     (partial(formats.decode_topic, "t"), b'{"partitions":{"0":null}}', "must be a JSON array"),
-    (partial(formats.decode_topic, "t"), b'{"partitions":{"0":[true]}}', "brokers by integers"),
-    (partial(formats.decode_topic, "t"), b'{"partitions":{"0":[-1]}}', "brokers by integers"),
-    (partial(formats.decode_topic, "t"), b'{"partitions":{},"topic_id":"zz"}', "not 16 bytes"),
+    (
+        partial(formats.decode_topic, "t"),
+        b'{"partitions":{"0":[true]}}',
+        "the broker ids in partitions must be integers",
+    ),
+    (partial(formats.decode_topic, "t"), b'{"partitions":{"0":[-1]}}', "the broker ids in partitions must be integers"),
+    (partial(formats.decode_topic, "t"), b'{"partitions":{},"topic_id":"zz"}', "must be 16 bytes"),
     (partial(formats.decode_topic, "t"), b'{"partitions":{},"topic_id":null}', "must be a JSON string"),
     (partial(formats.decode_broker, 3), b'{"version":0,"jmx_port":1}', "from 1 to"),
     (partial(formats.decode_broker, 3), b'{"version":3,"endpoints":[]}', "'jmx_port' is missing"),
@@ -229,8 +237,8 @@ BROKEN: list[tuple[Callable[[bytes], Any], bytes, str]] = [
     (formats.decode_preferred_replica_election, b'{"partitions":{}}', "must be a JSON array"),
     (partial(formats.decode_isr_change, "n"), b'{"partitions":[{"topic":"a","partition":-1}]}', "from 0 to"),
     (partial(formats.decode_log_dir_event, "n"), b"{}", "'broker' is missing"),
-    (formats.decode_producer_id_block, b"", "there is no data"),
-    (formats.decode_producer_id_block, b'{"broker":1,"block_start":"5","block_end":"4"}', "does not have 1 to"),
+    (formats.decode_producer_id_block, b"", "found no data"),
+    (formats.decode_producer_id_block, b'{"broker":1,"block_start":"5","block_end":"4"}', "must have 1 to"),
     (
         formats.decode_producer_id_block,
         b'{"broker":1,"block_start":"0","block_end":"9223372036854775808"}',
@@ -254,10 +262,10 @@ BROKEN: list[tuple[Callable[[bytes], Any], bytes, str]] = [
 
 
 @pytest.mark.parametrize(("decode", "document", "reason"), BROKEN, ids=[f"{row[1][:60]!r}" for row in BROKEN])
-def test_a_broken_document_is_named_with_its_path_and_what_is_wrong(
+def test_the_error_for_an_invalid_document_has_its_path_and_reason(
     decode: Callable[[bytes], Any], document: bytes, reason: str
 ):
-    """Kafka's decoder throws on each of these, or its controller could do nothing with the value."""
+    """Kafka's decoder throws on each of these, or its controller cannot use the value."""
     with pytest.raises(FormatError, match=r"^znode /") as raised:
         decode(document)
 
@@ -265,13 +273,13 @@ def test_a_broken_document_is_named_with_its_path_and_what_is_wrong(
 
 
 def test_a_reassignment_keeps_its_order():
-    """The old tools wrote a list; the controller goes through it in that order."""
+    """The old tools write a list, which the controller processes in order."""
     document = b'{"version":1,"partitions":[{"topic":"b","partition":1,"replicas":[2]},{"topic":"a","partition":0,"replicas":[1]}]}'
 
     assert list(formats.decode_reassignment(document)) == [TopicPartition("b", 1), TopicPartition("a", 0)]
 
 
-def test_an_error_shows_little_of_what_it_found():
+def test_an_error_contains_little_of_the_document():
     """A megabyte of garbage must not become a megabyte of log."""
     with pytest.raises(FormatError) as raised:
         formats.decode_topic("t", b"x" * 1_000_000)
@@ -279,8 +287,8 @@ def test_an_error_shows_little_of_what_it_found():
     assert len(str(raised.value)) < 300
 
 
-def test_a_document_past_the_limit_is_not_parsed():
-    """The limit stands before the parser."""
+def test_a_document_above_the_limit_is_not_parsed():
+    """The limit is checked before the parser."""
     with pytest.raises(FormatError, match="bytes are more than"):
         formats.decode_topic("t", b" " * (16 * 1024 * 1024) + b"{}")
 

@@ -1,4 +1,4 @@
-"""Every znode that real brokers wrote is understood, and written again byte for byte."""
+"""Znodes of real brokers are decoded, and encoded again byte for byte."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,7 +21,7 @@ Codec = tuple[Callable[[Any], bytes], Callable[[bytes | None], Any]]
 
 
 def _codec(path: str) -> Codec | None:
-    """Return the encoder and the decoder of a znode, None for those whose existence or name says all."""
+    """Return the encoder and the decoder of a znode, None for znodes without data."""
     parent, _, name = path.rpartition("/")
     single: dict[str, Codec] = {
         paths.CONTROLLER: (formats.encode_controller, formats.decode_controller),
@@ -55,7 +55,7 @@ async def _walk(session: ZooKeeperSession) -> list[str]:
 
 
 def _use(cluster: KafkaCluster) -> None:
-    """Have the brokers write every kind of znode: a topic with configs, a broker's config, ids for a producer."""
+    """Make the brokers write every kind of znode: a topic with configs, a broker's config, producer ids."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap()})
     topic = NewTopic(
         TOPIC,
@@ -75,7 +75,7 @@ def _use(cluster: KafkaCluster) -> None:
     cluster.wait_until_in_sync(TOPIC)
 
 
-async def test_every_znode_of_real_brokers_is_read_and_written_as_it_is(
+async def test_every_znode_of_real_brokers_is_decoded_and_encoded_unchanged(
     kafka_cluster: KafkaCluster, open_session: OpenSession
 ):
     """Kafka 3.9.2, inter.broker.protocol.version 3.9."""
@@ -109,8 +109,10 @@ async def test_every_znode_of_real_brokers_is_read_and_written_as_it_is(
     } <= set(judged)
 
 
-async def test_the_states_of_a_real_topic_go_through_columns(kafka_cluster: KafkaCluster, open_session: OpenSession):
-    """The form that the fast reader takes for usual is the one that Kafka writes."""
+async def test_the_column_codec_reads_the_states_of_a_real_topic(
+    kafka_cluster: KafkaCluster, open_session: OpenSession
+):
+    """The usual form of the column decoder is the one that Kafka writes."""
     session = await open_session(kafka_cluster.zookeeper_connect)
     topics = await session.children(paths.TOPICS) or []
     partitions = await session.multi_children([paths.partitions(topic) for topic in topics])

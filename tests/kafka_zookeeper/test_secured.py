@@ -1,4 +1,4 @@
-"""Sessions by TLS with certificates and digests, and znodes that are ours alone (zookeeper.set.acl)."""
+"""Sessions with TLS client certificates and digests, and ACLs of new znodes (zookeeper.set.acl)."""
 
 import asyncio
 import ssl
@@ -35,13 +35,13 @@ EVERYBODY = "world:anyone"
         ("/consumers", [(31, "world", "anyone")]),
     ],
 )
-def test_znodes_get_kafkas_acls(path: str, expected: list[tuple[int, str, str]]):
-    """ZkData.defaultAcls: what is sensitive is not even read by others."""
+def test_znodes_have_kafkas_acls(path: str, expected: list[tuple[int, str, str]]):
+    """ZkData.defaultAcls: others cannot even read sensitive znodes."""
     assert read_acls(acl_bytes(path)) == expected
 
 
 def read_acls(data: bytes) -> list[tuple[int, str, str]]:
-    """Read ACLs as ZooKeeper's jute has them."""
+    """Decode ACLs in ZooKeeper's jute format."""
     found, offset = [], 4
     for _ in range(int.from_bytes(data[:4], "big")):
         permissions = int.from_bytes(data[offset : offset + 4], "big")
@@ -56,7 +56,7 @@ def read_acls(data: bytes) -> list[tuple[int, str, str]]:
     return found
 
 
-def test_without_set_acl_everything_stays_open():
+def test_without_set_acl_znodes_are_open_to_all():
     """Kafka's default."""
     operation = Create("/config/users/a", b"x")
     secured = MultiWrite([operation], set_acl=True)
@@ -68,31 +68,31 @@ def test_without_set_acl_everything_stays_open():
 
 @pytest.mark.parametrize("digest", ["", "user", "user:", ":password"])
 def test_a_digest_needs_a_user_and_a_password(digest: str):
-    """And is not repeated."""
-    with pytest.raises(ValueError, match=r"is not USER:PASSWORD$"):
+    """The error does not contain it."""
+    with pytest.raises(ValueError, match=r"must be USER:PASSWORD$"):
         ZooKeeperSettings("zk", digest=digest)
 
 
-def test_znodes_cannot_be_ours_if_we_are_nobody():
-    """ZooKeeper would refuse each of them."""
-    with pytest.raises(ValueError, match="say who we are"):
+def test_set_acl_requires_authentication():
+    """ZooKeeper would reject every ACL."""
+    with pytest.raises(ValueError, match="require authentication"):
         ZooKeeperSettings("zk", set_acl=True)
 
 
-def test_the_digest_is_not_shown():
-    """Settings stand in logs and tracebacks."""
+def test_the_representation_contains_no_digest():
+    """Settings appear in logs and tracebacks."""
     assert "hunter2" not in repr(ZooKeeperSettings("zk", digest=DIGEST))
 
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """One for server and clients."""
+    """Return one authority for server and clients."""
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="module")
 def secured(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A ZooKeeper that speaks TLS alone and wants certificates; gives its connect string."""
+    """Start a ZooKeeper that requires TLS and client certificates; returns its connect string."""
     folder: Path = tmp_path_factory.mktemp("secured")
     certificate, key = authority.sign("zookeeper", "/CN=zookeeper")
     (folder / "server.pem").write_text(key.read_text() + certificate.read_text())
@@ -121,7 +121,7 @@ def secured(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 async def open_session(settings: ZooKeeperSettings) -> ZooKeeperSession:
-    """Connect, while the server may be starting still; with its chroot."""
+    """Connect while the server may still be starting, and create the chroot."""
     root = await ZooKeeperSession.connect(settings.without_chroot())
     await root.ensure_path("/kafka")
     await root.close()
@@ -129,8 +129,8 @@ async def open_session(settings: ZooKeeperSettings) -> ZooKeeperSession:
 
 
 @pytest.mark.zookeeper
-async def test_a_session_by_tls_creates_znodes_of_its_own(secured: str, authority: Authority):
-    """The certificate's name and the digest are who we are; many answers in one TLS record are all read."""
+async def test_znodes_of_a_tls_session_belong_to_its_identity(secured: str, authority: Authority):
+    """The identity is the certificate's name and the digest. Several responses in one TLS record are all read."""
     tls = authority.client_context("us", "/O=Example/CN=controller")
     settings = ZooKeeperSettings(secured, 6_000, tls=tls, digest=DIGEST, set_acl=True)
     session = await open_session(settings)
@@ -144,20 +144,20 @@ async def test_a_session_by_tls_creates_znodes_of_its_own(secured: str, authorit
     finally:
         await session.close()
 
-    ours = {"x509:CN=controller,O=Example", "digest:controller"}
-    assert schemes["/kafka/open"] == ours | {EVERYBODY}
-    assert ours == schemes["/kafka/config/users"]
+    own = {"x509:CN=controller,O=Example", "digest:controller"}
+    assert schemes["/kafka/open"] == own | {EVERYBODY}
+    assert own == schemes["/kafka/config/users"]
 
 
 async def owners(session: ZooKeeperSession, path: str) -> set[str]:
-    """Tell who has rights on a znode, by kazoo's own client of the session; of a digest the user alone."""
+    """Return the identities in a znode's ACLs, by the session's kazoo client; of a digest only the user."""
     acls, _ = await session._send(GetACL(path))
     return {f"{acl.id.scheme}:{acl.id.id.split(':')[0]}" for acl in acls}
 
 
 @pytest.mark.zookeeper
-async def test_a_stranger_gets_no_session(secured: str, authority: Authority):
-    """Without TLS, without a certificate, or where the server is not whom we trust."""
+async def test_an_unauthenticated_client_gets_no_session(secured: str, authority: Authority):
+    """Without TLS, without a certificate, or with a server that the client does not trust."""
     trusting = ssl.create_default_context(cafile=str(authority.certificate))
     for tls in (None, trusting, ssl.create_default_context()):
         with pytest.raises(ConnectFailedError):

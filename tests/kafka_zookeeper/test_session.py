@@ -1,4 +1,4 @@
-"""One session's life on a real ZooKeeper."""
+"""Sessions on a real ZooKeeper."""
 
 import asyncio
 import logging
@@ -32,15 +32,15 @@ async def state_of(session: ZooKeeperSession, wanted: SessionState) -> None:
 
 
 def end_from_elsewhere(session: ZooKeeperSession, server: ZooKeeperServer) -> None:
-    """Have a second client take the session over by its password and close it: ZooKeeper's own way to expire one."""
+    """Take over the session in a second client by its password and close it: ZooKeeper's method to expire a session."""
     thief = KazooClient(server.address, client_id=session._client.client_id)
     thief.start()
     thief.stop()
     thief.close()
 
 
-async def test_a_znode_is_read_with_what_the_controller_needs_of_it(session: ZooKeeperSession):
-    """Data (null or empty are two things), version, the transactions of creation and change, and the owner."""
+async def test_a_znode_is_read_with_its_metadata(session: ZooKeeperSession):
+    """Data (null differs from empty), version, the transactions of creation and change, and the owner."""
     await session.multi([Create("/null", None), Create("/empty", b""), Create("/mine", b"1", ephemeral=True)])
     await session.multi([SetData("/mine", b"2", 0)])
 
@@ -57,13 +57,13 @@ async def test_a_znode_is_read_with_what_the_controller_needs_of_it(session: Zoo
 
 
 async def test_a_missing_znode_is_none(session: ZooKeeperSession):
-    """Absence is an answer, not an error."""
+    """A missing znode is not an error."""
     assert [await session.get("/x"), await session.children("/x"), await session.exists("/x")] == [None, None, False]
     assert await session.exists("/")
 
 
 async def test_children_are_sorted_names(session: ZooKeeperSession):
-    """Sequential znodes come in the order of their making."""
+    """Sequential znodes are in the order of their creation."""
     await session.multi([Create("/p", None)])
     for _ in range(12):
         await session.multi([Create("/p/n-", None, sequential=True)])
@@ -71,10 +71,10 @@ async def test_children_are_sorted_names(session: ZooKeeperSession):
     assert [f"n-{number:010}" for number in range(12)] == await session.children("/p")
 
 
-async def test_the_chroot_is_in_front_of_everything(
+async def test_the_chroot_applies_to_all_paths(
     session: ZooKeeperSession, open_session: OpenSession, zookeeper: ZooKeeperServer, chroot: str
 ):
-    """Any chroot (zookeeper.connect); from inside it cannot be seen, in results neither."""
+    """For any chroot (zookeeper.connect); results do not contain it."""
     root = await open_session(zookeeper.address)
 
     result = await session.multi([Create("/a-", b"x", sequential=True), Create("/b", None)])
@@ -85,8 +85,8 @@ async def test_the_chroot_is_in_front_of_everything(
     assert zookeeper.read(f"{chroot}/a-0000000000") == b"x"
 
 
-async def test_a_chroot_is_made_where_it_is_missing(open_session: OpenSession, zookeeper: ZooKeeperServer, chroot: str):
-    """As a broker does at its start; its znodes have no data, and making it again changes nothing."""
+async def test_a_missing_chroot_is_created(open_session: OpenSession, zookeeper: ZooKeeperServer, chroot: str):
+    """As a broker does at its start; its znodes have no data, and creating it again changes nothing."""
     settings = ZooKeeperSettings(zookeeper.connect(f"{chroot}/deep/er"))
     await asyncio.gather(ensure_chroot(settings), ensure_chroot(settings))
     await ensure_chroot(settings)
@@ -101,25 +101,25 @@ async def test_a_chroot_is_made_where_it_is_missing(open_session: OpenSession, z
     assert (node.data, node.version) == (None, 0)
 
 
-async def test_a_path_that_cannot_be_made_is_an_error(session: ZooKeeperSession):
-    """Below an ephemeral znode there is nothing."""
+async def test_a_path_that_cannot_be_created_is_an_error(session: ZooKeeperSession):
+    """An ephemeral znode has no children."""
     await session.multi([Create("/mine", None, ephemeral=True)])
 
-    with pytest.raises(ZooKeeperError, match=r"/mine/a cannot be created"):
+    with pytest.raises(ZooKeeperError, match=r"/mine/a could not be created"):
         await session.ensure_path("/mine/a")
 
 
 async def test_closing_ends_the_session_at_once(session: ZooKeeperSession, open_session: OpenSession):
-    """Its ephemeral znodes go with it: the next controller need not wait for a time-out."""
+    """Its ephemeral znodes are deleted: the next controller does not wait for a timeout."""
     other = await open_session(session.settings.connect)
     await other.multi([Create("/mine", None, ephemeral=True)])
-    heard: list[SessionState] = []
-    other.on_state(heard.append)
+    states: list[SessionState] = []
+    other.on_state(states.append)
 
     await other.close()
 
     assert not await session.exists("/mine")
-    assert heard == [SessionState.LOST]
+    assert states == [SessionState.LOST]
     with pytest.raises(SessionLostError):
         await other.get("/mine")
     assert isinstance(await other.multi([Check("/mine", 0)]), Unknown)
@@ -127,16 +127,16 @@ async def test_closing_ends_the_session_at_once(session: ZooKeeperSession, open_
 
 
 async def test_a_lost_session_stays_lost(session: ZooKeeperSession, zookeeper: ZooKeeperServer):
-    """Nothing is ever done in its name under another session: what it held, it holds no more."""
-    heard: list[SessionState] = []
-    session.on_state(heard.append)
+    """The object sends nothing under another session, because its ephemeral znodes no longer exist."""
+    states: list[SessionState] = []
+    session.on_state(states.append)
     session_id = session.session_id
 
     await asyncio.to_thread(end_from_elsewhere, session, zookeeper)
     await state_of(session, SessionState.LOST)
 
-    assert heard[-1] is SessionState.LOST
-    assert SessionState.LOST not in heard[:-1]
+    assert states[-1] is SessionState.LOST
+    assert SessionState.LOST not in states[:-1]
     with pytest.raises(SessionLostError):
         await session.get("/")
     with pytest.raises(SessionLostError):
@@ -147,8 +147,8 @@ async def test_a_lost_session_stays_lost(session: ZooKeeperSession, zookeeper: Z
     assert f"{session_id & 0xFFFFFFFFFFFFFFFF:#x}" not in dump
 
 
-async def test_reads_outlast_a_restart_of_the_server(open_session: OpenSession):
-    """The session lives on: a read waits for the connection, and what was ephemeral is still there."""
+async def test_reads_continue_after_a_restart_of_the_server(open_session: OpenSession):
+    """The session continues: a read waits for the connection, and ephemeral znodes still exist."""
     with zookeeper_server() as server:
         session = await open_session(server.address)
         await session.multi([Create("/mine", b"1", ephemeral=True)])
@@ -169,18 +169,18 @@ async def test_reads_outlast_a_restart_of_the_server(open_session: OpenSession):
 
 
 class PatientQueue(deque[object]):
-    """kazoo's queue where its thread is slow: who empties it takes what is asked within the next moments as well."""
+    """kazoo's queue with a slow thread: emptying it also takes requests of the next moments."""
 
     def popleft(self) -> object:
-        """Give kazoo's thread what comes within 50 ms."""
+        """Return also requests that arrive within 50 ms."""
         late = time.monotonic() + 0.05
         while not self and time.monotonic() < late:
             time.sleep(0.001)
         return super().popleft()
 
 
-async def test_one_broken_connection_costs_a_read_one_attempt(zookeeper: ZooKeeperServer, chroot: str):
-    """Whatever is asked while kazoo clears up fails: a read waits for the next connection, however long that takes."""
+async def test_one_connection_loss_takes_one_attempt_of_a_read(zookeeper: ZooKeeperServer, chroot: str):
+    """Requests during kazoo's cleanup fail: a read waits for the next connection without using further attempts."""
     with zookeeper_proxy(zookeeper.port) as proxy:
         session = await ZooKeeperSession.connect(ZooKeeperSettings(proxy.connect(chroot), 10_000))
         session._client._queue = PatientQueue(session._client._queue)
@@ -191,34 +191,32 @@ async def test_one_broken_connection_costs_a_read_one_attempt(zookeeper: ZooKeep
         await session.close()
 
 
-async def test_a_server_that_takes_a_connection_and_says_nothing_does_not_cost_the_session(
-    fake: FakeZooKeeper, open_session: OpenSession
-):
-    """ZooKeeper 3.8 does so when it starts (ZooKeeperServer.removeCnxn has no database yet); it answers the next connection."""
+async def test_an_unresponsive_connection_does_not_end_the_session(fake: FakeZooKeeper, open_session: OpenSession):
+    """ZooKeeper 3.8 leaves one at its start (ZooKeeperServer.removeCnxn has no database yet); the next connection works."""
     session = await open_session(fake.address, session_timeout_ms=3_000)
     fake.unanswered, fake.over_at = 1, time.monotonic() + 3
     fake.drop_connections()
     await state_of(session, SessionState.SUSPENDED)
-    await session._settled.wait()
+    await session._not_suspended.wait()
 
     assert session.state is SessionState.CONNECTED
     assert fake.connections == 3
 
 
-async def test_a_session_that_outlived_its_time_is_lost(open_session: OpenSession):
-    """A server that comes back after the session's time tells us so; the lost session takes no new one."""
+async def test_an_expired_session_is_lost(open_session: OpenSession):
+    """A server that returns after the session timeout reports it; the object opens no new session."""
     with zookeeper_server() as server:
         session = await open_session(server.address, session_timeout_ms=1_000)
         witness = await open_session(server.address, session_timeout_ms=30_000)
         await session.multi([Create("/mine", None, ephemeral=True)])
-        gone = asyncio.Event()
-        await witness.exists("/mine", watch=lambda _event: gone.set())
+        deleted = asyncio.Event()
+        await witness.exists("/mine", watch=lambda _event: deleted.set())
 
-        # A client that neither pings nor reads: the server expires its session by itself.
+        # A client that neither pings nor reads: the server expires its session.
         stuck = _Stuck(asyncio.get_running_loop())
         session._client._call(stuck, None)
         await stuck.entered.wait()
-        await gone.wait()
+        await deleted.wait()
         stuck.release()
         await state_of(session, SessionState.LOST)
 
@@ -244,8 +242,8 @@ class _Stuck:
         return b"\0\0\0\1/\0"
 
 
-async def test_no_server_is_an_error_in_words():
-    """Cluster unreachable: the message says where we knocked."""
+async def test_the_error_without_a_server_names_the_address():
+    """The message contains the connect string."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         connect = f"127.0.0.1:{taken.getsockname()[1]}/kafka"
@@ -255,7 +253,7 @@ async def test_no_server_is_an_error_in_words():
 
 
 async def test_one_server_of_many_is_enough(open_session: OpenSession, zookeeper: ZooKeeperServer):
-    """The others may be down, or swallow packets."""
+    """The others may be down, or drop packets."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         dead = taken.getsockname()[1]
@@ -265,7 +263,7 @@ async def test_one_server_of_many_is_enough(open_session: OpenSession, zookeeper
         assert await session.exists("/")
 
 
-async def test_a_refused_session_is_an_error(fake: FakeZooKeeper):
+async def test_a_rejected_session_is_an_error(fake: FakeZooKeeper):
     """A server that ends every session at once."""
     fake.session_timeout_ms = 0
 
@@ -273,8 +271,8 @@ async def test_a_refused_session_is_an_error(fake: FakeZooKeeper):
         await ZooKeeperSession.connect(ZooKeeperSettings(fake.address, connect_timeout_ms=500))
 
 
-async def test_a_cancelled_caller_harms_nobody_else(session: ZooKeeperSession):
-    """The answer of a request that nobody waits for is dropped; the others get theirs."""
+async def test_a_cancelled_call_does_not_affect_others(session: ZooKeeperSession):
+    """The response to its request is dropped; the others receive theirs."""
     await session.multi([Create("/x", b"1")])
     tasks = [asyncio.create_task(session.get("/x")) for _ in range(200)]
     await asyncio.sleep(0)
@@ -286,8 +284,8 @@ async def test_a_cancelled_caller_harms_nobody_else(session: ZooKeeperSession):
     assert {node.data for node in nodes if node} == {b"1"}
 
 
-async def test_nothing_of_a_znode_gets_into_the_log(session: ZooKeeperSession, caplog: pytest.LogCaptureFixture):
-    """Znodes hold credentials (SCRAM), requests carry them, and a session has a password."""
+async def test_the_log_contains_no_data_of_znodes(session: ZooKeeperSession, caplog: pytest.LogCaptureFixture):
+    """Znodes and requests contain credentials (SCRAM), and a session has a password."""
     with caplog.at_level(1):
         await session.multi([Create("/secret-name", b"secret-data"), Delete("/secret-name", ANY_VERSION)])
         await session.get("/secret-name")

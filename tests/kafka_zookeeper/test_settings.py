@@ -1,4 +1,4 @@
-"""Connect strings and timings."""
+"""Connect strings and timeouts."""
 
 import pytest
 
@@ -17,27 +17,27 @@ from kafka_zookeeper.settings import Address, ZooKeeperSettings, parse_connect
         ("[::1]:2182/k", [("::1", 2182)], "/k"),
     ],
 )
-def test_a_connect_string_is_kafkas(connect: str, addresses: list[tuple[str, int]], chroot: str):
-    """As zookeeper.connect: the chroot comes once, behind the last host."""
+def test_a_connect_string_is_parsed_as_in_kafka(connect: str, addresses: list[tuple[str, int]], chroot: str):
+    """As zookeeper.connect: one chroot, after the last host."""
     assert parse_connect(connect) == (tuple(Address(*each) for each in addresses), chroot)
 
 
 @pytest.mark.parametrize(
     "connect", ["", ",", "a:1,", "a:x", "a:0", "a:70000", "u@a:1", "a?x", "a:1//k", "a:1/k/../j", "a:1/."]
 )
-def test_a_connect_string_that_cannot_be_right_is_refused(connect: str):
-    """Before anything is opened, and in words."""
+def test_an_invalid_connect_string_is_rejected(connect: str):
+    """Before a connection is opened."""
     with pytest.raises(ValueError, match="connect string"):
         ZooKeeperSettings(connect)
 
 
 @pytest.mark.parametrize(("name", "value"), [("session_timeout_ms", 999), ("connect_timeout_ms", 0)])
-def test_timings_that_cannot_work_are_refused(name: str, value: int):
+def test_invalid_timeouts_are_rejected(name: str, value: int):
     """The message names the setting."""
     with pytest.raises(ValueError, match=name):
         ZooKeeperSettings("a", **{name: value})
 
 
-def test_the_root_has_the_same_settings():
-    """For making the chroot itself."""
+def test_without_chroot_keeps_the_other_settings():
+    """For creating the chroot itself."""
     assert ZooKeeperSettings("a:1,b:2/k/l", 5_000).without_chroot() == ZooKeeperSettings("a:1,b:2", 5_000)

@@ -1,4 +1,4 @@
-"""Transactions on a real ZooKeeper: all or nothing, refused for a reason, or unknown."""
+"""Transactions on a real ZooKeeper: committed, rejected with a reason, or unknown."""
 
 import asyncio
 
@@ -43,7 +43,7 @@ REFUSED: list[tuple[RefusedReason, Operation]] = [
 
 @pytest.fixture
 async def tree(session: ZooKeeperSession, zookeeper: ZooKeeperServer, chroot: str) -> ZooKeeperSession:
-    """A session over some znodes to be refused on."""
+    """Return a session with some znodes for rejected operations."""
     await session.multi(
         [
             Create("/a", b"0"),
@@ -59,10 +59,10 @@ async def tree(session: ZooKeeperSession, zookeeper: ZooKeeperServer, chroot: st
 @pytest.mark.parametrize(
     ("reason", "operation"), REFUSED, ids=[f"{reason.name} {operation}" for reason, operation in REFUSED]
 )
-async def test_a_transaction_is_refused_for_the_first_operation_that_fails(
+async def test_a_transaction_is_rejected_because_of_the_first_failed_operation(
     tree: ZooKeeperSession, reason: RefusedReason, operation: Operation
 ):
-    """It is named by its place, and nothing of the transaction is done, before or after it."""
+    """The result contains its index, and no operation is executed, neither before nor after it."""
     result = await tree.multi([Create("/before", None), SetData("/a/leaf", b"1", 0), operation, Create("/after", None)])
 
     assert isinstance(result, Refused)
@@ -74,7 +74,7 @@ async def test_a_transaction_is_refused_for_the_first_operation_that_fails(
 
 
 async def test_a_transaction_sees_its_own_operations(tree: ZooKeeperSession):
-    """A znode and its children at once, and a version raised twice: what a topic's creation and a take-over need."""
+    """A znode with its children, and two changes of a version: required for topic creation and takeover."""
     result = await tree.multi(
         [
             Create("/t", None),
@@ -89,8 +89,8 @@ async def test_a_transaction_sees_its_own_operations(tree: ZooKeeperSession):
     assert result == Committed(("/t", "/t/partitions", 1, 2, None, "/mine"))
 
 
-async def test_the_fence_stops_a_deposed_controller(tree: ZooKeeperSession, open_session: OpenSession):
-    """Invariant: every write checks /controller_epoch's version, so that a controller that was deposed writes nothing."""
+async def test_the_fence_stops_a_former_controller(tree: ZooKeeperSession, open_session: OpenSession):
+    """Invariant: every write checks the version of /controller_epoch, so that a former controller writes nothing."""
     successor = await open_session(tree.settings.connect)
     await tree.multi([Create("/controller_epoch", b"1")])
     fence = Check("/controller_epoch", 0)
@@ -101,8 +101,8 @@ async def test_the_fence_stops_a_deposed_controller(tree: ZooKeeperSession, open
     assert await tree.multi([fence, SetData("/a", b"2", 1)]) == Refused(0, RefusedReason.BAD_VERSION, "BadVersionError")
 
 
-async def test_of_two_that_take_over_at_once_one_wins(tree: ZooKeeperSession, open_session: OpenSession):
-    """The election: one multi that deletes and creates /controller and raises the epoch by its version."""
+async def test_only_one_of_two_concurrent_takeovers_succeeds(tree: ZooKeeperSession, open_session: OpenSession):
+    """The election: one multi that deletes and creates /controller and increments the epoch by its version."""
     rivals = [await open_session(tree.settings.connect) for _ in range(4)]
     await tree.multi([Create("/controller_epoch", b"1"), Create("/controller", b"native")])
 
@@ -129,8 +129,8 @@ async def test_of_two_that_take_over_at_once_one_wins(tree: ZooKeeperSession, op
     }
 
 
-async def test_what_is_too_large_is_not_sent(session: ZooKeeperSession):
-    """A server answers it by closing the connection, which would cost all others theirs."""
+async def test_a_too_large_transaction_is_not_sent(session: ZooKeeperSession):
+    """A server would close the connection, which would fail all other requests."""
     states: list[SessionState] = []
     session.on_state(states.append)
 
@@ -143,7 +143,7 @@ async def test_what_is_too_large_is_not_sent(session: ZooKeeperSession):
     assert states == []
 
 
-async def test_an_illegal_path_is_refused(session: ZooKeeperSession):
+async def test_an_invalid_path_is_rejected(session: ZooKeeperSession):
     """ZooKeeper's PathUtils."""
     result = await session.multi([Create("/a\x00b", None)])
 
@@ -151,35 +151,35 @@ async def test_an_illegal_path_is_refused(session: ZooKeeperSession):
     assert result.reason is RefusedReason.OTHER
 
 
-async def test_a_path_beside_the_chroot_is_never_written(session: ZooKeeperSession):
-    """A mistake of the caller's, and no outcome."""
+async def test_a_path_outside_the_chroot_is_never_written(session: ZooKeeperSession):
+    """A mistake of the caller raises ValueError."""
     with pytest.raises(ValueError, match="must begin with a slash"):
         await session.multi([Create("a", None)])
 
 
-async def test_nothing_is_done_at_once(session: ZooKeeperSession):
-    """An empty transaction commits."""
+async def test_an_empty_transaction_commits(session: ZooKeeperSession):
+    """Without any results."""
     assert await session.multi([]) == Committed(())
 
 
-async def test_the_outcome_is_unknown_when_the_answer_is_cut_off(fake: FakeZooKeeper, open_session: OpenSession):
-    """The server may have done it before it died: neither yes nor no is true."""
-    fake.answers[MULTI] = lambda _body: None
+async def test_the_outcome_is_unknown_without_a_response(fake: FakeZooKeeper, open_session: OpenSession):
+    """The server may have executed it before the connection loss."""
+    fake.responses[MULTI] = lambda _body: None
     session = await open_session(fake.address)
 
     assert isinstance(await session.multi([Create("/a", None)]), Unknown)
 
 
-async def test_the_outcome_is_unknown_when_the_answer_makes_no_sense(fake: FakeZooKeeper, open_session: OpenSession):
-    """A torn answer is no answer."""
-    fake.answers[MULTI] = lambda _body: (0, b"\0\0\0\1\0")
+async def test_the_outcome_is_unknown_with_a_malformed_response(fake: FakeZooKeeper, open_session: OpenSession):
+    """A damaged response proves nothing."""
+    fake.responses[MULTI] = lambda _body: (0, b"\0\0\0\1\0")
     session = await open_session(fake.address)
 
     assert isinstance(await session.multi([Create("/a", None)]), Unknown)
 
 
-async def test_unknown_is_all_or_nothing_and_committed_is_kept_when_the_server_is_killed(open_session: OpenSession):
-    """Kill -9 of ZooKeeper under a stream of transactions of two creates each."""
+async def test_transactions_are_atomic_and_durable_when_the_server_is_killed(open_session: OpenSession):
+    """Kill -9 of ZooKeeper during a stream of transactions of two creates each."""
     with zookeeper_server() as server:
         session = await open_session(server.address, session_timeout_ms=30_000)
         enough = asyncio.Event()
@@ -205,8 +205,8 @@ async def test_unknown_is_all_or_nothing_and_committed_is_kept_when_the_server_i
         await session.close()
 
 
-async def test_a_paused_server_that_is_killed_leaves_the_outcome_unknown(open_session: OpenSession):
-    """The transaction was sent, and nobody will ever say what became of it."""
+async def test_the_outcome_is_unknown_after_a_paused_server_is_killed(open_session: OpenSession):
+    """The transaction was sent, and has no response."""
     with zookeeper_server() as server:
         session = await open_session(server.address)
         server.pause()
@@ -218,8 +218,10 @@ async def test_a_paused_server_that_is_killed_leaves_the_outcome_unknown(open_se
         await session.close()
 
 
-async def test_the_end_of_the_session_makes_it_unknown(session: ZooKeeperSession, zookeeper: ZooKeeperServer):
-    """Transactions that were on their way when the session ended are values, too; none of them raises."""
+async def test_the_outcome_is_unknown_after_the_end_of_the_session(
+    session: ZooKeeperSession, zookeeper: ZooKeeperServer
+):
+    """Transactions in flight at the end of the session also return a value; none of them raises."""
     writing = [asyncio.create_task(session.multi([Create(f"/a{number}", None)])) for number in range(500)]
     await asyncio.to_thread(end_from_elsewhere, session, zookeeper)
     results = await asyncio.gather(*writing)

@@ -1,4 +1,4 @@
-"""Watches on a real ZooKeeper: armed with the read, told once, in order."""
+"""Watches on a real ZooKeeper: set with the read, fired once, in order."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from tests.kafka_zookeeper.conftest import OpenSession
 pytestmark = pytest.mark.zookeeper
 
 
-class Ear:
-    """Hears events, and can be waited on."""
+class EventRecorder:
+    """Watch callback that records events, and can be waited on."""
 
     def __init__(self) -> None:
         self.events: asyncio.Queue[WatchEvent | None] = asyncio.Queue()
@@ -23,7 +23,7 @@ class Ear:
     def __call__(self, event: WatchEvent | None) -> None:
         self.events.put_nowait(event)
 
-    async def heard(self) -> WatchEvent | None:
+    async def next_event(self) -> WatchEvent | None:
         return await self.events.get()
 
 
@@ -31,43 +31,43 @@ CASES: list[tuple[str, WatchKind, list[Operation], Operation, EventKind]] = [
     ("data change", WatchKind.DATA, [Create("/x", None)], SetData("/x", b"", ANY_VERSION), EventKind.DATA_CHANGED),
     ("data deletion", WatchKind.DATA, [Create("/x", None)], Delete("/x", ANY_VERSION), EventKind.DELETED),
     ("data creation", WatchKind.DATA, [], Create("/x", None), EventKind.CREATED),
-    ("child comes", WatchKind.CHILDREN, [Create("/x", None)], Create("/x/a", None), EventKind.CHILDREN_CHANGED),
+    ("child created", WatchKind.CHILDREN, [Create("/x", None)], Create("/x/a", None), EventKind.CHILDREN_CHANGED),
     (
-        "child goes",
+        "child deleted",
         WatchKind.CHILDREN,
         [Create("/x", None), Create("/x/a", None)],
         Delete("/x/a", ANY_VERSION),
         EventKind.CHILDREN_CHANGED,
     ),
-    ("parent goes", WatchKind.CHILDREN, [Create("/x", None)], Delete("/x", ANY_VERSION), EventKind.DELETED),
-    ("parent comes", WatchKind.CHILDREN, [], Create("/x", None), EventKind.CREATED),
-    ("comes", WatchKind.EXISTS, [], Create("/x", None), EventKind.CREATED),
-    ("goes", WatchKind.EXISTS, [Create("/x", None)], Delete("/x", ANY_VERSION), EventKind.DELETED),
+    ("parent deleted", WatchKind.CHILDREN, [Create("/x", None)], Delete("/x", ANY_VERSION), EventKind.DELETED),
+    ("parent created", WatchKind.CHILDREN, [], Create("/x", None), EventKind.CREATED),
+    ("created", WatchKind.EXISTS, [], Create("/x", None), EventKind.CREATED),
+    ("deleted", WatchKind.EXISTS, [Create("/x", None)], Delete("/x", ANY_VERSION), EventKind.DELETED),
 ]
 
 
 @pytest.mark.parametrize(
-    ("kind", "before", "change", "told"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+    ("kind", "before", "change", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-async def test_what_a_watch_tells(
-    session: ZooKeeperSession, kind: WatchKind, before: list[Operation], change: Operation, told: EventKind
+async def test_the_event_of_a_watch(
+    session: ZooKeeperSession, kind: WatchKind, before: list[Operation], change: Operation, expected: EventKind
 ):
-    """Once, with the path as the watcher knows it (without the chroot); a missing znode is watched for its coming."""
+    """It fires once, with the path without the chroot; the watch of a missing znode fires when it is created."""
     await session.multi(before)
-    ear = Ear()
-    await session.watch("/x", kind, ear)
+    recorder = EventRecorder()
+    await session.watch("/x", kind, recorder)
 
     await session.multi([change])
-    event = await ear.heard()
+    event = await recorder.next_event()
     await session.multi([Create("/x/again" if await session.exists("/x") else "/x", None)])
     await session.exists("/")
 
-    assert event == WatchEvent(told, "/x")
-    assert ear.events.empty()
+    assert event == WatchEvent(expected, "/x")
+    assert recorder.events.empty()
 
 
-async def test_nothing_happens_between_the_read_and_the_watch(session: ZooKeeperSession, open_session: OpenSession):
-    """A reader that re-reads on every event sees the last state, however fast another writes."""
+async def test_no_change_is_missed_between_the_read_and_the_watch(session: ZooKeeperSession, open_session: OpenSession):
+    """A reader that re-reads on every event sees the last state of a fast writer."""
     writer = await open_session(session.settings.connect)
     await writer.multi([Create("/x", b"0")])
     last, seen = 500, []
@@ -78,79 +78,79 @@ async def test_nothing_happens_between_the_read_and_the_watch(session: ZooKeeper
 
     writing = asyncio.create_task(write_all())
     while not seen or seen[-1] != last:
-        ear = Ear()
-        node = await session.get("/x", watch=ear)
+        recorder = EventRecorder()
+        node = await session.get("/x", watch=recorder)
         assert node
         assert node.data
         seen.append(int(node.data))
         if seen[-1] != last:
-            assert await ear.heard() == WatchEvent(EventKind.DATA_CHANGED, "/x")
+            assert await recorder.next_event() == WatchEvent(EventKind.DATA_CHANGED, "/x")
     await writing
 
     assert sorted(set(seen)) == seen
 
 
-async def test_a_change_is_told_before_anything_that_came_after_it_is_read(
+async def test_the_event_of_a_change_precedes_reads_of_later_changes(
     session: ZooKeeperSession, open_session: OpenSession
 ):
-    """ZooKeeper's own promise: who watches hears of a change before it can see it, or anything later."""
+    """ZooKeeper's guarantee: the event of a watched change arrives before the change, or a later one, is visible."""
     writer = await open_session(session.settings.connect)
     await writer.multi([Create("/x", b"0"), Create("/y", b"0")])
     for number in range(200):
-        ear = Ear()
-        await session.get("/x", watch=ear)
+        recorder = EventRecorder()
+        await session.get("/x", watch=recorder)
         await writer.multi([SetData("/x", b"", ANY_VERSION)])
         await writer.multi([SetData("/y", b"%d" % number, ANY_VERSION)])
 
         await session.get("/y")
 
-        assert not ear.events.empty()
+        assert not recorder.events.empty()
 
 
-async def test_a_callback_comes_after_the_code_that_awaited_the_read(
+async def test_a_callback_is_called_after_the_code_that_awaited_the_read(
     session: ZooKeeperSession, open_session: OpenSession
 ):
-    """Whoever notes `changed = False` after a read must not overwrite the event of a change after that read."""
+    """Code that sets `changed = False` after a read must not overwrite the event of a later change."""
     writer = await open_session(session.settings.connect)
     await writer.multi([Create("/x", b"0")])
     order: list[str] = []
-    told = asyncio.Event()
+    fired = asyncio.Event()
 
     def changed(_event: WatchEvent | None) -> None:
-        order.append("told")
-        told.set()
+        order.append("event")
+        fired.set()
 
     for _ in range(200):
         order.clear()
-        told.clear()
+        fired.clear()
         racing = asyncio.create_task(writer.multi([SetData("/x", b"", ANY_VERSION)]))
         await session.get("/x", watch=changed)
         order.append("read")
         await session.multi([SetData("/x", b"", ANY_VERSION)])
-        await told.wait()
+        await fired.wait()
         await racing
 
-        assert order == ["read", "told"]
+        assert order == ["read", "event"]
 
 
-async def test_a_broken_connection_ends_all_watches_and_says_so(open_session: OpenSession):
-    """None: whoever watches must read again, for anything may have happened meanwhile."""
+async def test_a_connection_loss_ends_all_watches_and_calls_their_callbacks(open_session: OpenSession):
+    """With None: the watching component must read again, because the znode may have changed in the meantime."""
     with zookeeper_server() as server:
         session = await open_session(server.address)
-        ears: list[Ear] = [Ear(), Ear(), Ear()]
+        ears: list[EventRecorder] = [EventRecorder(), EventRecorder(), EventRecorder()]
         await session.get("/", watch=ears[0])
         await session.children("/", watch=ears[1])
         await session.exists("/missing", watch=ears[2])
 
         await asyncio.to_thread(server.stop)
 
-        assert [await ear.heard() for ear in ears] == [None, None, None]
+        assert [await recorder.next_event() for recorder in ears] == [None, None, None]
         await session.close()
 
 
 @pytest.mark.parametrize("make", [lambda: WatchEvent(EventKind.CREATED, "/x"), lambda: None])
-def test_a_watch_is_told_once(make: Callable[[], WatchEvent | None]):
-    """Even when ZooKeeper holds it twice: a read that was repeated arms it again."""
+def test_a_watch_fires_once(make: Callable[[], WatchEvent | None]):
+    """Even if ZooKeeper has it twice, because a repeated read sets it again."""
     told: list[WatchEvent | None] = []
     shot = OneShot(told.append)
 

@@ -1,7 +1,7 @@
-"""Kafka 3.9.2's own decoders, run beside ours on thousands of documents, good and spoilt.
+"""Comparison with Kafka 3.9.2's decoders on thousands of valid and damaged documents.
 
-What we take, Kafka takes for the same value; what we call no JSON, it takes for nothing (or stops at); what it writes again, we
-write byte for byte. Where we refuse what it takes, the reason is one of those below.
+Kafka decodes every accepted document as the same value, treats every document with `not_json` as empty (or throws), and encodes values
+as the same bytes. Documents that only this codec rejects have one of the reasons below.
 """
 
 import base64
@@ -35,26 +35,26 @@ SEED = 20_260
 
 STRICTER = {
     "": (
-        "from 0 to",  # Kafka would take a partition or a broker below 0 and fail later
+        "from 0 to",  # Kafka would accept a partition or a broker below 0 and fail later
         "from -1 to 65535",
         "a number from 0",
-        "surrogate pair",  # which cannot be written again
+        "surrogate pair",  # which cannot be encoded again
     ),
-    "acl_change": ("there are no ACLs of", "cannot name a znode"),  # whose znode Kafka would look for in vain
-    "extended_acl_change": ("there are no ACLs of", "cannot name a znode", "is missing", "must be a"),
+    "acl_change": ("unknown resource type", "cannot name a znode"),  # Kafka would not find the znode
+    "extended_acl_change": ("unknown resource type", "cannot name a znode", "is missing", "must be a"),
     "broker": (
-        "is not LISTENER://host:port",
+        "must be LISTENER://host:port",
         "from 1 to",
         "min_version",
         "max_version",
-    ),  # Kafka checks some of it later
-    "producer_ids": ("does not have 1 to",),  # Kafka would take a block that ends before it begins
+    ),  # Kafka checks some of these later
+    "producer_ids": ("must have 1 to",),  # Kafka would accept a block that ends before it begins
     "reassignment": (
         "is missing",
         "must be a JSON",
         "'version' must be",
-    ),  # Kafka takes null for a name, "1" for a number
-    "topic": ("_replicas",),  # of partitions that the topic does not have, which Kafka never looks up
+    ),  # Kafka accepts null as a name, "1" as a number
+    "topic": ("_replicas",),  # of partitions that the topic does not have, which Kafka ignores
 }
 
 
@@ -131,10 +131,10 @@ KINDS: dict[str, tuple[Decode, Callable[[Any], Any], Callable[[Any], bytes] | No
     "acl_change": (partial(formats.decode_acl_change, "n"), _acl_path, formats.encode_acl_change),
     "extended_acl_change": (partial(formats.decode_extended_acl_change, "n"), _acl_path, formats.encode_acl_change),
 }
-"""Our decoder, what the judge says of its value, and our encoder where the judge writes the value again."""
+"""The decoder, the judge's view of its value, and the encoder if the judge encodes the value again."""
 
 NO_JSON = {"acl_change"}
-"""Plain text, which is torn and never patched."""
+"""Plain text, which is damaged as bytes and not as JSON."""
 
 ODD_VALUES = [
     None,
@@ -156,21 +156,21 @@ ODD_VALUES = [
 ]
 
 
-def _spoilt(chance: random.Random, value: Any) -> Any:
-    """Return a JSON value with something exchanged, dropped or added somewhere."""
+def _mutated(chance: random.Random, value: Any) -> Any:
+    """Return a JSON value with one part replaced, removed or added."""
     if isinstance(value, dict) and value and chance.random() < 0.8:
         key = chance.choice(list(value))
         if chance.random() < 0.2:
             return {other: each for other, each in value.items() if other != key}
-        return {**value, chance.choice(["01", "extra", key, key, key]): _spoilt(chance, value[key])}
+        return {**value, chance.choice(["01", "extra", key, key, key]): _mutated(chance, value[key])}
     if isinstance(value, list) and value and chance.random() < 0.8:
         place = chance.randrange(len(value))
-        return [*value[:place], _spoilt(chance, value[place]), *value[place + 1 :]]
+        return [*value[:place], _mutated(chance, value[place]), *value[place + 1 :]]
     return chance.choice(ODD_VALUES)
 
 
-def _torn(chance: random.Random, data: bytes) -> bytes:
-    """Return data with a byte exchanged, cut, or with something behind it."""
+def _damaged(chance: random.Random, data: bytes) -> bytes:
+    """Return data with a byte changed, truncated, or with bytes added at the end."""
     place = chance.randrange(len(data))
     return chance.choice(
         [
@@ -183,7 +183,7 @@ def _torn(chance: random.Random, data: bytes) -> bytes:
 
 
 def _documents(kind: str) -> list[bytes]:
-    """Return good documents of a kind, and many spoilt ones; always the same."""
+    """Return valid documents of a kind, and many damaged ones; always the same."""
     chance = random.Random(f"{SEED} {kind}")
     decode = KINDS[kind][0]
     good = [
@@ -199,14 +199,14 @@ def _documents(kind: str) -> list[bytes]:
         ]
     if kind == "config":
         good += [_config(chance, size) for size in range(11) for _ in range(20)]
-    spoilt = []
+    damaged = []
     for document in good[:12]:
         for _ in range(SPOILT_PER_DOCUMENT):
             if kind not in NO_JSON:
-                changed = _spoilt(chance, json.loads(document))
-                spoilt.append(json.dumps(changed, ensure_ascii=chance.random() < 0.5).encode())
-            spoilt.append(_torn(chance, document))
-    return [*good, *(document for document in spoilt if document)]
+                changed = _mutated(chance, json.loads(document))
+                damaged.append(json.dumps(changed, ensure_ascii=chance.random() < 0.5).encode())
+            damaged.append(_damaged(chance, document))
+    return [*good, *(document for document in damaged if document)]
 
 
 def _config(chance: random.Random, size: int) -> bytes:
@@ -224,18 +224,18 @@ def _tried(decode: Decode, document: bytes) -> tuple[Any, FormatError | None]:
 
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, list[list[Any]]]:
-    """What Kafka says of every document of every kind; one JVM is asked once."""
-    asked = [(kind, document) for kind in KINDS for document in _documents(kind)]
-    lines = "".join(f"{kind} {base64.b64encode(document).decode()}\n" for kind, document in asked)
+    """Return Kafka's results for all documents of all kinds, from one JVM."""
+    requests = [(kind, document) for kind in KINDS for document in _documents(kind)]
+    lines = "".join(f"{kind} {base64.b64encode(document).decode()}\n" for kind, document in requests)
     command = java_command(str(Path(__file__).parent / "ZnodeJudge.java"), heap="128m", log4j="log4j-tools.properties")
     done = subprocess.run(command, input=lines.encode(), check=True, capture_output=True, timeout=100)
     answers: dict[str, list[list[Any]]] = {kind: [] for kind in KINDS}
-    for (kind, _), line in zip(asked, done.stdout.splitlines(), strict=True):
+    for (kind, _), line in zip(requests, done.stdout.splitlines(), strict=True):
         answers[kind].append(json.loads(line))
     return answers
 
 
-def _in_our_order(verdict: list[Any]) -> list[Any]:
+def _sorted_acls(verdict: list[Any]) -> list[Any]:
     """Sort ACLs: Kafka keeps them in a hash table whose order differs from process to process."""
     written = json.loads(verdict[2])
     ours = [
@@ -250,12 +250,12 @@ def _compact(document: Any) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_kafka_sees_the_same(kind: str, verdicts: dict[str, list[list[Any]]]):
-    """One decoder each, beside its twin in kafka.zk.ZkData."""
+def test_decoders_agree_with_kafka(kind: str, verdicts: dict[str, list[list[Any]]]):
+    """Each decoder, compared with that in kafka.zk.ZkData."""
     decode, view, encode = KINDS[kind]
     for document, said in zip(_documents(kind), verdicts[kind], strict=True):
         found, error = _tried(decode, document)
-        verdict = _in_our_order(said) if kind == "acls" and said[0] == "value" else said
+        verdict = _sorted_acls(said) if kind == "acls" and said[0] == "value" else said
         if error is not None:
             refused = verdict[0] != "value" or (error.not_json and verdict[1] in ([], {}, ["", {}]))
             reasons = (*STRICTER[""], *STRICTER.get(kind, ()))

@@ -85,7 +85,10 @@ def told(*arguments: str, **environment: str) -> tuple[int, str]:
         ((*CONTROLLER, "--metrics-port", "70000"), "Invalid value for '--metrics-port'"),
         ((*CONTROLLER, "--listener", "CLIENT=SSL://h:1"), "speaks SSL: it needs a TLS certificate"),
         ((*CONTROLLER, "--tls-client-auth", "perhaps"), "'perhaps' is not a valid ClientAuth"),
-        ((*CONTROLLER, "--tls-principal-mapping-rules", "CN"), "ssl.principal.mapping.rules: the rule CN is neither"),
+        (
+            (*CONTROLLER, "--tls-principal-mapping-rules", "CN"),
+            "ssl.principal.mapping.rules: the rule CN must be DEFAULT",
+        ),
         ((*CONTROLLER, "--sasl-mechanism", "GSSAPI"), "GSSAPI is none of PLAIN"),
         ((*CONTROLLER, "--broker-sasl-username", "us"), "user name and password file are all needed"),
         ((*CONTROLLER, *LOGIN), "say --authorizer, so that ACLs judge who may do what, or --no-authorizer"),

@@ -15,9 +15,9 @@ import org.apache.kafka.server.config.ServerTopicConfigSynonyms;
 import org.apache.kafka.storage.internals.log.LogConfig;
 
 /**
- * Prints what Kafka's LogConfig holds of each topic config, as one JSON document: name, type, default, bounds or allowed
- * values, and the broker's setting behind it, in Kafka's own order, which is the order in which it validates.
- * Beside them the version names that message.format.version takes. tools/draw_topic_configs.py turns it into Python.
+ * Prints the topic configs of Kafka's LogConfig as one JSON document: name, type, default, bounds or allowed values, and the broker
+ * setting of the default, in the order in which Kafka validates them. Also prints the valid version names of
+ * message.format.version. tools/extract_topic_configs.py converts the document to Python.
  */
 public final class TopicConfigs {
     private static Object field(Object owner, Class<?> declaring, String name) throws ReflectiveOperationException {

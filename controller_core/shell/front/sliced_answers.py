@@ -21,7 +21,7 @@ from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
 from kafka_wire.encoded_body import EncodedBody, Response, framed
-from kafka_wire.joining import JoinedResponse
+from kafka_wire.joined_response import JoinedResponse
 from kafka_wire.slices import slices
 
 WINDOW = 4

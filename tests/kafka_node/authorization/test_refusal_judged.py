@@ -37,7 +37,7 @@ def _told(value: Any) -> list[Any]:
 
 
 def _cases() -> dict[ApiKey, list[int]]:
-    known = schema.generation("3.9.2")
+    known = schema.release_messages("3.9.2")
     return {
         key: [version for version in versions_of(key) if version in known[key.message + "Request"].versions]
         for key in JUDGED

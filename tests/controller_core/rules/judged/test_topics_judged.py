@@ -11,7 +11,7 @@ from controller_core.rules.topic_configs import ConfigSetting, topic_config_erro
 from controller_core.rules.topic_names import collisions, illegal_because
 from lab.jars import kafka_jars
 from tests.controller_core.rules.judged.conftest import Judge
-from tools.draw_topic_configs import ask_java, draw, version_of
+from tools.extract_topic_configs import render, run_java, version_of
 
 pytestmark = pytest.mark.java
 
@@ -219,7 +219,7 @@ def test_the_table_is_what_the_tool_draws() -> None:
     """The table is generated and never edited: drawing it again from the jars gives the same rows."""
     jars = kafka_jars()
     drawn: dict[str, Any] = {}
-    exec(draw(ask_java(jars), version_of(jars)), drawn)  # our own tool's output
+    exec(render(run_java(jars), version_of(jars)), drawn)  # our own tool's output
 
     assert drawn["ROWS"] == ROWS
 

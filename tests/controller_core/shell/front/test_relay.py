@@ -21,6 +21,11 @@ def upstreams(relay: Relay) -> int:
     return sum(route.endpoint is not None for route in relay._routes.values())
 
 
+def close_reasons(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the logged reasons of closed connections."""
+    return [record.reason for record in caplog.records if "reason" in vars(record)]
+
+
 def _unnumbered(frame: bytes) -> bytes:
     """Leave out the correlation id, which the relay replaces on its way."""
     return frame[:4] + frame[8:]
@@ -159,7 +164,7 @@ async def test_a_read_is_not_repeated_for_ever(start_brokers, start_front, conne
 
     assert await client.is_closed_by_server()
     assert sum(len(broker.relayed) for broker in brokers) == 3
-    assert any("the broker behind it is lost" in record.message for record in caplog.records)
+    assert any("the broker behind it is lost" in reason for reason in close_reasons(caplog))
 
 
 async def test_any_request_goes_elsewhere_when_its_broker_was_not_reached(start_brokers, start_front, connect) -> None:
@@ -220,7 +225,7 @@ async def test_without_a_live_broker_the_client_is_closed(start_front, connect, 
     await client.send(request(ApiKey.LIST_GROUPS))
 
     assert await client.is_closed_by_server()
-    assert "0 brokers are alive on this listener" in caplog.text
+    assert any("0 brokers are alive on this listener" in reason for reason in close_reasons(caplog))
 
 
 def _produce(acks: int) -> bytes:
@@ -309,7 +314,7 @@ async def test_what_is_held_of_a_brokers_answer_counts_for_its_client(
     broker.close()
     live[:] = [other]
 
-    assert "bytes are held for all connections" in caplog.text
+    assert any("all connections hold" in reason for reason in close_reasons(caplog))
     assert (await (await connect(front)).ask(request(ApiKey.LIST_GROUPS)))[4] == 1
     assert front._server.held_bytes == 0
 
@@ -323,7 +328,7 @@ async def test_relayed_clients_are_limited(start_brokers, start_front, connect, 
     await first.ask(request(ApiKey.LIST_GROUPS))
     await second.send(request(ApiKey.LIST_GROUPS))
     assert await second.is_closed_by_server()
-    assert "1 client connections are relayed, the limit" in caplog.text
+    assert any("1 client connections are relayed, the limit" in reason for reason in close_reasons(caplog))
     await first.close()
     await until(lambda: upstreams(front.relay) == 0)
 

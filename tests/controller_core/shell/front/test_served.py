@@ -20,4 +20,4 @@ def test_what_is_served_or_called_is_known_to_the_codec(table: dict[ApiKey, Vers
 def test_what_is_served_is_what_kafka_3_9_has() -> None:
     """Versions of Kafka 4 mean things that a ZooKeeper-mode controller does not know."""
     for key, versions in SERVED.items():
-        assert versions.highest == schema.generation("3.9.2")[key.message + "Request"].versions.highest, key
+        assert versions.highest == schema.release_messages("3.9.2")[key.message + "Request"].versions.highest, key

@@ -1,9 +1,9 @@
-"""Draw Kafka's error codes, which its jars hold as code, into `kafka_wire/tables/errors.jsonl`.
+"""Extraction of Kafka's error codes from its jars into `kafka_wire/tables/errors.jsonl`.
 
-    python tools/draw_errors.py [--into DIRECTORY] [--java PATH] DIRECTORY_OF_JARS
+    python tools/extract_errors.py [--into DIRECTORY] [--java PATH] DIRECTORY_OF_JARS
 
-The jars are the newest Kafka's (4.3.1), whose codes include every older one. Needs Java 17: the rows are
-printed by tools/java/DrawErrors.java. Drawing twice gives the same bytes.
+The jars are those of the newest Kafka (4.3.1), whose codes include all older ones. Requires Java 17:
+tools/java/ErrorCodes.java prints the rows. The output is deterministic.
 """
 
 import argparse
@@ -12,17 +12,17 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = ROOT / "tools" / "java" / "DrawErrors.java"
+PROGRAM = ROOT / "tools" / "java" / "ErrorCodes.java"
 TABLES = ROOT / "kafka_wire" / "tables"
 
-# A program of this size compiles and runs within seconds; one that does not is stuck.
 TIMEOUT_S = 120
+"""The program compiles and runs within seconds."""
 
 
 def main() -> None:
-    """Run the program and keep what it prints, after checking that each line is JSON."""
+    """Run the program, and store its output after checking that each line is JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--into", type=Path, default=TABLES, help="where the table is written")
+    parser.add_argument("--into", type=Path, default=TABLES, help="directory of the table")
     parser.add_argument("--java", default="java", help="the java command")
     parser.add_argument("jars", metavar="DIRECTORY_OF_JARS")
     arguments = parser.parse_args()

@@ -1,10 +1,10 @@
-"""Draw the table of topic configs out of Kafka's jars into `controller_core/rules/topic_config_table.py`.
+"""Extraction of the topic configs from Kafka's jars into `controller_core/rules/topic_config_table.py`.
 
-    python tools/draw_topic_configs.py DIRECTORY_OF_JARS
+    python tools/extract_topic_configs.py DIRECTORY_OF_JARS
 
-It keeps what decides whether a value is legal: name, type, default, rule, and the broker's setting behind the default, in
-the order in which Kafka checks them. It leaves out Kafka's descriptions. Drawing twice gives the same bytes.
-Needs a JDK: tools/java/TopicConfigs.java is run from its source.
+It keeps the facts that decide whether a value is valid: name, type, default, rule, and the broker setting of the default, in
+the order in which Kafka validates them. The output is deterministic.
+Requires a JDK: tools/java/TopicConfigs.java is run from its source.
 """
 
 import json
@@ -16,14 +16,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "tools" / "java" / "TopicConfigs.java"
-TABLE = ROOT / "controller_core" / "cluster" / "topic_config_table.py"
+TABLE = ROOT / "controller_core" / "rules" / "topic_config_table.py"
 
 TIMEOUT_S = 120
-"""A JVM compiles and runs the program in about three seconds."""
+"""The program compiles and runs in about three seconds."""
 
 HEADER = '''"""Kafka {version}'s topic configs in the order in which Kafka validates them: generated, do not edit.
 
-Data alone; what a row means is in `config_rules`. Draw it again with `python tools/draw_topic_configs.py DIRECTORY_OF_JARS`.
+`config_rules` defines the rules. Generate it again with `python tools/extract_topic_configs.py DIRECTORY_OF_JARS`.
 Source: LogConfig.configKeys, ServerTopicConfigSynonyms and MetadataVersion of Kafka {version}.
 """
 
@@ -36,8 +36,8 @@ RULES = ("AnyValue", "ConfigKey", "OneOf", "Range", "RangeOr", "ThrottledReplica
 Json = dict[str, Any]
 
 
-def ask_java(jars: Path) -> Json:
-    """Run the Java program over the jars and return what it printed."""
+def run_java(jars: Path) -> Json:
+    """Run the Java program with the jars and return its document."""
     command = ["java", "-cp", str(jars / "*"), str(SOURCE)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
     document: Json = json.loads(done.stdout)
@@ -45,13 +45,13 @@ def ask_java(jars: Path) -> Json:
 
 
 def version_of(jars: Path) -> str:
-    """Read Kafka's version from the name of its clients' jar."""
+    """Return Kafka's version from the name of the kafka-clients jar."""
     (jar,) = jars.glob("kafka-clients-*.jar")
     return jar.stem.removeprefix("kafka-clients-")
 
 
 def python_rule(rule: Json) -> str:
-    """Write one rule as a Python expression."""
+    """Return one rule as a Python expression."""
     kind = rule["kind"]
     if kind == "any":
         return "AnyValue()"
@@ -69,20 +69,20 @@ def python_rule(rule: Json) -> str:
 
 
 def python_row(config: Json) -> str:
-    """Write one config as a Python expression."""
+    """Return one config as a Python expression."""
     facts = f"{config['name']!r}, ConfigType.{config['type']}, {config['default']!r}, {python_rule(config['rule'])}"
     return f"ConfigKey({facts}, {config['broker_name']!r})"
 
 
-def draw(document: Json, version: str) -> str:
-    """Write the whole module."""
+def render(document: Json, version: str) -> str:
+    """Return the source of the module."""
     names = ", ".join(map(repr, document["versions"]))
     rows = ",\n    ".join(python_row(config) for config in document["configs"])
     return "\n".join(
         [
             HEADER.format(version=version, rules=", ".join(RULES)),
             f"VERSION_NAMES = frozenset(({names}))",
-            '"""What message.format.version takes."""',
+            '"""Valid values of message.format.version."""',
             "",
             f"ROWS = (\n    {rows},\n)",
             "",
@@ -94,8 +94,8 @@ def draw(document: Json, version: str) -> str:
 
 
 def main(jars: Path) -> None:
-    """Draw the table and let the project's formatter lay it out."""
-    TABLE.write_text(draw(ask_java(jars), version_of(jars)), encoding="utf-8")
+    """Write the table, and format it with the project's formatter."""
+    TABLE.write_text(render(run_java(jars), version_of(jars)), encoding="utf-8")
     subprocess.run(["ruff", "format", str(TABLE)], check=True, cwd=ROOT, timeout=TIMEOUT_S)
 
 

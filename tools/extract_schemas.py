@@ -1,13 +1,13 @@
-"""Draw Kafka's message schemas out of its jars into `kafka_wire/tables/`.
+"""Extraction of Kafka's message schemas from its jars into `kafka_wire/tables/`.
 
-Kafka's jars carry the definitions that its own codec is generated from. This script keeps the facts of them that
-decide bytes: names, types, versions, nullability, tags, defaults, ignorability, api keys. It leaves out every comment
-and description, what only documents (entity types, listeners), and what only Java's collections need (map keys).
+Kafka's jars contain the definitions from which its codec is generated. This script keeps the facts that affect the bytes: names,
+types, versions, nullability, tags, defaults, ignorability, API keys. It drops comments and descriptions, documentation
+(entity types, listeners), and facts for Java's collections (map keys).
 
-    python tools/draw_schemas.py [--into DIRECTORY] 3.9.2=DIRECTORY_OF_JARS 4.3.1=DIRECTORY_OF_JARS
+    python tools/extract_schemas.py [--into DIRECTORY] 3.9.2=DIRECTORY_OF_JARS 4.3.1=DIRECTORY_OF_JARS
 
-writes one `messages-VERSION.jsonl` for each pair, one message a line, sorted by name: drawing twice gives the same bytes.
-A shared struct is written out where it is used, so that a line can be read alone.
+It writes one `messages-VERSION.jsonl` for each pair, one message per line, sorted by name. The output is deterministic.
+A shared struct is repeated at each use, so that every line is complete.
 """
 
 import argparse
@@ -19,15 +19,15 @@ from typing import Any
 
 TABLES = Path(__file__).resolve().parent.parent / "kafka_wire" / "tables"
 
-# Which folder of which jar holds definitions. The coordinators' own records are left out: no part here reads them.
 SOURCES = {
     "kafka-clients": "common/message/",
     "kafka-metadata": "common/metadata/",
     "kafka-raft": "common/message/",
 }
+"""Folders of the definitions by jar, without those of the coordinators' records, which are not used."""
 
-# A comment stands alone on its line, or follows the JSON on it; no definition has "//" inside a string of such a line.
 COMMENT = re.compile(r'^\s*//.*$|//[^"\n]*$', re.MULTILINE)
+"""A comment is on a separate line, or follows the JSON on its line; no definition has "//" inside a string of such a line."""
 
 MESSAGE_FACTS = {
     "apiKey": "api_key",
@@ -48,12 +48,12 @@ Json = dict[str, Any]
 
 
 def is_struct(kind: str) -> bool:
-    """Tell whether a type, or the element of an array type, is a struct: those alone begin with a capital."""
+    """Return whether a type, or the element of an array type, is a struct: only structs start with a capital letter."""
     return kind.removeprefix("[]")[:1].isupper()
 
 
 def plain_default(kind: str, default: object) -> object:
-    """Turn Kafka's default, often a string, into the JSON value it stands for."""
+    """Convert Kafka's default, often a string, to the JSON value that it represents."""
     if default in ("null", None):
         return None
     text = str(default)
@@ -69,14 +69,14 @@ def plain_default(kind: str, default: object) -> object:
 
 
 def chosen(source: Json, names: dict[str, str]) -> Json:
-    """Return the named facts under their short names; a fact that is absent or false is left out."""
+    """Return the named facts by their short names, without absent and false ones."""
     return {short: source[name] for name, short in names.items() if name in source and source[name] is not False}
 
 
-def draw_field(field: Json, shared: dict[str, list[Json]]) -> list[Any]:
-    """Return `[name, type, versions, facts]` of one field; facts is left out when there are none."""
+def extract_field(field: Json, shared: dict[str, list[Json]]) -> list[Any]:
+    """Return `[name, type, versions, facts]` of one field, without facts if there are none."""
     kind = field["type"]
-    # A field without versions of its own is tagged, and present where its tag is.
+    # A field without versions is tagged, and has the versions of its tag.
     row: list[Any] = [field["name"], kind, field.get("versions", field.get("taggedVersions"))]
     facts = chosen(field, FIELD_FACTS)
     if "tag" in facts:
@@ -85,21 +85,21 @@ def draw_field(field: Json, shared: dict[str, list[Json]]) -> list[Any]:
         facts["default"] = plain_default(kind, field["default"])
     if is_struct(kind):
         inner = field.get("fields") or shared[kind.removeprefix("[]")]
-        facts["fields"] = [draw_field(one, shared) for one in inner]
+        facts["fields"] = [extract_field(one, shared) for one in inner]
     return [*row, facts] if facts else row
 
 
-def draw_message(definition: Json) -> Json:
+def extract_message(definition: Json) -> Json:
     """Return the facts of one message."""
     shared = {struct["name"]: struct["fields"] for struct in definition.get("commonStructs", [])}
-    drawn: Json = {"name": definition["name"]}
-    drawn |= chosen(definition, MESSAGE_FACTS)
-    drawn["fields"] = [draw_field(field, shared) for field in definition.get("fields", [])]
-    return drawn
+    message: Json = {"name": definition["name"]}
+    message |= chosen(definition, MESSAGE_FACTS)
+    message["fields"] = [extract_field(field, shared) for field in definition.get("fields", [])]
+    return message
 
 
 def definitions(jars: Path, version: str) -> list[Json]:
-    """Read every definition in the jars of one Kafka version; raises when a jar of SOURCES is not there."""
+    """Read all definitions in the jars of one Kafka version; raises if a jar of SOURCES is missing."""
     found: list[Json] = []
     for artifact, folder in SOURCES.items():
         with zipfile.ZipFile(jars / f"{artifact}-{version}.jar") as jar:
@@ -111,13 +111,13 @@ def definitions(jars: Path, version: str) -> list[Json]:
 def main() -> None:
     """Write one table for each VERSION=DIRECTORY."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--into", type=Path, default=TABLES, help="where the tables are written")
+    parser.add_argument("--into", type=Path, default=TABLES, help="directory of the tables")
     parser.add_argument("jars", nargs="+", metavar="VERSION=DIRECTORY")
     arguments = parser.parse_args()
     for pair in arguments.jars:
         version, _, directory = pair.partition("=")
-        messages = [draw_message(one) for one in definitions(Path(directory), version)]
-        # A message that a version still names and no longer has carries "none" and no fields.
+        messages = [extract_message(one) for one in definitions(Path(directory), version)]
+        # A message that a version has removed may still be listed, with "none" as versions and no fields.
         messages = sorted((one for one in messages if one["versions"] != "none"), key=lambda one: str(one["name"]))
         lines = [json.dumps(one, separators=(",", ":")) for one in messages]
         target = arguments.into / f"messages-{version}.jsonl"

@@ -1,6 +1,6 @@
-"""Encoding of a response whose main array comes in parts: each part is encoded by itself, and the bytes are joined.
+"""Encoder of a response whose main array arrives in parts: each part is encoded separately, and the bytes are joined.
 
-A large response is never held as Python objects as a whole. What is not here: the parts themselves (slices.py gives their requests).
+A large response is never held as Python objects as a whole. slices.py splits the requests.
 """
 
 import struct
@@ -22,7 +22,7 @@ Body = dict[str, Any]
 
 
 class JoinedResponse:
-    """One response out of several with the same main array, `field`. All other fields are those of the last part."""
+    """One response joined from parts. `field` is the main array; all other fields are those of the last part."""
 
     def __init__(self, key: ApiKey, version: int, correlation_id: int, field: str) -> None:
         self._field = field
@@ -34,7 +34,7 @@ class JoinedResponse:
         self._count = 0
 
     def add(self, body: Body | EncodedBody) -> None:
-        """Add a part, and encode it where that is not done. Raises CodecError as codec.encode_response."""
+        """Add a part, and encode it if it is not encoded. Raises CodecError as codec.encode_response."""
         if isinstance(body, EncodedBody):
             self._add_encoded(body)
             return
@@ -43,7 +43,7 @@ class JoinedResponse:
             raise CodecError(f"unknown keys {sorted(unknown)}")
         head = self._before[0]({key: value for key, value in body.items() if key in before})
         tail = self._after[0]({key: value for key, value in body.items() if key in after})
-        # Each part of a flexible message ends with the count of its tagged fields: only the last one counts.
+        # Each part of a flexible message ends with the count of its tagged fields: only the last one is sent.
         self._around = head[:-1] if self._flexible else head, tail
         array = self._array[0]({self._field: body[self._field]})
         begin = read_uvarint(array, 0)[1] if self._flexible else _COUNT.size
@@ -53,12 +53,12 @@ class JoinedResponse:
     def _add_encoded(self, body: EncodedBody) -> None:
         place = body.array
         if place is None:
-            raise CodecError("an encoded part does not tell where its array is")
+            raise CodecError("an encoded part has no array position")
         pieces = [memoryview(piece) for piece in body.pieces]
-        head, tail = bytes(pieces[0][: place.count_at]), bytes(pieces[-1][len(pieces[-1]) - place.behind :])
-        self._around = head, tail
-        pieces[-1] = pieces[-1][: len(pieces[-1]) - place.behind]
-        pieces[0] = pieces[0][place.begin :]
+        end = len(pieces[-1]) - place.trailing_bytes
+        self._around = bytes(pieces[0][: place.count_offset]), bytes(pieces[-1][end:])
+        pieces[-1] = pieces[-1][:end]
+        pieces[0] = pieces[0][place.elements_offset :]
         self._elements += pieces
         self._count += place.count
 
@@ -73,7 +73,7 @@ _Part = tuple[Encoder, frozenset[str]]
 
 @cache
 def _parts(name: str, version: int, field: str) -> tuple[_Part, _Part, _Part]:
-    """Return the encoders of what is before the array, of the array, and of what is after it, with their keys."""
+    """Return the encoders of the fields before the array, of the array, and of the fields after it, with their keys."""
     fields = schema.definition(name, version).fields
     (index,) = (index for index, one in enumerate(fields) if one.key == field)
     before = tuple(one for one in fields[:index] if one.tag is None)
