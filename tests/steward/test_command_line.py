@@ -1,7 +1,5 @@
 """The command line: wrong options are reported with exit code 2, right ones become the settings of the process."""
 
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,16 +21,6 @@ COLUMNS = {"COLUMNS": "500", "TERMINAL_WIDTH": "500"}
 
 LOGIN = ("--broker-sasl-mechanism", "PLAIN", "--broker-sasl-username", "us", "--broker-sasl-password-file", "password")
 """Credentials for connections to brokers."""
-
-
-@pytest.fixture(autouse=True)
-def restored_logging() -> Iterator[None]:
-    """Restore the logging of the process, which commands configure."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 @pytest.fixture
@@ -83,7 +71,7 @@ def run_steward(*arguments: str, **environment: str) -> tuple[int, str]:
             "Invalid value for '--leader-imbalance-per-broker-percentage'",
         ),
         ((*CONTROLLER, "--metrics-port", "70000"), "Invalid value for '--metrics-port'"),
-        ((*CONTROLLER, "--listener", "CLIENT=SSL://h:1"), "speaks SSL: it needs a TLS certificate"),
+        ((*CONTROLLER, "--listener", "CLIENT=SSL://h:1"), "uses SSL: it needs a TLS certificate"),
         ((*CONTROLLER, "--tls-client-auth", "perhaps"), "'perhaps' is not a valid ClientAuth"),
         ((*CONTROLLER, "--tls-principal-mapping-rules", "CN"), "ssl.principal.mapping.rules: the rule CN is neither"),
         ((*CONTROLLER, "--sasl-mechanism", "GSSAPI"), "GSSAPI is none of PLAIN"),

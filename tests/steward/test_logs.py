@@ -4,7 +4,6 @@ import contextlib
 import json
 import logging
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,17 +11,6 @@ import pytest
 from steward.logs import JsonFormatter, LogFormat, TextFormatter, set_up_logs
 
 SECONDS = 1_700_000_000.123
-
-
-@pytest.fixture(autouse=True)
-def restored_logging() -> Iterator[None]:
-    """Restore the logging of the process."""
-    root, kazoo = logging.getLogger(), logging.getLogger("kazoo")
-    before = root.handlers[:], root.level, kazoo.level
-    yield
-    root.handlers[:] = before[0]
-    root.setLevel(before[1])
-    kazoo.setLevel(before[2])
 
 
 def record(message: str, *arguments: object, **extra: object) -> logging.LogRecord:

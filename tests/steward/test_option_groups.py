@@ -1,12 +1,10 @@
 """Option groups: typer sees one parameter per option, the command receives dataclasses."""
 
-import doctest
 import inspect
 from dataclasses import dataclass
 
 import pytest
 
-from steward.options import groups
 from steward.options.groups import in_groups
 
 
@@ -43,8 +41,3 @@ def test_unknown_option_is_rejected() -> None:
     """TypeError, with its name."""
     with pytest.raises(TypeError, match="rack"):
         connect(host="a", rack="b")
-
-
-def test_docstring_examples() -> None:
-    """Examples in docstrings are correct."""
-    assert doctest.testmod(groups).failed == 0
