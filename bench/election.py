@@ -13,14 +13,9 @@ import numpy as np
 
 from bench.harness import Effort, Row, alternate, promised, throughput, timed
 from bench.jvm import Jvm, compiled_peer
-from controller_core.cluster.election_columns import (
-    Elections,
-    elect_offline,
-    elect_preferred,
-    elect_shutdown,
-)
-from controller_core.cluster.placement import place_replicas
 from controller_core.model.ids import NO_LEADER
+from controller_core.rules.election_columns import Elections, elect_offline, elect_preferred, elect_shutdown
+from controller_core.rules.placement import place_replicas
 
 NAME = "election"
 ABOUT = "leader election of 200,000 partitions with each selector, compared with Kafka's Scala code, hot"

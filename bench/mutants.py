@@ -34,8 +34,8 @@ COPIED = (
     "pyproject.toml",
 )
 """Files that the core's tests need, with tests and their helpers."""
-MACHINE = "tests/controller_core_cluster/test_cluster_machine.py"
-JUDGED = "tests/controller_core/judged"
+MACHINE = "tests/controller_core/decisions/test_cluster_machine.py"
+JUDGED = "tests/controller_core/rules/judged"
 """Tests that need Java: they take long, and the other tests find the same bugs."""
 TIMEOUT_S = 1_800
 """A bug that makes a test loop forever is caught too."""

@@ -15,8 +15,8 @@ import numpy as np
 from bench import plan
 from bench.harness import Effort, Row, alternate, duration, promised, throughput, timed
 from bench.jvm import Jvm, compiled_peer, whole_command
-from controller_core.cluster.placement import place_replicas
 from controller_core.model.columns import IntArray
+from controller_core.rules.placement import place_replicas
 
 NAME = "placement"
 ABOUT = "a million partitions on 100 brokers, compared with Kafka's AdminUtils; a plan of moves (P9)"

@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.harness import Better, Effort, Row, alternate, duration, promised, side_of, timed
 from bench.placement_peer import PlacementJvm, compiled_placement_peer
-from controller_core.cluster.placement import Racks, place_replicas
+from controller_core.rules.placement import Racks, place_replicas
 from move_planner import PlanRequest, plan_moves
 
 NAME = "plan"

@@ -50,8 +50,9 @@ EFFORT = 20
 PROPERTY_TESTS = (
     "tests/kafka_node",
     "tests/kafka_wire",
-    "tests/controller_core",
-    "tests/controller_core_cluster",
+    "tests/controller_core/decisions",
+    "tests/controller_core/rules",
+    "tests/controller_core/zookeeper_mode",
     "tests/kafka_operator",
 )
 PROPERTY_TIMEOUT_S = "3600"

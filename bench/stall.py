@@ -14,7 +14,7 @@ from bench.front.load import Figures, FrontProcess
 from bench.front.server import ADMITTED, OPEN, REFUSED
 from bench.harness import Better, Effort, Row, Side, promised
 from controller_core.shell.front.request_limits import JUDGED_UNITS, MIB, SLICED, own_bytes, own_units
-from controller_core.shell.front.served import SERVED
+from controller_core.zookeeper_mode.apis import SERVED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 

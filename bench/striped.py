@@ -21,7 +21,7 @@ Worked example: 4 brokers, replication factor 2, one stripe in the order 0 1 2 3
 
 Broker j leads the comb that stands at j * width, moved on by one comb each time these begin again: all are different.
 
-Leaves out Kafka's own formula (`controller_core.cluster.placement`), and moves.
+Leaves out Kafka's own formula (`controller_core.rules.placement`), and moves.
 """
 
 import math
@@ -31,8 +31,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.cluster.placement import Places, Racks, check_placement, has_racks, numbers_of, rack_alternated
 from controller_core.model.columns import IntArray
+from controller_core.rules.placement import Places, Racks, check_placement, has_racks, numbers_of, rack_alternated
 from move_planner.preferred_leaders import balance_preferred_leaders
 from move_planner.shares import shares_by_rack
 from move_planner.table import Table

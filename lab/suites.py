@@ -64,8 +64,10 @@ QUICK_ENVIRONMENT = {"HYPOTHESIS_PROFILE": "brief", "KAFKA_WIRE_EFFORT": "0.1"}
 
 QUICK_HALF = (
     "tests/balance_analytics",
-    "tests/controller_core",
-    "tests/controller_core_cluster",
+    "tests/controller_core/decisions",
+    "tests/controller_core/rules",
+    "tests/controller_core/views",
+    "tests/controller_core/zookeeper_mode",
     "tests/kafka_operator",
     "tests/kafka_zookeeper",
     "tests/steward",

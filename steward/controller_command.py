@@ -6,10 +6,9 @@ import logging
 import signal
 import sys
 
-from controller_core.shell.identity import IdentityError
-from controller_core.shell.policies import PolicyError
 from controller_core.shell.process import ControllerProcess
 from controller_core.shell.settings import ControllerSettings
+from controller_core.shell.startup_checks import IdentityError, PolicyError
 from kafka_zookeeper.errors import ZooKeeperError
 
 log = logging.getLogger(__name__)

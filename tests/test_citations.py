@@ -117,7 +117,7 @@ def test_every_cited_document_exists() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["README.md", "Makefile", "controller_core/cluster/election.py", "docs/protocol-notes.md"]
+    "path", ["README.md", "Makefile", "controller_core/rules/election.py", "docs/protocol-notes.md"]
 )
 def test_files_of_all_kinds_are_read(path: str) -> None:
     """A filter that is too strict would hide citations."""

@@ -1,4 +1,4 @@
-"""Draw the table of topic configs out of Kafka's jars into `controller_core/cluster/topic_config_table.py`.
+"""Draw the table of topic configs out of Kafka's jars into `controller_core/rules/topic_config_table.py`.
 
     python tools/draw_topic_configs.py DIRECTORY_OF_JARS
 
@@ -27,8 +27,8 @@ Data alone; what a row means is in `config_rules`. Draw it again with `python to
 Source: LogConfig.configKeys, ServerTopicConfigSynonyms and MetadataVersion of Kafka {version}.
 """
 
-from controller_core.cluster.config_rules import {rules}
-from controller_core.cluster.config_values import ConfigType
+from controller_core.rules.config_rules import {rules}
+from controller_core.rules.config_rules import ConfigType
 '''
 
 RULES = ("AnyValue", "ConfigKey", "OneOf", "Range", "RangeOr", "ThrottledReplicas", "VersionName")

@@ -20,18 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from controller_core.cluster.controller import decide
-from controller_core.cluster.propagation import carry_out
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved, Origin, StatesObserved, TopicAdded
 from controller_core.model.cluster import Cluster
 from controller_core.model.events import Event
 from controller_core.shell.active import Defaults
 from controller_core.shell.admin.handlers import handlers
-from controller_core.shell.front.endpoints import BrokerEndpoint
 from controller_core.shell.front.front import open_front
+from controller_core.shell.front.route import BrokerEndpoint
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.zookeeper.authority import Authority
+from controller_core.zookeeper_mode.decide import decide
+from controller_core.zookeeper_mode.propagation import carry_out
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.security.listeners import NOTHING, Demands
 from kafka_wire.net.buffers import Buffers

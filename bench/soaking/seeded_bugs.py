@@ -6,9 +6,9 @@ how they are seeded and who catches them (`bench.mutants`).
 
 from dataclasses import dataclass
 
-CORE = ("tests/controller_core_cluster", "tests/controller_core")
-CHANNELS = ("tests/controller_core_shell/brokers",)
-TENURE = ("tests/controller_core_shell/test_tenure_ends.py", "tests/controller_core_shell/zookeeper")
+CORE = ("tests/controller_core/decisions", "tests/controller_core/rules", "tests/controller_core/zookeeper_mode")
+CHANNELS = ("tests/controller_core/shell/brokers",)
+TENURE = ("tests/controller_core/shell/test_tenure_ends.py", "tests/controller_core/shell/zookeeper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,55 +26,57 @@ class SeededBug:
     """Who has to catch it: files and folders of tests."""
 
 
-_CLUSTER = "controller_core/cluster"
+_DECISIONS = "controller_core/decisions"
+_RULES = "controller_core/rules"
+_ZOOKEEPER_MODE = "controller_core/zookeeper_mode"
 
 SEEDED_BUGS = (
     SeededBug(
         "C1",
         "a preferred replica leads from outside the ISR",
-        f"{_CLUSTER}/election_columns.py",
+        f"{_RULES}/election_columns.py",
         "available = live.take(preferred) & is_in(preferred, slots_of(isr))",
         "available = live.take(preferred)",
     ),
     SeededBug(
         "C1",
         "an unclean leader is not flagged",
-        f"{_CLUSTER}/election_columns.py",
+        f"{_RULES}/election_columns.py",
         "    elections.unclean[chosen] = True\n",
         "",
     ),
     SeededBug(
         "C2",
         "a leader takes a stranger into its ISR",
-        f"{_CLUSTER}/isr.py",
+        f"{_DECISIONS}/isr.py",
         "if strangers := set(change.isr) - set(cluster.columns.replicas_of(row)):",
         "if strangers := set(change.isr) - set(change.isr):",
     ),
     SeededBug(
         "C3",
         "a move's target may name a broker twice",
-        f"{_CLUSTER}/reassignment.py",
+        f"{_DECISIONS}/reassignment.py",
         "elif len(set(target)) != len(target):",
         "elif len(set(target)) > len(target):",
     ),
     SeededBug(
         "C4",
         "a new leader comes under the old leader epoch",
-        f"{_CLUSTER}/partition_change.py",
+        f"{_RULES}/partition_change.py",
         "        next_leader_epochs(cluster, rows[chosen]),",
         "        cluster.columns.leader_epoch[rows[chosen]],",
     ),
     SeededBug(
         "C4",
         "an ISR is taken under a leader epoch of the past",
-        f"{_CLUSTER}/isr.py",
+        f"{_DECISIONS}/isr.py",
         "if change.leader_epoch < leader_epoch:",
         "if change.leader_epoch < 0:",
     ),
     SeededBug(
         "C4",
         "an ISR is taken over a partition epoch of the past",
-        f"{_CLUSTER}/isr.py",
+        f"{_DECISIONS}/isr.py",
         "if change.partition_epoch != partition_epoch:",
         "if change.partition_epoch > partition_epoch:",
     ),
@@ -89,21 +91,21 @@ SEEDED_BUGS = (
     SeededBug(
         "C7",
         "an unclean leader is elected where nobody allows it",
-        f"{_CLUSTER}/failover.py",
+        f"{_DECISIONS}/failover.py",
         "unclean = cluster.unclean_at(rows)",
         "unclean = np.ones(len(rows), dtype=np.bool_)",
     ),
     SeededBug(
         "C7",
         "who may lead again is forgotten while all are away",
-        f"{_CLUSTER}/election_columns.py",
+        f"{_RULES}/election_columns.py",
         "    new_isr[leaderless] = isr[leaderless]\n",
         "    new_isr[leaderless, :1] = isr[leaderless, :1]\n",
     ),
     SeededBug(
         "C7",
         "a cancel drops all that is in sync",
-        f"{_CLUSTER}/reassignment.py",
+        f"{_DECISIONS}/reassignment.py",
         "if isr and set(isr).isdisjoint(target):",
         "if not isr:",
     ),
@@ -117,42 +119,42 @@ SEEDED_BUGS = (
     SeededBug(
         "C8",
         "a broker on its way out stays in ISRs",
-        f"{_CLUSTER}/shutdown.py",
-        "decision(ShutdownBegun(event.broker), moved, following,",
-        "decision(ShutdownBegun(event.broker), moved,",
+        f"{_DECISIONS}/shutdown.py",
+        "decision(changes.ShutdownBegun(event.broker), moved, following,",
+        "decision(changes.ShutdownBegun(event.broker), moved,",
     ),
     SeededBug(
         "C9",
         "old replicas go when one target replica is in sync",
-        f"{_CLUSTER}/reassignment.py",
+        f"{_DECISIONS}/reassignment.py",
         "set(move.target) <= set(isr)",
         "not set(move.target).isdisjoint(isr)",
     ),
     SeededBug(
         "C9",
         "a move ends before the old replicas' logs are gone",
-        f"{_CLUSTER}/reassignment.py",
+        f"{_DECISIONS}/reassignment.py",
         "if set(move.waiting).isdisjoint(cluster.unfenced()):",
         "if move.target:",
     ),
     SeededBug(
         "C10",
         "replicas delete before they are told to stop",
-        f"{_CLUSTER}/deletion.py",
+        f"{_ZOOKEEPER_MODE}/deletion.py",
         "for delete in (False, True):",
         "for delete in (True, False):",
     ),
     SeededBug(
         "C10",
         "a topic goes before the last broker answered",
-        f"{_CLUSTER}/deletion.py",
+        f"{_ZOOKEEPER_MODE}/deletion.py",
         "if not deletion.waiting:",
         "if len(deletion.waiting) < 2:",
     ),
     SeededBug(
         "C10",
         "a topic with a dead replica is deleted",
-        f"{_CLUSTER}/deletion.py",
+        f"{_ZOOKEEPER_MODE}/deletion.py",
         "if away := sorted(hosts - cluster.unfenced()):",
         "if away := sorted(hosts - hosts):",
     ),
@@ -166,7 +168,7 @@ SEEDED_BUGS = (
     SeededBug(
         "C10",
         "what is written of a topic under deletion begins a move",
-        f"{_CLUSTER}/transition.py",
+        f"{_DECISIONS}/transition.py",
         "    if cluster.is_doomed(change.name):\n        return",
         "    if change.name not in cluster.topics:\n        return",
     ),
@@ -174,41 +176,41 @@ SEEDED_BUGS = (
         "C9",
         "answers to StopReplica do not carry the leader epochs of their requests",
         "controller_core/shell/brokers/answers.py",
-        "return StopReplicaAnswered(broker, done, failed, asked)",
-        "return StopReplicaAnswered(broker, done, failed)",
+        "return events.StopReplicaAnswered(broker, done, failed, asked)",
+        "return events.StopReplicaAnswered(broker, done, failed)",
     ),
     SeededBug(
         "C10",
         "a deletion starts before brokers report that topics may be deleted",
-        f"{_CLUSTER}/deletion.py",
-        "if cluster.topic_deletion is not TopicDeletion.ENABLED:",
-        "if cluster.topic_deletion is TopicDeletion.DISABLED:",
+        f"{_ZOOKEEPER_MODE}/deletion.py",
+        "if cluster.topic_deletion is not changes.TopicDeletion.ENABLED:",
+        "if cluster.topic_deletion is changes.TopicDeletion.DISABLED:",
     ),
     SeededBug(
         "C11",
         "the first replicas do not go round",
-        f"{_CLUSTER}/placement.py",
+        f"{_RULES}/placement.py",
         "leaders = (np.arange(places) + start_index % places) % places",
         "leaders = np.minimum(np.arange(places) + start_index % places, places - 1)",
     ),
     SeededBug(
         "C12",
         "a broker that comes is not told what it leads",
-        f"{_CLUSTER}/failover.py",
+        f"{_ZOOKEEPER_MODE}/registered_brokers.py",
         "*hosted_by(cluster, added), *left_behind]",
         "*left_behind]",
     ),
     SeededBug(
         "C12",
         "a bounced broker counts as the one before",
-        f"{_CLUSTER}/failover.py",
+        f"{_ZOOKEEPER_MODE}/registered_brokers.py",
         "if broker_id not in read or read[broker_id].epoch != known.epoch",
         "if broker_id not in read or read[broker_id].id != known.id",
     ),
     SeededBug(
         "C12",
         "what was written unheard is told to nobody",
-        f"{_CLUSTER}/propagation.py",
+        f"{_ZOOKEEPER_MODE}/propagation.py",
         "led_anew = in_service & (change.leader_epoch != before[1])",
         "led_anew = in_service & (change.leader_epoch < before[1])",
     ),
@@ -223,14 +225,14 @@ SEEDED_BUGS = (
     SeededBug(
         "C14",
         "leaders go back whatever the percentage is",
-        f"{_CLUSTER}/leader_balance.py",
+        f"{_DECISIONS}/leader_balance.py",
         "rows[elsewhere & over[preferred] & available]",
         "rows[elsewhere & available]",
     ),
     SeededBug(
         "C14",
         "as much as the percentage is a reason",
-        f"{_CLUSTER}/leader_balance.py",
+        f"{_DECISIONS}/leader_balance.py",
         "lacking * PERCENT > wanted * percentage",
         "lacking * PERCENT >= wanted * percentage",
     ),

@@ -1,6 +1,6 @@
 """The cluster as the controller knows it: brokers, topics, partitions, running moves and deletions.
 
-Only `controller_core.cluster.transition.apply` changes it; decisions read it. One loop owns it, so it has no locks.
+Only `controller_core.decisions.transition.apply` changes it; decisions read it. One loop owns it, so it has no locks.
 
 Leaves out what a change means (transition) and what follows from it (the deciding modules).
 """
@@ -16,8 +16,8 @@ from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokerDefault, TopicDeletion
 from controller_core.model.columns import BoolArray, IntArray, PartitionColumns
 from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.mode_rules import ZOOKEEPER_RULES, Rules
 from controller_core.model.move import Move, Replicas
-from controller_core.model.rules import ZOOKEEPER_RULES, Rules
 
 MAX_DELETED_TOPICS = 10_000
 """Names of deleted topics that are remembered, the latest ones. Where a name is forgotten, logs under it are only reported."""

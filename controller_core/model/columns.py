@@ -5,7 +5,7 @@ times slower). Constraints: replica lists have different lengths, topics come an
 
 Replicas and ISR are two-dimensional, in Kafka's order, padded on the right with -1; the width grows to the longest list
 seen. Rows of deleted topics are blanked, so that no query finds them, and reused. A row number is valid only while its
-topic's turn lasts (see `shell.turns`): whatever crosses an await carries names.
+topic's turn lasts (see `shell.scheduler`): whatever crosses an await carries names.
 
 Leaves out names and ids of topics: `cluster.Cluster` keeps them.
 """

@@ -15,7 +15,7 @@ from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokerDefault, StatesObserved, TopicDeletion
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
-from controller_core.model.mutation_quota import MutationAllowance
+from controller_core.model.quota import MutationAllowance
 from controller_core.model.scope import Scope
 
 

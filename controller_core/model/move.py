@@ -5,7 +5,7 @@ The three lists are Kafka's own (`ReplicaAssignment`): `replicas` is the union, 
 A replica may stand in both lists: it was being added when the move was cancelled or changed, and now has to go.
 So a cancelled move can be told from its lists alone, and a controller that takes over finishes it.
 
-Leaves out when a move may start or end: `controller_core.cluster.reassignment` decides that.
+Leaves out when a move may start or end: `controller_core.decisions.reassignment` decides that.
 """
 
 from collections.abc import Sequence

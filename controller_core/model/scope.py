@@ -1,4 +1,4 @@
-"""What an event touches: everything, topics, or single partitions. Leaves out who waits for whom: `shell.turns`."""
+"""What an event touches: everything, topics, or single partitions. Leaves out who waits for whom: `shell.scheduler`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,9 +5,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from controller_core.model import events
 from controller_core.model.broker import Endpoint
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import Event
 
 
 class TenureLostError(Exception):
@@ -48,7 +48,7 @@ class ActiveController(Protocol):
     """To be read, in the loop's thread, between two awaits; changed by nobody but the controller itself."""
     cluster_id: str
 
-    async def submit(self, event: Event) -> Any:
+    async def submit(self, event: events.Event) -> Any:
         """Decide an event in its turn; the reply is the decision's, after its changes are committed.
 
         Raises TenureLostError, OverloadedError.
@@ -92,7 +92,7 @@ class ActiveTerm(Protocol):
     def brokers_changed(self) -> Callable[[], None]:
         """Reports that brokers may have other settings than they reported last."""
 
-    async def look(self, read: Callable[[], Coroutine[Any, Any, Event | None]]) -> None:
+    async def look(self, read: Callable[[], Coroutine[Any, Any, events.Event | None]]) -> None:
         """Read while no event is processed, and decide on what was found. Raises TenureLostError, OverloadedError."""
 
     def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> Task[Any]:

@@ -9,49 +9,28 @@ tenure.
 Leaves out how the tenure was won (presence) and who brings events (watches, the front).
 """
 
+# MERGED controller_core.shell.controller: """Waiting for the cluster to reach some state: waiters check their condition after every commit."""
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from controller_core.cluster.controller import decide
-from controller_core.cluster.propagation import carry_out
+from controller_core.model import changes, events
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import (
-    BrokerDefault,
-    BrokersObserved,
-    Change,
-    PartitionsAdded,
-    PartitionStates,
-    StatesObserved,
-    TopicAdded,
-    TopicDeletion,
-    TopicRemoved,
-)
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
-from controller_core.model.events import (
-    AdvanceDeletions,
-    AdvanceMoves,
-    Event,
-    Heal,
-    ReplicasAnswered,
-    StopReplicaAnswered,
-    TopicDeletionRead,
-    TopicsRead,
-    UncleanElectionRead,
-)
 from controller_core.model.sends import Send
 from controller_core.shell.active import Defaults, OverloadedError, TenureLostError
+from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
-from controller_core.shell.brokers.refusals import Retry
 from controller_core.shell.brokers.requests import OwnAddress
-from controller_core.shell.commits import Commits
 from controller_core.shell.event_source import source_of
 from controller_core.shell.metrics import Metrics
+from controller_core.shell.scheduler import Turns
 from controller_core.shell.state_log import log_change
 from controller_core.shell.store import Outcome, Store, StoreError
-from controller_core.shell.turns import Turns
+from controller_core.zookeeper_mode.decide import decide
+from controller_core.zookeeper_mode.propagation import carry_out
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 
 log = logging.getLogger(__name__)
@@ -154,12 +133,12 @@ class Controller:
         for gone in self._removed.values():
             gone.set()
 
-    async def start(self, event: Event) -> None:
+    async def start(self, event: events.Event) -> None:
         """Open the channels and decide the first event. Should that fail, the tenure has ended."""
         self._channels.follow()
         await asyncio.wait([self.post(event)])
 
-    async def submit(self, event: Event) -> Any:
+    async def submit(self, event: events.Event) -> Any:
         """Decide an event in its turn. Raises TenureLostError, OverloadedError.
 
         A caller that is cancelled leaves the event to its end: between a write and its application nothing may stop.
@@ -171,19 +150,19 @@ class Controller:
             raise TenureLostError("the tenure ended before the event did")
         return task.result()
 
-    async def look(self, read: Callable[[], Coroutine[Any, Any, Event | None]]) -> None:
+    async def look(self, read: Callable[[], Coroutine[Any, Any, events.Event | None]]) -> None:
         """Read something of the world while nobody writes, and decide on what was found, in one turn.
 
         Read outside the turn, a list of topics could miss one that is just being written, and take it for removed.
         """
-        async with self.turns.take(Heal().scope):
+        async with self.turns.take(events.Heal().scope):
             event = await read()
             if event is not None:
                 with self._metrics.event(event) as begins:
                     begins()
                     await self._run(event)
 
-    def post(self, event: Event) -> asyncio.Task[Any]:
+    def post(self, event: events.Event) -> asyncio.Task[Any]:
         """Submit an event that nobody needs to wait for."""
         return self.spawn(self._take_turn(event), type(event).__name__)
 
@@ -194,7 +173,7 @@ class Controller:
         task.add_done_callback(self._on_done)
         return task
 
-    async def _take_turn(self, event: Event) -> Any:
+    async def _take_turn(self, event: events.Event) -> Any:
         self._check()
         with self._metrics.event(event) as begins:
             async with self.turns.take(event.scope, source_of(event, self.cluster.brokers)):
@@ -205,7 +184,7 @@ class Controller:
         """Look, for ever, at what may have been left undone."""
         while True:
             await asyncio.sleep(TICK_S)
-            for event in (Heal(), AdvanceMoves(), AdvanceDeletions(retry=True)):
+            for event in (events.Heal(), events.AdvanceMoves(), events.AdvanceDeletions(retry=True)):
                 # One that cannot be done keeps none of the others from being done.
                 await asyncio.wait([self.post(event)])
 
@@ -213,14 +192,16 @@ class Controller:
         """Take what a broker told for the cluster's settings."""
         self._defaults = defaults
         self._has_defaults.set()
-        self.post(UncleanElectionRead(defaults={BrokerDefault.STATIC: defaults.unclean_leader_election_enable}))
+        self.post(
+            events.UncleanElectionRead(defaults={changes.BrokerDefault.STATIC: defaults.unclean_leader_election_enable})
+        )
         if not defaults.delete_topic_enable:
             # One broker is enough; that topics may be deleted is known when all brokers were asked.
-            self.learn_topic_deletion(TopicDeletion.DISABLED)
+            self.learn_topic_deletion(changes.TopicDeletion.DISABLED)
 
-    def learn_topic_deletion(self, setting: TopicDeletion) -> None:
+    def learn_topic_deletion(self, setting: changes.TopicDeletion) -> None:
         """Take in what brokers reported for `delete.topic.enable`; deletions wait for it."""
-        self.post(TopicDeletionRead(setting))
+        self.post(events.TopicDeletionRead(setting))
 
     async def known_defaults(self, timeout_ms: int) -> Defaults | None:
         """Wait until a broker has told the cluster's settings; None when time is up first. Raises TenureLostError."""
@@ -265,11 +246,11 @@ class Controller:
         """Count the requests that wait, by broker."""
         return self._channels.queued()
 
-    async def _run(self, event: Event) -> Any:
+    async def _run(self, event: events.Event) -> Any:
         """Decide, write, apply, tell; again for what was refused; then what follows."""
         # Of all attempts: what was written of one that was refused in part is not decided again, and yet has to be followed up.
-        then: list[Event] = []
-        later: list[Event] = []
+        then: list[events.Event] = []
+        later: list[events.Event] = []
         for _ in range(MAX_ATTEMPTS):
             self._check()
             # What is about everything reads all of the columns.
@@ -303,7 +284,7 @@ class Controller:
         await self._channels.send(decision.sends)
         return outcome
 
-    async def _follow_up(self, event: Event) -> None:
+    async def _follow_up(self, event: events.Event) -> None:
         """Decide what follows from another event, which is written already: it does not depend on this one."""
         try:
             await self._run(event)
@@ -318,7 +299,7 @@ class Controller:
         if self.has_ended:
             raise TenureLostError(self._ended.result())
 
-    async def _take_committed(self, committed: Sequence[Change]) -> None:
+    async def _take_committed(self, committed: Sequence[changes.Change]) -> None:
         """Apply committed changes in their order and notify the brokers.
 
         Other events may see the first ones before the last: they are independent.
@@ -329,16 +310,16 @@ class Controller:
                 sends = self._apply(change)
             await self._channels.send(sends)
 
-    def _apply(self, change: Change) -> tuple[Send, ...]:
+    def _apply(self, change: changes.Change) -> tuple[Send, ...]:
         log_change(self.cluster, change)
         self._metrics.change(self.cluster, change)
         before = self.cluster.brokers
         sends = carry_out(self.cluster, change)
         match change:
-            case TopicRemoved(topic=name):
+            case changes.TopicRemoved(topic=name):
                 if (gone := self._removed.pop(name, None)) is not None:
                     gone.set()
-            case BrokersObserved():
+            case changes.BrokersObserved():
                 self._channels.follow()
                 for broker_id in before.keys() - self.cluster.brokers.keys():
                     self.broker_left(before[broker_id])
@@ -359,10 +340,10 @@ class Controller:
         except StoreError as error:
             raise self._lost(error) from error
         if found.strangers:
-            await self._follow_up(TopicsRead(found.strangers, ()))
+            await self._follow_up(events.TopicsRead(found.strangers, ()))
         return outcome.unknown or found.changed or bool(found.strangers)
 
-    def _on_answered(self, event: StopReplicaAnswered | ReplicasAnswered) -> None:
+    def _on_answered(self, event: events.StopReplicaAnswered | events.ReplicasAnswered) -> None:
         self.post(event)
 
     def _on_refused(self, retry: Retry) -> None:
@@ -398,12 +379,12 @@ class Controller:
         self.end(f"{type(named).__name__}: {error}")
 
 
-def _partitions(change: Change) -> int:
+def _partitions(change: changes.Change) -> int:
     """Count the partitions that a change is about, as far as there can be many."""
     match change:
-        case PartitionStates(rows=rows) | StatesObserved(rows=rows):
+        case changes.PartitionStates(rows=rows) | changes.StatesObserved(rows=rows):
             return len(rows)
-        case TopicAdded(partitions=added) | PartitionsAdded(partitions=added):
+        case changes.TopicAdded(partitions=added) | changes.PartitionsAdded(partitions=added):
             return len(added)
         case _:
             return 0
@@ -411,3 +392,25 @@ def _partitions(change: Change) -> int:
 
 def _put_off(event: str, error: OverloadedError) -> None:
     log.warning("put off to the next look", extra={"event": event, "why": str(error)})
+
+
+class Commits:
+    """The commits of one term, as an event that occurs again and again."""
+
+    def __init__(self) -> None:
+        self._next = asyncio.Event()
+
+    def notify(self) -> None:
+        """Wake all waiters."""
+        self._next.set()
+        self._next = asyncio.Event()
+
+    async def wait_until(self, holds: Callable[[], bool], timeout_ms: int) -> bool:
+        """Wait until a condition holds; False when the time is up first."""
+        try:
+            async with asyncio.timeout(max(0, timeout_ms) / 1000):
+                while not holds():
+                    await self._next.wait()
+        except TimeoutError:
+            return holds()
+        return True

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
-from controller_core.shell.front.endpoints import BrokerEndpoint
+from controller_core.shell.front.route import BrokerEndpoint
 from controller_core.shell.settings import Listener
 
 log = logging.getLogger(__name__)

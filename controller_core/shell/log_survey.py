@@ -2,7 +2,7 @@
 
 Another controller may have been relieved between writing an assignment and deleting the logs outside it, and what a controller
 remembers of brokers that were away ends with its term. So each broker lists its logs, one broker at a time; what no assignment
-explains in two lists is judged again by the core, in its turn, which decides what is deleted (`cluster.stray_logs`).
+explains in two lists is judged again by the core, in its turn, which decides what is deleted (`zookeeper_mode.stray_logs`).
 
 Leaves out how a broker is asked (`brokers.log_listing`).
 """
@@ -13,13 +13,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from controller_core.cluster.stray_logs import Stray, stray
+from controller_core.model import events
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.events import StrayLogsFound
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.active import ActiveController
 from controller_core.shell.brokers.log_listing import ListingError
 from controller_core.shell.metrics import Metrics
+from controller_core.zookeeper_mode.stray_logs import Stray, stray
 from kafka_wire.log_dir_columns import LogDirColumns
 from kafka_wire.net.backoff import Backoff
 
@@ -103,7 +103,7 @@ class LogSurvey:
         look.suspects = frozenset(suspects)
         look.counts = {kind: len(names) for kind, names in found.items()}
         if confirmed:
-            await self._controller.submit(StrayLogsFound(broker.id, broker.epoch, tuple(confirmed)))
+            await self._controller.submit(events.StrayLogsFound(broker.id, broker.epoch, tuple(confirmed)))
         if not suspects and not found[Stray.WAITS]:
             # What is left is only reported; the logs are compared again when the broker registers again.
             look.due_at = float("inf")

@@ -11,12 +11,10 @@ from contextlib import contextmanager
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
 
-from controller_core.model import events
-from controller_core.model.changes import Change, PartitionStates
+from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import Event
 from controller_core.model.ids import NO_LEADER, NOBODY
-from controller_core.shell.health import health_of
+from controller_core.views.partition_health import health_of
 
 PREFIX = "kafka_controller_kafkacontroller"
 STATS_PREFIX = "kafka_controller_controllerstats"
@@ -26,7 +24,7 @@ EVENT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 
 """Buckets around the controller's own target: 50 ms from a broker's end to its successors' news."""
 
 
-CONTROLLER_STATES: Mapping[type[Event], str] = {
+CONTROLLER_STATES: Mapping[type[events.Event], str] = {
     events.Activated: "controllerchange",
     events.BrokersRead: "leaderelection",
     events.Heal: "leaderelection",
@@ -177,7 +175,7 @@ class Metrics:
         return Gauge(f"{PREFIX}_{name}", words, registry=self.registry)
 
     @contextmanager
-    def event(self, event: Event) -> Iterator[Callable[[], None]]:
+    def event(self, event: events.Event) -> Iterator[Callable[[], None]]:
         """Time an event from its arrival; what is given is to be called when its turn begins."""
         arrived_s = begun_s = time.perf_counter()
 
@@ -194,9 +192,9 @@ class Metrics:
             if (state := CONTROLLER_STATES.get(type(event))) is not None:
                 self.state_ms[state].observe((ended_s - begun_s) * 1000)
 
-    def change(self, cluster: Cluster, change: Change) -> None:
+    def change(self, cluster: Cluster, change: changes.Change) -> None:
         """Count a committed change, before it is applied."""
-        if isinstance(change, PartitionStates):
+        if isinstance(change, changes.PartitionStates):
             elected = (change.leader != NO_LEADER) & (change.leader != cluster.columns.leader[change.rows])
             self.elections.inc(int(elected.sum()))
             if change.unclean is not None:

@@ -5,12 +5,23 @@ A standby passes requests on to live brokers, and answers NOT_CONTROLLER to thos
 Leaves out sessions and tenures (lives) and what a tenure does (controller).
 """
 
+# MERGED controller_core.shell.process: """The controller's HTTP endpoints: those of every process (kafka_node.probes), and `/state`.
+# MERGED controller_core.shell.process:
+# MERGED controller_core.shell.process: `/state` shows what the controller knows and has under way (`inside`), to callers on this machine only: it names topics, and a process
+# MERGED controller_core.shell.process: that may scrape metrics need not know these.
+# MERGED controller_core.shell.process:
+# MERGED controller_core.shell.process: A standby is ready: it is doing its work, which is to wait. Whether it holds the cluster is a metric, not a reason to be taken
+# MERGED controller_core.shell.process: out of service.
+# MERGED controller_core.shell.process: """
 import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
+from ipaddress import ip_address
 from secrets import SystemRandom
+
+from aiohttp import web
 
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
@@ -18,20 +29,20 @@ from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.front.front import DEFAULT_SERVER_LIMITS, Front, open_front
-from controller_core.shell.http import Probes
-from controller_core.shell.inside import MAX_LISTED, Document, inside, standing_by, topic_inside
 from controller_core.shell.live_brokers import LiveBrokers
 from controller_core.shell.loop_watch import LoopWatch
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.settings import ControllerSettings, Listener
 from controller_core.shell.zookeeper.authority import Authority
-from controller_core.shell.zookeeper.configs.entities import EntityConfigs
-from controller_core.shell.zookeeper.configs.features import Features
-from controller_core.shell.zookeeper.lives import Lives
+from controller_core.shell.zookeeper.entity_configs import EntityConfigs
+from controller_core.shell.zookeeper.features import Features
 from controller_core.shell.zookeeper.scram_users import ScramUsers
 from controller_core.shell.zookeeper.security import zookeeper_settings
+from controller_core.shell.zookeeper.sessions import Lives
+from controller_core.views.debug_state import MAX_LISTED, Document, inside, standing_by, topic_inside
 from kafka_node.authorization.authorizer import Rules
+from kafka_node.probes import ProbeServer
 from kafka_node.security.brokers import broker_security
 from kafka_node.security.listeners import demands_of
 from kafka_node.security.renewal import Renewal
@@ -213,3 +224,36 @@ class ControllerProcess:
         if self.active is None and not self._lives.registered.are_known:
             return "not the controller, and the registered brokers have not been read yet"
         return None
+
+
+class Probes(ProbeServer):
+    """The controller's, with `/state`."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        before_scrape: Callable[[], None],
+        ready: Callable[[], str | None],
+        inside: Callable[[str | None], Document | None],
+    ) -> None:
+        """`ready` returns why the process is not ready, or None; `inside` tells its state, or that of the topic named."""
+        self._inside = inside
+        state = web.get("/state", self._serve_state)
+        super().__init__(metrics.registry, ready, before_scrape=before_scrape, routes=[state])
+
+    async def _serve_state(self, request: web.Request) -> web.Response:
+        if not is_this_machine(request.remote):
+            return web.Response(status=403, text="the state is told to callers on this machine alone\n")
+        topic = request.query.get("topic")
+        document = self._inside(topic)
+        if document is None:
+            return web.Response(status=404, text=f"there is no topic {topic}, or another process holds the cluster\n")
+        return web.json_response(document)
+
+
+def is_this_machine(remote: str | None) -> bool:
+    """Whether an address is one of this machine's own."""
+    try:
+        return remote is not None and ip_address(remote).is_loopback
+    except ValueError:
+        return False

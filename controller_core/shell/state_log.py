@@ -8,29 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from controller_core.model.changes import (
-    BrokerForgotten,
-    BrokersObserved,
-    Change,
-    DeletionBlocked,
-    DeletionForgotten,
-    DeletionQueued,
-    DeletionStarted,
-    ElectionRequestsDone,
-    MoveRequestsLeft,
-    MovesFinished,
-    MovesStarted,
-    PartitionsAdded,
-    PartitionStates,
-    ReplicasLeftBehind,
-    ReplicasObserved,
-    ShutdownBegun,
-    TopicAdded,
-    TopicDeletionObserved,
-    TopicIdAssigned,
-    TopicRemoved,
-    UncleanElectionObserved,
-)
+from controller_core.model import changes
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import unpad
 from controller_core.model.ids import NO_LEADER, TopicPartition
@@ -42,19 +20,19 @@ MAX_LINES_PER_CHANGE = 50
 """Partitions of one change that get a line of their own; the others are counted."""
 
 
-def log_change(cluster: Cluster, change: Change) -> None:
+def log_change(cluster: Cluster, change: changes.Change) -> None:
     """Write down a committed change; called before it is applied, so that what was is known still."""
     match change:
-        case PartitionStates():
+        case changes.PartitionStates():
             _log_states(cluster, change)
-        case BrokersObserved():
+        case changes.BrokersObserved():
             now, before = {broker.id for broker in change.brokers}, set(cluster.brokers)
             if now != before:
                 log.info("brokers", extra={"came": sorted(now - before), "left": sorted(before - now)})
             log_unreachable(cluster, change)
-        case ShutdownBegun(broker=broker):
+        case changes.ShutdownBegun(broker=broker):
             log.info("broker is shutting down", extra={"broker": broker})
-        case ReplicasObserved(broker=broker, offline=offline, online=online, refused=refused):
+        case changes.ReplicasObserved(broker=broker, offline=offline, online=online, refused=refused):
             if refused:
                 extra = {
                     "broker": broker,
@@ -68,38 +46,38 @@ def log_change(cluster: Cluster, change: Change) -> None:
                     "replicas in failed log directories",
                     extra={"broker": broker, "offline": _named(offline), "online_again": _named(online)},
                 )
-        case UncleanElectionObserved(topics=topics, defaults=defaults):
+        case changes.UncleanElectionObserved(topics=topics, defaults=defaults):
             by_default = {source.value: allowed for source, allowed in defaults.items()}
             log.info("unclean elections", extra={"topics": dict(topics), "by_default": by_default})
-        case TopicAdded(name=name, origin=origin):
+        case changes.TopicAdded(name=name, origin=origin):
             log.info("topic", extra={"topic": name, "origin": origin.value, "partitions": len(change.partitions)})
-        case TopicIdAssigned(topic=name, topic_id=topic_id):
+        case changes.TopicIdAssigned(topic=name, topic_id=topic_id):
             log.info("Assigned a topic id", extra={"topic": name, "topic_id": str(topic_id)})
-        case PartitionsAdded(topic=name):
+        case changes.PartitionsAdded(topic=name):
             log.info("partitions added", extra={"topic": name, "added": len(change.partitions)})
-        case MovesStarted(topic=name, moves=moves):
+        case changes.MovesStarted(topic=name, moves=moves):
             log.info("moves started", extra={"topic": name, "partitions": len(moves)})
-        case MovesFinished(topic=name, replicas=replicas):
+        case changes.MovesFinished(topic=name, replicas=replicas):
             log.info("moves finished", extra={"topic": name, "partitions": len(replicas)})
-        case MoveRequestsLeft(refused=refused):
+        case changes.MoveRequestsLeft(refused=refused):
             _log_failures("requested move refused", refused)
-        case ElectionRequestsDone(failed=failed):
+        case changes.ElectionRequestsDone(failed=failed):
             _log_failures("requested preferred leader not elected", failed)
-        case DeletionQueued(topics=names):
+        case changes.DeletionQueued(topics=names):
             log.info("deletion queued", extra={"topics": list(names)})
-        case DeletionStarted(topic=name):
+        case changes.DeletionStarted(topic=name):
             log.info("deletion started", extra={"topic": name, "brokers": sorted(change.waiting)})
-        case DeletionBlocked(topic=name, reason=reason):
+        case changes.DeletionBlocked(topic=name, reason=reason):
             log.info("deletion waits", extra={"topic": name, "why": reason})
-        case ReplicasLeftBehind(broker=broker, partitions=partitions):
+        case changes.ReplicasLeftBehind(broker=broker, partitions=partitions):
             log.warning("Deleting stray logs", extra={"broker": broker, "partitions": _named(partitions)})
-        case BrokerForgotten(broker=broker):
+        case changes.BrokerForgotten(broker=broker):
             log.info("Broker unregistered; its logs are no longer waited for", extra={"broker": broker})
-        case DeletionForgotten(names=names):
+        case changes.DeletionForgotten(names=names):
             log.info("Names removed from the deletion queue", extra={"topics": list(names)})
-        case TopicDeletionObserved(setting=setting):
+        case changes.TopicDeletionObserved(setting=setting):
             log.info("Topic deletion", extra={"delete.topic.enable": setting.value})
-        case TopicRemoved(topic=name):
+        case changes.TopicRemoved(topic=name):
             log.info("topic removed", extra={"topic": name})
         case _:
             pass
@@ -112,7 +90,7 @@ def _named(partitions: Sequence[TopicPartition]) -> list[str]:
     return [*named, f"and {more} more"] if more else named
 
 
-def _log_states(cluster: Cluster, change: PartitionStates) -> None:
+def _log_states(cluster: Cluster, change: changes.PartitionStates) -> None:
     columns = cluster.columns
     for place, row in enumerate(change.rows[:MAX_LINES_PER_CHANGE].tolist()):
         name = cluster.name_of(row)
@@ -136,7 +114,7 @@ def _log_states(cluster: Cluster, change: PartitionStates) -> None:
         log.info("partitions, and more", extra={"more": more})
 
 
-def log_unreachable(cluster: Cluster, change: BrokersObserved) -> None:
+def log_unreachable(cluster: Cluster, change: changes.BrokersObserved) -> None:
     """Log brokers without the inter-broker listener: once for each registration."""
     for broker in change.unreachable:
         known = cluster.unreachable.get(broker.id)

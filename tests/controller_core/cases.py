@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from controller_core.cluster.placement import Racks
+from controller_core.rules.placement import Racks
 
 MAX_BROKER = 12
 RACK_NAMES = ("a", "b", "B", "rack-10", "rack-9", "\ufb01", "\U0001f600")

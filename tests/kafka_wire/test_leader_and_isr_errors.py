@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.shell.brokers.called import CALLED
+from controller_core.zookeeper_mode.apis import CALLED
 from kafka_wire import codec, leader_and_isr_errors
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError

@@ -10,7 +10,7 @@ from kafka_wire.errors import ErrorCode
 from kafka_wire.net.client import Connection, ConnectionFailed
 from lab.door import OUR_CLIENT_ID, Door, Seen
 from lab.waiting import port_accepts
-from tests.controller_core_shell.brokers.fake_broker import FakeBroker, refuse_once
+from tests.controller_core.shell.brokers.fake_broker import FakeBroker, refuse_once
 
 METADATA = {"controller_id": 1000, "controller_epoch": 1, "broker_epoch": 7, "live_brokers": []}
 

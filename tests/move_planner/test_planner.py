@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.cluster.placement import Racks, place_replicas
 from controller_core.model.columns import pad, unpad_all
+from controller_core.rules.placement import Racks, place_replicas
 from move_planner import Plan, PlanRequest, Reason, plan_moves
 from tests.twins.plain_plan import plan_plain
 

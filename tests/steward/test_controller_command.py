@@ -7,9 +7,8 @@ import signal
 
 import pytest
 
-from controller_core.shell.identity import IdentityError
-from controller_core.shell.policies import PolicyError
 from controller_core.shell.settings import ControllerSettings, Listener
+from controller_core.shell.startup_checks import IdentityError, PolicyError
 from kafka_zookeeper.errors import ConnectFailedError, SessionLostError
 from steward import controller_command
 from steward.controller_command import run_controller

@@ -9,18 +9,18 @@ from aiohttp import web
 from rich.console import Console
 from typer.testing import CliRunner
 
-from controller_core.cluster.transition import apply
+from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
-from controller_core.shell import inside as inside_module
-from controller_core.shell.http import Probes
-from controller_core.shell.inside import inside, standing_by, topic_inside
 from controller_core.shell.metrics import Metrics
+from controller_core.shell.process import Probes
+from controller_core.views import debug_state as inside_module
+from controller_core.views.debug_state import inside, standing_by, topic_inside
 from lab.loop_thread import LoopThread
 from steward.controller_state import MAX_RESPONSE_BYTES, Document, StateError, fetch, show
 from steward.main import app
-from tests.controller_core_shell.zookeeper.vocabulary import read_change
+from tests.controller_core.shell.zookeeper.vocabulary import read_change
 
 
 @pytest.fixture

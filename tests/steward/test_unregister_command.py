@@ -11,7 +11,7 @@ from kafka_wire.net.node import NodeSettings
 from steward import unregister_command as module
 from steward.options.security import BrokerSecurityOptions
 from steward.unregister_command import UnregisterError, run_unregister, unregister
-from tests.controller_core_shell.brokers.fake_broker import FakeBroker
+from tests.controller_core.shell.brokers.fake_broker import FakeBroker
 
 SETTINGS = NodeSettings(client_id="tests")
 

@@ -1,8 +1,8 @@
-"""The plain twin of `election_columns.elect_new`; the other selectors' twins are in `controller_core.cluster.election`."""
+"""The plain twin of `election_columns.elect_new`; the other selectors' twins are in `controller_core.rules.election`."""
 
 from collections.abc import Collection, Sequence
 
-from controller_core.cluster.election import Election, Reason, among, nobody
+from controller_core.rules.election import Election, Reason, among, nobody
 
 
 def elect_new(assignment: Sequence[int], live: Collection[int]) -> Election:

@@ -1,9 +1,9 @@
-"""The plain twin of `controller_core.cluster.placement`: Kafka's formula, one partition after another.
+"""The plain twin of `controller_core.rules.placement`: Kafka's formula, one partition after another.
 
 Leaves out every check: `placement.check_placement` has them.
 """
 
-from controller_core.cluster.placement import Racks, has_racks, rack_alternated
+from controller_core.rules.placement import Racks, has_racks, rack_alternated
 
 
 def place_replicas_plain(

@@ -1,4 +1,4 @@
-"""The plain twin of `controller_core.shell.scope_locks`: two scopes, compared by what they name."""
+"""The plain twin of `controller_core.shell.scheduler`: two scopes, compared by what they name."""
 
 from controller_core.model.scope import Scope
 

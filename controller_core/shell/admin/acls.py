@@ -12,20 +12,8 @@ from typing import TypeVar
 
 from controller_core.shell.admin.outcomes import Outcome, error_fields, timed_out
 from controller_core.shell.front.handler import OwnHandler
-from controller_core.shell.metadata_stores import AclStore, Known
-from kafka_node.authorization.acl import (
-    CLUSTER_NAME,
-    Binding,
-    BindingFilter,
-    Entry,
-    EntryFilter,
-    Operation,
-    Pattern,
-    PatternFilter,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from controller_core.shell.store import AclStore, Known
+from kafka_node.authorization import acl
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
@@ -33,7 +21,7 @@ from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
 from kafka_wire.net.server import CloseConnection
 
-_E = TypeVar("_E", ResourceType, PatternType, Operation, Permission)
+_E = TypeVar("_E", acl.ResourceType, acl.PatternType, acl.Operation, acl.Permission)
 
 NO_AUTHORIZER = Failure(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
 NO_SESSION = timed_out(
@@ -48,31 +36,31 @@ class AclService:
         self.known = known
         self._keeper = keeper
 
-    async def add(self, bindings: Iterable[Binding]) -> dict[Binding, Outcome]:
+    async def add(self, bindings: Iterable[acl.Binding]) -> dict[acl.Binding, Outcome]:
         """Write bindings, each pattern's in one change; tells what became of each."""
 
-        def plus(wanted: frozenset[Entry], now: frozenset[Entry]) -> frozenset[Entry]:
+        def plus(wanted: frozenset[acl.Entry], now: frozenset[acl.Entry]) -> frozenset[acl.Entry]:
             return now | wanted
 
         return await self._change(bindings, plus)
 
-    async def remove(self, bindings: Iterable[Binding]) -> dict[Binding, Outcome]:
+    async def remove(self, bindings: Iterable[acl.Binding]) -> dict[acl.Binding, Outcome]:
         """Remove bindings, likewise; one that is gone already is removed."""
 
-        def minus(unwanted: frozenset[Entry], now: frozenset[Entry]) -> frozenset[Entry]:
+        def minus(unwanted: frozenset[acl.Entry], now: frozenset[acl.Entry]) -> frozenset[acl.Entry]:
             return now - unwanted
 
         return await self._change(bindings, minus)
 
     async def _change(
         self,
-        bindings: Iterable[Binding],
-        update: Callable[[frozenset[Entry], frozenset[Entry]], frozenset[Entry]],
-    ) -> dict[Binding, Outcome]:
-        of_pattern: dict[Pattern, list[Binding]] = {}
+        bindings: Iterable[acl.Binding],
+        update: Callable[[frozenset[acl.Entry], frozenset[acl.Entry]], frozenset[acl.Entry]],
+    ) -> dict[acl.Binding, Outcome]:
+        of_pattern: dict[acl.Pattern, list[acl.Binding]] = {}
         for binding in bindings:
             of_pattern.setdefault(binding.pattern, []).append(binding)
-        outcomes: dict[Binding, Outcome] = {}
+        outcomes: dict[acl.Binding, Outcome] = {}
         for pattern, group in of_pattern.items():
             keeper = self._keeper()
             entries = frozenset(binding.entry for binding in group)
@@ -102,7 +90,7 @@ def acl_handlers(service: AclService | None) -> Mapping[ApiKey, OwnHandler]:
 async def create_acls(service: AclService, body: Body) -> Body:
     """Write ACLs; one that cannot be refuses no other."""
     asked = [_creation(each) for each in body["creations"]]
-    outcomes = await service.add(dict.fromkeys(each for each in asked if isinstance(each, Binding)))
+    outcomes = await service.add(dict.fromkeys(each for each in asked if isinstance(each, acl.Binding)))
     return {"results": [error_fields(each if isinstance(each, Failure) else outcomes[each]) for each in asked]}
 
 
@@ -111,30 +99,30 @@ def create_refused(body: Body, failure: Failure) -> Body:
     return {"results": [error_fields(failure) for _ in body["creations"]]}
 
 
-def _creation(each: Body) -> Binding | Failure:
-    resource_type = _known(ResourceType, each["resource_type"])
-    pattern_type = _known(PatternType, each["resource_pattern_type"])
-    operation, permission = _known(Operation, each["operation"]), _known(Permission, each["permission_type"])
+def _creation(each: Body) -> acl.Binding | Failure:
+    resource_type = _known(acl.ResourceType, each["resource_type"])
+    pattern_type = _known(acl.PatternType, each["resource_pattern_type"])
+    operation, permission = _known(acl.Operation, each["operation"]), _known(acl.Permission, each["permission_type"])
     name = each["resource_name"]
     words = None
-    if resource_type is ResourceType.CLUSTER and name != CLUSTER_NAME:
-        words = f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+    if resource_type is acl.ResourceType.CLUSTER and name != acl.CLUSTER_NAME:
+        words = f"The only valid name for the CLUSTER resource is {acl.CLUSTER_NAME}"
     elif not name:
         words = "Invalid empty resource name"
-    elif min(resource_type, operation, permission) <= ResourceType.ANY or pattern_type < PatternType.LITERAL:
+    elif min(resource_type, operation, permission) <= acl.ResourceType.ANY or pattern_type < acl.PatternType.LITERAL:
         words = "An ACL is for one resource type, one operation and one permission, by a literal name or a prefix."
     elif ":" not in each["principal"]:
         words = f"expected a string in format principalType:principalName but got {each['principal']}"
     if words is not None:
         return Failure(ErrorCode.INVALID_REQUEST, words)
-    pattern = Pattern(resource_type, name, pattern_type)
-    return Binding(pattern, Entry(each["principal"], each["host"], operation, permission))
+    pattern = acl.Pattern(resource_type, name, pattern_type)
+    return acl.Binding(pattern, acl.Entry(each["principal"], each["host"], operation, permission))
 
 
 async def delete_acls(service: AclService, body: Body) -> Body:
     """Remove what filters mean; an ACL that several mean is told with the first of them."""
-    left: dict[Binding, None] = {}
-    found: list[list[Binding]] = []
+    left: dict[acl.Binding, None] = {}
+    found: list[list[acl.Binding]] = []
     for asked in [_filter(each) for each in body["filters"]]:
         matching = [binding for binding in service.known.acls.find(asked) if binding not in left]
         left |= dict.fromkeys(matching)
@@ -153,15 +141,18 @@ def delete_refused(body: Body, failure: Failure) -> Body:
     return {"filter_results": [{**error_fields(failure), "matching_acls": []} for _ in body["filters"]]}
 
 
-def _matching(binding: Binding, outcome: Outcome) -> Body:
+def _matching(binding: acl.Binding, outcome: Outcome) -> Body:
     return {**error_fields(outcome), **_resource(binding.pattern), **_line(binding.entry)}
 
 
 def describe_acls(service: AclService, body: Body) -> Body:
     """List what a filter means. Entries that nobody understands are left out: clients do not take them."""
-    resources: dict[Pattern, list[Body]] = {}
+    resources: dict[acl.Pattern, list[Body]] = {}
     for binding in service.known.acls.find(_filter(body)):
-        if binding.entry.operation is not Operation.UNKNOWN and binding.entry.permission is not Permission.UNKNOWN:
+        if (
+            binding.entry.operation is not acl.Operation.UNKNOWN
+            and binding.entry.permission is not acl.Permission.UNKNOWN
+        ):
             resources.setdefault(binding.pattern, []).append(_line(binding.entry))
     return {
         **error_fields(None),
@@ -174,14 +165,16 @@ def describe_refused(failure: Failure) -> Body:
     return {**error_fields(failure), "resources": []}
 
 
-def _filter(each: Body) -> BindingFilter:
-    pattern = PatternFilter(
-        _known(ResourceType, each["resource_type_filter"]),
+def _filter(each: Body) -> acl.BindingFilter:
+    pattern = acl.PatternFilter(
+        _known(acl.ResourceType, each["resource_type_filter"]),
         each["resource_name_filter"],
-        _known(PatternType, each["pattern_type_filter"]),
+        _known(acl.PatternType, each["pattern_type_filter"]),
     )
-    operation, permission = _known(Operation, each["operation"]), _known(Permission, each["permission_type"])
-    return BindingFilter(pattern, EntryFilter(each["principal_filter"], each["host_filter"], operation, permission))
+    operation, permission = _known(acl.Operation, each["operation"]), _known(acl.Permission, each["permission_type"])
+    return acl.BindingFilter(
+        pattern, acl.EntryFilter(each["principal_filter"], each["host_filter"], operation, permission)
+    )
 
 
 def _known(kinds: type[_E], code: int) -> _E:
@@ -191,7 +184,7 @@ def _known(kinds: type[_E], code: int) -> _E:
     return kinds(code) if code in {int(each) for each in kinds} else kinds(0)
 
 
-def _resource(pattern: Pattern) -> Body:
+def _resource(pattern: acl.Pattern) -> Body:
     return {
         "resource_type": pattern.resource_type,
         "resource_name": pattern.name,
@@ -199,7 +192,7 @@ def _resource(pattern: Pattern) -> Body:
     }
 
 
-def _line(entry: Entry) -> Body:
+def _line(entry: acl.Entry) -> Body:
     return {
         "principal": entry.principal,
         "host": entry.host,

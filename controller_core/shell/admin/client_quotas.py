@@ -10,13 +10,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from controller_core.cluster.client_quota_filter import Match, QuotaFilter, quota_values, read_filter
-from controller_core.cluster.client_quotas import alter_quotas, read_entity
 from controller_core.model.quota import EntityName, QuotaChange, QuotaEntity, QuotaEntityType
-from controller_core.shell.admin.kept import where_kept
+from controller_core.rules.client_quotas import Match, QuotaFilter, alter_quotas, quota_values, read_entity, read_filter
+from controller_core.shell.admin.config_backed import where_kept
 from controller_core.shell.admin.outcomes import Outcome, error_fields
 from controller_core.shell.front.handler import OwnHandler
-from controller_core.shell.metadata_stores import Config, EntityConfigStore
+from controller_core.shell.store import Config, EntityConfigStore
 from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

@@ -10,10 +10,10 @@ from random import Random
 from controller_core.model import events
 from controller_core.model.cluster import Cluster
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.draws import draw_place
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import Outcome, duplicates, error_fields, timed_out
 from controller_core.shell.admin.waiting import topics_are_led
+from controller_core.shell.random_topic_ids import draw_place
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
 from kafka_wire.codec import Body

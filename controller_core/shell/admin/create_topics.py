@@ -8,18 +8,25 @@ Source: KafkaApis.handleCreateTopicsRequest, ControllerApis.createTopics, ZkAdmi
 Leaves out checks of a topic by itself: the core makes them.
 """
 
+# MERGED controller_core.shell.admin.create_topics: """The configs of a new topic as CreateTopics answers them from version 5 on (KIP-525): all there are, each with its source.
+# MERGED controller_core.shell.admin.create_topics:
+# MERGED controller_core.shell.admin.create_topics: Values are printed as Kafka prints them after reading them. Source: ZkAdminManager.maybePopulateMetadataAndConfigs,
+# MERGED controller_core.shell.admin.create_topics: ConfigDef.convertToString. Leaves out DescribeConfigs: brokers answer that.
+# MERGED controller_core.shell.admin.create_topics: """
 from collections.abc import Mapping
+from enum import IntEnum
 from functools import partial
 from random import Random
 
-from controller_core.cluster.topics import TopicCreation
+from controller_core.decisions.topics import TopicCreation
 from controller_core.model import events
+from controller_core.rules.config_rules import ConfigKey, Invalid, show
+from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import ActiveController, Defaults, TopicDefault
-from controller_core.shell.admin.created_configs import created_configs
-from controller_core.shell.admin.draws import draw_place, draw_topic_id
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, duplicates, error_fields, timed_out
 from controller_core.shell.admin.waiting import known_defaults, topics_are_led
+from controller_core.shell.random_topic_ids import draw_place, draw_topic_id
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
 from kafka_wire.codec import Body
@@ -146,3 +153,46 @@ def _failed(name: str, failure: Failure) -> Body:
 def create_topics_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:
     """Answer every topic with the same error."""
     return {"topics": [_failed(name, failure) for name in dict.fromkeys(topic["name"] for topic in body["topics"])]}
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from (DescribeConfigsResponse.ConfigSource), when it is not from brokers: these tell themselves."""
+
+    TOPIC = 1
+    DEFAULT = 5
+
+
+def created_configs(own: Mapping[str, str], broker_defaults: Mapping[str, TopicDefault]) -> list[Body]:
+    """List every topic config: the topic's own, else what the brokers set for all topics, else Kafka's default.
+
+    `broker_defaults` are by the topic configs' names.
+    """
+    return [_entry(key, own, broker_defaults) for key in TOPIC_CONFIGS.values()]
+
+
+def _entry(key: ConfigKey, own: Mapping[str, str], broker_defaults: Mapping[str, TopicDefault]) -> Body:
+    if key.name in own:
+        text, source = own[key.name], int(ConfigSource.TOPIC)
+    elif key.name in broker_defaults:
+        text, source = broker_defaults[key.name]
+    else:
+        text, source = key.default, int(ConfigSource.DEFAULT)
+    return {
+        "name": key.name,
+        "value": printed(key, text),
+        "read_only": False,
+        "config_source": source,
+        "is_sensitive": False,
+    }
+
+
+def printed(key: ConfigKey, text: str) -> str:
+    """Print a value as Kafka does after reading it: without blanks around it, numbers in their plain form.
+
+    >>> printed(TOPIC_CONFIGS["cleanup.policy"], " compact , delete ")
+    'compact,delete'
+    """
+    value = key.read(text)
+    if isinstance(value, Invalid):
+        return text
+    return ",".join(value) if isinstance(value, tuple) else show(value)

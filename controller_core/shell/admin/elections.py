@@ -8,7 +8,7 @@ Source: KafkaApis.handleElectLeaders, ElectLeadersRequest.getErrorResponse.
 
 from collections.abc import Mapping
 
-from controller_core.cluster.leader_elections import election_candidates
+from controller_core.decisions.leader_elections import election_candidates
 from controller_core.model import events
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.active import ActiveController

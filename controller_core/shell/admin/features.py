@@ -6,11 +6,11 @@ we heed a wish to validate only.
 Source: KafkaApis.handleUpdateFeatures, UpdateFeaturesRequest. Leaves out what is legal (cluster.features), and the znode (configs).
 """
 
-from controller_core.cluster.features import FeatureUpdate, UpgradeType
+from controller_core.rules.features import FeatureUpdate, UpgradeType
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import error_fields
 from controller_core.shell.front.handler import RelayInstead
-from controller_core.shell.metadata_stores import FeatureStore
+from controller_core.shell.store import FeatureStore
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
 from kafka_wire.codec import Body

@@ -7,6 +7,12 @@
 Leaves out ApiVersions (the front's own), and unexpected exceptions: the front logs these and ends the connection.
 """
 
+# MERGED controller_core.shell.admin.handlers: """Requests about the cluster that a client sends to a process which is not the controller.
+# MERGED controller_core.shell.admin.handlers:
+# MERGED controller_core.shell.admin.handlers: Brokers list the controller's id as a node, also while its process has been restarted and waits for the session of its predecessor
+# MERGED controller_core.shell.admin.handlers: to end. An answer without brokers would tell a client that the cluster has none, so a live broker answers in place of this process.
+# MERGED controller_core.shell.admin.handlers: Leaves out the requests that only a controller can carry out: they are refused with NOT_CONTROLLER.
+# MERGED controller_core.shell.admin.handlers: """
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,53 +20,30 @@ from random import Random, SystemRandom
 
 from controller_core.model.cluster import Cluster
 from controller_core.shell.active import ActiveController, OverloadedError, TenureLostError, TopicDefault
+from controller_core.shell.admin import broker_requests, own_node, reassignments
 from controller_core.shell.admin.acls import AclService, acl_handlers
-from controller_core.shell.admin.alter_partition import alter_partition, alter_partition_refused
-from controller_core.shell.admin.brokers import (
-    allocate_producer_ids,
-    allocate_producer_ids_refused,
-    controlled_shutdown,
-    controlled_shutdown_refused,
-)
 from controller_core.shell.admin.client_quotas import quota_handlers
+from controller_core.shell.admin.cluster_nodes import describe_cluster, describe_cluster_refused
 from controller_core.shell.admin.create_partitions import create_partitions, create_partitions_refused
 from controller_core.shell.admin.create_topics import create_topics, create_topics_refused
 from controller_core.shell.admin.delete_topics import delete_topics, delete_topics_refused
-from controller_core.shell.admin.describe_cluster import describe_cluster, describe_cluster_refused
-from controller_core.shell.admin.describe_topic_partitions import (
-    describe_topic_partitions,
-    describe_topic_partitions_refused,
-)
 from controller_core.shell.admin.elections import elect_leaders, elect_leaders_refused
 from controller_core.shell.admin.features import update_features, update_features_refused
 from controller_core.shell.admin.metadata import metadata, metadata_refused
 from controller_core.shell.admin.metadata_encoder import MetadataEncoder
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, OVERLOADED
-from controller_core.shell.admin.own_broker import (
-    alter_configs,
-    describe_configs,
-    incremental_alter_configs,
-    relay_refused,
-)
-from controller_core.shell.admin.own_node import own_node_handlers
-from controller_core.shell.admin.reassignments import (
-    alter_reassignments,
-    alter_reassignments_refused,
-    list_reassignments,
-    list_reassignments_refused,
-)
 from controller_core.shell.admin.scram import scram_handlers
-from controller_core.shell.admin.standby import leave_to_brokers
-from controller_core.shell.admin.unregister_broker import unregister_broker, unregister_broker_refused
-from controller_core.shell.front.handler import OwnHandler
-from controller_core.shell.metadata_stores import EntityConfigStore, FeatureStore
+from controller_core.shell.admin.topic_description import describe_topic_partitions, describe_topic_partitions_refused
+from controller_core.shell.front.handler import OwnHandler, RelayInstead
+from controller_core.shell.store import EntityConfigStore, FeatureStore
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import EncodedBody
 from kafka_wire.net.outflow import never
+from kafka_wire.net.server import CloseConnection
 
 Tenure = Callable[[], ActiveController | None]
 """Gives the controller that holds the cluster now; None while this process does not."""
@@ -122,7 +105,7 @@ def handlers(
 
     return {
         **of_tenure,
-        **own_node_handlers(cluster),
+        **own_node.own_node_handlers(cluster),
         **acl_handlers(acls),
         **scram_handlers(configs, is_controller),
         **quota_handlers(configs),
@@ -155,16 +138,24 @@ def apis(
         ApiKey.DELETE_TOPICS: Api(delete_topics_within_quota, delete_topics_refused),
         ApiKey.CREATE_PARTITIONS: Api(create_partitions_drawn, create_partitions_refused),
         ApiKey.ELECT_LEADERS: Api(elect_leaders, elect_leaders_refused),
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(alter_reassignments, alter_reassignments_refused),
-        ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(list_reassignments, list_reassignments_refused),
-        ApiKey.DESCRIBE_CONFIGS: Api(describe_configs, relay_refused),
-        ApiKey.ALTER_CONFIGS: Api(alter_configs, relay_refused),
-        ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(incremental_alter_configs, relay_refused),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(
+            reassignments.alter_reassignments, reassignments.alter_reassignments_refused
+        ),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(
+            reassignments.list_reassignments, reassignments.list_reassignments_refused
+        ),
+        ApiKey.DESCRIBE_CONFIGS: Api(own_node.describe_configs, own_node.relay_refused),
+        ApiKey.ALTER_CONFIGS: Api(own_node.alter_configs, own_node.relay_refused),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(own_node.incremental_alter_configs, own_node.relay_refused),
         ApiKey.UPDATE_FEATURES: Api(partial(update_features, features), update_features_refused),
-        ApiKey.UNREGISTER_BROKER: Api(unregister_broker, unregister_broker_refused),
-        ApiKey.ALTER_PARTITION: Api(alter_partition, alter_partition_refused),
-        ApiKey.CONTROLLED_SHUTDOWN: Api(controlled_shutdown, controlled_shutdown_refused),
-        ApiKey.ALLOCATE_PRODUCER_IDS: Api(allocate_producer_ids, allocate_producer_ids_refused),
+        ApiKey.UNREGISTER_BROKER: Api(broker_requests.unregister_broker, broker_requests.unregister_broker_refused),
+        ApiKey.ALTER_PARTITION: Api(broker_requests.alter_partition, broker_requests.alter_partition_refused),
+        ApiKey.CONTROLLED_SHUTDOWN: Api(
+            broker_requests.controlled_shutdown, broker_requests.controlled_shutdown_refused
+        ),
+        ApiKey.ALLOCATE_PRODUCER_IDS: Api(
+            broker_requests.allocate_producer_ids, broker_requests.allocate_producer_ids_refused
+        ),
     }
 
 
@@ -189,3 +180,25 @@ async def answer(
         return api.refused(context, body, NOT_CONTROLLER)
     except OverloadedError:
         return api.refused(context, body, OVERLOADED)
+
+
+ANSWERED_BY_BROKERS = frozenset({ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER})
+"""Requests that every broker answers about the whole cluster."""
+OF_CONTROLLERS_ONLY = frozenset({ApiKey.DESCRIBE_TOPIC_PARTITIONS})
+"""Requests about the cluster that brokers in ZooKeeper mode do not serve."""
+
+WHY = "this process is not the controller, and brokers know the cluster"
+
+
+def leave_to_brokers(key: ApiKey, broker_count: int | None) -> None:
+    """Raise RelayInstead or CloseConnection where this process should not answer a request by itself.
+
+    `broker_count` is the number of registered brokers, None while they have not been read. With none at all, an answer
+    without brokers is true.
+    """
+    if broker_count == 0:
+        return
+    if key in ANSWERED_BY_BROKERS:
+        raise RelayInstead(WHY)
+    if key in OF_CONTROLLERS_ONLY:
+        raise CloseConnection(WHY)

@@ -16,13 +16,13 @@ Source: KafkaApis.handleTopicMetadataRequest. The plain twin is in the tests (pl
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from controller_core.cluster.topic_names import illegal_because, is_internal
 from controller_core.model.cluster import Cluster, Topic
+from controller_core.rules.topic_names import illegal_because, is_internal
 from controller_core.shell.active import ActiveController
-from controller_core.shell.admin.described import failed_topic, known_topic
+from controller_core.shell.admin.cluster_nodes import reachable
 from controller_core.shell.admin.metadata_encoder import Entry, MetadataEncoder, Shape, described_head
-from controller_core.shell.admin.nodes import reachable
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID
+from controller_core.shell.admin.topic_description import failed_topic, known_topic
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.authorization.acl import ResourceType
 from kafka_node.authorization.authorized_operations import authorized_operations

@@ -17,26 +17,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from controller_core.cluster.topic_names import is_internal
 from controller_core.model.cluster import Cluster, Topic
+from controller_core.rules.topic_names import is_internal
 from controller_core.shell.active import ActiveController, OverloadedError
+from controller_core.shell.admin.cluster_nodes import nodes
+from controller_core.shell.admin.computation_steps import Pace
 from controller_core.shell.admin.metadata_snapshot import Snapshot
-from controller_core.shell.admin.nodes import nodes
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID
-from controller_core.shell.admin.pace import Pace
 from kafka_node.context import RequestContext
+from kafka_wire import metadata_encoding
 from kafka_wire.codec import Body
 from kafka_wire.encoded_body import ArrayPlace, EncodedBody
 from kafka_wire.errors import ErrorCode
-from kafka_wire.metadata_encoding import (
-    NOT_REQUESTED,
-    TopicHead,
-    array_place,
-    encode_partitions,
-    prefix_and_suffix,
-    topic_head,
-    topic_tail,
-)
 from kafka_wire.net.outflow import never
 
 log = logging.getLogger(__name__)
@@ -57,8 +49,8 @@ response that waits here may keep a finished one behind it on its connection fro
 class Entry(NamedTuple):
     """A topic of an answer: one of the snapshot's, or only an error."""
 
-    head: TopicHead
-    operations: int = NOT_REQUESTED
+    head: metadata_encoding.TopicHead
+    operations: int = metadata_encoding.NOT_REQUESTED
 
 
 class Shape(NamedTuple):
@@ -144,13 +136,13 @@ class MetadataEncoder:
             snapshot = Snapshot.of_some(active.cluster, context.listener, topics)
             head = _head(active, context.listener, cluster_operations)
             pieces = (b"".join(_encoded(context.api_version, head, snapshot, entries, len(entries))),)
-            return EncodedBody(pieces, array_place(context.api_version, head, len(entries)))
+            return EncodedBody(pieces, metadata_encoding.array_place(context.api_version, head, len(entries)))
         async with self._lock:
             await self._room()
             topics, entries = resolve(active.cluster)
             head = _head(active, context.listener, cluster_operations)
             snapshot = Snapshot.of_some(active.cluster, context.listener, topics)
-            place = array_place(context.api_version, head, len(entries))
+            place = metadata_encoding.array_place(context.api_version, head, len(entries))
             return await self._in_steps(_encoded(context.api_version, head, snapshot, entries, len(entries)), place)
 
     async def listed_topics(
@@ -253,7 +245,9 @@ def _head(active: ActiveController, listener: str, cluster_operations: int) -> B
     ]
     head = {"brokers": brokers, "cluster_id": active.cluster_id, "controller_id": active.cluster.controller_id}
     return (
-        head if cluster_operations == NOT_REQUESTED else {**head, "cluster_authorized_operations": cluster_operations}
+        head
+        if cluster_operations == metadata_encoding.NOT_REQUESTED
+        else {**head, "cluster_authorized_operations": cluster_operations}
     )
 
 
@@ -262,19 +256,21 @@ def _entries(snapshot: Snapshot, operations: Callable[[str], int]) -> Iterator[E
         yield Entry(described_head(topic, count), operations(topic.name))
 
 
-def described_head(topic: Topic, partitions: int) -> TopicHead:
+def described_head(topic: Topic, partitions: int) -> metadata_encoding.TopicHead:
     """Describe a topic that exists."""
-    return TopicHead(ErrorCode.NONE, topic.name, topic.topic_id or NO_TOPIC_ID, is_internal(topic.name), partitions)
+    return metadata_encoding.TopicHead(
+        ErrorCode.NONE, topic.name, topic.topic_id or NO_TOPIC_ID, is_internal(topic.name), partitions
+    )
 
 
 def _encoded(version: int, head: Body, snapshot: Snapshot, entries: Iterable[Entry], count: int) -> Iterator[bytes]:
     """Encode piece by piece. A topic of many partitions takes several; while one is collected, empty ones are yielded."""
-    before, behind = prefix_and_suffix(version, head, count)
+    before, behind = metadata_encoding.prefix_and_suffix(version, head, count)
     waiting: list[tuple[bytes, int]] = [(before, 0)]
     first = end = 0
     tails: dict[int, bytes] = {}
     for topic, operations in entries:
-        waiting.append((topic_head(version, topic), 0))
+        waiting.append((metadata_encoding.topic_head(version, topic), 0))
         left = topic.partitions
         while left:
             taken = min(left, first + PIECE_PARTITIONS - end)
@@ -285,7 +281,7 @@ def _encoded(version: int, head: Body, snapshot: Snapshot, entries: Iterable[Ent
                 yield _flushed(version, snapshot, waiting, first, end)
                 waiting, first = [], end
         if operations not in tails:
-            tails[operations] = topic_tail(version, operations)
+            tails[operations] = metadata_encoding.topic_tail(version, operations)
         waiting.append((tails[operations], 0))
         if len(waiting) >= 3 * PIECE_PARTITIONS:
             yield _flushed(version, snapshot, waiting, first, end)
@@ -300,7 +296,7 @@ def _flushed(version: int, snapshot: Snapshot, waiting: Sequence[tuple[bytes, in
     """Put encoded partitions between what stands before and behind them."""
     if first == end:
         return b"".join(text for text, _ in waiting)
-    encoded, offsets = encode_partitions(version, snapshot.partitions(first, end, version))
+    encoded, offsets = metadata_encoding.encode_partitions(version, snapshot.partitions(first, end, version))
     parts = []
     at = 0
     for text, partitions in waiting:

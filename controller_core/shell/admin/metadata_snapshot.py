@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.cluster.deletion import is_being_deleted
 from controller_core.model.cluster import Cluster, Topic
 from controller_core.model.columns import FREE, BoolArray, IntArray, any_of, keep_ids, places_of
 from controller_core.model.ids import NO_LEADER, NOBODY
-from controller_core.shell.admin.nodes import reachable
-from controller_core.shell.admin.pace import Pace
+from controller_core.shell.admin.cluster_nodes import reachable
+from controller_core.shell.admin.computation_steps import Pace
+from controller_core.zookeeper_mode.deletion import is_being_deleted
 from kafka_wire.errors import ErrorCode
 from kafka_wire.metadata_encoding import MetadataPartitions
 

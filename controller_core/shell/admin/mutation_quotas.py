@@ -13,21 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from controller_core.cluster.client_quota_filter import quota_values
-from controller_core.cluster.mutation_quota import (
-    EXCEEDED,
-    QUOTA,
-    MutationLimit,
-    TokenBucket,
-    find_limit,
-    quota_entities,
-)
-from controller_core.cluster.topics import TopicCreation
-from controller_core.model.events import CreatePartitions, CreateTopics, DeleteTopics
-from controller_core.model.mutation_quota import MutationAllowance
-from controller_core.model.quota import QuotaEntity
+from controller_core.decisions.topics import TopicCreation
+from controller_core.model import events
+from controller_core.model.quota import MutationAllowance, QuotaEntity
+from controller_core.rules.client_quotas import quota_values
+from controller_core.rules.mutation_quota import EXCEEDED, QUOTA, MutationLimit, TokenBucket, find_limit, quota_entities
 from controller_core.shell.active import ActiveController
-from controller_core.shell.metadata_stores import EntityConfigStore
+from controller_core.shell.store import EntityConfigStore
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
 
@@ -119,7 +111,7 @@ class Spender:
     async def submit(
         self,
         active: ActiveController,
-        event: CreateTopics | CreatePartitions | DeleteTopics,
+        event: events.CreateTopics | events.CreatePartitions | events.DeleteTopics,
         mutations: Callable[[Mapping[str, Any]], int],
     ) -> Mapping[str, Any]:
         """Have an event decided within the quota; `mutations` counts those in the results."""
@@ -144,7 +136,9 @@ class Spender:
         return self._clock() * 1000
 
 
-async def _submit(active: ActiveController, event: CreateTopics | CreatePartitions | DeleteTopics) -> Mapping[str, Any]:
+async def _submit(
+    active: ActiveController, event: events.CreateTopics | events.CreatePartitions | events.DeleteTopics
+) -> Mapping[str, Any]:
     results: Mapping[str, Any] = await active.submit(event)
     return results
 

@@ -6,7 +6,7 @@ Source: KafkaApis.handleAlterPartitionReassignmentsRequest, handleListPartitionR
 
 from collections.abc import Iterable, Mapping
 
-from controller_core.cluster.reassignment import RunningMove, running_moves
+from controller_core.decisions.reassignment import RunningMove, running_moves
 from controller_core.model import events
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import TopicPartition

@@ -6,18 +6,26 @@ already (protocol notes, Z30); only the top-level one says that another controll
 Leaves out what is told again, and when (channels, refusals).
 """
 
-from collections.abc import Iterator, Sequence
+# MERGED controller_core.shell.brokers.answers: """Which partitions of a refused LeaderAndIsr are told again, after which pause, and in whose company: pure bookkeeping.
+# MERGED controller_core.shell.brokers.answers:
+# MERGED controller_core.shell.brokers.answers: The answer does not say which partition was at fault, so a refused request comes back as its two halves, and so on: after as
+# MERGED controller_core.shell.brokers.answers: many rounds as the logarithm of its size the others are taken and the one at fault is alone. It is told again for as long as
+# MERGED controller_core.shell.brokers.answers: the broker refuses it, each time after twice the pause.
+# MERGED controller_core.shell.brokers.answers:
+# MERGED controller_core.shell.brokers.answers: Leaves out clocks and what is told (`zookeeper_mode.replica_answers`).
+# MERGED controller_core.shell.brokers.answers: """
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from controller_core.model import events
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
-from controller_core.shell.brokers.requests import stopped_partitions
-from controller_core.shell.brokers.state_bodies import StatesBody
+from controller_core.shell.brokers.requests import StatesBody, stopped_partitions
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
+from kafka_wire.net.backoff import Backoff
 
 
 class Verdict(Enum):
@@ -45,7 +53,7 @@ class Meaning:
     """What an answer says."""
 
     verdict: Verdict
-    event: StopReplicaAnswered | None = None
+    event: events.StopReplicaAnswered | None = None
     failed: tuple[tuple[TopicPartition, str], ...] = ()
     """Partitions that the broker could not take on, with the error's name."""
 
@@ -62,7 +70,7 @@ def meaning_of(broker: int, key: ApiKey, request: Body | StatesBody, answer: Bod
 
 def replicas_answered(
     broker: int, request: StatesBody, answer: Body, cluster: Cluster, failed: Sequence[tuple[TopicPartition, str]]
-) -> ReplicasAnswered | None:
+) -> events.ReplicasAnswered | None:
     """Read from an answer to LeaderAndIsr which replicas are offline (failed log directory, refused), and which no longer are.
 
     None where nothing has changed. A partition error STALE_CONTROLLER_EPOCH does not count, as with Kafka.
@@ -84,7 +92,7 @@ def replicas_answered(
         return None
     ids = {name: topic_id for topic_id, name in request.topic_names.items()} if refused or taken else {}
     topic_ids = {name.topic: ids[name.topic] for name in (*refused, *taken) if name.topic in ids}
-    return ReplicasAnswered(broker, request.head["broker_epoch"], offline, online, refused, topic_ids, taken)
+    return events.ReplicasAnswered(broker, request.head["broker_epoch"], offline, online, refused, topic_ids, taken)
 
 
 def _verdict(code: int) -> Verdict:
@@ -101,19 +109,19 @@ def _verdict(code: int) -> Verdict:
             return Verdict.FAILED
 
 
-def _stopped(broker: int, request: Body, answer: Body, verdict: Verdict) -> StopReplicaAnswered | None:
+def _stopped(broker: int, request: Body, answer: Body, verdict: Verdict) -> events.StopReplicaAnswered | None:
     asked = stopped_partitions(request)
     if not asked or verdict in {Verdict.STALE_CONTROLLER, Verdict.STALE_BROKER, Verdict.UNAUTHORIZED}:
         return None
     if verdict is Verdict.FAILED:
-        return StopReplicaAnswered(broker, (), dict.fromkeys(asked, error_name(answer["error_code"])), asked)
+        return events.StopReplicaAnswered(broker, (), dict.fromkeys(asked, error_name(answer["error_code"])), asked)
     codes = {
         TopicPartition(error["topic_name"], error["partition_index"]): error["error_code"]
         for error in answer["partition_errors"]
     }
     done = tuple(partition for partition in asked if codes.get(partition, ErrorCode.NONE) in GONE)
     failed = {partition: error_name(codes[partition]) for partition in asked if partition not in set(done)}
-    return StopReplicaAnswered(broker, done, failed, asked)
+    return events.StopReplicaAnswered(broker, done, failed, asked)
 
 
 def _not_taken(request: StatesBody, answer: Body) -> list[tuple[TopicPartition, str]]:
@@ -141,3 +149,62 @@ def error_name(code: int) -> str:
     known = ErrorCode(code)
     # A code of the future is taken for an unknown one; its number says more.
     return known.name if known == code else f"error {code}"
+
+
+PAUSE_S = 0.1
+"""Before the first telling again, and before every halving."""
+MAX_PAUSE_S = 60.0
+"""Between tellings of one partition that is refused alone: each raises its leader epoch, and has its followers begin anew."""
+PAUSES = Backoff(initial_ms=round(PAUSE_S * 1000), cap_ms=round(MAX_PAUSE_S * 1000), jitter=0)
+"""Between tellings of one partition. No jitter: the pace keeps them apart."""
+PACE_S = 0.02
+"""Added for each partition that the broker refused alone: at most so many are told again in a time, however many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Partitions that are to be told again together."""
+
+    pause_s: float
+    event: events.ReplicasRefused
+
+
+class Refusals:
+    """What brokers refused, of one tenure."""
+
+    def __init__(self) -> None:
+        self._alone: dict[int, dict[TopicPartition, int]] = {}
+        """By broker: how often each partition was refused alone, since it was taken last."""
+
+    def refused(self, broker: int, leader_epochs: Mapping[TopicPartition, int]) -> Iterator[Retry]:
+        """Take in a refused request; say what is to be told again, and when."""
+        if len(leader_epochs) == 1:
+            yield Retry(self._pause_s(broker, *leader_epochs), events.ReplicasRefused(broker, leader_epochs))
+            return
+        told = list(leader_epochs.items())
+        middle = len(told) // 2
+        for half in (told[:middle], told[middle:]):
+            if half:
+                yield Retry(PAUSE_S, events.ReplicasRefused(broker, dict(half)))
+
+    def remember(self, broker: int) -> bool:
+        """Whether a broker refused any partition alone."""
+        return broker in self._alone
+
+    def taken(self, broker: int, partitions: Iterable[TopicPartition]) -> None:
+        """Take in that a broker took partitions: should it refuse them again, that is a new matter."""
+        if (alone := self._alone.get(broker)) is None:
+            return
+        for partition in partitions:
+            alone.pop(partition, None)
+        if not alone:
+            del self._alone[broker]
+
+    def forget(self, broker: int) -> None:
+        """Forget a life of a broker."""
+        self._alone.pop(broker, None)
+
+    def _pause_s(self, broker: int, partition: TopicPartition) -> float:
+        alone = self._alone.setdefault(broker, {})
+        alone[partition] = alone.get(partition, 0) + 1
+        return PAUSES.delay_ms(alone[partition], 0) / 1000 + PACE_S * len(alone)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from controller_core.shell.brokers.state_bodies import StatesBody, decode_answer
+from controller_core.shell.brokers.requests import StatesBody, decode_answer
 from controller_core.shell.pace import Pace
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body

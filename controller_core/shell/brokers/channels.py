@@ -8,24 +8,15 @@ import logging
 import math
 from collections.abc import Callable, Iterable
 
-from controller_core.cluster.propagation import full_metadata, lead_or_follow
+from controller_core.model import events
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
-from controller_core.shell.brokers.answers import Meaning, Verdict, error_name, meaning_of, replicas_answered
+from controller_core.shell.brokers import answers, requests
 from controller_core.shell.brokers.channel import Channel, Request
-from controller_core.shell.brokers.refusals import Refusals, Retry
-from controller_core.shell.brokers.requests import (
-    OwnAddress,
-    is_told_anew,
-    leader_and_isr,
-    stop_replica,
-    update_metadata,
-)
-from controller_core.shell.brokers.state_bodies import StatesBody
 from controller_core.shell.pace import Pace
+from controller_core.zookeeper_mode.propagation import full_metadata, lead_or_follow
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -44,10 +35,10 @@ class Channels:
     def __init__(
         self,
         cluster: Cluster,
-        own: OwnAddress,
+        own: requests.OwnAddress,
         *,
-        answered: Callable[[StopReplicaAnswered | ReplicasAnswered], None],
-        refused: Callable[[Retry], None],
+        answered: Callable[[events.StopReplicaAnswered | events.ReplicasAnswered], None],
+        refused: Callable[[answers.Retry], None],
         deposed: Callable[[], None],
         pace: Pace,
         security: BrokerSecurity = UNPROTECTED,
@@ -58,7 +49,7 @@ class Channels:
         self._answered = answered
         self._refused = refused
         self._deposed = deposed
-        self._refusals = Refusals()
+        self._refusals = answers.Refusals()
         self._settings = NodeSettings(client_id=f"steward-controller-{cluster.controller_id}")
         self._security = security
         self._channels: dict[int, tuple[Broker, Channel]] = {}
@@ -85,14 +76,14 @@ class Channels:
     def _queue(self, send: Send) -> None:
         match send:
             case SendLeaderAndIsr():
-                body = leader_and_isr(self._cluster, send, self._own)
+                body = requests.leader_and_isr(self._cluster, send, self._own)
                 self._put(send.broker, ApiKey.LEADER_AND_ISR, body)
             case SendMetadata():
-                body = update_metadata(self._cluster, send, self._own)
+                body = requests.update_metadata(self._cluster, send, self._own)
                 for broker in send.brokers:
                     self._put(broker, ApiKey.UPDATE_METADATA, body)
             case SendStopReplica():
-                self._put(send.broker, ApiKey.STOP_REPLICA, stop_replica(self._cluster, send))
+                self._put(send.broker, ApiKey.STOP_REPLICA, requests.stop_replica(self._cluster, send))
 
     async def idle(self, timeout_ms: int, silence_ms: int | None = None) -> bool:
         """Wait until every broker answered what it was sent so far; False when the time is up first.
@@ -140,7 +131,7 @@ class Channels:
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
-    def _put(self, broker_id: int, key: ApiKey, body: Body | StatesBody) -> None:
+    def _put(self, broker_id: int, key: ApiKey, body: Body | requests.StatesBody) -> None:
         entry = self._channels.get(broker_id)
         if entry is None:
             return
@@ -152,39 +143,45 @@ class Channels:
     def _tell_anew(self, broker: Broker, channel: Channel) -> None:
         """Replace what waits by the present state; what speaks of topics that are no more is kept: nothing else says it."""
         log.warning("a broker lags too far behind and is told everything anew", extra={"broker": broker.id})
-        channel.keep_only(lambda request: not is_told_anew(request.body))
+        channel.keep_only(lambda request: not requests.is_told_anew(request.body))
         metadata = full_metadata(self._cluster, (broker.id,))
-        channel.put(ApiKey.UPDATE_METADATA, self._body(broker, update_metadata(self._cluster, metadata, self._own)))
+        channel.put(
+            ApiKey.UPDATE_METADATA, self._body(broker, requests.update_metadata(self._cluster, metadata, self._own))
+        )
         for hosted in lead_or_follow(self._cluster, (broker.id,), metadata.rows):
-            channel.put(ApiKey.LEADER_AND_ISR, self._body(broker, leader_and_isr(self._cluster, hosted, self._own)))
+            channel.put(
+                ApiKey.LEADER_AND_ISR, self._body(broker, requests.leader_and_isr(self._cluster, hosted, self._own))
+            )
 
     @staticmethod
-    def _body(broker: Broker, body: Body | StatesBody) -> Body | StatesBody:
-        return body.to(broker.epoch) if isinstance(body, StatesBody) else {**body, "broker_epoch": broker.epoch}
+    def _body(broker: Broker, body: Body | requests.StatesBody) -> Body | requests.StatesBody:
+        return (
+            body.to(broker.epoch) if isinstance(body, requests.StatesBody) else {**body, "broker_epoch": broker.epoch}
+        )
 
     def _on_answer(self, request: Request, answer: Body, refusals: int) -> bool:
         """Take in an answer; True: the request is to be sent again."""
-        meaning = meaning_of(request.broker, request.key, request.body, answer)
+        meaning = answers.meaning_of(request.broker, request.key, request.body, answer)
         context = {"broker": request.broker, "api": request.key.name}
         is_first = refusals == 0
         match meaning.verdict:
-            case Verdict.TAKEN:
+            case answers.Verdict.TAKEN:
                 self._on_taken(request, answer, meaning)
-            case Verdict.STALE_CONTROLLER:
+            case answers.Verdict.STALE_CONTROLLER:
                 log.warning("a broker has heard of a newer controller", extra=context)
                 self._deposed()
-            case Verdict.STALE_BROKER:
+            case answers.Verdict.STALE_BROKER:
                 log.warning("a broker has registered anew: what waits for its former life is dropped", extra=context)
                 self._drop_waiting(request.broker)
-            case Verdict.UNAUTHORIZED:
+            case answers.Verdict.UNAUTHORIZED:
                 if is_first:
                     log.error("a broker does not let the controller in: grant its principal %s", GRANT, extra=context)
                 return True
             case _:
                 if is_first:
-                    extra = {**context, "error": error_name(answer["error_code"])}
+                    extra = {**context, "error": answers.error_name(answer["error_code"])}
                     log.warning("a broker refused a request", extra=extra)
-                if meaning.verdict is Verdict.FAILED and self._is_sent_again(request, refusals):
+                if meaning.verdict is answers.Verdict.FAILED and self._is_sent_again(request, refusals):
                     return True
         if meaning.event is not None:
             self._answered(meaning.event)
@@ -196,8 +193,8 @@ class Channels:
         if entry is not None:
             entry[1].keep_only(lambda _: False)
 
-    def _on_taken(self, request: Request, answer: Body, meaning: Meaning) -> None:
-        if request.key is not ApiKey.LEADER_AND_ISR or not isinstance(request.body, StatesBody):
+    def _on_taken(self, request: Request, answer: Body, meaning: answers.Meaning) -> None:
+        if request.key is not ApiKey.LEADER_AND_ISR or not isinstance(request.body, requests.StatesBody):
             return
         if self._refusals.remember(request.broker):
             self._refusals.taken(request.broker, request.body.leader_epochs)
@@ -205,7 +202,7 @@ class Channels:
             if not self._is_known_offline(request.broker, partition):
                 extra = {"broker": request.broker, "topic": partition.topic, "partition": partition.partition}
                 log.warning("a broker could not take on a partition", extra={**extra, "error": error})
-        replicas = replicas_answered(request.broker, request.body, answer, self._cluster, meaning.failed)
+        replicas = answers.replicas_answered(request.broker, request.body, answer, self._cluster, meaning.failed)
         if replicas is not None:
             self._answered(replicas)
 
@@ -217,7 +214,7 @@ class Channels:
 
     def _is_sent_again(self, request: Request, refusals: int) -> bool:
         """Whether what threw at a broker may be told as it is. Partitions are told anew, under a higher leader epoch."""
-        if request.key is ApiKey.LEADER_AND_ISR and isinstance(request.body, StatesBody):
+        if request.key is ApiKey.LEADER_AND_ISR and isinstance(request.body, requests.StatesBody):
             for retry in self._refusals.refused(request.broker, request.body.leader_epochs):
                 self._refused(retry)
         return request.key is ApiKey.UPDATE_METADATA and refusals < MAX_REFUSALS

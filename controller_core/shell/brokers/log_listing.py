@@ -6,7 +6,7 @@ Leaves out what a list is compared with (`shell.log_survey`).
 import asyncio
 
 from controller_core.model.broker import Endpoint
-from controller_core.shell.brokers.called import CALLED
+from controller_core.zookeeper_mode.apis import CALLED
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire import codec
 from kafka_wire.api import ApiKey

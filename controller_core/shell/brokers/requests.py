@@ -7,18 +7,165 @@ What is told of partitions goes from columns to bytes (`state_bodies`). The cont
 (protocol notes, Z20, Z24). Leaves out bytes.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+# MERGED controller_core.shell.brokers.requests: """LeaderAndIsr and UpdateMetadata from the columns as they are now: a copy of the rows told, and bytes when the version is known.
+# MERGED controller_core.shell.brokers.requests:
+# MERGED controller_core.shell.brokers.requests: The plain twin, one dict a partition, is in the tests: both must write the same bytes. Leaves out StopReplica, which is small,
+# MERGED controller_core.shell.brokers.requests: and who is told (propagation).
+# MERGED controller_core.shell.brokers.requests: """
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
 
 import numpy as np
 
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
-from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.columns import IntArray, keep_ids, pad, places_of
+from controller_core.model.ids import LEADER_DURING_DELETE, NO_EPOCH, NOBODY, TopicPartition
+from controller_core.model.move import Replicas
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata, SendStopReplica
-from controller_core.shell.brokers.state_bodies import StatesBody, leader_states, metadata_states
+from controller_core.rules.offline_replicas import offline_among
+from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
+from kafka_wire.leader_and_isr_errors import decode_errors
+from kafka_wire.state_columns import StateColumns, TopicStates, request_parts
+
+NO_TOPIC_ID = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StatesBody:
+    """The body of a request that tells partitions' states."""
+
+    key: ApiKey
+    head: Body
+    """All fields but the states."""
+    states: StateColumns
+
+    def to(self, broker_epoch: int) -> "StatesBody":
+        """Address it to one life of a broker; the states stay shared."""
+        return replace(self, head={**self.head, "broker_epoch": broker_epoch})
+
+    def parts(self, version: int) -> Iterator[bytes]:
+        """Write it as a version has it, in parts to be joined; the first ones and the last one are small."""
+        return request_parts(f"{self.key.message}Request", version, self.head, self.states)
+
+    @property
+    def partitions(self) -> int:
+        """Count the partitions told."""
+        return len(self.states)
+
+    @property
+    def topic_names(self) -> Mapping[UUID, str]:
+        """Names of the topics told, by id."""
+        return {topic.topic_id: topic.name for topic in self.states.topics}
+
+    @property
+    def leader_epochs(self) -> Mapping[TopicPartition, int]:
+        """The leader epochs under which partitions are told."""
+        numbers = self.states.numbers
+        names = (topic.name for topic in self.states.topics for _ in range(topic.partitions))
+        told = zip(names, numbers["partition_index"].tolist(), numbers["leader_epoch"].tolist(), strict=True)
+        return {TopicPartition(name, partition): epoch for name, partition, epoch in told}
+
+    @property
+    def speaks_of_deletion(self) -> bool:
+        """Whether any partition is told to be no more."""
+        return bool((self.states.numbers["leader"] == LEADER_DURING_DELETE).any())
+
+
+def decode_answer(key: ApiKey, version: int, frame: bytes) -> Body:
+    """Decode a whole response to such a request; partitions without an error are left out. Raises CodecError."""
+    if key is ApiKey.LEADER_AND_ISR:
+        return decode_errors(version, frame)
+    return codec.decode_response(key, version, frame)[1]
+
+
+def leader_states(cluster: Cluster, send: SendLeaderAndIsr) -> StateColumns:
+    """Copy what a broker is told to lead and follow."""
+    topics, order = _by_topic(cluster, send.rows)
+    rows = send.rows[order]
+    numbers, lists = _common(cluster, rows)
+    numbers["partition_epoch"] = cluster.columns.partition_epoch[rows]
+    flags = {"is_new": send.is_new[order], "leader_recovery_state": cluster.columns.recovering[rows]}
+    return StateColumns(topics, numbers, lists | _moves(cluster, rows), flags)
+
+
+def metadata_states(cluster: Cluster, send: SendMetadata) -> StateColumns:
+    """Copy what brokers are told of who leads."""
+    topics, order = _by_topic(cluster, send.rows)
+    rows = send.rows[order]
+    numbers, lists = _common(cluster, rows)
+    # The same number by the name that it had first.
+    numbers["zk_version"] = cluster.columns.partition_epoch[rows]
+    if send.deleting:
+        numbers["leader"] = np.full(len(rows), LEADER_DURING_DELETE, dtype=np.int32)
+    replicas = lists["replicas"]
+    offline = (~cluster.columns.flags(cluster.may_lead())[replicas] | offline_among(cluster, rows, replicas)) & (
+        replicas != NOBODY
+    )
+    if offline.any():
+        lists["offline_replicas"] = keep_ids(replicas, offline)
+    return StateColumns(topics, numbers, lists, {}, shared=True)
+
+
+def _common(cluster: Cluster, rows: IntArray) -> tuple[dict[str, IntArray], dict[str, IntArray]]:
+    columns = cluster.columns
+    numbers = {
+        "partition_index": columns.partition[rows],
+        "controller_epoch": columns.controller_epoch[rows],
+        "leader": columns.leader[rows],
+        "leader_epoch": columns.leader_epoch[rows],
+    }
+    return numbers, {"isr": columns.isr[rows], "replicas": columns.replicas[rows]}
+
+
+def _moves(cluster: Cluster, rows: IntArray) -> dict[str, IntArray]:
+    """List what moves add and remove. Once the target stands alone, brokers are told of no move any more."""
+    told = [
+        (place, move)
+        for place in places_of(cluster.moves, rows)
+        if (move := cluster.moves[int(rows[place])]).replicas == cluster.columns.replicas_of(int(rows[place]))
+    ]
+    if not told:
+        return {}
+    places = [place for place, _ in told]
+    return {
+        "adding_replicas": _at(places, [move.adding for _, move in told], len(rows)),
+        "removing_replicas": _at(places, [move.removing for _, move in told], len(rows)),
+    }
+
+
+def _at(places: Sequence[int], lists: Sequence[Replicas], count: int) -> IntArray:
+    """Put lists at their places among many rows; all other rows have none."""
+    given = pad(lists)
+    ids = np.full((count, given.shape[1]), NOBODY, dtype=np.int32)
+    ids[places] = given
+    return ids
+
+
+def _by_topic(cluster: Cluster, rows: IntArray) -> tuple[tuple[TopicStates, ...], IntArray]:
+    """Group rows by topic, in order of first appearance; returns the topics, and the rows' places in that order."""
+    indices = cluster.columns.topic[rows]
+    order = np.arange(len(rows), dtype=np.int32)
+    begins = _begins(indices)
+    if len(np.unique(indices[begins])) < len(begins):
+        # Some topic's rows are apart: put together, each topic at the place of its first row.
+        _, first, inverse = np.unique(indices, return_index=True, return_inverse=True)
+        order = np.argsort(first[inverse], kind="stable").astype(np.int32)
+        indices = indices[order]
+        begins = _begins(indices)
+    counts = np.diff(begins, append=len(rows)).tolist()
+    topics = cluster.topics_at(indices[begins])
+    told = (TopicStates(topic.name, topic.topic_id or NO_TOPIC_ID, n) for topic, n in zip(topics, counts, strict=True))
+    return tuple(told), order
+
+
+def _begins(indices: IntArray) -> IntArray:
+    """Find the places where another number begins than stood before."""
+    return np.flatnonzero(np.diff(indices, prepend=NOBODY - 1)).astype(np.int32)
+
 
 SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 """Kafka's SecurityProtocol ids."""

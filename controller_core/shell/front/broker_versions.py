@@ -8,7 +8,7 @@ Left out: what is made of the answers (versions.py).
 import asyncio
 import logging
 
-from controller_core.shell.front.endpoints import BrokerEndpoint, LiveBrokers
+from controller_core.shell.front.route import BrokerEndpoint, LiveBrokers
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_node.versions import NO_BROKER, BrokerVersions, read_versions, shared
 from kafka_wire.api import ApiKey

@@ -7,21 +7,14 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from controller_core.shell.front import request_limits
 from controller_core.shell.front.broker_versions import SharedVersions
-from controller_core.shell.front.endpoints import LiveBrokers
 from controller_core.shell.front.handler import OwnHandler, RelayInstead
 from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits
-from controller_core.shell.front.request_limits import (
-    JUDGED_UNITS,
-    OWN_UNITS,
-    SLICED,
-    SMALL_BYTES,
-    own_bytes,
-    own_units,
-    relayed_bytes,
-)
-from controller_core.shell.front.served import NOT_OFFERED, SERVED
+from controller_core.shell.front.route import LiveBrokers
 from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
+from controller_core.zookeeper_mode.apis import NOT_OFFERED, SERVED
+from kafka_node import versions
 from kafka_node.acks import has_response
 from kafka_node.authorization.guard import Guard
 from kafka_node.authorization.refusal import refusal, refuses_at_top
@@ -29,13 +22,6 @@ from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_node.security.listeners import NOTHING, Demands
-from kafka_node.versions import (
-    BETWEEN_SERVERS,
-    VersionRange,
-    api_versions_body,
-    names_its_software_well,
-    unsupported_version_body,
-)
 from kafka_wire import codec, schema
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body, CodecError, RequestHeader
@@ -68,7 +54,7 @@ class Front:
         relay_limits: RelayLimits = DEFAULT_LIMITS,
         security: BrokerSecurity = UNPROTECTED,
         guard: Guard | None = None,
-        served: Mapping[ApiKey, VersionRange] = SERVED,
+        served: Mapping[ApiKey, versions.VersionRange] = SERVED,
     ) -> None:
         if ApiKey.API_VERSIONS in handlers or not handlers.keys() <= served.keys():
             raise ValueError("handlers are for requests with versions in the table, and ApiVersions is the front's own")
@@ -117,10 +103,10 @@ class Front:
     def request_bytes(self, key: int, _version: int) -> int:
         """Return the largest frame that an API's requests may have here."""
         if key in self._own:
-            return own_bytes(ApiKey(key))
-        if key in BETWEEN_SERVERS or (key not in _KNOWN_KEYS and key not in self._versions.latest.ranges):
-            return SMALL_BYTES
-        return relayed_bytes(key)
+            return request_limits.own_bytes(ApiKey(key))
+        if key in versions.BETWEEN_SERVERS or (key not in _KNOWN_KEYS and key not in self._versions.latest.ranges):
+            return request_limits.SMALL_BYTES
+        return request_limits.relayed_bytes(key)
 
     async def close(self, grace_ms: int | None = None) -> None:
         """Take no more connections, let requests under way end within the grace, then end every connection."""
@@ -150,11 +136,13 @@ class Front:
         lowest, highest = self._own[ApiKey.API_VERSIONS]
         body: Body
         if not lowest <= version <= highest:
-            version, body = 0, unsupported_version_body((lowest, highest))
-        elif not names_its_software_well(codec.decode_bounded(frame, header, OWN_UNITS), version):
+            version, body = 0, versions.unsupported_version_body((lowest, highest))
+        elif not versions.names_its_software_well(
+            codec.decode_bounded(frame, header, request_limits.OWN_UNITS), version
+        ):
             body = {"error_code": ErrorCode.INVALID_REQUEST}
         else:
-            body = api_versions_body(self._offered, await self._versions.shared(), version)
+            body = versions.api_versions_body(self._offered, await self._versions.shared(), version)
         return codec.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, body)
 
     async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> Response | None:
@@ -166,9 +154,9 @@ class Front:
             return await self._refused_by_header(key, header, frame, failure)
         answer = partial(self._judged_answer, key, peer, header)
         try:
-            if key in SLICED:
-                return await self._sliced[SLICED[key].is_from_brokers].answer(key, header, frame, answer)
-            body = await answer(codec.decode_bounded(frame, header, own_units(key)), is_slice=False)
+            if key in request_limits.SLICED:
+                return await self._sliced[request_limits.SLICED[key].is_from_brokers].answer(key, header, frame, answer)
+            body = await answer(codec.decode_bounded(frame, header, request_limits.own_units(key)), is_slice=False)
         except RelayInstead:
             return await self.relay.forward(peer, header, frame)
         except AnswerError as why:
@@ -214,7 +202,7 @@ class Front:
         if refuses_at_top(key, version):
             body = refusal(key, version, {}, failure)
         else:
-            body = refusal(key, version, codec.decode_bounded(frame, header, JUDGED_UNITS), failure)
+            body = refusal(key, version, codec.decode_bounded(frame, header, request_limits.JUDGED_UNITS), failure)
         return codec.encode_response(key, version, header.correlation_id, body)
 
     def _context(self, peer: Peer, header: RequestHeader) -> RequestContext:
@@ -235,7 +223,7 @@ class Front:
         key = ApiKey(header.api_key)
         if (failure := await guard.refuse_by_header(key, context)) is not None:
             return await Front._refused_by_header(key, header, frame, failure)
-        body = await guard.refuse(key, context, codec.decode_bounded(frame, header, JUDGED_UNITS))
+        body = await guard.refuse(key, context, codec.decode_bounded(frame, header, request_limits.JUDGED_UNITS))
         if body is None:
             return None
         if not has_response(header, frame):
@@ -253,7 +241,7 @@ class Front:
     def _check_relayable(self, header: RequestHeader) -> None:
         """Keep away from brokers what no client has reason to send; raises CloseConnection."""
         key, version = header.api_key, header.api_version
-        if key in BETWEEN_SERVERS:
+        if key in versions.BETWEEN_SERVERS:
             raise CloseConnection(f"{ApiKey(key).name} is a request between servers and is not relayed")
         shared = self._versions.latest.ranges.get(key)
         if shared is not None and not shared[0] <= version <= shared[1]:

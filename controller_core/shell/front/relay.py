@@ -13,8 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from controller_core.shell.front.endpoints import BrokerEndpoint, LiveBrokers
-from controller_core.shell.front.route import Route
+from controller_core.shell.front.route import BrokerEndpoint, LiveBrokers, Route
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.codec import RequestHeader
 from kafka_wire.frames import MAX_FRAME_BYTES

@@ -3,16 +3,83 @@
 Left out: which broker (relay.py).
 """
 
+# MERGED controller_core.shell.front.route: """Live brokers, as the front needs to know them: where each is reached on one listener.
+# MERGED controller_core.shell.front.route:
+# MERGED controller_core.shell.front.route: Left out: how one learns who is alive.
+# MERGED controller_core.shell.front.route: """
+# MERGED controller_core.shell.front.route: """What may be done with a request that the controller does not own, as tables over Kafka's API keys.
+# MERGED controller_core.shell.front.route:
+# MERGED controller_core.shell.front.route: Left out: doing it (relay.py).
+# MERGED controller_core.shell.front.route: """
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from controller_core.shell.front.endpoints import BrokerEndpoint, LiveBrokers
-from controller_core.shell.front.policy import BOUND, REPEATABLE
 from kafka_node.acks import has_response
+from kafka_wire.api import ApiKey
 from kafka_wire.codec import RequestHeader
 from kafka_wire.net.client import Connection, ConnectionFailed
 from kafka_wire.net.server import CloseConnection, Peer
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEndpoint:
+    """A live broker's address on the listener in question."""
+
+    broker_id: int
+    host: str
+    port: int
+    broker_epoch: int = -1
+    """Differs between two lives of a broker (it may have come back with another version of Kafka); -1 if unknown."""
+    security_protocol: str = "PLAINTEXT"
+    """What it speaks there."""
+
+    def __str__(self) -> str:
+        return f"broker {self.broker_id} ({self.host}:{self.port})"
+
+
+LiveBrokers = Callable[[], Sequence[BrokerEndpoint]]
+"""Gives the brokers that are alive now; asked at every request, so it must be cheap. Never the controller itself."""
+
+
+REPEATABLE = frozenset(
+    {
+        ApiKey.FETCH,
+        ApiKey.LIST_OFFSETS,
+        ApiKey.METADATA,
+        ApiKey.OFFSET_FETCH,
+        ApiKey.FIND_COORDINATOR,
+        ApiKey.DESCRIBE_GROUPS,
+        ApiKey.LIST_GROUPS,
+        ApiKey.API_VERSIONS,
+        ApiKey.OFFSET_FOR_LEADER_EPOCH,
+        ApiKey.DESCRIBE_ACLS,
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.DESCRIBE_LOG_DIRS,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.DESCRIBE_CLUSTER,
+        ApiKey.DESCRIBE_PRODUCERS,
+        ApiKey.DESCRIBE_TRANSACTIONS,
+        ApiKey.LIST_TRANSACTIONS,
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        ApiKey.LIST_CONFIG_RESOURCES,
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        ApiKey.STREAMS_GROUP_DESCRIBE,
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+    }
+)
+"""Requests that only read: when a broker dies over one, another broker may be asked. For any other the client has to
+decide, who knows what it is doing and learns of it by its connection's end."""
+
+BOUND = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+"""Requests that leave state in the broker's end of the connection: from then on both connections end together."""
+
 
 MAX_ATTEMPTS = 3
 """Brokers that one request is sent to at most: with two of them lost within one request the cluster has other worries."""

@@ -9,18 +9,18 @@ some hundredth of our time, and every change is seen within LAP_S seconds and a 
 Such a read is made while others write, so that what looks changed may be our own work on its way. It is only a suspicion: the
 topics suspected are read once more in a turn in which nobody writes, and that counts.
 
-Leaves out topics that come and go (watching), and what follows (`cluster.changed_topics`).
+Leaves out topics that come and go (watching), and what follows (`zookeeper_mode.observed_topics`).
 """
 
 import asyncio
 import logging
 from functools import partial
 
-from controller_core.model.events import Event, TopicsChanged, TopicsRead
+from controller_core.model import events
 from controller_core.shell.active import ActiveTerm, OverloadedError
-from controller_core.shell.zookeeper.failures import store_errors
+from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.reading import find_topics, with_configs
-from controller_core.shell.zookeeper.unreadable import UnreadableTopics
+from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -78,7 +78,7 @@ class Assignments:
             and self._unreadable.version(name) != node.version
         ]
 
-    async def _changed(self, suspected: list[str]) -> Event | None:
+    async def _changed(self, suspected: list[str]) -> events.Event | None:
         """Read topics again while nobody writes."""
         topics = self._controller.cluster.topics
         found = await find_topics(self._session, suspected)
@@ -86,6 +86,6 @@ class Assignments:
         added = [record for record in found.records if record.name not in topics]
         if added:
             # Topics that changed are found again in the next lap: their versions still differ.
-            return TopicsRead(await with_configs(self._session, added), ())
+            return events.TopicsRead(await with_configs(self._session, added), ())
         changed = [record for record in found.records if record.version != topics[record.name].version]
-        return TopicsChanged(await with_configs(self._session, changed)) if changed else None
+        return events.TopicsChanged(await with_configs(self._session, changed)) if changed else None

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.acls import AclService
-from controller_core.shell.authorization.screens import screened
-from controller_core.shell.authorization.table import NEEDS
+from controller_core.shell.admin.screens import screened
 from controller_core.shell.front.handler import OwnHandler
-from controller_core.shell.metadata_stores import Known
-from controller_core.shell.zookeeper.acls.keeper import AclKeeper
+from controller_core.shell.store import Known
+from controller_core.shell.zookeeper.acls import AclKeeper
+from controller_core.zookeeper_mode.required_rights import NEEDS
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
 from kafka_wire.api import ApiKey

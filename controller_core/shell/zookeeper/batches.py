@@ -12,18 +12,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from controller_core.shell.zookeeper.operations import Group
-from kafka_zookeeper import paths
+from kafka_zookeeper import paths, writes
 from kafka_zookeeper.session import Node
-from kafka_zookeeper.writes import (
-    ANY_VERSION,
-    MAX_BATCH_OPERATIONS,
-    Batch,
-    Committed,
-    Create,
-    Operation,
-    Refused,
-    plan_batches,
-)
 
 MAX_LOOKS_PER_BATCH = 4
 """Times that a refused transaction is looked at and tried again without what is not as it was thought to be. One look finds
@@ -33,7 +23,7 @@ all of it, unless others go on writing."""
 class Transactor(Protocol):
     """What writing needs of the store."""
 
-    async def transact(self, operations: Sequence[Operation]) -> Committed | Refused | None:
+    async def transact(self, operations: Sequence[writes.Operation]) -> writes.Committed | writes.Refused | None:
         """Do operations at once behind the fence, which counts as the first of them. None: done or not."""
 
     async def nodes_of(self, wanted: Sequence[str]) -> list[Node | None]:
@@ -54,7 +44,7 @@ class Refusals:
 async def write_groups(store: Transactor, groups: Sequence[Group]) -> Refusals:
     """Write all groups that are not refused."""
     # One less than fits: the fence comes in front.
-    batches = plan_batches([group.operations for group in groups], None, MAX_BATCH_OPERATIONS - 1)
+    batches = writes.plan_batches([group.operations for group in groups], None, writes.MAX_BATCH_OPERATIONS - 1)
     results = await asyncio.gather(*(_write_batch(store, batch, groups) for batch in batches))
     return Refusals(
         [group for refusals in results for group in refusals.groups],
@@ -63,14 +53,14 @@ async def write_groups(store: Transactor, groups: Sequence[Group]) -> Refusals:
     )
 
 
-async def _write_batch(store: Transactor, batch: Batch, groups: Sequence[Group]) -> Refusals:
+async def _write_batch(store: Transactor, batch: writes.Batch, groups: Sequence[Group]) -> Refusals:
     left = [groups[index] for index in batch.groups]
     refusals = Refusals()
     for _ in range(1 + MAX_LOOKS_PER_BATCH):
         result = await store.transact([operation for group in left for operation in group.operations])
-        if isinstance(result, Committed):
+        if isinstance(result, writes.Committed):
             return refusals
-        culprit = _group_at(left, result.index - 1) if isinstance(result, Refused) else None
+        culprit = _group_at(left, result.index - 1) if isinstance(result, writes.Refused) else None
         if culprit is None:
             refusals.unknown = result is None
             break
@@ -108,11 +98,11 @@ def last_path(group: Group) -> str:
     return group.operations[-1].path
 
 
-def _is_as_thought(operation: Operation, node: Node | None) -> bool:
+def _is_as_thought(operation: writes.Operation, node: Node | None) -> bool:
     """Whether an operation of a group would go through on what was found."""
-    if isinstance(operation, Create):
+    if isinstance(operation, writes.Create):
         return node is None
-    return node is not None and operation.version in {ANY_VERSION, node.version}
+    return node is not None and operation.version in {writes.ANY_VERSION, node.version}
 
 
 def may_be_there(path: str) -> bool:

@@ -15,21 +15,7 @@ from uuid import UUID
 
 import numpy as np
 
-from controller_core.model.changes import (
-    AssignmentRestored,
-    Change,
-    DeletionQueued,
-    ElectionRequestsDone,
-    MoveRequestsLeft,
-    MovesFinished,
-    MovesStarted,
-    Origin,
-    PartitionsAdded,
-    PartitionStates,
-    ProducerIdsAllocated,
-    TopicAdded,
-    TopicIdAssigned,
-)
+from controller_core.model import changes
 from controller_core.model.cluster import Cluster, Topic
 from controller_core.model.columns import unpad
 from controller_core.model.ids import NO_EPOCH, NOBODY
@@ -55,40 +41,40 @@ class Group:
     """The topic whose znode this writes; empty for others."""
 
 
-def groups_of(cluster: Cluster, change: Change, present: AbstractSet[str]) -> list[Group]:
+def groups_of(cluster: Cluster, change: changes.Change, present: AbstractSet[str]) -> list[Group]:
     """Turn one change into groups; none for a change that is observed or lives in memory alone."""
     match change:
-        case PartitionStates():
+        case changes.PartitionStates():
             return _states(cluster, change, present)
-        case TopicAdded(origin=Origin.REQUESTED):
+        case changes.TopicAdded(origin=changes.Origin.REQUESTED):
             return [_new_topic(change, present)]
-        case TopicAdded(origin=Origin.REPAIRED):
+        case changes.TopicAdded(origin=changes.Origin.REPAIRED):
             return [_repaired_topic(change)]
-        case PartitionsAdded(origin=Origin.REQUESTED):
+        case changes.PartitionsAdded(origin=changes.Origin.REQUESTED):
             added = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
             return [_assignment(cluster, cluster.topics[change.topic], replicas=added)]
-        case TopicIdAssigned():
+        case changes.TopicIdAssigned():
             return [_assignment(cluster, cluster.topics[change.topic], topic_id=change.topic_id)]
-        case AssignmentRestored():
+        case changes.AssignmentRestored():
             return [_assignment(cluster, cluster.topics[change.topic], found_version=change.version)]
-        case MovesStarted():
+        case changes.MovesStarted():
             return [_assignment(cluster, cluster.topics[change.topic], moves=dict(change.moves))]
-        case MovesFinished():
+        case changes.MovesFinished():
             return [_assignment(cluster, cluster.topics[change.topic], finished=dict(change.replicas))]
-        case DeletionQueued(origin=Origin.REQUESTED):
+        case changes.DeletionQueued(origin=changes.Origin.REQUESTED):
             queued = [paths.delete_topic(name) for name in change.topics]
             return [Group((Create(path, None),)) for path in queued if path not in present]
-        case MoveRequestsLeft(origin=Origin.REQUESTED):
+        case changes.MoveRequestsLeft(origin=changes.Origin.REQUESTED):
             return [Group((_move_requests(change),))]
-        case ElectionRequestsDone():
+        case changes.ElectionRequestsDone():
             return [Group((Delete(paths.PREFERRED_REPLICA_ELECTION, change.version),))]
-        case ProducerIdsAllocated():
+        case changes.ProducerIdsAllocated():
             return [_producer_ids(cluster, change)]
         case _:
             return []
 
 
-def _new_topic(change: TopicAdded, present: AbstractSet[str]) -> Group:
+def _new_topic(change: changes.TopicAdded, present: AbstractSet[str]) -> Group:
     """Write a topic's configuration and its assignment, in Kafka's order (AdminZkClient.createTopic)."""
     config_path, config = paths.topic_config(change.name), encode_config(change.configs)
     configured = SetData(config_path, config, ANY_VERSION) if config_path in present else Create(config_path, config)
@@ -98,7 +84,7 @@ def _new_topic(change: TopicAdded, present: AbstractSet[str]) -> Group:
     return Group((configured, Create(paths.topic(change.name), document), parent), topic=change.name)
 
 
-def _repaired_topic(change: TopicAdded) -> Group:
+def _repaired_topic(change: changes.TopicAdded) -> Group:
     replicas = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
     adding = {partition: move.adding for partition, move in change.moves.items()}
     removing = {partition: move.removing for partition, move in change.moves.items()}
@@ -139,7 +125,7 @@ def _assignment(
     return Group((SetData(paths.topic(topic.name), document, version),), topic=topic.name)
 
 
-def _states(cluster: Cluster, change: PartitionStates, present: AbstractSet[str]) -> list[Group]:
+def _states(cluster: Cluster, change: changes.PartitionStates, present: AbstractSet[str]) -> list[Group]:
     """Write partitions' states, each a group of its own; a partition's first state is created with its parent."""
     counts = (change.isr != NOBODY).sum(axis=1)
     offsets = np.concatenate(([0], np.cumsum(counts)))
@@ -173,22 +159,22 @@ def _state_paths(cluster: Cluster, rows: list[int]) -> Iterator[tuple[int, str]]
         yield from zip(of_topic, paths.partition_states(topic.name, indexes), strict=True)
 
 
-def parents_of(cluster: Cluster, change: Change) -> list[str]:
+def parents_of(cluster: Cluster, change: changes.Change) -> list[str]:
     """Name the znodes that first states need above them and that another controller may or may not have made."""
-    if not isinstance(change, PartitionStates):
+    if not isinstance(change, changes.PartitionStates):
         return []
     first = change.rows[cluster.columns.partition_epoch[change.rows] == NO_EPOCH]
     return [paths.partitions(topic.name) for topic, _ in cluster.by_topic(first.tolist())]
 
 
-def _move_requests(change: MoveRequestsLeft) -> Operation:
+def _move_requests(change: changes.MoveRequestsLeft) -> Operation:
     if not change.targets:
         return Delete(paths.REASSIGN_PARTITIONS, change.version)
     targets = {WrittenName(*name): target for name, target in change.targets.items()}
     return SetData(paths.REASSIGN_PARTITIONS, encode_reassignment(targets), change.version)
 
 
-def _producer_ids(cluster: Cluster, change: ProducerIdsAllocated) -> Group:
+def _producer_ids(cluster: Cluster, change: changes.ProducerIdsAllocated) -> Group:
     document = encode_producer_id_block(ProducerIdBlock(change.broker, change.first, change.last))
     version = cluster.producer_ids.version
     path = paths.PRODUCER_ID_BLOCK

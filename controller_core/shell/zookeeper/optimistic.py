@@ -3,13 +3,27 @@
 For znodes that brokers and tools write as well, so that no controller epoch fences them: ACLs, entity configurations, features.
 """
 
+# MERGED controller_core.shell.zookeeper.optimistic: """ZooKeeper's errors as the store's: what runs within a term reports errors that the controller's loop knows."""
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from controller_core.shell.store import StoreError
+from kafka_zookeeper.errors import ZooKeeperError
 from kafka_zookeeper.session import ZooKeeperSession
 from kafka_zookeeper.writes import Committed, MultiResult, Operation
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Raise StoreError for a ZooKeeperError."""
+    try:
+        yield
+    except ZooKeeperError as error:
+        raise StoreError(str(error)) from error
+
 
 T = TypeVar("T")
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from controller_core.model import changes, events
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import StatesObserved
 from controller_core.model.cluster import Cluster, ProducerIds
 from controller_core.model.columns import IntArray
-from controller_core.model.events import BrokersRead, TopicRecord
 from controller_core.model.ids import MAX_BROKER_ID, NOBODY
 from controller_core.shell.pace import Pauses
-from controller_core.shell.zookeeper.soundness import can_be, check_assignment
+from controller_core.shell.zookeeper.validation import can_be, check_assignment
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.brokers import decode_broker
 from kafka_zookeeper.formats.configs import DEFAULT_ENTITY, EntityType, decode_config
@@ -71,11 +70,13 @@ def decode_brokers(nodes: Mapping[str, Node | None], controller_id: int) -> tupl
     return tuple(brokers)
 
 
-def brokers_read(nodes: Mapping[str, Node | None], controller_id: int, inter_broker_listener: str) -> BrokersRead:
+def brokers_read(
+    nodes: Mapping[str, Node | None], controller_id: int, inter_broker_listener: str
+) -> events.BrokersRead:
     """Read registrations, and separate the brokers without the inter-broker listener from the others."""
     found = decode_brokers(nodes, controller_id)
     reachable = tuple(broker for broker in found if broker.endpoint(inter_broker_listener) is not None)
-    return BrokersRead(reachable, tuple(broker for broker in found if broker not in reachable))
+    return events.BrokersRead(reachable, tuple(broker for broker in found if broker not in reachable))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +91,14 @@ class Unreadable:
 class TopicsFound:
     """Topics as they are written. Names in neither list have no znode."""
 
-    records: tuple[TopicRecord, ...]
+    records: tuple[events.TopicRecord, ...]
     unreadable: Mapping[str, Unreadable]
 
 
 async def find_topics(session: ZooKeeperSession, names: Sequence[str]) -> TopicsFound:
     """Read topics' assignments, and tell those that cannot be decoded from those that are gone."""
     nodes = await session.multi_get([paths.topic(name) for name in names])
-    records: list[TopicRecord] = []
+    records: list[events.TopicRecord] = []
     unreadable: dict[str, Unreadable] = {}
     pauses = Pauses(TOPIC_BYTES_PER_STEP)
     for name, node in zip(names, nodes, strict=True):
@@ -110,11 +111,13 @@ async def find_topics(session: ZooKeeperSession, names: Sequence[str]) -> Topics
         except FormatError as error:
             unreadable[name] = Unreadable(node.version, str(error))
             continue
-        records.append(TopicRecord(name, found.topic_id, found.replicas, found.adding, found.removing, node.version))
+        records.append(
+            events.TopicRecord(name, found.topic_id, found.replicas, found.adding, found.removing, node.version)
+        )
     return TopicsFound(tuple(records), unreadable)
 
 
-async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[TopicRecord, ...]:
+async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[events.TopicRecord, ...]:
     """Read topics' assignments; one that went in the meantime, or that cannot be decoded, is left out."""
     found = await find_topics(session, names)
     for name, unreadable in found.unreadable.items():
@@ -124,7 +127,7 @@ async def read_topics(session: ZooKeeperSession, names: Sequence[str]) -> tuple[
 
 async def read_states(
     session: ZooKeeperSession, cluster: Cluster, rows: IntArray, *, shares_a_replica: bool = True
-) -> StatesObserved | None:
+) -> changes.StatesObserved | None:
     """Read the states of rows; None when none of them has one.
 
     A state whose ISR shares no broker with the known replicas is an error of whoever wrote it, and ignored. At a take-over
@@ -150,7 +153,7 @@ async def read_states(
     if not len(there):
         return None
     versions = np.array([NOBODY if node is None else node.version for node in nodes], dtype=np.int32)
-    return StatesObserved(
+    return changes.StatesObserved(
         rows[there],
         columns.leader[there],
         columns.leader_epoch[there],
@@ -193,7 +196,9 @@ async def read_unclean_topics(session: ZooKeeperSession, names: Sequence[str]) -
     return unclean
 
 
-async def with_configs(session: ZooKeeperSession, records: Sequence[TopicRecord]) -> tuple[TopicRecord, ...]:
+async def with_configs(
+    session: ZooKeeperSession, records: Sequence[events.TopicRecord]
+) -> tuple[events.TopicRecord, ...]:
     """Add the configurations of topics that nobody here made, as far as they are the controller's business."""
     if not records:
         return ()

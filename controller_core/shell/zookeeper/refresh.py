@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller_core.cluster.changed_topics import observed_topic
+from controller_core.model import events
 from controller_core.model.changes import Change, Origin, ProducerIdsObserved, TopicRemoved
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import TopicRecord
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper.reading import find_topics, read_producer_ids, read_states, with_configs
-from controller_core.shell.zookeeper.unreadable import UnreadableTopics
+from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
+from controller_core.zookeeper_mode.observed_topics import observed_topic
 from kafka_zookeeper.session import ZooKeeperSession
 
 
@@ -23,7 +23,7 @@ class Found:
 
     changes: list[Change] = field(default_factory=list)
     """To be applied: what is known, and is not as it was thought to be."""
-    strangers: tuple[TopicRecord, ...] = ()
+    strangers: tuple[events.TopicRecord, ...] = ()
     """To be decided on: topics that nobody knew."""
 
 
@@ -54,7 +54,7 @@ async def refresh(session: ZooKeeperSession, cluster: Cluster, outcome: Outcome,
     return found
 
 
-def _topic(cluster: Cluster, name: str, record: TopicRecord | None) -> Change | None:
+def _topic(cluster: Cluster, name: str, record: events.TopicRecord | None) -> Change | None:
     if record is None:
         return TopicRemoved(name, Origin.OBSERVED)
     if record.version == cluster.topics[name].version:

@@ -10,29 +10,20 @@ Leaves out when a topic may be removed.
 from collections.abc import Sequence
 from typing import Protocol
 
-from kafka_zookeeper import paths
-from kafka_zookeeper.writes import (
-    ANY_VERSION,
-    MAX_BATCH_OPERATIONS,
-    Committed,
-    Delete,
-    Operation,
-    Refused,
-    RefusedReason,
-)
+from kafka_zookeeper import paths, writes
 
 MAX_DEPTH = 8
 """Levels below a topic's znode: Kafka has three. Deeper ones are somebody's mistake, and the topic stays queued."""
 MAX_TRIES = 8
 """Times that a removal is read and tried anew, should someone write below the topic meanwhile."""
-MAX_DELETES = MAX_BATCH_OPERATIONS - 1
+MAX_DELETES = writes.MAX_BATCH_OPERATIONS - 1
 """Deletes in one transaction: the fence comes in front."""
 
 
 class Transactor(Protocol):
     """What a removal needs of the store."""
 
-    async def transact(self, operations: Sequence[Operation]) -> Committed | Refused | None:
+    async def transact(self, operations: Sequence[writes.Operation]) -> writes.Committed | writes.Refused | None:
         """Do operations at once behind the fence."""
 
     async def children_of(self, parents: Sequence[str]) -> list[list[str] | None]:
@@ -81,10 +72,10 @@ async def _delete(store: Transactor, doomed: Sequence[str]) -> bool:
     left = list(doomed)
     while left:
         batch = left[:MAX_DELETES]
-        result = await store.transact([Delete(path, ANY_VERSION) for path in batch])
-        if isinstance(result, Committed):
+        result = await store.transact([writes.Delete(path, writes.ANY_VERSION) for path in batch])
+        if isinstance(result, writes.Committed):
             left = left[len(batch) :]
-        elif isinstance(result, Refused) and result.reason is RefusedReason.NO_NODE and result.index > 0:
+        elif isinstance(result, writes.Refused) and result.reason is writes.RefusedReason.NO_NODE and result.index > 0:
             del left[result.index - 1]  # Counted with the fence.
         else:
             return False

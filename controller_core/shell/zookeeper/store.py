@@ -27,11 +27,11 @@ from controller_core.shell.active import TenureLostError
 from controller_core.shell.pace import Pace
 from controller_core.shell.store import Deliver, Outcome, Reread
 from controller_core.shell.zookeeper.batches import last_path, write_groups
-from controller_core.shell.zookeeper.failures import store_errors
 from controller_core.shell.zookeeper.operations import Group, groups_of, parents_of
+from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.removal import forget_deletions, remove_notices, remove_topic
-from controller_core.shell.zookeeper.unreadable import UnreadableTopics
+from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import Node, ZooKeeperSession
 from kafka_zookeeper.writes import (

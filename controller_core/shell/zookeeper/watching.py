@@ -14,17 +14,15 @@ from functools import partial
 from random import SystemRandom
 from typing import Any
 
-from controller_core.model.events import DeletionsRead, Event, TopicRecord, TopicsRead
+from controller_core.model import events
 from controller_core.shell.active import ActiveTerm, OverloadedError
-from controller_core.shell.admin.draws import draw_topic_id
-from controller_core.shell.zookeeper.armed import ArmedReads
+from controller_core.shell.random_topic_ids import draw_topic_id
 from controller_core.shell.zookeeper.assignments import Assignments
-from controller_core.shell.zookeeper.config_changes import ConfigChanges
-from controller_core.shell.zookeeper.failures import store_errors
-from controller_core.shell.zookeeper.legacy_requests import LegacyRequests
-from controller_core.shell.zookeeper.notices import Notices
+from controller_core.shell.zookeeper.notifications import ConfigChanges, LegacyRequests, Notices
+from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.reading import brokers_read, find_topics, with_configs
-from controller_core.shell.zookeeper.unreadable import UnreadableTopics
+from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
+from controller_core.shell.zookeeper.watched_reads import ArmedReads
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 
@@ -35,7 +33,7 @@ _RANDOM = SystemRandom()
 LOOK_AGAIN_S = 1.0
 """Pause after a look that led to nothing, because too much waits or somebody else writes the same."""
 
-Look = Callable[[ArmedReads], Coroutine[Any, Any, Event | None]]
+Look = Callable[[ArmedReads], Coroutine[Any, Any, events.Event | None]]
 
 
 class Watching:
@@ -81,7 +79,7 @@ class Watching:
                     continue
                 await changed.wait()
 
-    async def _brokers(self, reads: ArmedReads) -> Event | None:
+    async def _brokers(self, reads: ArmedReads) -> events.Event | None:
         ids = await reads.children(paths.BROKER_IDS) or []
         # One watch a broker as well: a registration's endpoints may change in place.
         nodes = await asyncio.gather(*(reads.get(f"{paths.BROKER_IDS}/{name}") for name in ids))
@@ -90,7 +88,7 @@ class Watching:
             registrations, self._controller.cluster.controller_id, self._controller.inter_broker_listener
         )
 
-    async def _topics(self, reads: ArmedReads) -> Event | None:
+    async def _topics(self, reads: ArmedReads) -> events.Event | None:
         names = set(await reads.children(paths.TOPICS) or [])
         known = self._controller.cluster.topics
         strange = sorted(names - set(known))
@@ -99,9 +97,9 @@ class Watching:
         self._unreadable.keep(names)
         added = self._with_ids(await with_configs(self._session, found.records))
         removed = tuple(sorted(set(known) - names))
-        return TopicsRead(added, removed) if added or removed else None
+        return events.TopicsRead(added, removed) if added or removed else None
 
-    def _with_ids(self, records: Sequence[TopicRecord]) -> tuple[TopicRecord, ...]:
+    def _with_ids(self, records: Sequence[events.TopicRecord]) -> tuple[events.TopicRecord, ...]:
         """Draw ids for topics that were written without one, if brokers have topic ids."""
         if not self._controller.uses_topic_ids:
             return tuple(records)
@@ -109,7 +107,7 @@ class Watching:
             replace(record, new_id=draw_topic_id(_RANDOM)) if record.topic_id is None else record for record in records
         )
 
-    async def _deletions(self, reads: ArmedReads) -> Event | None:
+    async def _deletions(self, reads: ArmedReads) -> events.Event | None:
         names = set(await reads.children(paths.DELETE_TOPICS) or [])
         strange = tuple(sorted(names - set(self._controller.cluster.deletions)))
-        return DeletionsRead(strange) if strange else None
+        return events.DeletionsRead(strange) if strange else None

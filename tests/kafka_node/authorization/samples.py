@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from controller_core.shell.authorization.table import NEEDS
+from controller_core.zookeeper_mode.required_rights import NEEDS
 from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_node.authorization.acls import Acls
 from kafka_node.authorization.authorizer import Rules

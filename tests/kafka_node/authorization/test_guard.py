@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller_core.shell.authorization.table import NEEDS, OPEN
+from controller_core.zookeeper_mode.required_rights import NEEDS, OPEN
 from kafka_node.authorization import guard as guard_module
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.authorizer import Rules

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller_core.shell.authorization.table import NEEDS, OPEN
+from controller_core.zookeeper_mode.required_rights import NEEDS, OPEN
 from kafka_node.authorization.refusal import refusal
 from kafka_node.errors import Failure
 from kafka_wire import codec

@@ -1,0 +1,138 @@
+"""AlterPartition: a leader grows or shrinks its ISR (KIP-497, KIP-841).
+
+The checks and their order are Kafka's (KafkaController.alterPartitions). The leader keeps its epoch, so replicas are not
+told; everybody else learns the new ISR by UpdateMetadata, and the leader by the answer.
+
+Leaves out topic ids: the shell has turned these into names.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller_core.model import events
+from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision
+from controller_core.model.ids import TopicPartition
+from controller_core.model.move import Replicas
+from controller_core.rules.partition_change import change_isr, next_partition_epoch
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAnswer:
+    """A partition's state after the change."""
+
+    leader: int
+    leader_epoch: int
+    isr: Replicas
+    partition_epoch: int
+
+
+IsrAnswer = Failure | Mapping[TopicPartition, Failure | PartitionAnswer]
+"""One refusal for the whole request, or an answer for each partition."""
+
+
+def refuse_stale_broker(
+    cluster: Cluster, broker: int, broker_epoch: int, unknown: ErrorCode = ErrorCode.STALE_BROKER_EPOCH
+) -> Failure | None:
+    """Refuse a request that another life of a broker sent, or that nobody registered could have sent (KIP-380).
+
+    A request without an epoch is refused too, as Kafka does: every broker that has these requests knows its epoch.
+    """
+    known = cluster.brokers.get(broker)
+    if known is None:
+        return Failure(unknown, f"Broker {broker} is not registered.")
+    if broker_epoch != known.epoch:
+        words = f"Broker {broker} is registered under epoch {known.epoch}, the request carries {broker_epoch}."
+        return Failure(ErrorCode.STALE_BROKER_EPOCH, words)
+    return None
+
+
+def decide_alter_partition(cluster: Cluster, event: events.AlterPartition) -> Decision[IsrAnswer]:
+    """Check each partition on its own; write the ISRs that stand."""
+    if (failure := refuse_stale_broker(cluster, event.broker, event.broker_epoch)) is not None:
+        return Decision(reply=failure)
+    answers: dict[TopicPartition, Failure | PartitionAnswer] = {}
+    changed: list[int] = []
+    changes: list[events.IsrChange] = []
+    granted: list[int] = []
+    for change in event.changes:
+        row = cluster.row_of(*change.partition)
+        failure = _refuse(cluster, event.broker, change, row)
+        if failure is not None or row is None:
+            answers[change.partition] = failure or _unknown()
+            continue
+        granted.append(row)
+        if _is_done_already(cluster, change, row):
+            answers[change.partition] = _answer(change, int(cluster.columns.partition_epoch[row]), event.broker)
+        else:
+            changed.append(row)
+            changes.append(change)
+            answers[change.partition] = _answer(change, next_partition_epoch(change.partition_epoch), event.broker)
+    written = change_isr(
+        cluster, changed, [change.isr for change in changes], [change.is_recovering for change in changes]
+    )
+    # Also where it is done already: it may have been written before, and we did not hear of it then.
+    moving = frozenset(cluster.topic_at(row).name for row in granted if row in cluster.moves)
+    later = (events.AdvanceMoves(moving),) if moving else ()
+    return Decision(() if written is None else (written,), later=later, reply=answers)
+
+
+def _answer(change: events.IsrChange, partition_epoch: int, leader: int) -> PartitionAnswer:
+    return PartitionAnswer(leader, change.leader_epoch, change.isr, partition_epoch)
+
+
+def _unknown() -> Failure:
+    return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+
+
+def _is_done_already(cluster: Cluster, change: events.IsrChange, row: int) -> bool:
+    """Whether the wish is the present state: a leader whose answer was lost asks again under the old partition epoch."""
+    if row in cluster.mended:
+        return False  # What is known is not what is written yet.
+    columns = cluster.columns
+    return (
+        change.partition_epoch <= columns.partition_epoch[row]
+        and change.isr == columns.isr_of(row)
+        and change.is_recovering == columns.recovering[row]
+    )
+
+
+def _refuse(cluster: Cluster, broker: int, change: events.IsrChange, row: int | None) -> Failure | None:
+    if row is None or cluster.is_doomed(change.partition.topic):
+        return _unknown()
+    columns = cluster.columns
+    leader_epoch, partition_epoch = int(columns.leader_epoch[row]), int(columns.partition_epoch[row])
+    if change.leader_epoch > leader_epoch or change.partition_epoch > partition_epoch:
+        # The leader knows more than we do: another controller wrote after we were deposed.
+        return Failure(ErrorCode.NOT_CONTROLLER, "The leader knows a newer state than this controller.")
+    if change.leader_epoch < leader_epoch:
+        return Failure(ErrorCode.FENCED_LEADER_EPOCH, f"The leader epoch is {leader_epoch} by now.")
+    if columns.leader[row] != broker:
+        return Failure(ErrorCode.INVALID_REQUEST, f"Broker {broker} does not lead the partition.")
+    if _is_done_already(cluster, change, row):
+        return None
+    if change.partition_epoch != partition_epoch:
+        return Failure(ErrorCode.INVALID_UPDATE_VERSION, f"The partition epoch is {partition_epoch} by now.")
+    return _refuse_isr(cluster, broker, change, row)
+
+
+def _refuse_isr(cluster: Cluster, broker: int, change: events.IsrChange, row: int) -> Failure | None:
+    if not change.isr or broker not in change.isr or len(set(change.isr)) != len(change.isr):
+        return Failure(
+            ErrorCode.INVALID_REQUEST, f"An ISR without its leader, or with a replica twice: {list(change.isr)}."
+        )
+    if strangers := set(change.isr) - set(cluster.columns.replicas_of(row)):
+        return Failure(ErrorCode.INVALID_REQUEST, f"Not replicas of the partition: {sorted(strangers)}.")
+    if change.is_recovering and len(change.isr) > 1:
+        return Failure(ErrorCode.INVALID_REQUEST, "A leader that is recovering must be alone in the ISR (KIP-704).")
+    if change.is_recovering and not cluster.columns.recovering[row]:
+        return Failure(ErrorCode.INVALID_REQUEST, "The leader has recovered; it cannot recover again (KIP-704).")
+    joining = set(change.isr) - set(cluster.columns.isr_of(row))
+    if away := sorted(joining - cluster.may_lead()):
+        return Failure(ErrorCode.INELIGIBLE_REPLICA, f"Not live, so not to join the ISR: {away} (KIP-841).")
+    if offline := sorted(joining & {*cluster.offline_at(row), *cluster.refused_at(row)}):
+        words = f"Offline although their brokers live, so not to join the ISR: {offline} (KIP-112)."
+        return Failure(ErrorCode.INELIGIBLE_REPLICA, words)
+    return None

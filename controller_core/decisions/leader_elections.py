@@ -1,0 +1,110 @@
+"""ElectLeaders: preferred leaders back in their place, or unclean leaders where the ISR is lost and the caller accepts that.
+
+Results per partition are Kafka's (KIP-183, KIP-460). A write may be refused in part, or done without our hearing of it; then
+the event is decided anew. What it finds elected by its own earlier attempt it answers as elected: the attempt's leader epochs
+travel in the event, and a state that this controller wrote under such an epoch can be nobody else's work.
+
+Leaves out the timed rebalance of preferred leaders (leader_balance).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from controller_core.model import events
+from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision
+from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.rules.election import Election, Reason, elect_offline, elect_preferred, nobody
+from controller_core.rules.partition_change import NewState, change_states
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+
+FAILURES: Mapping[Reason, Failure] = {
+    Reason.ELECTION_NOT_NEEDED: Failure(
+        ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+    ),
+    Reason.PREFERRED_LEADER_NOT_AVAILABLE: Failure(
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."
+    ),
+    Reason.NO_REPLICA_ONLINE: Failure(
+        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."
+    ),
+}
+
+
+def election_candidates(cluster: Cluster, after_row: int, count: int, *, unclean: bool) -> list[int]:
+    """List the next rows, at most `count` of them, whose partitions may need an election; a superset of those that do.
+
+    For callers that ask for all partitions: with hundreds of thousands of them only few lack the leader that they should have.
+    """
+    columns = cluster.columns
+    rows = columns.used()
+    rows = rows[rows > after_row]
+    leaders = columns.leader[rows]
+    if unclean:
+        has_leader = np.isin(leaders, np.array(list(cluster.may_lead()), dtype=leaders.dtype))
+        has_leader &= ~np.isin(rows, np.fromiter(cluster.offline_replicas, dtype=rows.dtype))
+    else:
+        has_leader = leaders == columns.replicas[rows, 0]
+    candidates: list[int] = rows[~has_leader][:count].tolist()
+    return candidates
+
+
+def decide_elect_leaders(
+    cluster: Cluster, event: events.ElectLeaders
+) -> Decision[dict[TopicPartition, Failure | None]]:
+    """Elect for each partition on its own. Asked for all, those that need no election are left out of the answer."""
+    asked = event.partitions
+    if asked is None:
+        asked = tuple(cluster.names_of(cluster.columns.used()))
+    live = frozenset(cluster.may_lead())
+    results: dict[TopicPartition, Failure | None] = {}
+    states: list[NewState] = []
+    elected: list[TopicPartition] = []
+    for partition in dict.fromkeys(asked):
+        row = cluster.row_of(*partition)
+        if row is None:
+            results[partition] = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+            continue
+        if partition.topic in cluster.deletions:
+            results[partition] = Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted.")
+            continue
+        if _was_elected(cluster, row, event.elected.get(partition)):
+            results[partition] = None
+            continue
+        election = _elect(cluster, row, live - cluster.offline_at(row), unclean=event.unclean)
+        if election.elected:
+            elected.append(partition)
+            states.append(NewState(row, election.leader, election.isr, unclean=election.unclean))
+            results[partition] = None
+        elif event.partitions is not None or election.reason is not Reason.ELECTION_NOT_NEEDED:
+            results[partition] = FAILURES[election.reason]
+    written = change_states(cluster, states)
+    if written is None:
+        return Decision(reply=results, again=event)
+    epochs = {**event.elected, **dict(zip(elected, written.leader_epoch.tolist(), strict=True))}
+    return Decision((written,), reply=results, again=replace(event, elected=epochs))
+
+
+def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
+    """Whether the state is the one that an earlier attempt wrote."""
+    columns = cluster.columns
+    return leader_epoch is not None and (leader_epoch, cluster.controller_epoch) == (
+        int(columns.leader_epoch[row]),
+        int(columns.controller_epoch[row]),
+    )
+
+
+def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -> Election:
+    columns = cluster.columns
+    if columns.partition_epoch[row] == NO_EPOCH:
+        # It never had a leader, since no replica lived so far; `Heal` gives it the first one.
+        return nobody((), Reason.NO_REPLICA_ONLINE if unclean else Reason.PREFERRED_LEADER_NOT_AVAILABLE)
+    leader, replicas, isr = int(columns.leader[row]), columns.replicas_of(row), columns.isr_of(row)
+    if not unclean:
+        return elect_preferred(leader, replicas, isr, live)
+    if leader in live:
+        return Election(leader, isr, False, Reason.ELECTION_NOT_NEEDED)
+    return elect_offline(replicas, isr, live, unclean_allowed=True)

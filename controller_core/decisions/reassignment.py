@@ -1,0 +1,217 @@
+"""Reassignment of replicas (KIP-455): start, change, cancel, and taking a running move to its end.
+
+Goals: a partition keeps its old replicas until every target replica is in sync (C9); a controller that takes over at any
+point finishes the move from what is written; no broker keeps a log that nobody knows of.
+
+A move is written in the topic's znode (union, adding, removing) when it starts and rewritten (target alone) when it ends.
+Between the two, in order:
+
+    PLANNED   written. The leader epoch is raised and replicas of the union are told, so that added ones start to fetch.
+    UNION     waiting for the target in the ISR. For a cancelled move nothing is waited for: the origin was in service.
+    REMOVING  leader and ISR within the target are written, the target's brokers are told, the removed ones are told to
+              delete. When all of these that are alive have answered, the end is written. One that bounces is told again.
+              The partition is where it was to be, so this cannot be cancelled; another move may follow at once.
+
+Nothing but the lists is needed to go on after a change of controller: a move found written is PLANNED again, and every
+step may be done twice. Kafka's controller does not wait for the answers; we do, since a log left behind is found by nobody.
+
+Leaves out choosing targets (placement) and waves or throttles (the operator).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from controller_core.model import changes, events
+from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision, decision
+from controller_core.model.ids import NO_EPOCH, NO_LEADER, TopicPartition
+from controller_core.model.move import Move, Replicas, Stage, plan_move, present_replicas, without
+from controller_core.rules.election import elect_reassigned
+from controller_core.rules.partition_change import NewState, change_states, raise_epochs
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+
+Results = Mapping[TopicPartition, Failure | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningMove:
+    """One line of ListPartitionReassignments."""
+
+    partition: TopicPartition
+    replicas: Replicas
+    adding: Replicas
+    removing: Replicas
+
+
+def decide_alter_reassignments(cluster: Cluster, event: events.AlterReassignments) -> Decision[Results]:
+    """Check each target on its own and write the moves that stand; the others are answered with their reason."""
+    results: dict[TopicPartition, Failure | None] = {}
+    moves: dict[str, dict[int, Move]] = {}
+    cancelled = dict(event.cancelled)
+    for partition, target in event.targets.items():
+        planned = None if _was_cancelled(cluster, partition, event) else _plan(cluster, partition, target)
+        results[partition] = planned if isinstance(planned, Failure) else None
+        if isinstance(planned, Move):
+            moves.setdefault(partition.topic, {})[partition.partition] = planned
+            if target is None:
+                cancelled[partition] = planned.target
+    # The latest request counts, as in Kafka: what it overtakes is taken out first, or a controller that takes over begins it anew.
+    # Somebody may write the list meanwhile; then it is reviewed after this turn.
+    overtaken = _overtaken_requests(cluster, moves)
+    made: tuple[changes.Change, ...] = (
+        *overtaken,
+        *(changes.MovesStarted(topic, of_topic) for topic, of_topic in moves.items()),
+    )
+    # A partition without a leader may have one now: a replica that lives is being added. And a move that is on its way
+    # already may have been written before, and we did not hear of it then.
+    topics = frozenset(partition.topic for partition, failure in results.items() if failure is None)
+    later = (events.ReviewMoveRequests(),) if overtaken else ()
+    then = (events.Heal(topics), events.AdvanceMoves(topics)) if topics else ()
+    return Decision(made, then=then, later=later, reply=results, again=replace(event, cancelled=cancelled))
+
+
+def _was_cancelled(cluster: Cluster, partition: TopicPartition, event: events.AlterReassignments) -> bool:
+    """Whether no move is left, since an earlier attempt at this event has cancelled it: one that added nothing leaves no trace."""
+    row = cluster.row_of(*partition)
+    if row is None or row in cluster.moves:
+        return False
+    return event.cancelled.get(partition) == cluster.columns.replicas_of(row)
+
+
+def _overtaken_requests(
+    cluster: Cluster, moves: Mapping[str, Mapping[int, Move]]
+) -> tuple[changes.MoveRequestsLeft, ...]:
+    """Take the moves that were asked for in ZooKeeper itself out of their list, where others take their place."""
+    left = {
+        partition: target
+        for partition, target in cluster.move_requests.items()
+        if partition.partition not in moves.get(partition.topic, ())
+    }
+    if left == cluster.move_requests:
+        return ()
+    return (changes.MoveRequestsLeft(left, cluster.move_requests_version, changes.Origin.REQUESTED),)
+
+
+def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) -> Move | Failure | None:
+    """Plan one move. None: the partition is there already, or on its way there."""
+    row = cluster.row_of(*partition)
+    running = None if row is None else cluster.moves.get(row)
+    if target is None:
+        # Also for a partition that does not exist (KafkaController.maybeBuildReassignment).
+        if running is None or running.stage is Stage.REMOVING:
+            return Failure(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+    elif (failure := _refuse_target(cluster, row, target)) is not None:
+        return failure
+    if row is None:
+        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+    if partition.topic in cluster.deletions:
+        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition is being deleted.")
+    isr = cluster.columns.isr_of(row)
+    if target is None:
+        assert running is not None
+        # An origin that named the controller is not returned to as a whole: that name was being taken out.
+        target = without(running.origin, (cluster.controller_id,))
+        if isr and set(isr).isdisjoint(target):
+            words = f"The reassignment cannot be cancelled: none of the original replicas {list(target)} is in sync."
+            return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
+        if (failure := _refuse_target(cluster, row, target)) is not None:
+            return failure
+    present, adding = present_replicas(cluster.columns.replicas_of(row), running)
+    if target == (running.target if running else present):
+        return None
+    return plan_move(present, adding, target)
+
+
+def _refuse_target(cluster: Cluster, row: int | None, target: Replicas) -> Failure | None:
+    """Refuse an invalid target (KafkaController.validateReplicas). Only replicas that are new must be alive.
+
+    As in Kafka this comes before the question of whether the partition exists: without a row all replicas are new.
+    """
+    words = None
+    present = () if row is None else cluster.columns.replicas_of(row)
+    if not target:
+        words = "Empty replica list specified in partition reassignment."
+    elif len(set(target)) != len(target):
+        words = f"Duplicate replica ids in partition reassignment replica list: {list(target)}"
+    elif min(target) < 0:
+        words = f"Invalid broker id in replica list: {list(target)}"
+    elif cluster.controller_id in target:
+        words = (
+            f"Node {cluster.controller_id} is the controller and holds no data. Replica list: {list(target)}, "
+            f"live broker list: {sorted(cluster.may_lead())}"
+        )
+    elif dead := set(target) - set(present) - cluster.may_lead():
+        words = (
+            f"Replica assignment has brokers that are not alive. Replica list: {list(target)}, "
+            f"not alive: {sorted(dead)}, live broker list: {sorted(cluster.may_lead())}"
+        )
+    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else None
+
+
+def decide_advance_moves(cluster: Cluster, event: events.AdvanceMoves) -> Decision[None]:
+    """Take running moves, of these topics or of all, as far as they can go on the present state."""
+    raised: list[int] = []
+    narrowed: list[NewState] = []
+    finished: dict[str, dict[int, Replicas]] = {}
+    for row, move in _moves_of(cluster, event.topics):
+        name = cluster.name_of(row)
+        if cluster.columns.partition_epoch[row] == NO_EPOCH:
+            continue  # No leader yet: Heal comes first.
+        if move.stage is Stage.REMOVING:
+            if set(move.waiting).isdisjoint(cluster.unfenced()):
+                finished.setdefault(name.topic, {})[name.partition] = move.target
+        elif (narrow := _narrow(cluster, row, move)) is not None:
+            narrowed.append(narrow)
+        elif move.stage is Stage.PLANNED:
+            # Brokers take a new replica list only under a higher epoch.
+            raised.append(row)
+    # Removed replicas may all be away; then the end can be written at once. A deletion may have waited for the end.
+    then: list[events.Event] = [events.AdvanceMoves(event.topics)] if narrowed else []
+    later: list[events.Event] = [events.AdvanceDeletions()] if finished and cluster.deletions else []
+    if cluster.move_requests and (finished or (event.topics is None and _any_request_is_over(cluster))):
+        later.append(events.ReviewMoveRequests())
+    return decision(
+        *(changes.MovesFinished(topic, replicas) for topic, replicas in finished.items()),
+        raise_epochs(cluster, raised),
+        change_states(cluster, narrowed),
+        then=then,
+        later=later,
+    )
+
+
+def _any_request_is_over(cluster: Cluster) -> bool:
+    return not all(cluster.runs_to(partition, target) for partition, target in cluster.move_requests.items())
+
+
+def _moves_of(cluster: Cluster, topics: frozenset[str] | None) -> list[tuple[int, Move]]:
+    if topics is None:
+        return list(cluster.moves.items())
+    rows = [row for name in topics if name in cluster.topics for row in cluster.topics[name].rows.tolist()]
+    return [(row, cluster.moves[row]) for row in rows if row in cluster.moves]
+
+
+def _narrow(cluster: Cluster, row: int, move: Move) -> NewState | None:
+    """Leave the removed replicas, when the target can stand alone; None while it cannot."""
+    isr = cluster.columns.isr_of(row)
+    target_isr = without(isr, move.removing)
+    in_sync = bool(target_isr) if move.returns_to_origin else set(move.target) <= set(isr)
+    if not in_sync:
+        return None
+    leader = int(cluster.columns.leader[row])
+    online = cluster.may_lead() - cluster.offline_at(row)
+    if leader not in target_isr or leader not in online:
+        leader = elect_reassigned(move.target, target_isr, online).leader
+        if leader == NO_LEADER:
+            return None
+    return NewState(row, leader, target_isr, replicas=move.target)
+
+
+def running_moves(cluster: Cluster, partitions: Iterable[TopicPartition] | None) -> list[RunningMove]:
+    """List moves that run, of these partitions or (None) of all."""
+    asked = None if partitions is None else set(partitions)
+    return [
+        RunningMove(name, move.replicas, move.adding, move.removing)
+        for row, move in cluster.moves.items()
+        if (name := cluster.name_of(row)) is not None and (asked is None or name in asked)
+    ]

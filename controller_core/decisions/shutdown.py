@@ -1,0 +1,100 @@
+"""Controlled shutdown: a broker's leaderships are taken before it exits (ControlledShutdownRequest, KIP-143).
+
+The broker leads nothing afterwards that another live ISR member can lead (C8), is out of every ISR that has another member,
+and is told to stop following, so that no leader waits for its fetches. It asks again until nothing is left.
+
+Leaves out its registration: that goes when the process does.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller_core.model import changes, events
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import BoolArray, IntArray
+from controller_core.model.decision import Decision, decision
+from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY, TopicPartition
+from controller_core.model.sends import SendStopReplica
+from controller_core.rules import election
+from controller_core.rules.election import Election
+from controller_core.rules.election_columns import elect_shutdown
+from controller_core.rules.offline_replicas import elect_apart
+from controller_core.rules.partition_change import change_leaders, shrink_isr, shrunk_leader_epochs
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """Partitions that the broker still leads, because nobody else can."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+def decide_controlled_shutdown(cluster: Cluster, event: events.ControlledShutdown) -> Decision[Failure | Remaining]:
+    """Move the leaders off a broker and take it out of ISRs."""
+    known = cluster.brokers.get(event.broker)
+    if known is None:
+        return Decision(reply=Failure(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {event.broker} does not exist."))
+    if event.broker_epoch != NO_EPOCH and event.broker_epoch < known.epoch:
+        words = (
+            f"Broker {event.broker} is registered under epoch {known.epoch}, the request carries {event.broker_epoch}."
+        )
+        return Decision(reply=Failure(ErrorCode.STALE_BROKER_EPOCH, words))
+    leaving = cluster.columns.flags({*cluster.shutting_down, event.broker})
+    led = _led_with_others(cluster, event.broker)
+    moved, kept = _hand_over(cluster, led, leaving)
+    following = _follow_no_more(cluster, event.broker)
+    stop = _stop(cluster, event.broker)
+    remaining = Remaining(tuple(cluster.names_of(kept)))
+    written = decision(changes.ShutdownBegun(event.broker), moved, following, sends=[stop] if stop else [])
+    return Decision(written.changes, written.sends, reply=remaining)
+
+
+def _led_with_others(cluster: Cluster, broker: int) -> IntArray:
+    """Rows that the broker leads and that have another replica: a partition of one replica has nowhere to go."""
+    columns = cluster.columns
+    rows = cluster.not_deleting(columns.led_by(columns.flags([broker])))
+    # A second slot in use: more than one replica. A broker is in the first slots of a list without gaps.
+    shared: IntArray = rows[columns.replicas[rows, 1] != NOBODY]
+    return shared
+
+
+def _hand_over(cluster: Cluster, rows: IntArray, leaving: BoolArray) -> tuple[changes.PartitionStates | None, IntArray]:
+    """Elect new leaders; also returns the rows for which there is none."""
+    columns = cluster.columns
+    elections = elect_shutdown(columns.replicas[rows], columns.isr[rows], columns.flags(cluster.unfenced()), leaving)
+    unfenced, shutting_down = cluster.unfenced(), set(np.flatnonzero(leaving).tolist())
+
+    def elect(_place: int, row: int) -> Election:
+        online = unfenced - cluster.offline_at(row)
+        return election.elect_shutdown(columns.replicas_of(row), columns.isr_of(row), online, shutting_down)
+
+    elections = elect_apart(cluster, rows, elections, elect)
+    return change_leaders(cluster, rows, elections), rows[~elections.elected]
+
+
+def _follow_no_more(cluster: Cluster, broker: int) -> changes.PartitionStates | None:
+    """Take the broker out of the ISRs that it follows in, where another member stays.
+
+    Where nobody leads, the ISR stays as it is: its members are the ones that may lead again.
+    """
+    columns = cluster.columns
+    rows = cluster.not_deleting(columns.with_in_isr(columns.flags([broker])))
+    isr = columns.isr[rows]
+    led_by_another = (columns.leader[rows] != broker) & (columns.leader[rows] != NO_LEADER)
+    follows = led_by_another & ((isr != NOBODY).sum(axis=1) > 1)
+    return shrink_isr(cluster, rows[follows], isr[follows] != broker)
+
+
+def _stop(cluster: Cluster, broker: int) -> SendStopReplica | None:
+    """Tell the broker to stop following, without deleting: it harms nothing should the ISRs still name it."""
+    columns = cluster.columns
+    rows = cluster.not_deleting(columns.hosted_by(columns.flags([broker])))
+    rows = rows[(columns.leader[rows] != broker) & (columns.partition_epoch[rows] != NO_EPOCH)]
+    if not len(rows):
+        return None
+    # The epoch that the shrunk ISR is written under; a broker takes a StopReplica under an epoch not below its own.
+    epochs = tuple(shrunk_leader_epochs(cluster, rows).tolist())
+    return SendStopReplica(broker, tuple(cluster.names_of(rows)), epochs, delete=False)

@@ -1,0 +1,242 @@
+"""Creating topics and adding partitions.
+
+Each topic of a request stands on its own: one that is refused stops no other, and the words are Kafka's
+(ZkAdminManager.createTopics, createPartitions), since people and their tools know these.
+
+A topic is first written without states; its partitions then become online like those of a topic that a broker wrote by
+itself (auto-creation), so there is one way from New to Online and a crash between the two writes loses nothing.
+
+Leaves out waiting until brokers know the topic, and defaults of the cluster: the caller brings both.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from uuid import UUID
+
+import numpy as np
+
+from controller_core.model import changes, events
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import IntArray, pad, unpad
+from controller_core.model.decision import Decision
+from controller_core.model.ids import NOBODY
+from controller_core.model.move import Replicas
+from controller_core.rules.mutation_quota import Spending
+from controller_core.rules.placement import PlacementError, place_added, place_replicas
+from controller_core.rules.topic_configs import topic_config_error
+from controller_core.rules.topic_names import refuse_name
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+
+MAX_PARTITIONS_PER_REQUEST = 10_000
+"""Partitions that one request may add in all: Kafka's own limit (KIP-599 speaks of rates; KRaft's controller refuses more
+than 10,000 in a request), so that one caller cannot hold the controller for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCreation:
+    """What became of one topic of a CreateTopics request."""
+
+    failure: Failure | None
+    topic_id: UUID | None = None
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+def decide_create_topics(cluster: Cluster, event: events.CreateTopics) -> Decision[dict[str, TopicCreation]]:
+    """Check and place each topic; write those that stand, unless the caller only asks whether they would."""
+    results: dict[str, TopicCreation] = {}
+    made: list[changes.Change] = []
+    room = MAX_PARTITIONS_PER_REQUEST
+    spending = Spending(event.allowance)
+    for new in event.topics:
+        if (repeated := _made_already(cluster, new)) is not None:
+            results[new.name] = repeated
+            continue
+        placed = _place_topic(cluster, new, event, results)
+        if isinstance(placed, Failure):
+            results[new.name] = TopicCreation(placed)
+            continue
+        if len(placed) > room:
+            words = f"Unable to create more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
+            results[new.name] = TopicCreation(Failure(ErrorCode.POLICY_VIOLATION, words))
+            continue
+        if not event.validate_only and (refused := spending.take(len(placed))) is not None:
+            results[new.name] = TopicCreation(refused)
+            continue
+        room -= len(placed)
+        configs = _configs(new)
+        replication_factor = len(unpad(placed[0]))
+        results[new.name] = TopicCreation(None, new.topic_id, len(placed), replication_factor, configs)
+        if not event.validate_only:
+            partitions = np.arange(len(placed), dtype=np.int32)
+            made.append(
+                changes.TopicAdded(
+                    new.name, new.topic_id, partitions, placed, changes.Origin.REQUESTED, configs=configs
+                )
+            )
+    created = frozenset(name for name, result in results.items() if result.failure is None)
+    then = (events.Heal(created),) if created and not event.validate_only else ()
+    return Decision(tuple(made), then=then, reply=results)
+
+
+def _made_already(cluster: Cluster, new: events.NewTopic) -> TopicCreation | None:
+    """Find what this very request made when it was decided before, and a part of it was refused or not heard of.
+
+    The topic's id, drawn for the request, tells its own work from somebody else's topic of that name.
+    """
+    topic = cluster.topics.get(new.name)
+    if topic is None or topic.topic_id != new.topic_id or not len(topic.rows):
+        return None
+    replication_factor = len(cluster.columns.replicas_of(int(topic.rows[0])))
+    return TopicCreation(None, new.topic_id, len(topic.rows), replication_factor, _configs(new))
+
+
+def _configs(new: events.NewTopic) -> dict[str, str]:
+    return {key: value for key, value in new.configs.items() if value is not None}
+
+
+def _place_topic(
+    cluster: Cluster, new: events.NewTopic, event: events.CreateTopics, earlier: Mapping[str, TopicCreation]
+) -> IntArray | Failure:
+    """Check one new topic beside those of the cluster and those made by the same request, and place its replicas.
+
+    Shape (partitions, replication factor).
+    """
+    if new.name in cluster.topics:
+        return Failure(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
+    made = [name for name, creation in earlier.items() if creation.failure is None]
+    if (failure := refuse_name(new.name, chain(cluster.topics, made))) is not None:
+        return failure
+    if (wrong := topic_config_error(new.configs)) is not None:
+        return Failure(ErrorCode.INVALID_CONFIG, wrong.message)
+    if new.assignment:
+        if new.partitions != -1 or new.replication_factor != -1:
+            words = "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same time."
+            return Failure(ErrorCode.INVALID_REQUEST, words)
+        return _given(cluster, new.assignment)
+    partitions = event.default_partitions if new.partitions == -1 else new.partitions
+    replication_factor = event.default_replication_factor if new.replication_factor == -1 else new.replication_factor
+    if partitions > MAX_PARTITIONS_PER_REQUEST:
+        words = f"Unable to create more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
+        return Failure(ErrorCode.POLICY_VIOLATION, words)
+    try:
+        return place_replicas(_racks(cluster), partitions, replication_factor, new.start_index, new.replica_shift)
+    except PlacementError as error:
+        return _refused_placement(error)
+
+
+def _given(cluster: Cluster, assignment: Mapping[int, Replicas]) -> IntArray | Failure:
+    """Take an assignment that the caller chose."""
+    words = None
+    lists = [assignment[partition] for partition in sorted(assignment)]
+    if sorted(assignment) != list(range(len(assignment))):
+        words = "partitions should be a consecutive 0-based integer sequence"
+    elif len({len(replicas) for replicas in lists}) != 1:
+        words = "All partitions should have the same number of replicas"
+    else:
+        known = _known_brokers(cluster, lists)
+        words = next(
+            (bad for replicas in lists if (bad := _refuse_replicas(cluster, replicas, known)) is not None), None
+        )
+    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else pad(lists)
+
+
+def _known_brokers(cluster: Cluster, lists: Iterable[Replicas]) -> frozenset[int]:
+    """Return the brokers that a new topic may be assigned to: registered ones, and those that hold replicas and are down.
+
+    Kafka in ZooKeeper mode accepts any number (ZkAdminManager.createTopics); one that nothing in the cluster names is a mistake.
+    """
+    known = frozenset(cluster.known())
+    if not known.issuperset(chain.from_iterable(lists)):
+        columns = cluster.columns
+        known |= frozenset(np.unique(columns.replicas[columns.used()]).tolist())
+    return known - {NOBODY, cluster.controller_id}
+
+
+def _refuse_replicas(cluster: Cluster, replicas: Replicas, known: Iterable[int]) -> str | None:
+    if not replicas:
+        return "Cannot have replication factor of 0 for any partition."
+    if len(set(replicas)) != len(replicas):
+        return f"Duplicate replica assignment found: {list(replicas)}"
+    if cluster.controller_id in replicas:
+        return f"Node {cluster.controller_id} is the controller and holds no data: it cannot have a replica."
+    if unknown := sorted(set(replicas).difference(known)):
+        return f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}."
+    return None
+
+
+def decide_create_partitions(cluster: Cluster, event: events.CreatePartitions) -> Decision[dict[str, Failure | None]]:
+    """Check and place the partitions to add to each topic."""
+    results: dict[str, Failure | None] = {}
+    made: list[changes.Change] = []
+    spending = Spending(event.allowance)
+    for new in event.topics:
+        placed = _place_partitions(cluster, new)
+        if not isinstance(placed, Failure) and not event.validate_only:
+            placed = spending.take(len(placed)) or placed
+        results[new.topic] = placed if isinstance(placed, Failure) else None
+        if not isinstance(placed, Failure) and not event.validate_only:
+            first = len(cluster.topics[new.topic].rows)
+            partitions = np.arange(first, first + len(placed), dtype=np.int32)
+            made.append(changes.PartitionsAdded(new.topic, partitions, placed, changes.Origin.REQUESTED))
+    # Also for those that are refused: they may have grown when the request was decided before, and a part of it was refused.
+    then = () if event.validate_only else (events.Heal(frozenset(results)),)
+    return Decision(tuple(made), then=then, reply=results)
+
+
+def _place_partitions(cluster: Cluster, new: events.NewPartitions) -> IntArray | Failure:
+    topic = cluster.topics.get(new.topic)
+    if topic is None or new.topic in cluster.deletions:
+        return Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{new.topic}' does not exist.")
+    if cluster.is_moving(topic):
+        words = f"A partition reassignment is in progress for the topic '{new.topic}'."
+        return Failure(ErrorCode.REASSIGNMENT_IN_PROGRESS, words)
+    present, added = len(topic.rows), new.count - len(topic.rows)
+    if cluster.columns.partition[topic.rows].tolist() != list(range(max(1, present))):
+        # Somebody wrote the znode by hand: it says neither where to go on nor with how many replicas.
+        words = f"The partitions of the topic '{new.topic}' are not numbered from 0 on without gaps."
+        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
+    if added < 0:
+        words = f"Topic currently has {present} partitions, which is higher than the requested {new.count}."
+        return Failure(ErrorCode.INVALID_PARTITIONS, words)
+    if added == 0:
+        return Failure(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partitions.")
+    if added > MAX_PARTITIONS_PER_REQUEST:
+        words = f"Unable to add more than {MAX_PARTITIONS_PER_REQUEST} partitions in one request."
+        return Failure(ErrorCode.POLICY_VIOLATION, words)
+    first_replicas = cluster.columns.replicas_of(int(topic.rows[0]))
+    if new.assignments is not None:
+        return _given_added(cluster, new.assignments, added, len(first_replicas))
+    try:
+        return place_added(_racks(cluster), first_replicas, present, added)
+    except PlacementError as error:
+        return _refused_placement(error)
+
+
+def _given_added(
+    cluster: Cluster, assignments: Sequence[Replicas], added: int, replication_factor: int
+) -> IntArray | Failure:
+    words = None
+    if len(assignments) != added:
+        words = f"Increasing the number of partitions by {added} but {len(assignments)} assignments provided."
+    elif any(len(replicas) != replication_factor for replicas in assignments):
+        words = f"Existing topic has replication factor {replication_factor}; every added partition must have as many replicas."
+    else:
+        # Unlike those of a new topic, brokers of added partitions must be alive (ZkAdminManager.createPartitions).
+        live = cluster.may_lead()
+        words = next(
+            (bad for replicas in assignments if (bad := _refuse_replicas(cluster, replicas, live)) is not None), None
+        )
+    return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words) if words else pad(assignments)
+
+
+def _racks(cluster: Cluster) -> dict[int, str | None]:
+    """Live brokers and their racks: the controller's own id is none of them (protocol notes, Z22)."""
+    return {broker: cluster.brokers[broker].rack for broker in sorted(cluster.may_lead())}
+
+
+def _refused_placement(error: PlacementError) -> Failure:
+    return Failure(ErrorCode[error.code], str(error))

@@ -1,0 +1,260 @@
+"""What AlterClientQuotas may do to an entity's configuration: pure, one entity at a time.
+
+    user, user + client-id, client-id     producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate
+    ip                                    connection_creation_rate
+
+Kafka's own words where it has any. Where it answers UNKNOWN_SERVER_ERROR without words, the code is the same and the words are
+ours; unlike it we judge these also where the request is to be validated only.
+
+Source: ZkAdminManager.alterClientQuotas, QuotaConfig, DynamicConfig. Leaves out whether an address can be resolved (shell).
+"""
+
+# MERGED controller_core.rules.client_quotas: """Which entities DescribeClientQuotas is asked about, and what it tells of each: pure.
+# MERGED controller_core.rules.client_quotas:
+# MERGED controller_core.rules.client_quotas:     part of an entity    filter names it: this name, the default, any name    filter does not name it
+# MERGED controller_core.rules.client_quotas:     named                by the filter                                        unless strict
+# MERGED controller_core.rules.client_quotas:     not named            no                                                   yes
+# MERGED controller_core.rules.client_quotas:
+# MERGED controller_core.rules.client_quotas: An address has a filter of its own: one that asks for users or client ids means no address, and one for addresses nothing else.
+# MERGED controller_core.rules.client_quotas:
+# MERGED controller_core.rules.client_quotas: Source: ZkAdminManager.describeClientQuotas. Leaves out reading: what is not asked for need not be read (shell).
+# MERGED controller_core.rules.client_quotas: """
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from controller_core.model.quota import DEFAULT, EntityName, QuotaChange, QuotaEntity, QuotaEntityType
+from controller_core.rules.config_rules import WHOLE_BITS, ConfigType, parse, parse_double, show_double, trim
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+
+Config = Mapping[str, str]
+
+CLIENT_QUOTAS: Mapping[str, ConfigType] = {
+    "producer_byte_rate": ConfigType.LONG,
+    "consumer_byte_rate": ConfigType.LONG,
+    "request_percentage": ConfigType.DOUBLE,
+    "controller_mutation_rate": ConfigType.DOUBLE,
+}
+"""What may be set for clients and users."""
+IP_QUOTAS: Mapping[str, ConfigType] = {"connection_creation_rate": ConfigType.INT}
+CREDENTIALS: Mapping[str, ConfigType] = {"SCRAM-SHA-256": ConfigType.STRING, "SCRAM-SHA-512": ConfigType.STRING}
+"""What else a user's configuration may hold: by another request, never by this one."""
+
+EPSILON = 1e-6
+"""How far from a whole number a value may be where a whole number is needed: it comes as a double."""
+
+
+def quotas_of(entity: QuotaEntity) -> Mapping[str, ConfigType]:
+    """Tell which quotas an entity may have."""
+    return CLIENT_QUOTAS if entity.ip is None else IP_QUOTAS
+
+
+def read_entity(named: Sequence[tuple[str, str | None]]) -> QuotaEntity | Failure:
+    """Read whom an alteration is for; of two names of one type the last counts, and no name is the default."""
+    if not named:
+        return _invalid("Invalid empty client quota entity")
+    names: dict[QuotaEntityType, EntityName] = {}
+    for entity_type, name in named:
+        if entity_type not in list(QuotaEntityType):
+            return _invalid(f"Unhandled client quota entity type: {entity_type}")
+        if name == "":
+            return _invalid(f"Empty {entity_type} not supported")
+        names[QuotaEntityType(entity_type)] = DEFAULT if name is None else name
+    entity = QuotaEntity(
+        names.get(QuotaEntityType.USER), names.get(QuotaEntityType.CLIENT_ID), names.get(QuotaEntityType.IP)
+    )
+    if entity.ip is not None and len(names) > 1:
+        return _invalid("Invalid quota entity combination, IP entity should not be used with user/client ID entity.")
+    return entity
+
+
+def alter_quotas(entity: QuotaEntity, changes: Sequence[QuotaChange], config: Config) -> Config | Failure:
+    """Make an entity's configuration after the changes out of the present one.
+
+    >>> alter_quotas(QuotaEntity(user="alice"), [QuotaChange("consumer_byte_rate", 1024.0)], {"request_percentage": "5.0"})
+    {'request_percentage': '5.0', 'consumer_byte_rate': '1024'}
+    """
+    wanted = dict(config)
+    for change in changes:
+        if change.value is None:
+            # Whatever its name: so what nobody understands can be removed.
+            wanted.pop(change.key, None)
+            continue
+        written = _written(entity, change.key, change.value)
+        if isinstance(written, Failure):
+            return written
+        wanted[change.key] = written
+    return _unfit(entity, wanted) or wanted
+
+
+def _written(entity: QuotaEntity, key: str, value: float) -> str | Failure:
+    kind = quotas_of(entity).get(key)
+    if kind is None:
+        if entity.user is not None and key in CREDENTIALS:
+            return _failed(f"{key} is no quota: credentials are altered by AlterUserScramCredentials")
+        return _invalid(f"Invalid configuration key {key}")
+    if kind is ConfigType.DOUBLE:
+        return show_double(value)
+    whole = java_whole(value + EPSILON, kind)
+    if abs(float(whole) - value) > EPSILON:
+        return _invalid(f"Configuration {key} must be a {kind.value} value")
+    return str(whole)
+
+
+def java_whole(value: float, kind: ConfigType) -> int:
+    """Cast a double as Java does: towards zero, to the nearest bound beyond the bounds, and what is no number to 0.
+
+    >>> java_whole(-2.5, ConfigType.INT), java_whole(1e300, ConfigType.INT), java_whole(float("nan"), ConfigType.LONG)
+    (-2, 2147483647, 0)
+    """
+    limit = 1 << (WHOLE_BITS[kind] - 1)
+    if value != value:  # noqa: PLR0124 - this is what tells NaN
+        return 0
+    if abs(value) >= limit:
+        return limit - 1 if value > 0 else -limit
+    return int(value)
+
+
+def _unfit(entity: QuotaEntity, wanted: Config) -> Failure | None:
+    """Tell why brokers could not use a configuration, also for what it held before."""
+    known = quotas_of(entity)
+    if entity.user is not None and entity.user is not DEFAULT and entity.client_id is None:
+        known = {**known, **CREDENTIALS}
+    for key, value in wanted.items():
+        if key not in known:
+            return _failed(f"Unknown Dynamic Configuration: {key}: remove it first")
+        try:
+            found = parse(known[key], value)
+        except ValueError as error:
+            return _failed(f"Invalid value for configuration {key}: {error}")
+        if entity.ip is not None and isinstance(found, int) and found < 0:
+            return _failed(f"Invalid value {found} for configuration {key}: Value must be at least 0")
+    return None
+
+
+def _invalid(words: str) -> Failure:
+    return Failure(ErrorCode.INVALID_REQUEST, words)
+
+
+def _failed(words: str) -> Failure:
+    return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
+
+
+EXACT, OF_DEFAULT, SPECIFIED = 0, 1, 2
+"""How a component of a filter matches: this name, the default entity, any name."""
+
+_WORDS = {QuotaEntityType.USER: "user", QuotaEntityType.CLIENT_ID: "client", QuotaEntityType.IP: "ip"}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What one part of an entity must be."""
+
+    name: EntityName | None
+    """None: any name, as long as there is one."""
+
+    def fits(self, name: EntityName | None) -> bool:
+        """Judge a part of an entity."""
+        return name is not None if self.name is None else name == self.name
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaFilter:
+    """Which entities are asked for. None: the filter does not name that part."""
+
+    user: Match | None = None
+    client_id: Match | None = None
+    ip: Match | None = None
+    strict: bool = False
+
+    def selects(self, entity: QuotaEntity) -> bool:
+        """Judge an entity.
+
+        >>> alice = QuotaFilter(user=Match("alice"))
+        >>> alice.selects(QuotaEntity(user="alice", client_id="c")), alice.selects(QuotaEntity(client_id="c"))
+        (True, False)
+        """
+        if entity.ip is not None:
+            return self.wants_ips and self._fits(self.ip, entity.ip)
+        if not self.wants_clients:
+            return False
+        return self._fits(self.user, entity.user) and self._fits(self.client_id, entity.client_id)
+
+    def _fits(self, match: Match | None, name: EntityName | None) -> bool:
+        return name is None or not self.strict if match is None else match.fits(name)
+
+    @property
+    def wants_clients(self) -> bool:
+        """Whether any user or client id is asked for."""
+        return self.ip is None
+
+    @property
+    def wants_ips(self) -> bool:
+        """Whether any address is asked for."""
+        return self.user is None and self.client_id is None and (self.ip is not None or not self.strict)
+
+    @property
+    def wants_users(self) -> bool:
+        """Whether entities with a user are asked for."""
+        return self.wants_clients and (self.user is not None or not self.strict)
+
+    @property
+    def wants_client_ids(self) -> bool:
+        """Whether entities with a client id are asked for."""
+        return self.wants_clients and (self.client_id is not None or not self.strict)
+
+
+def read_filter(components: Sequence[tuple[str, int, str | None]], *, strict: bool) -> QuotaFilter | Failure:
+    """Read a filter: type, kind of match and name of each component."""
+    matches: dict[QuotaEntityType, Match] = {}
+    for entity_type, kind, name in components:
+        if entity_type not in list(QuotaEntityType):
+            return _not_known(entity_type)
+        known = QuotaEntityType(entity_type)
+        if known in matches:
+            return _invalid_filter(f"Duplicate {_WORDS[known]} filter component entity type")
+        match = _match(kind, name)
+        if match is None:
+            return _invalid_filter(f"Unexpected match type {kind} of the {entity_type}, or no name to match exactly")
+        matches[known] = match
+    found = QuotaFilter(
+        matches.get(QuotaEntityType.USER),
+        matches.get(QuotaEntityType.CLIENT_ID),
+        matches.get(QuotaEntityType.IP),
+        strict,
+    )
+    if found.ip is not None and len(matches) > 1:
+        return _invalid_filter(
+            "Invalid entity filter component combination, IP filter component should not be used with "
+            "user or clientId filter component."
+        )
+    return found
+
+
+def _match(kind: int, name: str | None) -> Match | None:
+    if kind == EXACT:
+        return None if name is None else Match(name)
+    return {OF_DEFAULT: Match(DEFAULT), SPECIFIED: Match(None)}.get(kind)
+
+
+def quota_values(entity: QuotaEntity, config: Config) -> Mapping[str, float] | Failure:
+    """Read the quotas in an entity's configuration; what else it holds is no quota. None at all: it has no quotas."""
+    values = {}
+    for key, text in config.items():
+        if key in quotas_of(entity):
+            try:
+                values[key] = parse_double(trim(text))
+            except ValueError:
+                words = f"Unexpected client quota configuration value: {key} -> {text} of {entity}"
+                return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
+    return values
+
+
+def _not_known(entity_type: str) -> Failure:
+    if not entity_type:
+        return _invalid_filter("Unexpected empty filter component entity type")
+    return Failure(ErrorCode.UNSUPPORTED_VERSION, f"Custom entity type '{entity_type}' not supported")
+
+
+def _invalid_filter(words: str) -> Failure:
+    return Failure(ErrorCode.INVALID_REQUEST, words)

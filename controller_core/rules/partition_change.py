@@ -1,0 +1,184 @@
+"""One arithmetic of leader, ISR and epochs: every change of partition states is built here.
+
+Goals: a leader epoch is decided in one place, by the cluster's `Rules`, and the same for one partition and for 200,000.
+Constraints: columns only; the one choice that is made here is what follows from a choice. Who is elected is for `election`
+and `election_columns`, when an event asks for a change is for the deciding modules.
+
+    function          the change                                             the next leader epoch
+    change_leaders    leader and ISR as elected                              + 1; a first leader has epoch 0
+    shrink_isr        members leave the ISR, the leader stays                + 1 where `isr_shrink_raises_leader_epoch`
+    raise_epochs      nothing but the leader epoch: brokers are sent the     + 1
+                      same state again, and take it in as new
+    change_states     leader, ISR and replicas of a few partitions           + 1
+    change_isr        the ISR that the leader itself asked for               stays: the leader would be fenced
+
+The partition epoch grows with each of them when it is applied (`next_partition_epoch`).
+
+A worked example: partition 0 has leader 1 under leader epoch 4 and the ISR 1, 2, 3. Broker 3 leaves: the ISR is 1, 2 under
+leader epoch 5. Broker 1 leaves: 2 is elected with the ISR 2 under leader epoch 6. Broker 3 is back, has caught up, and leader 2
+asks for the ISR 2, 3: the leader epoch stays 6.
+
+Invariants C1 to C4 of what is built are checked when it is applied (`invariants.check_states`).
+"""
+
+# MERGED controller_core.rules.partition_change: """Invariants C1 to C4 of partition states before they are applied, checked in production as in tests.
+# MERGED controller_core.rules.partition_change:
+# MERGED controller_core.rules.partition_change: An assertion that fails is a defect of this program, and worth a stop of the controller. Leaves out what others wrote: that is
+# MERGED controller_core.rules.partition_change: judged when it is read (`shell.zookeeper.validation`).
+# MERGED controller_core.rules.partition_change: """
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from controller_core.model import changes
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids, pad
+from controller_core.model.ids import INITIAL_LEADER_EPOCH, NO_EPOCH, NO_LEADER, NOBODY
+from controller_core.model.move import Replicas
+from controller_core.rules.election_columns import Elections
+
+Epoch = TypeVar("Epoch", int, IntArray)
+
+assert NO_EPOCH + 1 == INITIAL_LEADER_EPOCH, "the first leader epoch follows from that of a partition without a state"
+
+
+@dataclass(frozen=True, slots=True)
+class NewState:
+    """One partition's leader, ISR and (None: they stay) replicas to be."""
+
+    row: int
+    leader: int
+    isr: Replicas
+    replicas: Replicas | None = None
+    unclean: bool = False
+
+
+def next_leader_epochs(cluster: Cluster, rows: IntArray) -> IntArray:
+    """Return the leader epochs that follow the present ones: shape (rows,)."""
+    epochs: IntArray = cluster.columns.leader_epoch[rows] + 1
+    return epochs
+
+
+def shrunk_leader_epochs(cluster: Cluster, rows: IntArray) -> IntArray:
+    """Return the leader epochs after the controller takes members out of ISRs: shape (rows,)."""
+    if cluster.rules.isr_shrink_raises_leader_epoch:
+        return next_leader_epochs(cluster, rows)
+    epochs: IntArray = cluster.columns.leader_epoch[rows]
+    return epochs
+
+
+def next_partition_epoch(partition_epoch: Epoch) -> Epoch:
+    """Return the partition epoch, of one partition or of many, after a change."""
+    return partition_epoch + 1
+
+
+def change_leaders(
+    cluster: Cluster, rows: IntArray, elections: Elections, written: BoolArray | None = None
+) -> changes.PartitionStates | None:
+    """Give partitions what was elected for them, in the rows of `written` (None: where a leader was elected)."""
+    chosen = elections.elected if written is None else written
+    if not chosen.any():
+        return None
+    return changes.PartitionStates(
+        rows[chosen],
+        elections.leader[chosen],
+        next_leader_epochs(cluster, rows[chosen]),
+        elections.isr[chosen],
+        changes.Announcement.LEADER_AND_ISR,
+        unclean=elections.unclean[chosen],
+    )
+
+
+def shrink_isr(cluster: Cluster, rows: IntArray, kept: BoolArray) -> changes.PartitionStates | None:
+    """Take those members out of ISRs that are not kept: flags of the shape of the rows' ISRs."""
+    if not len(rows):
+        return None
+    columns = cluster.columns
+    isr = keep_ids(columns.isr[rows], kept)
+    epochs = shrunk_leader_epochs(cluster, rows)
+    return changes.PartitionStates(rows, columns.leader[rows], epochs, isr, changes.Announcement.LEADER_AND_ISR)
+
+
+def raise_epochs(cluster: Cluster, rows: Sequence[int]) -> changes.PartitionStates | None:
+    """Raise leader epochs and change nothing else: brokers take in only what comes under a higher one."""
+    if not rows:
+        return None
+    columns, raised = cluster.columns, np.array(rows, dtype=np.int32)
+    epochs = next_leader_epochs(cluster, raised)
+    return changes.PartitionStates(
+        raised, columns.leader[raised], epochs, columns.isr[raised], changes.Announcement.LEADER_AND_ISR
+    )
+
+
+def change_states(cluster: Cluster, states: Sequence[NewState]) -> changes.PartitionStates | None:
+    """Give a few partitions their new states. Either all of them name their replicas or none does."""
+    if not states:
+        return None
+    replicas = [state.replicas for state in states if state.replicas is not None]
+    assert len(replicas) in {0, len(states)}, "replicas are named for all the rows of a change or for none"
+    rows = np.array([state.row for state in states], dtype=np.int32)
+    return changes.PartitionStates(
+        rows,
+        np.array([state.leader for state in states], dtype=np.int32),
+        next_leader_epochs(cluster, rows),
+        pad([state.isr for state in states]),
+        changes.Announcement.LEADER_AND_ISR,
+        replicas=pad(replicas) if replicas else None,
+        unclean=np.array([state.unclean for state in states], dtype=np.bool_),
+    )
+
+
+def change_isr(
+    cluster: Cluster, rows: Sequence[int], isr: Sequence[Replicas], recovering: Sequence[bool]
+) -> changes.PartitionStates | None:
+    """Write the ISRs that leaders asked for, and whether these leaders recover from an unclean election (KIP-704)."""
+    if not rows:
+        return None
+    columns, changed = cluster.columns, np.array(rows, dtype=np.int32)
+    return changes.PartitionStates(
+        changed,
+        columns.leader[changed],
+        columns.leader_epoch[changed],
+        pad(isr),
+        changes.Announcement.METADATA,
+        recovering=np.array(recovering, dtype=np.bool_),
+    )
+
+
+def check_states(cluster: Cluster, change: changes.PartitionStates) -> None:
+    """Check C1 to C4 by the cluster's rules before they are made true: cheap over columns, and worth a stop of the controller."""
+    columns, rules, rows = cluster.columns, cluster.rules, change.rows
+    replicas = columns.replicas[rows] if change.replicas is None else change.replicas
+    led = change.leader != NO_LEADER
+    in_isr = (change.isr == change.leader[:, None]).any(axis=1)
+    assert bool((in_isr | ~led).all()), "C1: a leader outside its ISR"
+    in_sync = change.isr != NOBODY
+    assert bool((among(change.isr, replicas) == in_sync).all()), "C2: an ISR outside its replicas"
+    assert rules.empty_isr_allowed or bool(any_of(in_sync).all()), "C2: an ISR without anybody"
+    assert not _any_twice(change.isr), "C3: a replica twice in an ISR"
+    assert not _any_twice(replicas), "C3: a replica twice among the replicas"
+    stays, grows = change.leader_epoch == columns.leader_epoch[rows], change.leader_epoch > columns.leader_epoch[rows]
+    # The leader that asked for its ISR keeps its epoch; whoever is told to lead or follow needs a higher one to listen.
+    if change.announcement is changes.Announcement.METADATA:
+        assert bool(stays.all()), "C4: a leader epoch that its leader does not know"
+    elif rules.isr_shrink_raises_leader_epoch or change.replicas is not None:
+        assert bool(grows.all()), "C4: a leader epoch that does not grow"
+    else:
+        same_leader = change.leader == columns.leader[rows]
+        assert bool((grows | (stays & same_leader)).all()), "C4: a new leader under an old leader epoch"
+
+
+def _any_twice(ids: IntArray) -> bool:
+    ordered = np.sort(ids, axis=1)
+    return bool(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOBODY)).any())
+
+
+def among(inner: IntArray, outer: IntArray) -> BoolArray:
+    """Tell which ids of each row are among the ids of that row: slot by slot, so that wide rows cost no memory."""
+    found = np.zeros(inner.shape, dtype=np.bool_)
+    for slot in outer.T:
+        found |= inner == slot[:, None]
+    members: BoolArray = found & (inner != NOBODY)
+    return members

@@ -1,0 +1,244 @@
+"""Configurations of users, client ids and addresses as they stand below /config: read, and changed with the notice to brokers.
+
+An entity is written under its path below /config: `users/alice`, `users/alice/clients/c`, `clients/<default>`, `ips/10.0.0.1`; names in
+it are sanitized (entity_paths). A configuration that becomes empty is deleted, and with it the parents that were there for its sake.
+
+Source: ZkAdminManager, AdminZkClient.changeConfigs and tryCleanQuotaNodes; unlike these a change is one transaction with its notice,
+is refused if somebody else's came between, and then made again on what is there. Leaves out what may stand in one (admin).
+"""
+
+# MERGED controller_core.shell.zookeeper.entity_configs: """Paths of entities below /config: the model's names to and from the sanitized names in znodes."""
+from collections.abc import Callable, Iterable, Sequence
+
+from controller_core.model.quota import DEFAULT, EntityName, QuotaEntity, QuotaEntityType
+from controller_core.shell.store import Config, UpdateConfig
+from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+from kafka_zookeeper import paths
+from kafka_zookeeper.errors import ZooKeeperError
+from kafka_zookeeper.formats import configs
+from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_zookeeper.writes import Committed, Create, Delete, MultiResult, Operation, Refused, RefusedReason, SetData
+
+TYPES = {
+    QuotaEntityType.USER: configs.EntityType.USERS,
+    QuotaEntityType.CLIENT_ID: configs.EntityType.CLIENTS,
+    QuotaEntityType.IP: configs.EntityType.IPS,
+}
+UNNAMEABLE = frozenset({"", ".", ".."})
+"""Names that no znode can have: no quota can be set for them, but the defaults apply."""
+
+
+def entity_path(entity: QuotaEntity) -> str:
+    """Name the path below /config that holds an entity's configuration.
+
+    >>> entity_path(QuotaEntity(user="CN=a", client_id=DEFAULT)), entity_path(QuotaEntity(ip="10.0.0.1"))
+    ('users/CN%3Da/clients/<default>', 'ips/10.0.0.1')
+    """
+    parts = []
+    if entity.user is not None:
+        parts += [configs.EntityType.USERS, _part(entity.user)]
+    if entity.client_id is not None:
+        parts += [configs.EntityType.CLIENTS, _part(entity.client_id)]
+    if entity.ip is not None:
+        parts += [configs.EntityType.IPS, _part(entity.ip)]
+    return "/".join(parts)
+
+
+def client_ids_path(user: EntityName) -> str:
+    """Name the path below /config under which a user's client ids are."""
+    return f"{configs.EntityType.USERS}/{_part(user)}/{configs.EntityType.CLIENTS}"
+
+
+def name_of(part: str) -> EntityName:
+    """Read a name in a path."""
+    return DEFAULT if part == configs.DEFAULT_ENTITY else configs.desanitize(part)
+
+
+def is_nameable(entity: QuotaEntity) -> bool:
+    """Return whether znodes can have the names of a user and a client id."""
+    names = (name for name in (entity.user, entity.client_id) if isinstance(name, str))
+    return all(configs.sanitize(name) not in UNNAMEABLE for name in names)
+
+
+def _part(name: EntityName) -> str:
+    return configs.DEFAULT_ENTITY if name is DEFAULT else configs.sanitize(str(name))
+
+
+PAUSE_S = 0.05
+"""Pause before an update is tried again."""
+
+_RACES = {RefusedReason.BAD_VERSION, RefusedReason.NODE_EXISTS, RefusedReason.NO_NODE, RefusedReason.NOT_EMPTY}
+_NO_SESSION = Failure(ErrorCode.REQUEST_TIMED_OUT, "There is no session with ZooKeeper at the moment.")
+
+
+class EntityConfigs:
+    """Implements `metadata_stores.EntityConfigStore`; `session` gives the present session with ZooKeeper, if there is one."""
+
+    def __init__(self, session: Callable[[], ZooKeeperSession | None]) -> None:
+        self._session = session
+
+    async def read(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, Config] | Failure:
+        """Read configurations; an entity without one has an empty one."""
+        read = await self._read([entity_path(entity) for entity in entities])
+        return read if isinstance(read, Failure) else {entity: read[entity_path(entity)] for entity in entities}
+
+    async def read_users(self) -> dict[EntityName, Config] | Failure:
+        """Read the configurations of all users that have one."""
+        found = await self._names([configs.EntityType.USERS])
+        if isinstance(found, Failure):
+            return found
+        where = {f"{configs.EntityType.USERS}/{name}": name_of(name) for name in found[configs.EntityType.USERS]}
+        read = await self._read(list(where))
+        return read if isinstance(read, Failure) else {where[path]: config for path, config in read.items()}
+
+    async def names(self, entity_type: QuotaEntityType) -> list[EntityName] | Failure:
+        """List the entities of a type that have a configuration."""
+        found = await self._names([TYPES[entity_type]])
+        return found if isinstance(found, Failure) else [name_of(name) for name in found[TYPES[entity_type]]]
+
+    async def client_ids_of(self, users: Sequence[EntityName]) -> dict[EntityName, list[EntityName]] | Failure:
+        """List the client ids that have a configuration for one user only, by user."""
+        parents = {client_ids_path(user): user for user in users}
+        found = await self._names(list(parents))
+        if isinstance(found, Failure):
+            return found
+        return {user: [name_of(name) for name in found[parent]] for parent, user in parents.items()}
+
+    async def change(self, entity: QuotaEntity, change: UpdateConfig, *, validate_only: bool = False) -> Failure | None:
+        """Replace an entity's configuration by what `change` makes of it; None when that is written, or would be."""
+        session = self._session()
+        if session is None:
+            return _NO_SESSION
+        where = entity_path(entity)
+        try:
+            return await _change(session, where, change, validate_only=validate_only)
+        except ZooKeeperError as error:
+            return Failure(ErrorCode.REQUEST_TIMED_OUT, f"{where} may be changed or not: {error}")
+        except FormatError as error:
+            return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"{where} cannot be changed: {error.path} is malformed")
+        except ValueError as error:
+            return _not_nameable(error)
+
+    def may_have_config(self, entity: QuotaEntity) -> bool:
+        """Return whether znodes can have these names."""
+        return is_nameable(entity)
+
+    def stored_name(self, name: str) -> str:
+        """Return a name as it stands in a path."""
+        return configs.sanitize(name)
+
+    async def _read(self, entities: Sequence[str]) -> dict[str, Config] | Failure:
+        """Read configurations by their paths below /config."""
+        session = self._session()
+        if session is None:
+            return _NO_SESSION
+        try:
+            where = [paths.entity_config(entity) for entity in entities]
+            nodes = await session.multi_get(where)
+            return {
+                entity: {} if node is None else configs.decode_config(path, node.data)
+                for entity, path, node in zip(entities, where, nodes, strict=True)
+            }
+        except ZooKeeperError as error:
+            return Failure(ErrorCode.REQUEST_TIMED_OUT, f"configurations cannot be read at the moment: {error}")
+        except FormatError as error:
+            return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, f"the configuration in {error.path} is malformed")
+        except ValueError as error:
+            return _not_nameable(error)
+
+    async def _names(self, parents: Iterable[str]) -> dict[str, list[str]] | Failure:
+        """List the names below `users`, `users/alice/clients`, …: sanitized; none where there is no such parent."""
+        session = self._session()
+        if session is None:
+            return _NO_SESSION
+        parents = list(parents)
+        try:
+            found = await session.multi_children([f"{paths.CONFIG}/{parent}" for parent in parents])
+        except ZooKeeperError as error:
+            return Failure(ErrorCode.REQUEST_TIMED_OUT, f"configurations cannot be listed at the moment: {error}")
+        return {parent: sorted(names or []) for parent, names in zip(parents, found, strict=True)}
+
+
+async def _change(
+    session: ZooKeeperSession, entity: str, change: UpdateConfig, *, validate_only: bool
+) -> Failure | None:
+    path = paths.entity_config(entity)
+
+    async def attempt() -> Attempt[Failure | None]:
+        node = await session.get(path)
+        wanted = change({} if node is None else configs.decode_config(path, node.data))
+        if isinstance(wanted, Failure):
+            return Attempt([], wanted)
+        return Attempt([] if validate_only else [*await _writes(session, entity, node, wanted), _notice(entity)], None)
+
+    async def is_retried(ended: MultiResult) -> bool:
+        if isinstance(ended, Refused) and ended.reason is RefusedReason.NO_NODE:
+            await _make_roots(session, entity)
+        return isinstance(ended, Refused) and ended.reason in _RACES
+
+    failure, ended = await optimistic_update(session, attempt, is_retried, PAUSE_S)
+    if isinstance(ended, Committed):
+        return failure
+    if not isinstance(ended, Refused):
+        return Failure(ErrorCode.REQUEST_TIMED_OUT, f"{entity} may be changed or not: the connection went")
+    if ended.reason not in _RACES:
+        words = f"{entity} cannot be written: {ended.reason.value} {ended.detail}".strip()
+        return Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
+    return Failure(ErrorCode.REQUEST_TIMED_OUT, f"others change {entity} all the time")
+
+
+async def _writes(session: ZooKeeperSession, entity: str, node: Node | None, wanted: Config) -> list[Operation]:
+    """List what makes an entity's configuration the wanted one."""
+    path = paths.entity_config(entity)
+    if not wanted and not await session.children(path):
+        return [] if node is None else [Delete(path, node.version), *await _emptied(session, entity)]
+    if node is not None:
+        return [SetData(path, configs.encode_config(wanted), node.version)]
+    parents = [f"{paths.CONFIG}/{parent}" for parent in _parents(entity)]
+    missing = [parent for parent in parents if not await session.exists(parent)]
+    return [*(Create(parent, None) for parent in missing), Create(path, configs.encode_config(wanted))]
+
+
+async def _emptied(session: ZooKeeperSession, entity: str) -> list[Operation]:
+    """List the deletions of parents that are left with nothing, from the inside out."""
+    deletions: list[Operation] = []
+    child = entity
+    for parent in reversed(_parents(entity)):
+        path = f"{paths.CONFIG}/{parent}"
+        node = await session.get(path)
+        if node is None or await session.children(path) != [child.rpartition("/")[2]]:
+            break
+        if configs.decode_config(path, node.data):
+            break
+        # A child that comes meanwhile refuses the deletion; a configuration that does changes the version.
+        deletions.append(Delete(path, node.version))
+        child = parent
+    return deletions
+
+
+def _parents(entity: str) -> list[str]:
+    """List the parents between an entity and its type.
+
+    >>> _parents("users/alice/clients/c"), _parents("clients/c")
+    (['users/alice', 'users/alice/clients'], [])
+    """
+    parts = entity.split("/")
+    return ["/".join(parts[:end]) for end in range(2, len(parts))]
+
+
+async def _make_roots(session: ZooKeeperSession, entity: str) -> None:
+    """Make what brokers make when they start: the type's own znode, and where notices are left."""
+    await session.ensure_path(f"{paths.CONFIG}/{entity.partition('/')[0]}")
+    await session.ensure_path(paths.CONFIG_CHANGES)
+
+
+def _not_nameable(error: ValueError) -> Failure:
+    """Say that ZooKeeper knows no such name: `.` and `..` are no names of znodes."""
+    return Failure(ErrorCode.INVALID_REQUEST, str(error))
+
+
+def _notice(entity: str) -> Operation:
+    return Create(paths.CONFIG_CHANGE_PREFIX, configs.encode_config_change(entity), sequential=True)

@@ -1,0 +1,107 @@
+"""The cluster's finalized features in `/feature`: read and changed, fenced like every other write of a tenure.
+
+Source: KafkaController.processFeatureUpdates, FeatureZNode. Leaves out what may be changed (rules.features).
+"""
+
+from collections.abc import Callable, Iterable
+
+from controller_core.rules.features import FeatureUpdate, Levels, Supported, update_features
+from controller_core.shell.store import FeatureOutcomes
+from controller_core.shell.zookeeper.optimistic import Attempt, optimistic_update
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+from kafka_zookeeper import paths
+from kafka_zookeeper.errors import ZooKeeperError
+from kafka_zookeeper.formats.brokers import decode_broker
+from kafka_zookeeper.formats.controller import decode_controller_epoch
+from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.formats.feature import FeatureStatus, FinalizedFeatures, decode_features, encode_features
+from kafka_zookeeper.session import Node, ZooKeeperSession
+from kafka_zookeeper.writes import Check, Committed, Create, MultiResult, Operation, Refused, SetData
+
+DISABLED = Failure(ErrorCode.INVALID_REQUEST, "Feature versioning system is disabled.")
+NOT_CONTROLLER = Failure(ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_CONTROLLER.message)
+FAILED = Failure(ErrorCode.FEATURE_UPDATE_FAILED, ErrorCode.FEATURE_UPDATE_FAILED.message)
+
+FENCE = 0
+"""The place of the fence in the transaction."""
+
+
+class Features:
+    """Implements `metadata_stores.FeatureStore`; `session` gives the present session with ZooKeeper, if there is one."""
+
+    def __init__(self, session: Callable[[], ZooKeeperSession | None]) -> None:
+        self._session = session
+
+    async def update(
+        self,
+        updates: Iterable[FeatureUpdate],
+        *,
+        controller_epoch: int,
+        brokers: Iterable[int],
+        validate_only: bool,
+    ) -> FeatureOutcomes | Failure:
+        """Update features under a controller epoch, within what these brokers support; returns the result for each feature."""
+        session = self._session()
+        if session is None:
+            return NOT_CONTROLLER
+        wanted, asked = list(updates), list(brokers)
+        try:
+            return await _update(session, wanted, controller_epoch, asked, validate_only=validate_only)
+        except ZooKeeperError as error:
+            return Failure(ErrorCode.FEATURE_UPDATE_FAILED, f"features may be updated or not: {error}")
+        except FormatError as error:
+            return Failure(ErrorCode.FEATURE_UPDATE_FAILED, f"features cannot be updated: {error}")
+
+
+async def _update(
+    session: ZooKeeperSession,
+    updates: list[FeatureUpdate],
+    controller_epoch: int,
+    brokers: list[int],
+    *,
+    validate_only: bool,
+) -> FeatureOutcomes | Failure:
+    where = [paths.CONTROLLER_EPOCH, paths.FEATURE, *map(paths.broker, brokers)]
+
+    async def attempt() -> Attempt[FeatureOutcomes | Failure]:
+        epoch, feature, *registrations = await session.multi_get(where)
+        if epoch is None or decode_controller_epoch(epoch.data) != controller_epoch:
+            return Attempt([], NOT_CONTROLLER)
+        # Before the first controller of Kafka 2.7 or later there is none: it would make one without features.
+        present = FinalizedFeatures() if feature is None else decode_features(feature.data)
+        if present.status is FeatureStatus.DISABLED:
+            return Attempt([], DISABLED)
+        supported = [_supported(*each) for each in zip(brokers, registrations, strict=True)]
+        levels, outcomes = update_features(updates, present.levels, supported)
+        if validate_only or levels == present.levels:
+            return Attempt([], outcomes)
+        fence = Check(paths.CONTROLLER_EPOCH, epoch.version)
+        return Attempt([fence, _write(feature, present, levels)], outcomes)
+
+    outcomes, ended = await optimistic_update(session, attempt, _is_retried)
+    if isinstance(ended, Committed):
+        return outcomes
+    if isinstance(ended, Refused):
+        return NOT_CONTROLLER if ended.index == FENCE else FAILED
+    return outcomes if isinstance(outcomes, Failure) else {name: each or FAILED for name, each in outcomes.items()}
+
+
+async def _is_retried(ended: MultiResult) -> bool:
+    """Only the fence's refusal is final: of another one another process was faster."""
+    return isinstance(ended, Refused) and ended.index != FENCE
+
+
+def _write(feature: Node | None, present: FinalizedFeatures, levels: Levels) -> Operation:
+    data = encode_features(FinalizedFeatures(FeatureStatus.ENABLED, levels, present.version))
+    if feature is None:
+        return Create(paths.FEATURE, data)
+    return SetData(paths.FEATURE, data, feature.version)
+
+
+def _supported(broker_id: int, registration: Node | None) -> Supported:
+    """Tell what a broker supports; one that is gone by now is asked about nothing."""
+    if registration is None:
+        return {}
+    features = decode_broker(broker_id, registration.data).features
+    return {name: (versions.lowest, versions.highest) for name, versions in features.items()}

@@ -1,0 +1,149 @@
+"""The beginning of a tenure: everything is read once, in bulk, and becomes the cluster's state.
+
+Leaves out how the place was taken (presence), and watching (watching): whatever changes between this read and the first
+look is found by that look.
+"""
+
+import logging
+import time
+
+import numpy as np
+
+from controller_core.decisions.transition import apply
+from controller_core.model import changes
+from controller_core.model.cluster import Cluster
+from controller_core.model.ids import NO_EPOCH
+from controller_core.shell.pace import Pauses
+from controller_core.shell.startup_checks import holds_replicas, is_registered
+from controller_core.shell.state_log import log_unreachable
+from controller_core.shell.zookeeper import reading
+from controller_core.shell.zookeeper.controller_election import Place
+from controller_core.shell.zookeeper.store import Store
+from controller_core.zookeeper_mode.controller_id import claimed_by_states, claimed_partitions
+from controller_core.zookeeper_mode.observed_topics import added_topic
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats.cluster_id import decode_cluster_id
+from kafka_zookeeper.formats.documents import FormatError
+from kafka_zookeeper.formats.feature import FinalizedFeatures, encode_features
+from kafka_zookeeper.session import ZooKeeperSession
+from kafka_zookeeper.writes import Create
+
+log = logging.getLogger(__name__)
+
+WATCHED_PARENTS = (
+    "/brokers",
+    paths.BROKER_IDS,
+    paths.TOPICS,
+    "/config",
+    "/config/topics",
+    paths.CONFIG_CHANGES,
+    "/admin",
+    paths.DELETE_TOPICS,
+    paths.ISR_CHANGE_NOTIFICATION,
+    paths.LOG_DIR_EVENT_NOTIFICATION,
+)
+"""Znodes that brokers make as well when they start (ZkData.PersistentZkPaths); a controller may be there before them."""
+
+
+STATES_PER_READ = 5_000
+"""Partition states read before they become columns: as znodes they take twenty times the memory, and to decode them holds the
+event loop for some 20 ms."""
+TOPICS_PER_READ = 200
+"""Topics read before they become columns, for the same reason: the garbage collector looks at each partition's replicas."""
+
+
+async def make_parents(store: Store) -> None:
+    """Make the znodes that are watched, where they are missing; one after another, since some stand below others."""
+    for path, node in zip(WATCHED_PARENTS, await store.nodes_of(WATCHED_PARENTS), strict=True):
+        if node is None:
+            await store.ensure([path])
+
+
+async def make_features(store: Store) -> None:
+    """Create `/feature` where it is missing: enabled, without any feature (KafkaController.enableFeatureVersioning).
+
+    Brokers then report finalized features of epoch 0 instead of none. What exists is left alone: it was written for the brokers'
+    inter.broker.protocol.version, which the controller does not know.
+    """
+    (present,) = await store.nodes_of([paths.FEATURE])
+    if present is None:
+        await store.transact([Create(paths.FEATURE, encode_features(FinalizedFeatures()))])
+
+
+async def refuse_brokers_id(session: ZooKeeperSession, own: int) -> None:
+    """Raise IdentityError when a broker is registered under the controller's id."""
+    node = await session.get(paths.broker(own))
+    if node is not None:
+        raise is_registered(own, next(iter(reading.decode_brokers({str(own): node}, -1)), None))
+
+
+async def refuse_own_replicas(session: ZooKeeperSession, controller_id: int) -> None:
+    """Raise IdentityError where a broker may have records under the controller's id. Writes nothing."""
+    await _load_partitions(session, Cluster(controller_id, NO_EPOCH))
+
+
+async def load_cluster(
+    session: ZooKeeperSession, controller_id: int, place: Place, inter_broker_listener: str
+) -> Cluster:
+    """Read brokers, topics, states, deletions and producer ids.
+
+    Raises IdentityError where a broker may have records under the controller's id.
+    """
+    started = time.perf_counter()
+    cluster = Cluster(controller_id, place.epoch)
+    ids = await session.children(paths.BROKER_IDS) or []
+    nodes = await session.multi_get([f"{paths.BROKER_IDS}/{name}" for name in ids])
+    read = reading.brokers_read(dict(zip(ids, nodes, strict=True)), controller_id, inter_broker_listener)
+    observed = changes.BrokersObserved(read.brokers, read.unreachable)
+    log_unreachable(cluster, observed)
+    apply(cluster, observed)
+    await _load_partitions(session, cluster)
+    cluster.unclean_topics = await reading.read_unclean_topics(session, list(cluster.topics))
+    cluster.producer_ids = await reading.read_producer_ids(session)
+    queued = tuple(name for name in await session.children(paths.DELETE_TOPICS) or [] if name in cluster.topics)
+    apply(cluster, changes.DeletionQueued(queued, changes.Origin.OBSERVED))
+    log.info(
+        "read the cluster",
+        extra={
+            "brokers": sorted(cluster.brokers),
+            "topics": len(cluster.topics),
+            "partitions": len(cluster.columns.used()),
+            "milliseconds": round((time.perf_counter() - started) * 1000, 1),
+        },
+    )
+    return cluster
+
+
+async def _load_partitions(session: ZooKeeperSession, cluster: Cluster) -> None:
+    """Read topics and the states of their partitions. Raises IdentityError."""
+    names = await session.children(paths.TOPICS) or []
+    pauses = Pauses(STATES_PER_READ)
+    for start in range(0, len(names), TOPICS_PER_READ):
+        for record in await reading.read_topics(session, names[start : start + TOPICS_PER_READ]):
+            apply(cluster, added_topic(cluster, record, repaired=False))
+            await pauses.after(len(record.replicas))
+    rows = cluster.columns.used()
+    claimed = [rows[:0]]
+    for start in range(0, len(rows), STATES_PER_READ):
+        states = await reading.read_states(
+            session, cluster, rows[start : start + STATES_PER_READ], shares_a_replica=False
+        )
+        if states is not None:
+            # Before it is applied: of an ISR outside the replicas nothing is kept in memory.
+            claimed.append(claimed_by_states(states, cluster.controller_id))
+            apply(cluster, states)
+    partitions = claimed_partitions(cluster, np.concatenate(claimed))
+    if partitions:
+        raise holds_replicas(cluster.controller_id, partitions)
+
+
+async def read_cluster_id(session: ZooKeeperSession) -> str:
+    """Read the cluster's id; empty where no broker has made one yet."""
+    node = await session.get(paths.CLUSTER_ID)
+    if node is None:
+        return ""
+    try:
+        return decode_cluster_id(node.data)
+    except FormatError as error:
+        log.error("the cluster's id cannot be read", extra={"why": str(error)})
+        return ""

@@ -1,0 +1,1 @@
+"""Read models: the cluster's state as values for metrics, `/state` and later a dashboard."""

@@ -1,0 +1,157 @@
+"""What a controller knows and has under way, for a person who looks inside: one JSON document, read from memory.
+
+Lists are cut at a bound, with how many there are beside them. Leaves out serving it (http) and printing it (the command line).
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any
+
+from controller_core.model.broker import Broker
+from controller_core.model.cluster import Cluster
+from controller_core.model.ids import NO_EPOCH
+from controller_core.views.partition_health import health_of, partition_state
+
+MAX_LISTED = 100
+"""Entries of a list: what a person reads, and little to write while the loop waits."""
+MAX_PARTITIONS_OF_TOPIC = 10_000
+"""Partitions of the one topic that is asked for."""
+
+Document = dict[str, Any]
+
+
+def inside(cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting_events: int) -> Document:
+    """Tell the state of a tenure; `queued` counts the requests that wait for each broker."""
+    health = health_of(cluster)
+    return {
+        "active": True,
+        "cluster_id": cluster_id,
+        "controller_id": cluster.controller_id,
+        "controller_epoch": cluster.controller_epoch,
+        "waiting_events": waiting_events,
+        "brokers": [_broker(cluster, cluster.brokers[one], queued.get(one, 0)) for one in sorted(cluster.brokers)],
+        "unreachable_brokers": sorted(cluster.unreachable),
+        "topics": len(cluster.topics),
+        "partitions": {
+            "in_service": len(health.rows),
+            "offline": int(health.flags.offline.sum()),
+            "under_replicated": int(health.flags.under_replicated.sum()),
+            "not_led_by_preferred": int(health.flags.not_led_by_preferred.sum()),
+        },
+        "offline_partitions": _names(cluster, health.rows[health.flags.offline].tolist()),
+        "reassignments": _reassignments(cluster),
+        "deletions": _deletions(cluster),
+        "left_behind": _left_behind(cluster),
+        "refused_replicas": _refused(cluster),
+    }
+
+
+def standing_by(controller_id: int) -> Document:
+    """Tell that this process does not hold the cluster."""
+    return {"active": False, "controller_id": controller_id}
+
+
+def topic_inside(cluster: Cluster, name: str) -> Document | None:
+    """Tell all partitions of one topic; None: there is no such topic."""
+    topic = cluster.topics.get(name)
+    if topic is None:
+        return None
+    rows = topic.rows.tolist()
+    return {
+        "topic": name,
+        "topic_id": None if topic.topic_id is None else str(topic.topic_id),
+        "znode_version": topic.version,
+        "partitions": [_partition(cluster, row) for row in rows[:MAX_PARTITIONS_OF_TOPIC]],
+        "partitions_in_all": len(rows),
+    }
+
+
+def _broker(cluster: Cluster, broker: Broker, queued: int) -> Document:
+    columns = cluster.columns
+    flags = columns.flags([broker.id])
+    return {
+        "id": broker.id,
+        "epoch": broker.epoch,
+        "rack": broker.rack,
+        "state": "shutting down" if broker.id in cluster.shutting_down else "live",
+        "endpoints": [f"{one.listener}://{one.host}:{one.port}" for one in broker.endpoints],
+        "leads": len(columns.led_by(flags)),
+        "in_sync": len(columns.with_in_isr(flags)),
+        "replicas": len(columns.hosted_by(flags)),
+        "queued_requests": queued,
+    }
+
+
+def _partition(cluster: Cluster, row: int) -> Document:
+    columns = cluster.columns
+    leader = int(columns.leader[row])
+    state = partition_state(
+        has_leader_and_isr=bool(columns.partition_epoch[row] != NO_EPOCH), leader_is_live=leader in cluster.brokers
+    )
+    return {
+        "partition": int(columns.partition[row]),
+        "state": state.label,
+        "leader": leader,
+        "leader_epoch": int(columns.leader_epoch[row]),
+        "partition_epoch": int(columns.partition_epoch[row]),
+        "isr": list(columns.isr_of(row)),
+        "replicas": list(columns.replicas_of(row)),
+    }
+
+
+def _reassignments(cluster: Cluster) -> Document:
+    listed = [
+        {
+            "partition": _name(cluster, row),
+            "replicas": list(move.replicas),
+            "adding": list(move.adding),
+            "removing": list(move.removing),
+            "stage": move.stage.value,
+            "waits_for": list(move.waiting),
+        }
+        for row, move in islice(cluster.moves.items(), MAX_LISTED)
+    ]
+    return {"in_all": len(cluster.moves), "listed": listed}
+
+
+def _deletions(cluster: Cluster) -> Document:
+    listed = [
+        {
+            "topic": name,
+            "started": deletion.started,
+            "blocked": deletion.blocked,
+            "waits_for": {str(broker): len(partitions) for broker, partitions in deletion.waiting.items()},
+        }
+        for name, deletion in islice(cluster.deletions.items(), MAX_LISTED)
+    ]
+    return {"in_all": len(cluster.deletions), "listed": listed}
+
+
+def _left_behind(cluster: Cluster) -> Document:
+    """List logs outside the assignment that brokers have still to delete; those of brokers that are away wait for their return."""
+    listed = [
+        {"partition": _name(cluster, row), "brokers": sorted(brokers)}
+        for row, brokers in islice(cluster.left_behind.items(), MAX_LISTED)
+    ]
+    return {"in_all": len(cluster.left_behind), "listed": listed}
+
+
+def _refused(cluster: Cluster) -> Document:
+    """List replicas that live brokers refuse, with the error that they answered."""
+    refused = [
+        (row, broker, error) for row, brokers in cluster.refused_replicas.items() for broker, error in brokers.items()
+    ]
+    listed = [
+        {"partition": _name(cluster, row), "broker": broker, "error": error}
+        for row, broker, error in refused[:MAX_LISTED]
+    ]
+    return {"in_all": len(refused), "listed": listed}
+
+
+def _names(cluster: Cluster, rows: Iterable[int]) -> list[str]:
+    return [_name(cluster, row) for row in islice(rows, MAX_LISTED)]
+
+
+def _name(cluster: Cluster, row: int) -> str:
+    name = cluster.name_of(row)
+    return f"{name.topic}-{name.partition}"

@@ -1,0 +1,70 @@
+"""Health of the partitions in service: topics that are being deleted are neither offline nor out of balance, as with Kafka."""
+
+# MERGED controller_core.views.partition_health: """The state of a partition by Kafka's names, derived from its leader.
+# MERGED controller_core.views.partition_health:
+# MERGED controller_core.views.partition_health: Source: Kafka 3.9's PartitionState and PartitionStateMachine.initializePartitionState. Leaves out elections (`election`).
+# MERGED controller_core.views.partition_health: """
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import IntArray, places_of
+from controller_core.model.ids import NO_LEADER, NOBODY
+from controller_core.model.partition_health import PartitionHealth, partition_health
+
+
+class PartitionState(IntEnum):
+    """A partition's state, by Kafka's numbers. A partition that exists is never NonExistentPartition (3)."""
+
+    NEW = 0
+    """Has replicas, has no leader and no ISR yet."""
+    ONLINE = 1
+    """Has a leader on a registered broker."""
+    OFFLINE = 2
+    """Had a leader, whose broker is not registered."""
+
+    @property
+    def label(self) -> str:
+        """Kafka's name, as in its state-change log."""
+        return f"{self.name.title()}Partition"
+
+
+def partition_state(*, has_leader_and_isr: bool, leader_is_live: bool) -> PartitionState:
+    """Return a partition's state.
+
+    >>> partition_state(has_leader_and_isr=True, leader_is_live=False).label
+    'OfflinePartition'
+    """
+    if not has_leader_and_isr:
+        return PartitionState.NEW
+    return PartitionState.ONLINE if leader_is_live else PartitionState.OFFLINE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServiceHealth:
+    """Rows in service, and flags over them."""
+
+    rows: IntArray
+    flags: PartitionHealth
+
+
+def health_of(cluster: Cluster) -> ServiceHealth:
+    """Compute the health of all partitions that are not being deleted."""
+    columns = cluster.columns
+    rows = cluster.not_deleting(columns.used())
+    leader, replicas = columns.leader[rows], columns.replicas[rows]
+    adding = np.zeros(len(rows), dtype=np.int32)
+    for place in places_of(cluster.moves, rows):
+        adding[place] = len(cluster.moves[int(rows[place])].adding)
+    return ServiceHealth(
+        rows,
+        partition_health(
+            np.where(columns.flags(cluster.unfenced())[leader], leader, NO_LEADER),
+            replicas[:, 0],
+            (replicas != NOBODY).sum(axis=1),
+            (columns.isr[rows] != NOBODY).sum(axis=1),
+            adding,
+        ),
+    )

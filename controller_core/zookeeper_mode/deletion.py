@@ -1,0 +1,214 @@
+"""Topic deletion (kafka.controller.TopicDeletionManager; protocol notes, Z80 to Z83).
+
+Goals: a topic's znode goes only after every replica's broker answered that its log is gone (C10; protocol notes, Z81); a
+deletion that cannot go on is kept and goes on later; a controller that takes over starts it again from the queue.
+
+    queued    the name is under /admin/delete_topics: nothing is elected, moved or added for the topic any more.
+    blocked   brokers have not reported `delete.topic.enable` yet (deletion_setting).
+              a replica's broker is away, or its log directory failed: looked at again when brokers change.
+              A move of the topic runs: it is in service until that has ended.
+              A broker refused: tried again when brokers change, and whenever someone asks for that.
+    started   everybody is told that there is no such topic (leader -2); every replica is told to stop, then to delete.
+    removed   all answered: the topic's znodes go, the name in the queue last.
+    withdrawn brokers report `delete.topic.enable=false`: the name is taken out of the queue and the topic returns to
+              service. A deletion that waits for answers of live brokers ends first: their logs are being deleted.
+
+A broker that dies while it is waited for blocks the deletion; when it is back all replicas are told again, since deleting
+twice does no harm.
+
+A broker that was away when a partition left it (`left_behind`) may hold a log of the topic, so it counts as a replica here:
+the topic's name is free only when that log is gone. Else a new topic of the name would meet the old log. Where such a broker
+has left for good, `UnregisterBroker` ends the wait (`unregister`).
+
+Leaves out how long a caller waits for the end: the shell knows clocks.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from controller_core.model import changes, events
+from controller_core.model.cluster import Cluster, Deletion, Topic
+from controller_core.model.columns import unpad
+from controller_core.model.decision import Decision, decision
+from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, TopicPartition
+from controller_core.model.move import without
+from controller_core.model.sends import Send, SendMetadata, SendStopReplica
+from controller_core.rules.mutation_quota import Spending
+from controller_core.zookeeper_mode.stray_logs import deleted_stale_logs
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+
+
+def decide_delete_topics(cluster: Cluster, event: events.DeleteTopics) -> Decision[dict[str, Failure | None]]:
+    """Queue topics that exist; a topic in the queue already is no error, its caller waits for the same end.
+
+    The front refuses requests while `delete.topic.enable` is false; this one was let in before the setting changed.
+    """
+    results: dict[str, Failure | None] = {}
+    if cluster.topic_deletion is changes.TopicDeletion.DISABLED:
+        disabled = Failure(ErrorCode.TOPIC_DELETION_DISABLED, ErrorCode.TOPIC_DELETION_DISABLED.message)
+        return Decision(reply=dict.fromkeys(event.names, disabled))
+    spending = Spending(event.allowance)
+    for name in event.names:
+        known = name in cluster.topics
+        words = "This server does not host this topic-partition."
+        if known:
+            results[name] = spending.take(len(cluster.topics[name].rows))
+        else:
+            results[name] = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
+    queue = tuple(name for name, failure in results.items() if failure is None and name not in cluster.deletions)
+    made = (changes.DeletionQueued(queue, changes.Origin.REQUESTED),) if queue else ()
+    return Decision(made, then=(events.AdvanceDeletions(),), reply=results)
+
+
+def decide_deletions_read(cluster: Cluster, event: events.DeletionsRead) -> Decision[None]:
+    """Take names that someone else queued; names that no topic has are taken out of the queue.
+
+    So are all names while `delete.topic.enable` is false (KafkaController.processTopicDeletion).
+    """
+    if cluster.topic_deletion is changes.TopicDeletion.DISABLED:
+        names = tuple(name for name in event.names if name not in cluster.deletions)
+        return decision(changes.DeletionForgotten(names) if names else None, then=(events.AdvanceDeletions(),))
+    known = tuple(name for name in event.names if name in cluster.topics and name not in cluster.deletions)
+    unknown = tuple(name for name in event.names if name not in cluster.topics)
+    return decision(
+        changes.DeletionQueued(known, changes.Origin.OBSERVED) if known else None,
+        changes.DeletionForgotten(unknown) if unknown else None,
+        then=(events.AdvanceDeletions(),),
+    )
+
+
+def decide_advance_deletions(cluster: Cluster, event: events.AdvanceDeletions) -> Decision[None]:
+    """Take every queued deletion as far as it can go."""
+    made: list[changes.Change] = []
+    sends: list[Send] = []
+    then: list[events.Event] = []
+    withdrawn = withdrawn_deletions(cluster)
+    if withdrawn:
+        made.append(changes.DeletionForgotten(withdrawn))
+        # Assignments of topics under deletion are not repaired; those that return to service are.
+        names = frozenset(withdrawn)
+        then += [events.Heal(names), events.ResumeTopics(names), events.RepairAssignments(), events.AdvanceMoves(names)]
+    for name, deletion in cluster.deletions.items():
+        if name in withdrawn:
+            continue
+        topic = cluster.topics[name]
+        if deletion.started:
+            if not deletion.waiting:
+                made.append(changes.TopicRemoved(name, changes.Origin.REQUESTED))
+            elif gone := set(deletion.waiting) - cluster.unfenced():
+                made.append(changes.DeletionBlocked(name, f"brokers {sorted(gone)} are away"))
+        elif deletion.refused and not event.retry:
+            continue
+        elif reason := _why_blocked(cluster, topic):
+            if reason != deletion.blocked:
+                made.append(changes.DeletionBlocked(name, reason))
+        else:
+            started = _start(cluster, topic)
+            made.append(started)
+            sends += _tell(cluster, topic, started)
+            if not started.waiting and events.AdvanceDeletions() not in then:
+                then.append(
+                    events.AdvanceDeletions()
+                )  # Nobody holds a replica, so that no answer will bring the next look.
+    return decision(*made, sends=sends, then=then)
+
+
+def _why_blocked(cluster: Cluster, topic: Topic) -> str:
+    """Say why a topic cannot be deleted now; empty when it can."""
+    if cluster.topic_deletion is not changes.TopicDeletion.ENABLED:
+        return "no broker has reported delete.topic.enable"
+    if cluster.is_moving(topic):
+        return "a reassignment of the topic is running"
+    # The controller's id may have come into an assignment while nobody of ours looked; it holds no log.
+    hosts = set(unpad(np.unique(cluster.columns.replicas[topic.rows]))) - {cluster.controller_id}
+    if away := sorted(hosts - cluster.unfenced()):
+        return f"brokers {away} are away"
+    rows = topic.rows.tolist()
+    if left := sorted({one for row in rows for one in cluster.left_behind.get(row, ())} - cluster.unfenced()):
+        return (
+            f"brokers {left} were offline when partitions moved away and may hold their logs; "
+            "start these brokers, or unregister those that never return"
+        )
+    if lost := sorted({broker for row in rows for broker in cluster.offline_at(row) - cluster.refused_at(row)}):
+        return f"brokers {lost} have replicas in failed log directories"
+    return ""
+
+
+def _start(cluster: Cluster, topic: Topic) -> changes.DeletionStarted:
+    waiting: dict[int, list[int]] = {}
+    for row in topic.rows.tolist():
+        hosts = (*cluster.columns.replicas_of(row), *sorted(cluster.left_behind.get(row, ())))
+        for broker in without(hosts, (cluster.controller_id,)):
+            waiting.setdefault(broker, []).append(int(cluster.columns.partition[row]))
+    return changes.DeletionStarted(topic.name, waiting)
+
+
+def _tell(cluster: Cluster, topic: Topic, started: changes.DeletionStarted) -> Iterable[Send]:
+    """Tell everybody that the topic is gone, and its replicas to stop and then to delete: Kafka's order."""
+    yield SendMetadata(tuple(sorted(cluster.unfenced())), topic.rows, deleting=True)
+    for delete in (False, True):
+        for broker, partitions in started.waiting.items():
+            names = tuple(TopicPartition(topic.name, partition) for partition in partitions)
+            yield SendStopReplica(broker, names, (EPOCH_DURING_DELETE,) * len(names), delete)
+
+
+def decide_stop_replica_answered(cluster: Cluster, event: events.StopReplicaAnswered) -> Decision[None]:
+    """Take note of deleted replicas, of deletions and of moves; go on with what waited for them.
+
+    A replica that could not be deleted blocks its topic's deletion until that is tried again. A move goes on: its target is in service, and the error
+    (a failed disk) is in the broker's own log.
+    """
+    made: list[changes.Change] = []
+    then: list[events.Event] = []
+    for name, partitions in _by_topic(event.done).items():
+        if name in cluster.deletions:
+            made.append(changes.ReplicasDeleted(name, event.broker, partitions))
+    for partition, reason in event.failed.items():
+        if partition.topic in cluster.deletions:
+            words = f"broker {event.broker} could not delete {partition.topic}-{partition.partition}: {reason}"
+            made.append(changes.DeletionBlocked(partition.topic, words, refused=True))
+    if made:
+        then.append(events.AdvanceDeletions())
+    replaced = deleted_stale_logs(cluster, event)
+    if replaced is not None:
+        made.append(replaced)
+    moved = [partition for partition in (*event.done, *event.failed) if _answers_a_move(cluster, event, partition)]
+    if moved:
+        made += [changes.RemovalAnswered(partition.topic, partition.partition, event.broker) for partition in moved]
+        then.append(events.AdvanceMoves(frozenset(partition.topic for partition in moved)))
+    return decision(*made, then=then)
+
+
+def _answers_a_move(cluster: Cluster, event: events.StopReplicaAnswered, partition: TopicPartition) -> bool:
+    """Whether an answer is to the request that the partition's move waits for, and not to one of an earlier move."""
+    row = cluster.row_of(*partition)
+    if row is None:
+        return False
+    if row not in cluster.moves:
+        return event.broker in cluster.left_behind.get(row, ())
+    move = cluster.moves[row]
+    return event.leader_epochs.get(partition, NO_EPOCH) >= move.left_epoch
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, ...]]:
+    groups: dict[str, list[int]] = {}
+    for partition in partitions:
+        groups.setdefault(partition.topic, []).append(partition.partition)
+    return {name: tuple(numbers) for name, numbers in groups.items()}
+
+
+def withdrawn_deletions(cluster: Cluster) -> tuple[str, ...]:
+    """List deletions that must not start or continue, since `delete.topic.enable` is false.
+
+    One that waits for answers of live brokers is not listed: it ends, or is blocked and then withdrawn.
+    """
+    if cluster.topic_deletion is not changes.TopicDeletion.DISABLED:
+        return ()
+    return tuple(name for name, deletion in cluster.deletions.items() if not deletion.started)
+
+
+def is_being_deleted(deletion: Deletion | None) -> bool:
+    """Whether brokers have been told that the topic is gone."""
+    return deletion is not None and deletion.started

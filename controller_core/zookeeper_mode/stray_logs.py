@@ -1,0 +1,144 @@
+"""Stray logs: what brokers hold and no assignment explains.
+
+They come about where a broker was away when a partition left it, or where a controller was relieved between writing an
+assignment and deleting the logs outside it. Three rules, each conservative:
+
+    refused as INCONSISTENT_TOPIC_ID    The log belongs to an earlier topic of that name. It is deleted where this controller
+                                        deleted a topic of that name in this term, another member of the ISR has taken the
+                                        partition on, and the broker is not in the ISR. After the
+                                        answer the leader epoch is raised, so that the broker begins with an empty log.
+    listed, of an unassigned partition  It is deleted where the partition is healthy: a live leader, every replica in sync, no
+                                        move, no deletion. From then on it counts as left behind until the broker answers.
+    listed, of an unknown topic         It is deleted where this controller deleted that topic in this term, else only reported.
+
+Why these are safe: docs/adr/0014 and 0015. Leaves out listing logs (`shell.brokers.log_survey`).
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+
+from controller_core.model import changes, events
+from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision, decision
+from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
+from controller_core.model.sends import Send, SendStopReplica
+from controller_core.rules.partition_change import raise_epochs
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+
+STALE_LOG = ErrorCode.INCONSISTENT_TOPIC_ID.name
+"""The error of a broker that has a log of another topic of that name."""
+
+
+class Stray(Enum):
+    """What a log is that its broker lists."""
+
+    NO = "no"
+    """Assigned, or something that is under way explains it."""
+    LEFT_BEHIND = "left behind"
+    """Of a partition that is healthy without it."""
+    DELETED = "deleted"
+    """Of a topic that this controller deleted."""
+    WAITS = "waits"
+    """Of a partition that is assigned elsewhere and is not healthy: the log is kept until it is."""
+    UNKNOWN = "unknown"
+    """Of a topic or a partition that is not known: nobody can tell that it is not needed."""
+
+
+def decide_replace_stale_logs(cluster: Cluster, event: events.ReplaceStaleLogs) -> Decision[None]:
+    """Delete logs of earlier topics that are in the way of replicas; where that is not safe the replica stays refused."""
+    if not _is_present(cluster, event.broker, event.broker_epoch):
+        return decision()
+    names = tuple(name for name in event.partitions if _is_replaceable(cluster, event.broker, name))
+    return decision(sends=_delete(event.broker, [(name, EPOCH_DURING_DELETE) for name in names]))
+
+
+def _is_replaceable(cluster: Cluster, broker: int, name: TopicPartition) -> bool:
+    """Whether what a broker holds under a partition's name is garbage, and nothing of the present topic.
+
+    The broker answered that its log has another id than the topic. A topic of that name was deleted in this term, so no topic
+    with the log's id is left. The broker is not in the ISR, so the present topic does not count on it.
+    """
+    row = cluster.row_of(*name)
+    return (
+        row is not None
+        and cluster.refused_replicas.get(row, {}).get(broker) == STALE_LOG
+        and broker in cluster.offline_at(row)
+        and name.topic in cluster.deleted_topics
+        and name.topic not in cluster.deletions
+        and broker in cluster.columns.replicas_of(row)
+        and broker not in cluster.columns.isr_of(row)
+        and int(cluster.columns.leader[row]) != broker
+    )
+
+
+def deleted_stale_logs(cluster: Cluster, event: events.StopReplicaAnswered) -> changes.PartitionStates | None:
+    """Raise the leader epoch of partitions whose replica a broker refused and whose old log it has deleted now."""
+    if not cluster.refused_replicas:
+        return None
+    rows = [
+        row
+        for name in event.done
+        if (row := cluster.row_of(*name)) is not None
+        and event.broker in cluster.refused_at(row)
+        and event.broker in cluster.columns.replicas_of(row)
+        and int(cluster.columns.leader[row]) in cluster.unfenced()
+        and name.topic not in cluster.deletions
+    ]
+    return raise_epochs(cluster, rows)
+
+
+def stray(cluster: Cluster, broker: int, name: TopicPartition) -> Stray:
+    """Judge one log by the present state."""
+    if name.topic in cluster.deletions:
+        return Stray.NO
+    row = cluster.row_of(*name)
+    if row is None:
+        is_deleted = name.topic not in cluster.topics and name.topic in cluster.deleted_topics
+        return Stray.DELETED if is_deleted else Stray.UNKNOWN
+    columns = cluster.columns
+    replicas, isr = columns.replicas_of(row), columns.isr_of(row)
+    if broker in replicas or row in cluster.moves or broker in isr:
+        return Stray.NO
+    is_healthy = int(columns.leader[row]) in cluster.unfenced() and set(replicas) == set(isr)
+    return Stray.LEFT_BEHIND if is_healthy else Stray.WAITS
+
+
+def decide_stray_logs_found(cluster: Cluster, event: events.StrayLogsFound) -> Decision[None]:
+    """Have a broker delete logs that belong to nothing, judged anew by the present state."""
+    if not _is_present(cluster, event.broker, event.broker_epoch):
+        return decision()
+    left: list[tuple[TopicPartition, int]] = []
+    deleted: list[tuple[TopicPartition, int]] = []
+    for name in event.partitions:
+        kind, row = stray(cluster, event.broker, name), cluster.row_of(*name)
+        if kind is Stray.LEFT_BEHIND and row is not None:
+            left.append((name, int(cluster.columns.leader_epoch[row])))
+        elif kind is Stray.DELETED:
+            deleted.append((name, EPOCH_DURING_DELETE))
+    known = changes.ReplicasLeftBehind(event.broker, tuple(name for name, _ in left)) if left else None
+    return decision(known, sends=_delete(event.broker, [*left, *deleted]))
+
+
+def decide_unregister_broker(cluster: Cluster, event: events.UnregisterBroker) -> Decision[Failure | None]:
+    """Stop waiting for the logs that partitions left on a broker; should it return, its logs are compared and deleted."""
+    if event.broker in cluster.unfenced():
+        words = f"Broker {event.broker} is running. Stop it before it is unregistered."
+        return Decision(reply=Failure(ErrorCode.INVALID_REQUEST, words))
+    if not any(event.broker in brokers for brokers in cluster.left_behind.values()):
+        words = f"Broker {event.broker} is not registered, and no partition left a replica on it."
+        return Decision(reply=Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, words))
+    return Decision((changes.BrokerForgotten(event.broker),), then=(events.AdvanceDeletions(),))
+
+
+def _is_present(cluster: Cluster, broker: int, epoch: int) -> bool:
+    known = cluster.brokers.get(broker)
+    return known is not None and known.epoch == epoch
+
+
+def _delete(broker: int, logs: Iterable[tuple[TopicPartition, int]]) -> list[Send]:
+    names, epochs = [], []
+    for name, epoch in logs:
+        names.append(name)
+        epochs.append(epoch)
+    return [SendStopReplica(broker, tuple(names), tuple(epochs), delete=True)] if names else []

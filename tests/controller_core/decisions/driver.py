@@ -1,0 +1,338 @@
+"""What happens in the world and what callers ask, in one line each, over the shell's loop in its plain form (`loop`).
+
+So a test says what happens and looks at what was written, told and answered: the builder makes a cluster, verbs do things to
+it, `state` and `told` look.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from controller_core.decisions.isr import PartitionAnswer
+from controller_core.model import events
+from controller_core.model.changes import BrokerDefault, TopicDeletion
+from controller_core.model.ids import NO_EPOCH
+from controller_core.model.move import Replicas
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.decisions.fake_broker import FakeBroker
+from tests.controller_core.decisions.loop import CONTROLLER, CrashError, Loop, tp
+from tests.controller_core.decisions.messages import Message
+from tests.controller_core.decisions.written import UNCLEAN, WrittenTopic
+
+__all__ = ["CONTROLLER", "CrashError", "Driver", "State", "cluster_with", "tp"]
+
+
+class State(NamedTuple):
+    """What a test says of a partition."""
+
+    leader: int
+    leader_epoch: int
+    isr: Replicas
+
+
+class Driver(Loop):
+    """One cluster: its controller, what is written, its brokers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._zxid = 100
+
+    # What happens in the world.
+
+    def start(self, *broker_ids: int, rack: str | None = None) -> None:
+        """Brokers register, for the first time or anew."""
+        for broker_id in broker_ids:
+            self._begin_life(broker_id, rack)
+        self.read_brokers()
+
+    def kill(self, *broker_ids: int) -> None:
+        """Brokers' registrations go."""
+        for broker_id in broker_ids:
+            self.brokers[broker_id].is_up = False
+            self.queues[broker_id].clear()
+        self.read_brokers()
+
+    def bounce(self, *broker_ids: int) -> None:
+        """Brokers register anew before anybody saw them gone."""
+        self.start(*broker_ids)
+
+    def refuse(self, broker_id: int, times: int = 1) -> None:
+        """A broker will throw at its next LeaderAndIsr requests, half done."""
+        self.brokers[broker_id].refusals = times
+
+    def fail_dir(self, broker_id: int, *partitions: str, is_told: bool = True) -> None:
+        """A log directory of a broker fails, and (unless it is too late) a notice tells the controller of it."""
+        for partition in partitions:
+            self.brokers[broker_id].fail_dir(tp(partition))
+        if is_told:
+            self.submit(events.LogDirsFailed((broker_id,), ("/log_dir_event_notification/log_dir_event_0",)))
+
+    def read_brokers(self) -> None:
+        """The controller reads who is registered."""
+        up = tuple(broker.registration for broker in self.brokers.values() if broker.is_up)
+        self.submit(events.BrokersRead(up))
+        self.report_topic_deletion_if_unknown()
+
+    def take_over(self) -> None:
+        """Another controller takes the place; the earlier one's requests and answers are lost with it."""
+        self.crash = self.lost_answer = None
+        self.cluster = self.written.take_place(CONTROLLER)
+        self.written.load(self.cluster, (broker.registration for broker in self.brokers.values() if broker.is_up))
+        self._later.clear()
+        self._intrusions.clear()
+        self.answers.clear()
+        self.refused.clear()
+        self.replica_answers.clear()
+        for queue in self.queues.values():
+            queue.clear()
+        self.submit(events.Activated())
+        self.read_requests()
+        self.report_topic_deletion_if_unknown()
+
+    def report_topic_deletion_if_unknown(self) -> None:
+        """Brokers, if any is registered, answer a controller that has taken over."""
+        if self.cluster.brokers and self.cluster.topic_deletion is TopicDeletion.UNKNOWN:
+            self.report_topic_deletion()
+
+    def report_topic_deletion(self, setting: TopicDeletion | None = None) -> None:
+        """Brokers report `delete.topic.enable`: another setting, or the present one."""
+        if setting is not None:
+            self.written.topic_deletion = setting
+        self.submit(events.TopicDeletionRead(self.written.topic_deletion))
+
+    def queue_deletion(self, *topics: str) -> None:
+        """Somebody else writes names into the deletion queue, and the controller reads it."""
+        self.written.deletions += [name for name in topics if name not in self.written.deletions]
+        self.read_deletions()
+
+    def read_deletions(self) -> None:
+        """The controller reads the deletion queue: the names that it does not know, as the shell's watch."""
+        strange = tuple(name for name in self.written.deletions if name not in self.cluster.deletions)
+        if strange:
+            self.submit(events.DeletionsRead(strange))
+
+    def read_requests(self) -> None:
+        """The controller reads what is asked for in ZooKeeper itself: its watches say so, or it has just taken over."""
+        if self.written.move_requests is not None:
+            self.submit(self.written.move_requests)
+        elif self.cluster.move_requests:
+            self.submit(events.MoveRequestsRead({}, NO_EPOCH))
+        if self.written.election_requests is not None:
+            self.submit(self.written.election_requests)
+
+    def request_moves(self, targets: Mapping[str, Sequence[int]]) -> None:
+        """Somebody writes the list of moves, over the one that is there, and the controller reads it."""
+        asked = {tp(partition): tuple(target) for partition, target in targets.items()}
+        present = self.written.move_requests
+        self.written.move_requests = events.MoveRequestsRead(asked, 0 if present is None else present.version + 1)
+        self.read_requests()
+
+    def request_elections(self, *partitions: str) -> None:
+        """Somebody writes the list of elections, and the controller reads it."""
+        self.written.election_requests = events.ElectionRequestsRead(tuple(map(tp, partitions)), 0)
+        self.read_requests()
+
+    def requested(self) -> dict[str, Replicas] | None:
+        """Tell what is left in the list of moves; None where there is none."""
+        if self.written.move_requests is None:
+            return None
+        return {f"{name.topic}-{name.partition}": target for name, target in self.written.move_requests.targets.items()}
+
+    def write_isr(self, partition: str, isr: Sequence[int]) -> None:
+        """A leader writes its ISR by itself, as brokers below 2.7 do: our version of the znode is stale from now on."""
+        key = tp(partition)
+        present = self.written.states[key]
+        self.written.states[key] = replace(present, isr=tuple(isr), version=present.version + 1)
+
+    def write_topic(
+        self, topic: str, assignment: Sequence[Sequence[int]], topic_id: UUID | None = None, **lists: Any
+    ) -> None:
+        """Somebody else writes a topic's znode."""
+        replicas = {partition: tuple(given) for partition, given in enumerate(assignment)}
+        present = self.written.topics.get(topic)
+        found = WrittenTopic(topic_id or self.new_topic_id(), replicas, **lists)
+        if present is not None:
+            found = replace(found, topic_id=present.topic_id, configs=present.configs, version=present.version + 1)
+        self.written.topics[topic] = found
+
+    def write_partition(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
+        """Somebody else writes one partition into a topic's assignment, or its replicas in another order."""
+        present = self.written.topics[topic]
+        assignment = present.replicas | {partition: tuple(replicas)}
+        self.written.topics[topic] = replace(present, replicas=assignment, version=present.version + 1)
+
+    def read_assignments(self) -> None:
+        """The controller looks at the topics that it knows, and finds those that somebody else wrote."""
+        known = self.cluster.topics
+        changed = [
+            name
+            for name, found in self.written.topics.items()
+            if name in known and known[name].version != found.version
+        ]
+        self.submit(events.TopicsChanged(tuple(map(self.written.record, changed))))
+
+    def allow_unclean(self, topic: str, allowed: bool | None) -> None:
+        """Somebody sets a topic's `unclean.leader.election.enable`, or (None) takes it back, and the controller reads it."""
+        present = self.written.topics[topic]
+        others = {name: value for name, value in present.configs.items() if name != UNCLEAN}
+        own = {} if allowed is None else {UNCLEAN: str(allowed).lower()}
+        self.written.topics[topic] = replace(present, configs=others | own)
+        self.submit(events.UncleanElectionRead({topic: allowed}))
+
+    def allow_unclean_by_default(self, allowed: bool | None) -> None:
+        """The same of the brokers' dynamic default."""
+        self.written.unclean_default = allowed
+        self.submit(events.UncleanElectionRead(defaults={BrokerDefault.DYNAMIC: allowed}))
+
+    def tell_isrs(self, *partitions: str) -> None:
+        """Brokers below 2.7 tell by notices that they wrote ISRs."""
+        rows = [row for partition in partitions if (row := self.cluster.row_of(*tp(partition))) is not None]
+        states = self.written.states_of(self.cluster, rows)
+        self.submit(events.IsrChangesRead(states, ("/isr_change_notification/isr_change_0",)))
+
+    def crashing(self, doing: Callable[[], object]) -> None:
+        """Do something in which the controller dies."""
+        try:
+            doing()
+        except CrashError:
+            return
+        raise AssertionError("the controller did not die")
+
+    # What callers ask.
+
+    def create(self, topic: str, assignment: Sequence[Sequence[int]] = (), **request: Any) -> Any:
+        """Create a topic, with replicas given or placed."""
+        given = {partition: tuple(replicas) for partition, replicas in enumerate(assignment)}
+        validate_only = request.pop("validate_only", False)
+        new = events.NewTopic(topic, self.new_topic_id(), assignment=given, **request)
+        return self.submit(events.CreateTopics((new,), validate_only))[topic]
+
+    def find(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
+        """A broker writes a topic by itself (auto-creation), and the controller finds it."""
+        self.write_topic(topic, assignment)
+        self.submit(events.TopicsRead((self.written.record(topic),), ()))
+
+    def change(self, topic: str, assignment: Sequence[Sequence[int]], **lists: Any) -> None:
+        """Somebody writes a topic's assignment by hand, and the controller finds it."""
+        self.write_topic(topic, assignment, **lists)
+        self.submit(events.TopicsChanged((self.written.record(topic),)))
+
+    def delete(self, *topics: str) -> Any:
+        """Ask to delete topics."""
+        return self.submit(events.DeleteTopics(topics))
+
+    def reassign(self, targets: Mapping[str, Sequence[int] | None]) -> Any:
+        """Start, change or (None) cancel moves."""
+        asked = {tp(partition): None if target is None else tuple(target) for partition, target in targets.items()}
+        results = self.submit(events.AlterReassignments(asked))
+        return {f"{partition.topic}-{partition.partition}": failure for partition, failure in results.items()}
+
+    def unregister(self, broker_id: int) -> Any:
+        """Declare that a broker never returns."""
+        return self.submit(events.UnregisterBroker(broker_id))
+
+    def find_strays(self, broker_id: int, *partitions: str) -> None:
+        """The controller lists a broker's logs twice, and finds some that no assignment explains."""
+        found = events.StrayLogsFound(broker_id, self.brokers[broker_id].epoch, tuple(map(tp, partitions)))
+        self.submit(found)
+
+    def shut_down(self, broker_id: int) -> Any:
+        """A broker asks to have its leaderships taken."""
+        return self.submit(events.ControlledShutdown(broker_id, self.brokers[broker_id].epoch))
+
+    def alter_isr(self, partition: str, isr: Sequence[int], **claims: Any) -> Any:
+        """The leader asks for another ISR, as it knows the partition unless `claims` say otherwise."""
+        key = tp(partition)
+        row = self.cluster.row_of(*key)
+        assert row is not None
+        columns = self.cluster.columns
+        broker_id = claims.pop("broker", int(columns.leader[row]))
+        broker_epoch = claims.pop("broker_epoch", self.brokers[broker_id].epoch)
+        known = {
+            "leader_epoch": int(columns.leader_epoch[row]),
+            "partition_epoch": int(columns.partition_epoch[row]),
+        }
+        wish = events.IsrChange(key, isr=tuple(isr), **(known | claims))
+        return self.alter_partition(events.AlterPartition(broker_id, broker_epoch, (wish,)))
+
+    def alter_partition(self, event: events.AlterPartition) -> Any:
+        """Submit an AlterPartition of one partition; the leader takes the answer in, if it lives to hear it.
+
+        As Kafka's does: what was refused may be written all the same and stays pending, unless a replica was ineligible.
+        """
+        wish, leader = event.changes[0], self.brokers[event.broker]
+        leader.pending[wish.partition] = wish.isr
+        answers = self.submit(event)
+        if not isinstance(answers, Mapping):
+            return answers
+        answer, told = answers[wish.partition], leader.states.get(wish.partition)
+        if isinstance(answer, PartitionAnswer) and told is not None and told.leader_epoch == answer.leader_epoch:
+            leader.states[wish.partition] = replace(told, isr=answer.isr, partition_epoch=answer.partition_epoch)
+            leader.pending.pop(wish.partition, None)
+        if isinstance(answer, Failure) and answer.code is ErrorCode.INELIGIBLE_REPLICA:
+            leader.pending.pop(wish.partition, None)
+        return answer
+
+    # What a test looks at.
+
+    def state(self, partition: str) -> State:
+        """Tell a partition's leader, leader epoch and ISR; memory and writing must agree."""
+        row = self.row(partition)
+        columns = self.cluster.columns
+        known = State(int(columns.leader[row]), int(columns.leader_epoch[row]), columns.isr_of(row))
+        assert known == self.state_written(partition), "memory and writing differ"
+        version = self.written.states[tp(partition)].version
+        assert columns.partition_epoch[row] == version, "memory knows another version than is written"
+        return known
+
+    def state_written(self, partition: str) -> State:
+        """Tell what is written of a partition."""
+        written = self.written.states[tp(partition)]
+        return State(written.leader, written.leader_epoch, written.isr)
+
+    def replicas(self, partition: str) -> Replicas:
+        """Tell which replicas brokers are told of."""
+        return self.cluster.columns.replicas_of(self.row(partition))
+
+    def row(self, partition: str) -> int:
+        """Find a partition's row."""
+        row = self.cluster.row_of(*tp(partition))
+        assert row is not None, f"no partition {partition}"
+        return row
+
+    def forget(self) -> None:
+        """Begin the record of lines, changes and messages anew."""
+        self.lines, self.changes, self.messages = [], [], []
+
+    def told(self, kind: type[Message], broker_id: int | None = None) -> list[Any]:
+        """List messages of one kind, to all brokers or to one."""
+        of_kind = [(to, message) for to, message in self.messages if isinstance(message, kind)]
+        return [message for to, message in of_kind if broker_id is None or broker_id in to]
+
+    def new_topic_id(self) -> UUID:
+        """Draw a topic id."""
+        self._zxid += 1
+        return UUID(int=self._zxid)
+
+    def _begin_life(self, broker_id: int, rack: str | None) -> None:
+        self._zxid += 1
+        broker = self.brokers.setdefault(broker_id, FakeBroker(broker_id, self._zxid, rack))
+        broker.start(self._zxid)
+        self.queues[broker_id] = deque()
+
+
+def cluster_with(
+    brokers: Sequence[int], topics: Mapping[str, Sequence[Sequence[int]]] | None = None, unclean: Sequence[str] = ()
+) -> Driver:
+    """Build a cluster with brokers up and topics online: `cluster_with([1, 2], {"orders": [[1, 2], [2, 1]]})`."""
+    driver = Driver()
+    driver.start(*brokers)
+    for topic, assignment in (topics or {}).items():
+        configs = {"unclean.leader.election.enable": "true"} if topic in unclean else {}
+        creation = driver.create(topic, assignment, configs=configs)
+        assert creation.failure is None, creation.failure
+    driver.forget()
+    return driver

@@ -1,0 +1,303 @@
+"""The shell's loop in plain and synchronous form, over a model of what is written and brokers that do as they are told.
+
+    event ──► decide ──► commit to `written` ──► carry_out ──► queues of the brokers ──► then … ──► reply, later …
+
+Faults: somebody else writes just before a commit (`intrude`), or the controller dies before or after one (`die_at`). By itself
+the loop delivers every message and hands every answer back; a test that is about their order holds them.
+
+Leaves out clocks, sockets and waiting for turns. Its limits are the shell's own.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from controller_core.model import events
+from controller_core.model.changes import Change, PartitionStates
+from controller_core.model.cluster import Cluster
+from controller_core.model.ids import TopicPartition
+from controller_core.model.scope import Scope
+from controller_core.model.sends import Send, SendStopReplica
+from controller_core.shell.brokers.answers import Refusals, meaning_of
+from controller_core.shell.brokers.requests import stop_replica
+from controller_core.zookeeper_mode.decide import decide
+from controller_core.zookeeper_mode.propagation import carry_out
+from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.decisions.fake_broker import FakeBroker
+from tests.controller_core.decisions.messages import Addressed, LeaderAndIsr, Message, StopReplica, message_of
+from tests.controller_core.decisions.render import change_lines, message_line, reply_lines
+from tests.controller_core.decisions.written import Outcome, Written
+
+CONTROLLER = 1000
+MAX_ATTEMPTS = 8
+"""As the shell: an event that is refused so often is given up."""
+MAX_TURNS = 1000
+"""Turns that may follow from one event before it counts as going round in circles."""
+
+
+class CrashError(Exception):
+    """The controller died."""
+
+
+@dataclass
+class Answer:
+    """A broker's answer to a StopReplica that deletes, on its way back."""
+
+    broker: int
+    broker_epoch: int
+    done: tuple[TopicPartition, ...]
+    failed: Mapping[TopicPartition, str]
+    leader_epochs: Mapping[TopicPartition, int]
+
+
+@dataclass
+class Crash:
+    """Die at a commit: so many commits from now, before it is written or after it was."""
+
+    commits: int
+    after: bool
+
+
+class Loop:
+    """One controller's loop, what is written, and the brokers."""
+
+    def __init__(self) -> None:
+        self.written = Written()
+        self.cluster: Cluster = self.written.take_place(CONTROLLER)
+        self.cluster.topic_deletion = self.written.topic_deletion
+        self.brokers: dict[int, FakeBroker] = {}
+        self.queues: dict[int, deque[Message]] = {}
+        self.answers: list[Answer] = []
+        self.refused: list[events.ReplicasRefused] = []
+        self.replica_answers: list[events.ReplicasAnswered] = []
+        """Answers to LeaderAndIsr that tell of failed log directories, on their way back."""
+        self.refusals = Refusals()
+        self.holds_messages = False
+        self.holds_answers = False
+        self.crash: Crash | None = None
+        self.lost_answer: int | None = None
+        self.lines: list[str] = []
+        self.changes: list[Change] = []
+        self.messages: list[Addressed] = []
+        self.reply: Any = None
+        self._intrusions: list[tuple[int, Callable[[], None]]] = []
+        self._scope = Scope()
+        self._later: deque[events.Event] = deque()
+
+    def submit(self, event: events.Event) -> Any:
+        """Run an event, and all that follows from it; returns the reply."""
+        self.reply = self._turn(event)
+        reply = self.reply
+        self.lines += reply_lines(reply)
+        self.settle()
+        return reply
+
+    def intrude(self, writing: Callable[[], None], commits: int = 0) -> None:
+        """Let somebody else write just before a commit: so many commits from now."""
+        self._intrusions.append((commits, writing))
+
+    def lose_answer(self, commits: int = 0) -> None:
+        """Let the answer to a commit be lost, so many commits from now: it is written, and the controller does not hear it."""
+        self.lost_answer = commits
+
+    def die_at(self, *, commits: int, after: bool) -> None:
+        """Let the controller die at a commit: so many commits from now, before it is written or after it was."""
+        self.crash = Crash(commits, after)
+
+    # What brokers do.
+
+    def settle(self) -> None:
+        """Deliver and answer, unless a test holds the messages or the answers."""
+        for _ in range(MAX_TURNS):
+            if not self.holds_messages:
+                self.deliver()
+            if self.holds_answers or not (self.answers or self.refused or self.replica_answers):
+                return
+            self.answer()
+        raise AssertionError(f"{MAX_TURNS} rounds of answers, and no end")
+
+    def deliver(self, broker_id: int | None = None, count: int | None = None) -> None:
+        """Let brokers (or one) take what waits for them (or the first few), in order."""
+        for broker in self.brokers.values():
+            if broker_id in {None, broker.id}:
+                queue = self.queues[broker.id]
+                for _ in range(len(queue) if count is None else min(count, len(queue))):
+                    self._deliver_one(broker, queue.popleft())
+
+    def answer(self, broker_id: int | None = None, failing: Mapping[str, str] | None = None) -> None:
+        """Hand back what brokers (or one) answered; `failing` names partitions with their errors."""
+        errors = {tp(partition): error for partition, error in (failing or {}).items()}
+        for answer in [answer for answer in self.answers if broker_id in {None, answer.broker}]:
+            self.answers.remove(answer)
+            if answer.broker_epoch != self.brokers[answer.broker].epoch or not self.brokers[answer.broker].is_up:
+                continue  # The connection went with that life.
+            failed = dict(answer.failed) | {name: errors[name] for name in answer.done if name in errors}
+            done = tuple(name for name in answer.done if name not in failed)
+            self._turn(events.StopReplicaAnswered(answer.broker, done, failed, answer.leader_epochs))
+        for event in [event for event in self.refused if broker_id in {None, event.broker}]:
+            self.refused.remove(event)
+            self._turn(event)
+        for told in [told for told in self.replica_answers if broker_id in {None, told.broker}]:
+            self.replica_answers.remove(told)
+            self._turn(told)
+        if not self.holds_messages:
+            self.deliver()
+
+    # The loop.
+
+    def _turn(self, event: events.Event) -> Any:
+        reply = self._run_turn(event)
+        for _ in range(MAX_TURNS):
+            if not self._later:
+                return reply
+            self._run_turn(self._later.popleft())
+        raise AssertionError(f"{type(event).__name__} brings {MAX_TURNS} turns, and no end")
+
+    def _run_turn(self, event: events.Event) -> Any:
+        self._scope = event.scope
+        return self._run(event)
+
+    def _run(self, event: events.Event) -> Any:
+        assert covers(self._scope, event.scope), f"{event} touches more than its turn holds: {self._scope}"
+        then: list[events.Event] = []
+        later: list[events.Event] = []
+        for _ in range(MAX_ATTEMPTS):
+            decision = decide(self.cluster, event)
+            is_whole = self._commit(decision.changes)
+            self._send(decision.sends)
+            then += [following for following in decision.then if following not in then]
+            later += [another for another in decision.later if another not in later]
+            if is_whole:
+                break
+            event = decision.again or event
+        else:
+            raise AssertionError(f"{event} was refused {MAX_ATTEMPTS} times")
+        for following in then:
+            self._run(following)
+        self._later += later
+        return decision.reply
+
+    def _commit(self, changes: Sequence[Change]) -> bool:
+        """Write changes, apply what was written, read again what was not; True when all was written."""
+        if changes:
+            self._die_or_not([], after=False)
+            due = [writing for commits, writing in self._intrusions if commits == 0]
+            self._intrusions = [(commits - 1, writing) for commits, writing in self._intrusions if commits > 0]
+            for writing in due:
+                writing()
+        outcomes = [self.written.commit(self.cluster, change) for change in changes]
+        if changes:
+            self._die_or_not([outcome.committed for outcome in outcomes if outcome.committed is not None], after=True)
+        if changes and self.lost_answer is not None:
+            if self.lost_answer == 0:
+                outcomes = [outcome.lost() for outcome in outcomes]
+            self.lost_answer = None if self.lost_answer == 0 else self.lost_answer - 1
+        for outcome in outcomes:
+            if outcome.committed is not None:
+                self._carry_out(outcome.committed)
+        refused = [outcome for outcome in outcomes if not outcome.is_whole]
+        for outcome in refused:
+            self._catch_up(outcome)
+        return not refused
+
+    def _die_or_not(self, written: Sequence[Change], *, after: bool) -> None:
+        if self.crash is None or self.crash.after != after:
+            return
+        self.crash.commits -= 1
+        if self.crash.commits < 0:
+            self.lines += [line for change in written for line in change_lines(self.cluster, change)]
+            self.lines.append("the controller dies")
+            raise CrashError
+
+    def _carry_out(self, change: Change) -> None:
+        for name in _topics_of(self.cluster, change):
+            assert covers(self._scope, Scope(partitions=frozenset([name]))), f"{name} is not this turn's to change"
+        self.changes.append(change)
+        self.lines += change_lines(self.cluster, change)
+        self._send(carry_out(self.cluster, change))
+
+    def _catch_up(self, outcome: Outcome) -> None:
+        self.lines.append("the answer is lost" if outcome.is_unknown else "refused: somebody else wrote")
+        for change in self.written.found(self.cluster, outcome):
+            self._carry_out(change)
+        if outcome.stale_topic in self.written.topics and outcome.stale_topic not in self.cluster.topics:
+            self._run_stranger(outcome.stale_topic)
+
+    def _run_stranger(self, topic: str) -> None:
+        scope, self._scope = self._scope, Scope(everything=True)
+        self._run(events.TopicsRead((self.written.record(topic),), ()))
+        self._scope = scope
+
+    def _send(self, sends: Iterable[Send]) -> None:
+        grouped: list[tuple[list[int], Message]] = []
+        for send in sends:
+            brokers, message = message_of(self.cluster, send)
+            self.note_message((brokers, message))
+            for broker_id in brokers:
+                if self.brokers[broker_id].is_up:
+                    self.queues[broker_id].append(message)
+            if grouped and grouped[-1][1] == message:
+                grouped[-1][0].extend(brokers)
+            elif brokers:
+                grouped.append((list(brokers), message))
+        self.lines += [message_line(brokers, message) for brokers, message in grouped]
+
+    def note_message(self, addressed: Addressed) -> None:
+        """Keep a message in the record."""
+        self.messages.append(addressed)
+
+    def _deliver_one(self, broker: FakeBroker, message: Message) -> None:
+        if isinstance(message, LeaderAndIsr):
+            told = {name: state.leader_epoch for name, state in message.partitions.items()}
+            if broker.refuses(message):
+                broker.refuse(message)
+                self.refused += [retry.event for retry in self.refusals.refused(broker.id, told)]
+                return
+            self.refusals.taken(broker.id, told)
+        errors = broker.take(message)
+        is_answered = errors or self.cluster.offline_replicas or self.cluster.refused_replicas
+        if isinstance(message, LeaderAndIsr) and is_answered:
+            online = tuple(name for name in message.partitions if name not in errors)
+            offline = tuple(name for name, error in errors.items() if error == "KAFKA_STORAGE_ERROR")
+            refused = {name: error for name, error in errors.items() if name not in offline}
+            ids = {topic: topic_id for topic, topic_id in message.topic_ids.items() if topic_id is not None}
+            told_replicas = events.ReplicasAnswered(broker.id, broker.epoch, offline, online, refused, ids, online)
+            self.replica_answers.append(told_replicas)
+        if isinstance(message, StopReplica) and message.delete:
+            self.answers.append(self._stopped(broker, message, errors))
+
+    def _stopped(self, broker: FakeBroker, message: StopReplica, errors: Mapping[TopicPartition, str]) -> Answer:
+        """Read a broker's answer as the shell does, from the request's and the response's bodies."""
+        send = SendStopReplica(broker.id, tuple(message.partitions), tuple(message.partitions.values()), delete=True)
+        codes = [
+            {"topic_name": topic, "partition_index": partition, "error_code": ErrorCode[error]}
+            for (topic, partition), error in errors.items()
+        ]
+        response = {"error_code": ErrorCode.NONE, "partition_errors": codes}
+        event = meaning_of(broker.id, ApiKey.STOP_REPLICA, stop_replica(self.cluster, send), response).event
+        assert event is not None, f"the answer of broker {broker.id} to {message} has no meaning"
+        return Answer(broker.id, broker.epoch, event.done, event.failed, event.leader_epochs)
+
+
+def tp(partition: str) -> TopicPartition:
+    """Read a partition's name: `orders-0`."""
+    topic, _, number = partition.rpartition("-")
+    return TopicPartition(topic, int(number))
+
+
+def covers(outer: Scope, inner: Scope) -> bool:
+    """Whether all that one scope names is within another."""
+    if outer.everything:
+        return True
+    return (
+        not inner.everything
+        and inner.topics <= outer.topics
+        and all(name in outer.partitions or name.topic in outer.topics for name in inner.partitions)
+    )
+
+
+def _topics_of(cluster: Cluster, change: Change) -> list[TopicPartition]:
+    """Name the partitions whose states a change writes."""
+    return [cluster.name_of(row) for row in change.rows.tolist()] if isinstance(change, PartitionStates) else []

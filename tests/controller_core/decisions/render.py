@@ -1,0 +1,211 @@
+"""Changes, messages and replies as lines of text: what golden scripts show and failing tests print.
+
+Leaves out everything that would differ from run to run (topic ids, epochs of registrations).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from controller_core.decisions.isr import PartitionAnswer
+from controller_core.decisions.producer_ids import ProducerIdBlock
+from controller_core.decisions.shutdown import Remaining
+from controller_core.decisions.topics import TopicCreation
+from controller_core.model import changes
+from controller_core.model.cluster import Cluster
+from controller_core.model.columns import IntArray, unpad
+from controller_core.model.ids import TopicPartition
+from kafka_node.errors import Failure
+from tests.controller_core.decisions.messages import LeaderAndIsr, Message, PartitionTold, UpdateMetadata
+
+VERBS = {
+    changes.Origin.REQUESTED: "write",
+    changes.Origin.OBSERVED: "found",
+    changes.Origin.REPAIRED: "rewrite",
+}
+
+
+def ids(replicas: Iterable[int]) -> str:
+    """Write a list of broker ids."""
+    return f"[{','.join(map(str, replicas))}]"
+
+
+def name(partition: TopicPartition) -> str:
+    """Write a partition's name."""
+    return f"{partition.topic}-{partition.partition}"
+
+
+def change_lines(cluster: Cluster, change: changes.Change) -> list[str]:
+    """Say what a change does, before it is applied."""
+    match change:
+        case changes.PartitionStates():
+            return _state_lines(cluster, change)
+        case changes.StatesObserved():
+            rows = zip(change.rows.tolist(), change.leader, change.leader_epoch, change.isr, strict=True)
+            return [f"found state {name(cluster.name_of(row))} {_state(*state)}" for row, *state in rows]
+        case changes.TopicAdded():
+            moves = {p: (m.adding, m.removing) for p, m in change.moves.items()}
+            return [_topic(VERBS[change.origin], change.name, _assignment(change.partitions, change.replicas), moves)]
+        case changes.PartitionsAdded():
+            return [_topic(VERBS[change.origin], change.topic, _assignment(change.partitions, change.replicas), {})]
+        case changes.TopicObserved():
+            moves = {
+                p: (change.adding.get(p, ()), change.removing.get(p, ())) for p in {**change.adding, **change.removing}
+            }
+            return [_topic("found", change.name, change.replicas, moves)]
+        case changes.TopicIdAssigned(topic=topic):
+            return [f"write topic id of {topic}"]
+        case changes.AssignmentRestored(topic=topic, version=version):
+            return [f"write topic {topic} as it is known, over version {version}"]
+        case changes.MovesStarted():
+            union = {partition: move.replicas for partition, move in change.moves.items()}
+            moves = {partition: (move.adding, move.removing) for partition, move in change.moves.items()}
+            return [_topic("write", change.topic, union, moves)]
+        case changes.MovesFinished():
+            return [_topic("write", change.topic, change.replicas, {})]
+        case _:
+            return [_memory_line(change)]
+
+
+def _state_lines(cluster: Cluster, change: changes.PartitionStates) -> list[str]:
+    lines = []
+    for place, row in enumerate(change.rows.tolist()):
+        state = _state(change.leader[place], change.leader_epoch[place], change.isr[place])
+        told = "" if change.replicas is None else f" leaving {ids(_left(cluster, row, change.replicas[place]))}"
+        unclean = " UNCLEAN" if change.unclean is not None and change.unclean[place] else ""
+        lines.append(f"write state {name(cluster.name_of(row))} {state}{told}{unclean}")
+    return lines
+
+
+def _left(cluster: Cluster, row: int, replicas: IntArray) -> list[int]:
+    return [replica for replica in cluster.columns.replicas_of(row) if replica not in replicas]
+
+
+def _state(leader: int, leader_epoch: int, isr: IntArray) -> str:
+    return f"leader {leader} epoch {leader_epoch} isr {ids(unpad(isr))}"
+
+
+def _assignment(partitions: IntArray, replicas: IntArray) -> dict[int, Sequence[int]]:
+    return dict(zip(partitions.tolist(), map(unpad, replicas), strict=True))
+
+
+def _topic(
+    verb: str,
+    topic: str,
+    replicas: Mapping[int, Sequence[int]],
+    moves: Mapping[int, tuple[Sequence[int], Sequence[int]]],
+) -> str:
+    words = []
+    for partition, assigned in replicas.items():
+        adding, removing = moves.get(partition, ((), ()))
+        lists = [f" adding {ids(adding)}" if adding else "", f" removing {ids(removing)}" if removing else ""]
+        words.append(f"{partition}={ids(assigned)}{''.join(lists)}")
+    return f"{verb} topic {topic} {', '.join(words)}"
+
+
+def _memory_line(change: changes.Change) -> str:
+    match change:
+        case changes.BrokersObserved(brokers=brokers):
+            return f"brokers {ids(sorted(broker.id for broker in brokers))}"
+        case changes.ShutdownBegun(broker=broker):
+            return f"broker {broker} is shutting down"
+        case changes.RemovalAnswered(topic=topic, partition=partition, broker=broker):
+            return f"broker {broker} is not waited for with {topic}-{partition} any more"
+        case changes.DeletionQueued(topics=topics, origin=origin):
+            return f"{VERBS[origin]} deletion of {' '.join(topics)}"
+        case changes.DeletionForgotten(names=names):
+            return f"remove deletion of {' '.join(names)}"
+        case changes.DeletionStarted(topic=topic, waiting=waiting):
+            words = " ".join(f"{broker}={ids(partitions)}" for broker, partitions in sorted(waiting.items()))
+            return f"deletion of {topic} waits for brokers {words}"
+        case changes.DeletionBlocked(topic=topic, reason=reason):
+            return f"deletion of {topic} is blocked: {reason}"
+        case changes.ReplicasDeleted(topic=topic, broker=broker, partitions=partitions):
+            return f"broker {broker} has deleted {topic} {ids(partitions)}"
+        case changes.MoveRequestsLeft(targets=targets, origin=origin, refused=refused):
+            left = " ".join(f"{name(partition)}={ids(target)}" for partition, target in targets.items())
+            why = "".join(f"; {name(partition)} {failure}" for partition, failure in refused.items())
+            return f"{VERBS[origin]} requested moves {left or 'none'}{why}"
+        case changes.ElectionRequestsDone(failed=failed):
+            why = "".join(f"; {name(partition)} {failure}" for partition, failure in failed.items())
+            return f"remove requested elections{why}"
+        case changes.TopicRemoved(topic=topic, origin=origin):
+            return f"{'remove' if origin is changes.Origin.REQUESTED else 'gone:'} topic {topic}"
+        case changes.ReplicasObserved(broker=broker, offline=offline, online=online):
+            words = [f" offline {' '.join(map(name, offline))}"] if offline else []
+            words += [f" online {' '.join(map(name, online))}"] if online else []
+            words += [f" refused {name(one)} ({error})" for one, error in change.refused.items()]
+            return f"broker {broker} has{''.join(words)}"
+        case changes.ReplicasLeftBehind(broker=broker, partitions=partitions):
+            return f"broker {broker} still holds {' '.join(map(name, partitions))}"
+        case changes.BrokerForgotten(broker=broker):
+            return f"broker {broker} never returns"
+        case changes.NoticesHeeded(paths=paths):
+            return f"remove {len(paths)} notices"
+        case changes.ProducerIdsAllocated(broker=broker, first=first, last=last):
+            return f"write producer ids {first} to {last} for broker {broker}"
+        case changes.TopicDeletionObserved(setting=setting):
+            return f"brokers report delete.topic.enable: {setting.value}"
+        case changes.ProducerIdsObserved(block_end=block_end):
+            return f"found producer ids up to {block_end}"
+        case _:
+            return repr(change)
+
+
+def message_line(brokers: Sequence[int], message: Message) -> str:
+    """Say what brokers are told."""
+    match message:
+        case LeaderAndIsr(partitions=partitions):
+            told = [
+                f"{name(p)} {_told(t)} replicas {ids(t.replicas)}{' new' * t.is_new}{' recovering' * t.is_recovering}"
+                for p, t in partitions.items()
+            ]
+            words = f"LeaderAndIsr {'; '.join(told)}"
+        case UpdateMetadata(live=live, partitions=partitions):
+            told = [
+                f"; {name(p)} leader {t.leader} epoch {t.leader_epoch} isr {ids(t.isr)}" for p, t in partitions.items()
+            ]
+            words = f"UpdateMetadata live {ids(live)}{''.join(told)}"
+        case _:
+            told = [f"{name(partition)} epoch {epoch}" for partition, epoch in message.partitions.items()]
+            words = f"StopReplica{' delete' * message.delete} {'; '.join(told)}"
+    return f"to {','.join(map(str, brokers))}: {words}"
+
+
+def _told(told: PartitionTold) -> str:
+    return f"leader {told.leader} epoch {told.leader_epoch} isr {ids(told.isr)}"
+
+
+def reply_lines(reply: object) -> list[str]:
+    """Say what a caller gets; nothing for an event that has no caller."""
+    match reply:
+        case None:
+            return []
+        case Failure():
+            return [f"reply {reply}"]
+        case Remaining(partitions=partitions):
+            return [f"reply remaining: {' '.join(map(name, partitions)) or 'none'}"]
+        case ProducerIdBlock(first=first, size=size):
+            return [f"reply {size} producer ids from {first}"]
+        case Mapping():
+            return [f"reply {_key(key)}: {_answer(value)}" for key, value in reply.items()]
+        case _:
+            raise TypeError(f"no words for a reply of {type(reply).__name__}")
+
+
+def _key(key: object) -> str:
+    return name(key) if isinstance(key, TopicPartition) else str(key)
+
+
+def _answer(value: object) -> str:
+    match value:
+        case None:
+            return "done"
+        case TopicCreation(failure=None):
+            return f"{value.partitions} partitions, replication factor {value.replication_factor}"
+        case TopicCreation(failure=failure):
+            return str(failure)
+        case PartitionAnswer():
+            return (
+                f"leader {value.leader} epoch {value.leader_epoch} isr {ids(value.isr)} version {value.partition_epoch}"
+            )
+        case _:
+            return str(value)

@@ -1,0 +1,226 @@
+"""AlterPartition: a leader grows or shrinks its ISR (KIP-497, KIP-841; the checks of KafkaController.alterPartitions)."""
+
+import pytest
+
+from controller_core.decisions.isr import PartitionAnswer
+from controller_core.model import events
+from controller_core.model.ids import NO_LEADER
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
+from tests.controller_core.decisions.messages import LeaderAndIsr, UpdateMetadata
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Four brokers; orders-0 on three of them."""
+    return cluster_with([1, 2, 3, 4], {"orders": [[1, 2, 3]]})
+
+
+def refusal(answer: object) -> ErrorCode:
+    """The code of an answer that must be a refusal."""
+    assert isinstance(answer, Failure)
+    return answer.code
+
+
+def test_a_leader_shrinks_its_isr_and_keeps_its_epoch(driver: Driver) -> None:
+    """KIP-497: the partition epoch grows, the leader epoch does not; replicas are not told, everybody else is."""
+    answer = driver.alter_isr("orders-0", [1, 2])
+
+    assert answer == PartitionAnswer(leader=1, leader_epoch=0, isr=(1, 2), partition_epoch=1)
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
+    assert driver.told(LeaderAndIsr) == []
+    assert driver.told(UpdateMetadata, broker_id=4)[0].partitions[tp("orders-0")].isr == (1, 2)
+
+
+def test_a_leader_grows_its_isr(driver: Driver) -> None:
+    """KIP-497: a follower that caught up joins again."""
+    driver.alter_isr("orders-0", [1])
+    driver.alter_isr("orders-0", [1, 3])
+
+    assert driver.state("orders-0") == State(1, 0, (1, 3))
+
+
+def test_a_wish_that_is_true_already_is_granted_under_an_old_partition_epoch(driver: Driver) -> None:
+    """KafkaController: a leader whose answer was lost asks again, and gets the present partition epoch; nothing is written."""
+    driver.alter_isr("orders-0", [1, 2])
+    driver.forget()
+
+    answer = driver.alter_isr("orders-0", [1, 2], partition_epoch=0)
+
+    assert answer == PartitionAnswer(leader=1, leader_epoch=0, isr=(1, 2), partition_epoch=1)
+    assert driver.changes == []
+
+
+def test_a_stale_partition_epoch_is_refused(driver: Driver) -> None:
+    """INVALID_UPDATE_VERSION: the leader waits for the state that it does not know yet."""
+    driver.alter_isr("orders-0", [1, 2])
+
+    assert refusal(driver.alter_isr("orders-0", [1], partition_epoch=0)) == ErrorCode.INVALID_UPDATE_VERSION
+
+
+def test_a_leader_that_knows_more_than_the_controller_is_sent_elsewhere(driver: Driver) -> None:
+    """NOT_CONTROLLER: another controller must have written; this one is deposed and does not know it yet (C6)."""
+    assert refusal(driver.alter_isr("orders-0", [1], partition_epoch=7)) == ErrorCode.NOT_CONTROLLER
+    assert refusal(driver.alter_isr("orders-0", [1], leader_epoch=7)) == ErrorCode.NOT_CONTROLLER
+
+
+def test_a_deposed_leader_is_fenced(driver: Driver) -> None:
+    """FENCED_LEADER_EPOCH: its epoch has passed."""
+    driver.bounce(1)
+
+    assert (
+        refusal(driver.alter_isr("orders-0", [1], broker=1, leader_epoch=0, partition_epoch=0))
+        == ErrorCode.FENCED_LEADER_EPOCH
+    )
+
+
+def test_only_the_leader_may_ask(driver: Driver) -> None:
+    """INVALID_REQUEST: a follower has no say."""
+    assert refusal(driver.alter_isr("orders-0", [1, 2], broker=2)) == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.shows("C1", "C2")
+@pytest.mark.parametrize("isr", [[], [2, 3], [1, 1], [1, 2, 2], [1, 4]])
+def test_an_isr_that_cannot_be_is_refused(driver: Driver, isr: list[int]) -> None:
+    """C1, C2: the leader is in it, no replica stands twice in it, nobody else is in it."""
+    assert refusal(driver.alter_isr("orders-0", isr)) == ErrorCode.INVALID_REQUEST
+    assert driver.state("orders-0") == State(1, 0, (1, 2, 3))
+
+
+def test_a_leader_that_recovers_is_alone_in_its_isr(driver: Driver) -> None:
+    """KIP-704: others join when it has recovered."""
+    driver.alter_isr("orders-0", [1])
+
+    assert refusal(driver.alter_isr("orders-0", [1, 2], is_recovering=True)) == ErrorCode.INVALID_REQUEST
+
+
+@pytest.fixture
+def unclean() -> Driver:
+    """`logs` has a leader that was not in sync: broker 1, since 2 was in sync alone and is away."""
+    driver = cluster_with([1, 2], {"logs": [[1, 2]]}, unclean=["logs"])
+    driver.kill(1)
+    driver.kill(2)
+    driver.start(1)
+    assert driver.written.states[tp("logs-0")].is_recovering
+    driver.start(2)
+    return driver
+
+
+def is_recovering(driver: Driver) -> bool:
+    """Whether the leader of `logs` recovers; memory and writing must agree."""
+    known = bool(driver.cluster.columns.recovering[driver.row("logs-0")])
+    assert known == driver.written.states[tp("logs-0")].is_recovering, "memory and writing differ"
+    return known
+
+
+def test_an_unclean_leader_recovers_until_it_says_that_it_is_done(unclean: Driver) -> None:
+    """KIP-704: the ISR that it asks for as RECOVERED is that word."""
+    assert is_recovering(unclean)
+
+    unclean.alter_isr("logs-0", [1, 2])
+
+    assert not is_recovering(unclean)
+
+
+def test_an_unclean_leader_may_say_that_it_is_done_and_change_nothing_else(unclean: Driver) -> None:
+    """LeaderAndIsr.equalsAllowStalePartitionEpoch: the recovery state is part of the state."""
+    epoch = unclean.written.states[tp("logs-0")].version
+
+    unclean.alter_isr("logs-0", [1])
+
+    assert not is_recovering(unclean)
+    assert unclean.written.states[tp("logs-0")].version == epoch + 1
+
+
+def test_recovery_outlives_its_leader_and_the_controller(unclean: Driver) -> None:
+    """LeaderAndIsr.newLeaderAndIsr keeps the state: nobody has said that the log was recovered."""
+    unclean.kill(1)
+    unclean.take_over()
+    unclean.kill(2)
+    assert unclean.state("logs-0").leader == NO_LEADER
+    unclean.start(2)
+
+    assert unclean.state("logs-0").leader == 2
+    assert is_recovering(unclean)
+
+
+def test_a_leader_that_has_recovered_does_not_recover_again(driver: Driver) -> None:
+    """KafkaController.alterPartitions: RECOVERED to RECOVERING is INVALID_REQUEST."""
+    assert refusal(driver.alter_isr("orders-0", [1], is_recovering=True)) == ErrorCode.INVALID_REQUEST
+
+
+def test_a_broker_that_is_away_does_not_join(driver: Driver) -> None:
+    """KIP-841: INELIGIBLE_REPLICA."""
+    driver.kill(3)
+
+    assert refusal(driver.alter_isr("orders-0", [1, 2, 3])) == ErrorCode.INELIGIBLE_REPLICA
+
+
+def test_a_broker_that_shuts_down_does_not_join(driver: Driver) -> None:
+    """KIP-841: else it would be elected just before it exits."""
+    driver.shut_down(3)
+
+    assert refusal(driver.alter_isr("orders-0", [1, 2, 3])) == ErrorCode.INELIGIBLE_REPLICA
+
+
+def test_an_unknown_partition_is_refused(driver: Driver) -> None:
+    """UNKNOWN_TOPIC_OR_PARTITION."""
+    wish = events.IsrChange(tp("ghost-0"), 0, (1,), 0)
+    answers = driver.submit(events.AlterPartition(1, driver.brokers[1].epoch, (wish,)))
+
+    assert refusal(answers[tp("ghost-0")]) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_topic_that_is_being_deleted_is_unknown(driver: Driver) -> None:
+    """C10: its brokers were told that it is gone."""
+    driver.holds_answers = True
+    driver.delete("orders")
+
+    assert refusal(driver.alter_isr("orders-0", [1])) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize("epoch", [-1, 0, 10_000])
+def test_only_the_life_that_is_registered_may_ask(driver: Driver, epoch: int) -> None:
+    """KIP-380: any other broker epoch is refused for the whole request, also none."""
+    assert refusal(driver.alter_isr("orders-0", [1], broker_epoch=epoch)) == ErrorCode.STALE_BROKER_EPOCH
+
+
+def test_a_broker_that_is_not_registered_is_refused(driver: Driver) -> None:
+    """KafkaController.alterPartitions: STALE_BROKER_EPOCH for an unknown broker too."""
+    epoch = driver.brokers[1].epoch
+    driver.kill(1)
+
+    assert (
+        refusal(driver.submit(events.AlterPartition(1, epoch, (events.IsrChange(tp("orders-0"), 0, (1,), 0),))))
+        == ErrorCode.STALE_BROKER_EPOCH
+    )
+
+
+def test_each_partition_of_a_request_stands_on_its_own() -> None:
+    """KIP-497: one that is refused stops no other."""
+    driver = cluster_with([1, 2], {"orders": [[1, 2], [1, 2]]})
+    wishes = (
+        events.IsrChange(tp("orders-0"), 0, (1,), 5),
+        events.IsrChange(tp("orders-1"), 0, (1,), 0),
+    )
+    answers = driver.submit(events.AlterPartition(1, driver.brokers[1].epoch, wishes))
+
+    assert refusal(answers[tp("orders-0")]) == ErrorCode.NOT_CONTROLLER
+    assert answers[tp("orders-1")] == PartitionAnswer(1, 0, (1,), 1)
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
+
+
+def test_a_refused_write_is_answered_by_what_is_written(driver: Driver) -> None:
+    """The event is decided anew on what was found: the leader's version has passed by then."""
+    driver.intrude(lambda: driver.write_isr("orders-0", [1, 3]))
+
+    assert refusal(driver.alter_isr("orders-0", [1, 2], partition_epoch=0)) == ErrorCode.INVALID_UPDATE_VERSION
+    assert driver.state("orders-0") == State(1, 0, (1, 3))
+
+
+def test_a_write_that_was_done_by_itself_is_answered_as_done(driver: Driver) -> None:
+    """A lost connection, the write done: read again, the wish is true already (idempotent)."""
+    driver.intrude(lambda: driver.write_isr("orders-0", [1, 2]))
+
+    assert driver.alter_isr("orders-0", [1, 2]) == PartitionAnswer(1, 0, (1, 2), 1)

@@ -1,0 +1,151 @@
+"""CreatePartitions (KIP-195): in Kafka's words (ZkAdminManager.createPartitions)."""
+
+from typing import Any
+
+import pytest
+
+from controller_core.decisions.topics import MAX_PARTITIONS_PER_REQUEST
+from controller_core.model import events
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.decisions.driver import Driver, State, cluster_with
+
+THREE = [1, 2, 3]
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Three brokers, a topic of two partitions."""
+    return cluster_with(THREE, {"orders": [[1, 2], [2, 3]]})
+
+
+def add(driver: Driver, count: int, *, topic: str = "orders", **wish: Any) -> Failure | None:
+    """Ask for so many partitions in all."""
+    validate_only = bool(wish.pop("validate_only", False))
+    request = events.CreatePartitions((events.NewPartitions(topic, count, **wish),), validate_only)
+    result: Failure | None = driver.submit(request)[topic]
+    return result
+
+
+def test_partitions_are_added_behind_the_others_and_online_in_one_turn(driver: Driver) -> None:
+    """AdminZkClient: placement goes on where partition 0 began."""
+    assert add(driver, 4) is None
+    assert driver.cluster.columns.partition[driver.cluster.topics["orders"].rows].tolist() == [0, 1, 2, 3]
+    assert len(driver.replicas("orders-3")) == 2
+    assert driver.replicas("orders-2") == driver.state("orders-2").isr
+    assert driver.state("orders-0") == State(1, 0, (1, 2))
+
+
+def test_replicas_that_the_caller_chose_are_taken_as_they_are(driver: Driver) -> None:
+    """CreatePartitions with assignments."""
+    assert add(driver, 4, assignments=[(3, 1), (1, 3)]) is None
+    assert [driver.replicas("orders-2"), driver.replicas("orders-3")] == [(3, 1), (1, 3)]
+
+
+REFUSALS: list[tuple[int, dict[str, Any], ErrorCode, str]] = [
+    (
+        1,
+        {},
+        ErrorCode.INVALID_PARTITIONS,
+        "Topic currently has 2 partitions, which is higher than the requested 1.",
+    ),
+    (2, {}, ErrorCode.INVALID_PARTITIONS, "Topic already has 2 partitions."),
+    (
+        3,
+        {"assignments": [(1, 2), (2, 3)]},
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        "Increasing the number of partitions by 1 but 2 assignments provided.",
+    ),
+    (
+        3,
+        {"assignments": [(1,)]},
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        "Existing topic has replication factor 2; every added partition must have as many replicas.",
+    ),
+    (
+        3,
+        {"assignments": [(1, 1)]},
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        "Duplicate replica assignment found: [1, 1]",
+    ),
+    (
+        3,
+        {"assignments": [(1, 9)]},
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        "Unknown broker(s) in replica assignment: 9.",
+    ),
+    (
+        3 + MAX_PARTITIONS_PER_REQUEST,
+        {},
+        ErrorCode.POLICY_VIOLATION,
+        "Unable to add more than 10000 partitions in one request.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("count", "wish", "code", "message"), REFUSALS)
+def test_partitions_that_cannot_be_added_are_refused_in_kafkas_words(
+    driver: Driver, count: int, wish: dict[str, Any], code: ErrorCode, message: str
+) -> None:
+    """O8: partitions are never decreased; bad input gets a clear error."""
+    assert add(driver, count, **wish) == Failure(code, message)
+    assert driver.changes == []
+
+
+def test_an_unknown_topic_is_refused(driver: Driver) -> None:
+    """UNKNOWN_TOPIC_OR_PARTITION."""
+    assert add(driver, 3, topic="ghost") == Failure(
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic 'ghost' does not exist."
+    )
+
+
+def test_a_topic_that_is_being_deleted_does_not_grow(driver: Driver) -> None:
+    """C10; KafkaController.processPartitionModifications (protocol notes, Z82)."""
+    driver.kill(3)
+    driver.delete("orders")
+
+    assert getattr(add(driver, 3), "code", None) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_topic_that_moves_does_not_grow(driver: Driver) -> None:
+    """REASSIGNMENT_IN_PROGRESS: the number of replicas of its partition 0 is not what it will be."""
+    driver.reassign({"orders-0": [3, 1]})
+
+    assert add(driver, 3) == Failure(
+        ErrorCode.REASSIGNMENT_IN_PROGRESS, "A partition reassignment is in progress for the topic 'orders'."
+    )
+
+
+def test_a_topic_whose_partitions_were_numbered_by_hand_does_not_grow(driver: Driver) -> None:
+    """AdminZkClient.createPartitions: without partition 0 there is nothing to go on from."""
+    driver.find("empty", [])
+
+    assert add(driver, 1, topic="empty") == Failure(
+        ErrorCode.UNKNOWN_SERVER_ERROR, "The partitions of the topic 'empty' are not numbered from 0 on without gaps."
+    )
+
+
+def test_too_few_brokers_are_named(driver: Driver) -> None:
+    """The words that people know from Kafka."""
+    driver.kill(2, 3)
+
+    assert add(driver, 3) == Failure(
+        ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor: 2 larger than available brokers: 1."
+    )
+
+
+def test_asking_alone_writes_nothing(driver: Driver) -> None:
+    """validate_only."""
+    assert add(driver, 3, validate_only=True) is None
+    assert (driver.changes, len(driver.written.topics["orders"].replicas)) == ([], 2)
+
+
+def test_partitions_that_somebody_else_added_meanwhile_are_found_and_online(driver: Driver) -> None:
+    """The write is refused, the topic is read again, the wish is decided anew on what was found."""
+    driver.intrude(lambda: driver.write_topic("orders", [[1, 2], [2, 3], [3, 1]]))
+
+    assert add(driver, 3) == Failure(ErrorCode.INVALID_PARTITIONS, "Topic already has 3 partitions.")
+
+    driver.submit(events.Heal())
+
+    assert driver.state("orders-2") == State(3, 0, (3, 1))

@@ -1,0 +1,240 @@
+"""Moves that are cancelled or changed while they run (KIP-455), at every stage of the way."""
+
+import pytest
+
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
+from tests.controller_core.decisions.messages import StopReplica
+
+FIVE = [1, 2, 3, 4, 5]
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Five brokers; orders-0 on 1, 2 and 3 is moving to 2, 3 and 4; answers are held."""
+    driver = cluster_with(FIVE, {"orders": [[1, 2, 3]]})
+    driver.holds_answers = True
+    driver.reassign({"orders-0": [2, 3, 4]})
+    driver.forget()
+    return driver
+
+
+def written_lists(driver: Driver) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Replicas, adding, removing as they are written."""
+    topic = driver.written.topics["orders"]
+    return topic.replicas[0], topic.adding.get(0, ()), topic.removing.get(0, ())
+
+
+@pytest.mark.shows("C9")
+def test_a_cancelled_move_returns_to_the_old_replicas(driver: Driver) -> None:
+    """C9: what was added goes again, and it is told to delete."""
+    assert driver.reassign({"orders-0": None}) == {"orders-0": None}
+    assert driver.told(StopReplica, broker_id=4)[0].partitions.keys() == {tp("orders-0")}
+
+    driver.answer()
+
+    assert written_lists(driver) == ((2, 3, 1), (), ())
+    assert driver.state("orders-0") == State(1, 2, (1, 2, 3))
+    assert {broker.id for broker in driver.brokers.values() if broker.logs} == {1, 2, 3}
+
+
+def test_a_cancelled_move_is_written_as_such_until_the_added_replica_is_gone(driver: Driver) -> None:
+    """move: a replica in both lists was being added and has to go; a controller that takes over finishes it."""
+    driver.reassign({"orders-0": None})
+
+    assert written_lists(driver) == ((2, 3, 1, 4), (4,), (4,))
+
+
+@pytest.mark.shows("C2")
+def test_an_added_replica_in_sync_leaves_the_isr_when_the_move_is_cancelled() -> None:
+    """C2: the ISR stays within the replicas, the lead goes back."""
+    driver = cluster_with(FIVE, {"orders": [[1, 2, 3]]})
+    driver.reassign({"orders-0": [4, 5]})
+    driver.alter_isr("orders-0", [1, 2, 3, 4])
+    driver.kill(1)
+    assert driver.state("orders-0") == State(4, 2, (2, 3, 4))
+    driver.reassign({"orders-0": None})
+
+    assert driver.state("orders-0") == State(2, 3, (2, 3))
+
+
+def test_a_cancel_waits_for_no_old_replica_that_is_out_of_sync(driver: Driver) -> None:
+    """The origin was in service before: a dead member of it must not keep the move from ending."""
+    driver.kill(3)
+    driver.reassign({"orders-0": None})
+    driver.answer()
+
+    assert written_lists(driver) == ((2, 3, 1), (), ())
+    assert driver.state("orders-0").isr == (1, 2)
+
+
+def test_a_move_whose_old_replicas_are_all_out_of_sync_cannot_be_cancelled() -> None:
+    """C7, C9: to return would lose what only the added replicas have."""
+    driver = cluster_with(FIVE, {"orders": [[1]]})
+    driver.reassign({"orders-0": [4, 5]})
+    driver.alter_isr("orders-0", [1, 4])
+    driver.kill(1)
+    driver.forget()
+
+    assert driver.reassign({"orders-0": None})["orders-0"].code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert driver.changes == []
+
+
+def test_where_no_move_runs_there_is_nothing_to_cancel() -> None:
+    """NO_REASSIGNMENT_IN_PROGRESS."""
+    driver = cluster_with(FIVE, {"orders": [[1]]})
+
+    assert driver.reassign({"orders-0": None})["orders-0"].code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+
+
+def test_a_partition_that_does_not_exist_has_no_move_to_cancel() -> None:
+    """KafkaController.maybeBuildReassignment: NO_REASSIGNMENT_IN_PROGRESS, for an unknown topic and an unknown partition."""
+    driver = cluster_with(FIVE, {"orders": [[1]]})
+    results = driver.reassign({"orders-7": None, "ghost-0": None})
+
+    assert {failure.code for failure in results.values()} == {ErrorCode.NO_REASSIGNMENT_IN_PROGRESS}
+    assert driver.changes == []
+
+
+def test_a_bad_target_is_refused_before_its_partition_is_looked_up() -> None:
+    """KafkaController.processApiPartitionReassignment: validateReplicas comes first."""
+    driver = cluster_with(FIVE, {"orders": [[1]]})
+    results = driver.reassign({"ghost-0": [1, 1], "ghost-1": [9], "ghost-2": [1]})
+
+    assert [results[f"ghost-{partition}"].code for partition in range(3)] == [
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+
+
+def test_a_move_to_the_controller_is_refused_in_plain_words() -> None:
+    """It is listed as a broker; kafka-reassign-partitions --generate may plan with its id."""
+    driver = cluster_with(FIVE, {"orders": [[1]]})
+    own = driver.cluster.controller_id
+    failure = driver.reassign({"orders-0": [own, 1]})["orders-0"]
+
+    assert failure.code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert failure.message.startswith(f"Node {own} is the controller and holds no data.")
+
+
+def test_a_cancel_may_be_repeated(driver: Driver) -> None:
+    """Idempotent: the target is the origin already."""
+    driver.reassign({"orders-0": None})
+    driver.forget()
+
+    assert driver.reassign({"orders-0": None})["orders-0"] is not None
+    assert driver.changes == []
+
+
+def test_a_move_that_only_takes_replicas_away_is_cancelled_at_once() -> None:
+    """Nothing was added, so nothing has to go; a member out of sync is not waited for."""
+    driver = cluster_with(FIVE, {"orders": [[1, 2, 3]]})
+    driver.alter_isr("orders-0", [1, 3])
+    driver.reassign({"orders-0": [1, 2]})
+    assert driver.replicas("orders-0") == (1, 2, 3)
+    driver.reassign({"orders-0": None})
+
+    assert written_lists(driver) == ((1, 2, 3), (), ())
+    assert driver.cluster.moves == {}
+    assert driver.state("orders-0") == State(1, 2, (1, 3))
+
+
+def test_a_move_that_was_completed_cannot_be_cancelled(driver: Driver) -> None:
+    """The old replicas were told to delete: the partition is where it was to be."""
+    driver.alter_isr("orders-0", [1, 2, 3, 4])
+    driver.forget()
+
+    assert driver.reassign({"orders-0": None})["orders-0"].code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    assert driver.changes == []
+
+    driver.answer()
+
+    assert written_lists(driver) == ((2, 3, 4), (), ())
+
+
+def test_a_move_can_be_given_another_target_while_it_runs(driver: Driver) -> None:
+    """KIP-455: the origin stays the first one; what the earlier target added goes at the end."""
+    driver.reassign({"orders-0": [2, 3, 5]})
+
+    assert written_lists(driver) == ((2, 3, 5, 4, 1), (5, 4), (4, 1))
+
+    driver.alter_isr("orders-0", [1, 2, 3, 5])
+    driver.answer()
+
+    assert written_lists(driver) == ((2, 3, 5), (), ())
+    assert {broker.id for broker in driver.brokers.values() if broker.logs} == {2, 3, 5}
+
+
+def test_a_move_that_was_changed_can_still_be_cancelled(driver: Driver) -> None:
+    """C9: cancel returns to the first origin."""
+    driver.reassign({"orders-0": [2, 3, 5]})
+    driver.reassign({"orders-0": None})
+    driver.answer()
+
+    assert set(driver.replicas("orders-0")) == {1, 2, 3}
+    assert {broker.id for broker in driver.brokers.values() if broker.logs} == {1, 2, 3}
+
+
+@pytest.mark.shows("C9", "D2")
+def test_a_move_that_is_changed_to_a_part_of_the_origin_waits_for_all_of_that_part(driver: Driver) -> None:
+    """C9: it drops what it was adding and is no cancel; an old replica goes only when the target is in sync."""
+    driver.alter_isr("orders-0", [1, 3])
+    driver.reassign({"orders-0": [1, 2]})
+
+    assert set(driver.replicas("orders-0")) == {1, 2, 3, 4}
+    assert driver.state("orders-0").isr == (1, 3)
+    assert driver.told(StopReplica) == []
+
+    driver.alter_isr("orders-0", [1, 3, 2])
+    driver.answer()
+
+    assert written_lists(driver) == ((1, 2), (), ())
+
+
+def test_another_move_may_follow_while_removed_replicas_have_not_answered(driver: Driver) -> None:
+    """The partition is in service at its target; what has not answered is asked again at the end."""
+    driver.holds_messages = True
+    driver.alter_isr("orders-0", [1, 2, 3, 4])
+    driver.reassign({"orders-0": [2, 3, 5]})
+
+    assert written_lists(driver) == ((2, 3, 5, 4, 1), (5, 1), (4, 1))
+
+    driver.holds_messages = driver.holds_answers = False
+    driver.settle()
+    driver.alter_isr("orders-0", [2, 3, 4, 5])
+
+    assert written_lists(driver) == ((2, 3, 5), (), ())
+    assert {broker.id for broker in driver.brokers.values() if broker.logs} == {2, 3, 5}
+
+
+def test_a_removed_replica_that_is_wanted_back_has_to_be_in_sync_again(driver: Driver) -> None:
+    """C9: it was told to delete, so it counts as added, and no replica goes before it is in sync."""
+    driver.alter_isr("orders-0", [1, 2, 3, 4])
+    driver.reassign({"orders-0": [1, 2, 3]})
+
+    assert written_lists(driver) == ((1, 2, 3, 4), (1,), (4,))
+    assert set(driver.replicas("orders-0")) == {1, 2, 3, 4}
+
+    driver.alter_isr("orders-0", [2, 3, 4, 1])
+    driver.answer()
+
+    assert written_lists(driver) == ((1, 2, 3), (), ())
+    assert {broker.id for broker in driver.brokers.values() if broker.logs} == {1, 2, 3}
+
+
+@pytest.mark.shows("D1")
+def test_a_late_answer_to_an_earlier_move_does_not_end_a_later_one(driver: Driver) -> None:
+    """events: broker 1 was told to delete, then to follow again, then to delete again; the first answer says nothing."""
+    driver.alter_isr("orders-0", [1, 2, 3, 4])
+    late = driver.answers.copy()
+    driver.reassign({"orders-0": [2, 3]})
+    driver.answers, second = late, driver.answers[1:]
+    driver.answer()
+
+    assert driver.written.topics["orders"].removing == {0: (4, 1)}
+
+    driver.answers = second
+    driver.answer()
+
+    assert written_lists(driver) == ((2, 3), (), ())

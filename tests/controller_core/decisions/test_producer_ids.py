@@ -1,0 +1,58 @@
+"""Blocks of producer ids (KIP-730): each id is handed out once."""
+
+from controller_core.decisions.producer_ids import BLOCK_SIZE, LAST_PRODUCER_ID, ProducerIdBlock
+from controller_core.model import events
+from controller_core.model.cluster import ProducerIds
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.decisions.driver import Driver, cluster_with
+
+
+def allocate(driver: Driver, broker_id: int = 1, epoch: int | None = None) -> object:
+    """Ask for a block."""
+    known = driver.brokers[broker_id].epoch if epoch is None else epoch
+    return driver.submit(events.AllocateProducerIds(broker_id, known))
+
+
+def test_blocks_follow_each_other_whoever_asks() -> None:
+    """KIP-730: 1000 ids each, from 0 on."""
+    driver = cluster_with([1, 2])
+
+    assert [allocate(driver, broker_id) for broker_id in (1, 2, 1)] == [
+        ProducerIdBlock(0, 1000),
+        ProducerIdBlock(1000, 1000),
+        ProducerIdBlock(2000, 1000),
+    ]
+
+
+def test_a_controller_that_takes_over_goes_on_behind_the_last_block() -> None:
+    """KIP-730: the block is written before it is answered."""
+    driver = cluster_with([1])
+    allocate(driver)
+    driver.take_over()
+
+    assert allocate(driver) == ProducerIdBlock(1000, 1000)
+
+
+def test_a_stale_broker_epoch_gets_none() -> None:
+    """KIP-730: STALE_BROKER_EPOCH."""
+    driver = cluster_with([1])
+
+    assert allocate(driver, epoch=1).code == ErrorCode.STALE_BROKER_EPOCH  # type: ignore[attr-defined]
+    assert driver.written.producer_ids.block_end == -1
+
+
+def test_a_broker_that_is_not_registered_gets_none() -> None:
+    """KIP-730: BROKER_ID_NOT_REGISTERED, so that a broker that is just starting asks again."""
+    driver = cluster_with([1])
+
+    assert driver.submit(events.AllocateProducerIds(9, 5)).code == ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
+def test_the_last_block_is_handed_out_and_no_id_beyond_64_bits() -> None:
+    """Ids are not negative and 64 bits wide; none is handed out twice."""
+    driver = cluster_with([1])
+    driver.written.producer_ids = ProducerIds(LAST_PRODUCER_ID - BLOCK_SIZE, 7)
+    driver.take_over()
+
+    assert allocate(driver) == ProducerIdBlock(LAST_PRODUCER_ID - BLOCK_SIZE + 1, BLOCK_SIZE)
+    assert allocate(driver).code == ErrorCode.UNKNOWN_SERVER_ERROR  # type: ignore[attr-defined]

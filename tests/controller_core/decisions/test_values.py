@@ -1,0 +1,84 @@
+"""Small values of the model: what events touch, where brokers are reached, what topics are called."""
+
+import pytest
+
+from controller_core.model import scope
+from controller_core.model.broker import Broker, Endpoint
+from controller_core.model.ids import TopicPartition
+from controller_core.model.scope import Scope
+from controller_core.zookeeper_mode.deletion import is_being_deleted
+from kafka_node.errors import MAX_MESSAGE_CHARACTERS, Failure
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.decisions.driver import cluster_with
+from tests.twins.scope import overlap
+
+ORDERS = scope.topics(["orders"])
+FIRST = scope.partitions([TopicPartition("orders", 0)])
+SECOND = scope.partitions([TopicPartition("orders", 1)])
+OTHERS = scope.topics(["returns"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "meet"),
+    [
+        (ORDERS, ORDERS, True),
+        (ORDERS, OTHERS, False),
+        (ORDERS, FIRST, True),
+        (OTHERS, FIRST, False),
+        (FIRST, FIRST, True),
+        (FIRST, SECOND, False),
+        (scope.ALL, SECOND, True),
+        (scope.ALL, Scope(), True),
+        (Scope(), ORDERS, False),
+    ],
+)
+def test_events_that_touch_a_common_partition_wait_for_each_other(one: Scope, other: Scope, meet: bool) -> None:
+    """Scopes that overlap share a partition; the relation is symmetric (`shell.scheduler`)."""
+    assert (overlap(one, other), overlap(other, one)) == (meet, meet)
+
+
+def test_a_broker_is_reached_where_the_listener_is() -> None:
+    """Listeners by name; None where a broker does not have one."""
+    internal = Endpoint("INTERNAL", "host", 9092, "PLAINTEXT")
+    broker = Broker(1, 7, (internal, Endpoint("CLIENT", "host", 9093, "SSL")))
+
+    assert internal == broker.endpoint("INTERNAL")
+    assert broker.endpoint("CONTROLLER") is None
+
+
+def test_a_topic_is_found_by_its_id_while_it_is_there() -> None:
+    """AlterPartition names topics by id since version 2."""
+    driver = cluster_with([1], {"orders": [[1]]})
+    topic_id = driver.cluster.topics["orders"].topic_id
+    assert topic_id is not None
+
+    assert driver.cluster.topic_name(topic_id) == "orders"
+
+    driver.delete("orders")
+
+    assert driver.cluster.topic_name(topic_id) is None
+
+
+def test_a_topic_is_being_deleted_once_brokers_were_told() -> None:
+    """What is only queued is described to callers still."""
+    driver = cluster_with([1, 2], {"orders": [[1, 2]]})
+    driver.holds_answers = True
+    assert not is_being_deleted(driver.cluster.deletions.get("orders"))
+    driver.kill(2)
+    driver.delete("orders")
+    assert not is_being_deleted(driver.cluster.deletions["orders"])
+    driver.start(2)
+
+    assert is_being_deleted(driver.cluster.deletions["orders"])
+
+
+def test_a_message_that_repeats_a_long_request_is_shortened() -> None:
+    """A string of Kafka's protocol has at most 32,767 bytes: a longer message could not be sent, and its connection was closed."""
+    failure = Failure(
+        ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Invalid broker id in replica list: {list(range(100_000))}"
+    )
+
+    assert len(failure.message) == MAX_MESSAGE_CHARACTERS
+    assert failure.message.startswith("Invalid broker id in replica list: [0, 1, 2,")
+    assert failure.message.endswith("(shortened)")
+    assert Failure(ErrorCode.INVALID_REQUEST, "short").message == "short"

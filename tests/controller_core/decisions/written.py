@@ -1,0 +1,352 @@
+"""What is written, as a model: the plain twin of ZooKeeper behind the shell's store.
+
+Every znode that the controller writes has a version, every write names the version that it was decided on, and a controller
+that was deposed writes nothing. Leaves out paths, bytes, transactions and lost connections.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+import numpy as np
+
+from controller_core.decisions.transition import apply
+from controller_core.model.broker import Broker
+from controller_core.model.changes import (
+    AssignmentRestored,
+    BrokerDefault,
+    BrokersObserved,
+    Change,
+    DeletionForgotten,
+    DeletionQueued,
+    ElectionRequestsDone,
+    MoveRequestsLeft,
+    MovesFinished,
+    MovesStarted,
+    Origin,
+    PartitionsAdded,
+    PartitionStates,
+    ProducerIdsAllocated,
+    ProducerIdsObserved,
+    StatesObserved,
+    TopicAdded,
+    TopicDeletion,
+    TopicIdAssigned,
+    TopicRemoved,
+)
+from controller_core.model.cluster import Cluster, ProducerIds
+from controller_core.model.columns import pad, unpad
+from controller_core.model.events import ElectionRequestsRead, MoveRequestsRead, TopicRecord
+from controller_core.model.ids import NO_EPOCH, TopicPartition
+from controller_core.model.move import Replicas
+from controller_core.zookeeper_mode.observed_topics import added_topic, observed_topic
+
+UNCLEAN = "unclean.leader.election.enable"
+
+
+class DeposedError(Exception):
+    """The fence does not hold: another controller raised the controller epoch (C5)."""
+
+
+@dataclass(frozen=True)
+class WrittenState:
+    """One partition's state znode."""
+
+    leader: int
+    leader_epoch: int
+    isr: Replicas
+    controller_epoch: int
+    version: int
+    is_recovering: bool = False
+
+
+@dataclass(frozen=True)
+class WrittenTopic:
+    """One topic's znode, and its configuration."""
+
+    topic_id: UUID | None
+    replicas: dict[int, Replicas]
+    adding: dict[int, Replicas] = field(default_factory=dict)
+    removing: dict[int, Replicas] = field(default_factory=dict)
+    configs: dict[str, str] = field(default_factory=dict)
+    version: int = 0
+
+
+@dataclass
+class Outcome:
+    """What became of one change: the part of it that is written, and what is not as it was thought to be."""
+
+    committed: Change | None
+    stale_rows: tuple[int, ...] = ()
+    stale_topic: str = ""
+    is_unknown: bool = False
+    """The connection went: it may be written or not."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was written."""
+        return not (self.stale_rows or self.stale_topic or self.is_unknown)
+
+    def lost(self) -> "Outcome":
+        """Keep nothing but what has to be read again, as when the answer to a write does not arrive."""
+        match self.committed:
+            case PartitionStates():
+                return Outcome(None, (*self.stale_rows, *self.committed.rows.tolist()), is_unknown=True)
+            case TopicAdded(origin=Origin.REQUESTED | Origin.REPAIRED):
+                return Outcome(None, stale_topic=self.committed.name, is_unknown=True)
+            case TopicIdAssigned():
+                return Outcome(None, stale_topic=self.committed.topic, is_unknown=True)
+            case PartitionsAdded(origin=Origin.REQUESTED) | MovesStarted() | MovesFinished() | AssignmentRestored():
+                return Outcome(None, stale_topic=self.committed.topic, is_unknown=True)
+            case DeletionQueued(origin=Origin.REQUESTED) | DeletionForgotten() | ProducerIdsAllocated():
+                return Outcome(None, is_unknown=True)
+            case TopicRemoved(origin=Origin.REQUESTED):
+                return Outcome(None, is_unknown=True)
+            case MoveRequestsLeft(origin=Origin.REQUESTED) | ElectionRequestsDone():
+                return Outcome(None)
+            case _:
+                return self  # In memory alone: there is nothing to be answered.
+
+
+class Written:
+    """All that outlives a controller."""
+
+    def __init__(self) -> None:
+        self.controller_epoch = 0
+        self.topics: dict[str, WrittenTopic] = {}
+        self.states: dict[TopicPartition, WrittenState] = {}
+        self.deletions: list[str] = []
+        self.producer_ids = ProducerIds()
+        self.move_requests: MoveRequestsRead | None = None
+        self.election_requests: ElectionRequestsRead | None = None
+        self.unclean_default: bool | None = None
+        """The brokers' dynamic default of `unclean.leader.election.enable`; None where nothing is set."""
+        self.topic_deletion = TopicDeletion.ENABLED
+        """What brokers report for `delete.topic.enable`, some time after a controller has taken over."""
+
+    def take_place(self, controller_id: int) -> Cluster:
+        """Raise the controller epoch: from now on the earlier controllers' writes are refused."""
+        self.controller_epoch += 1
+        return Cluster(controller_id, self.controller_epoch)
+
+    def load(self, cluster: Cluster, brokers: Iterable[Broker]) -> None:
+        """Read everything, in the order of the shell's tenure."""
+        apply(cluster, BrokersObserved(tuple(brokers)))
+        for name in self.topics:
+            apply(cluster, added_topic(cluster, self.record(name), repaired=False))
+        if (states := self.states_of(cluster, cluster.columns.used().tolist())) is not None:
+            apply(cluster, states)
+        cluster.unclean_topics = {
+            name: topic.configs[UNCLEAN] == "true" for name, topic in self.topics.items() if UNCLEAN in topic.configs
+        }
+        if self.unclean_default is not None:
+            cluster.unclean_defaults = {BrokerDefault.DYNAMIC: self.unclean_default}
+        cluster.producer_ids = replace(self.producer_ids)
+        queued = tuple(name for name in self.deletions if name in cluster.topics)
+        apply(cluster, DeletionQueued(queued, Origin.OBSERVED))
+
+    def allows_unclean(self, name: str) -> bool:
+        """Whether a topic's own configuration, or else the default, allows a leader from outside the ISR."""
+        own = self.topics[name].configs.get(UNCLEAN)
+        return bool(self.unclean_default) if own is None else own == "true"
+
+    def record(self, name: str) -> TopicRecord:
+        """Read one topic."""
+        topic = self.topics[name]
+        return TopicRecord(
+            name,
+            topic.topic_id,
+            dict(topic.replicas),
+            dict(topic.adding),
+            dict(topic.removing),
+            topic.version,
+            dict(topic.configs),
+        )
+
+    def found(self, cluster: Cluster, outcome: Outcome) -> list[Change]:
+        """Read again what a write was refused for, and was known."""
+        changes: list[Change] = []
+        if outcome.stale_rows and (states := self.states_of(cluster, outcome.stale_rows)) is not None:
+            changes.append(states)
+        if (name := outcome.stale_topic) in cluster.topics:
+            if name in self.topics:
+                found = self.record(name)
+                changes.append(observed_topic(found))
+            else:
+                changes.append(TopicRemoved(name, Origin.OBSERVED))
+        if outcome.is_unknown:
+            changes.append(ProducerIdsObserved(self.producer_ids.block_end, self.producer_ids.version))
+        return changes
+
+    def states_of(self, cluster: Cluster, rows: Iterable[int]) -> StatesObserved | None:
+        """Read the states of those rows that have one."""
+        there = [(row, state) for row in rows if (state := self.states.get(cluster.name_of(row))) is not None]
+        if not there:
+            return None
+        columns = [
+            np.array(column, dtype=np.int32)
+            for column in zip(
+                *((row, s.leader, s.leader_epoch, s.version, s.controller_epoch) for row, s in there), strict=True
+            )
+        ]
+        rows_there, leader, leader_epoch, version, controller_epoch = columns
+        return StatesObserved(
+            rows_there,
+            leader,
+            leader_epoch,
+            pad([state.isr for _, state in there]),
+            version,
+            controller_epoch,
+            np.array([state.is_recovering for _, state in there]),
+        )
+
+    def commit(self, cluster: Cluster, change: Change) -> Outcome:
+        """Write one change as far as its versions hold. Raises DeposedError."""
+        if cluster.controller_epoch != self.controller_epoch:
+            raise DeposedError
+        match change:
+            case PartitionStates():
+                return self._commit_states(cluster, change)
+            case TopicAdded(origin=Origin.REQUESTED | Origin.REPAIRED):
+                return self._commit_topic(change)
+            case PartitionsAdded(origin=Origin.REQUESTED):
+                added = dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True))
+                return self._assign(cluster, change.topic, change, added, {}, {})
+            case TopicIdAssigned():
+                return self._assign_id(cluster, change)
+            case AssignmentRestored():
+                return self._restore(cluster, change)
+            case MovesStarted():
+                union = {partition: move.replicas for partition, move in change.moves.items()}
+                adding = {partition: move.adding for partition, move in change.moves.items()}
+                removing = {partition: move.removing for partition, move in change.moves.items()}
+                return self._assign(cluster, change.topic, change, union, adding, removing)
+            case MovesFinished():
+                nothing: dict[int, Replicas] = dict.fromkeys(change.replicas, ())
+                return self._assign(cluster, change.topic, change, dict(change.replicas), nothing, nothing)
+            case DeletionQueued(origin=Origin.REQUESTED):
+                self.deletions += [name for name in change.topics if name not in self.deletions]
+            case DeletionForgotten():
+                self.deletions = [name for name in self.deletions if name not in change.names]
+            case TopicRemoved(origin=Origin.REQUESTED):
+                if change.topic in self.topics:
+                    self.remove(change.topic)
+                self.deletions = [name for name in self.deletions if name != change.topic]
+            case MoveRequestsLeft(origin=Origin.REQUESTED):
+                return self._leave_requests(change)
+            case ElectionRequestsDone():
+                if self.election_requests is None or self.election_requests.version != change.version:
+                    return Outcome(None)
+                self.election_requests = None
+            case ProducerIdsAllocated():
+                assert self.producer_ids.version == cluster.producer_ids.version
+                self.producer_ids = ProducerIds(change.last, self.producer_ids.version + 1)
+        return Outcome(change)
+
+    def _leave_requests(self, change: MoveRequestsLeft) -> Outcome:
+        """Refused, nothing is said: the watch brings a look."""
+        if self.move_requests is None or self.move_requests.version != change.version:
+            return Outcome(None)
+        left = MoveRequestsRead(dict(change.targets), change.version + 1)
+        self.move_requests = left if left.targets else None
+        return Outcome(change)
+
+    def remove(self, name: str) -> None:
+        """Remove all of a topic."""
+        del self.topics[name]
+        self.states = {partition: state for partition, state in self.states.items() if partition.topic != name}
+
+    def _commit_states(self, cluster: Cluster, change: PartitionStates) -> Outcome:
+        stale: list[int] = []
+        written: list[int] = []
+        for place, row in enumerate(change.rows.tolist()):
+            name = cluster.name_of(row)
+            present = self.states.get(name)
+            version = NO_EPOCH if present is None else present.version
+            if name.topic not in self.topics or version != cluster.columns.partition_epoch[row]:
+                stale.append(row)
+                continue
+            written.append(place)
+            self.states[name] = WrittenState(
+                int(change.leader[place]),
+                int(change.leader_epoch[place]),
+                unpad(change.isr[place]),
+                cluster.controller_epoch,
+                version + 1,
+                is_recovering=_recovers(change, place, present),
+            )
+        if not stale:
+            return Outcome(change)
+        return Outcome(change.take(np.array(written, dtype=np.int32)) if written else None, tuple(stale))
+
+    def _commit_topic(self, change: TopicAdded) -> Outcome:
+        present = self.topics.get(change.name)
+        as_thought = present is None if change.origin is Origin.REQUESTED else present is not None
+        if not as_thought or (present is not None and present.version != change.version):
+            return Outcome(None, stale_topic=change.name)
+        self.topics[change.name] = WrittenTopic(
+            change.topic_id,
+            dict(zip(change.partitions.tolist(), map(unpad, change.replicas), strict=True)),
+            {partition: move.adding for partition, move in change.moves.items()},
+            {partition: move.removing for partition, move in change.moves.items()},
+            dict(change.configs) if present is None else present.configs,
+            0 if present is None else present.version + 1,
+        )
+        return Outcome(change)
+
+    def _assign_id(self, cluster: Cluster, change: TopicIdAssigned) -> Outcome:
+        present = self.topics.get(change.topic)
+        if present is None or present.version != cluster.topics[change.topic].version:
+            return Outcome(None, stale_topic=change.topic)
+        self.topics[change.topic] = replace(present, topic_id=change.topic_id, version=present.version + 1)
+        return Outcome(change)
+
+    def _restore(self, cluster: Cluster, change: AssignmentRestored) -> Outcome:
+        """Write a topic's assignment as a controller knows it."""
+        present, known = self.topics.get(change.topic), cluster.topics[change.topic]
+        if present is None or present.version != change.version:
+            return Outcome(None, stale_topic=change.topic)
+        replicas = {cluster.name_of(row).partition: cluster.columns.replicas_of(row) for row in known.rows.tolist()}
+        moves = {
+            cluster.name_of(row).partition: cluster.moves[row] for row in known.rows.tolist() if row in cluster.moves
+        }
+        adding = _without_empty({partition: move.adding for partition, move in moves.items()})
+        removing = _without_empty({partition: move.removing for partition, move in moves.items()})
+        restored = replace(present, replicas=replicas, adding=adding, removing=removing)
+        self.topics[change.topic] = replace(restored, version=change.version + 1)
+        return Outcome(change)
+
+    def _assign(
+        self,
+        cluster: Cluster,
+        name: str,
+        change: Change,
+        replicas: dict[int, Replicas],
+        adding: dict[int, Replicas],
+        removing: dict[int, Replicas],
+    ) -> Outcome:
+        """Write a topic's assignment, changed in some partitions."""
+        present = self.topics.get(name)
+        if present is None or present.version != cluster.topics[name].version:
+            return Outcome(None, stale_topic=name)
+        self.topics[name] = replace(
+            present,
+            replicas=present.replicas | replicas,
+            adding=_without_empty(present.adding | adding),
+            removing=_without_empty(present.removing | removing),
+            version=present.version + 1,
+        )
+        return Outcome(change)
+
+
+def _recovers(change: PartitionStates, place: int, present: WrittenState | None) -> bool:
+    """KIP-704: an unclean leader recovers until it says that it is done, whoever leads by then."""
+    if change.unclean is not None and change.unclean[place]:
+        return True
+    if change.recovering is not None:
+        return bool(change.recovering[place])
+    return present is not None and present.is_recovering
+
+
+def _without_empty(lists: dict[int, Replicas]) -> dict[int, Replicas]:
+    return {partition: replicas for partition, replicas in lists.items() if replicas}

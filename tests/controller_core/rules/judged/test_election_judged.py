@@ -1,0 +1,124 @@
+"""Elections and states, judged by Kafka 3.9's Election and PartitionState."""
+
+import random
+from typing import Any
+
+import pytest
+
+from controller_core.model.ids import NO_LEADER
+from controller_core.rules.election import (
+    Election,
+    Reason,
+    elect_offline,
+    elect_preferred,
+    elect_reassigned,
+    elect_shutdown,
+)
+from controller_core.views.partition_health import PartitionState
+from tests.controller_core.cases import MAX_BROKER, PartitionCase, random_partition
+from tests.controller_core.rules.judged.conftest import Judge
+
+pytestmark = pytest.mark.java
+
+CASES = 10_000
+
+
+def ask(
+    judge: Judge, selector: str, cases: list[PartitionCase], removing: list[list[int]] | None = None
+) -> list[dict[str, Any] | None]:
+    """Have Kafka elect; with replicas being removed, a case's assignment is a reassignment's target."""
+    return judge.ask(
+        "elect",
+        [
+            {
+                "selector": selector,
+                "leader": case.leader,
+                "isr": case.isr,
+                "replicas": [*case.assignment, *leaving],
+                "adding": [],
+                "removing": leaving,
+                "live": sorted(case.live),
+                "shutting_down": sorted(case.shutting_down),
+                "unclean": case.unclean_allowed,
+            }
+            for case, leaving in zip(cases, removing or [[] for _ in cases], strict=True)
+        ],
+    )
+
+
+def answer_of(elected: Election) -> dict[str, Any] | None:
+    """Write an election as the judge does."""
+    if elected.leader == NO_LEADER:
+        return None
+    recovery = "RECOVERING" if elected.unclean else "RECOVERED"
+    return {"leader": elected.leader, "isr": list(elected.isr), "recovery": recovery}
+
+
+def drawn(seed: int) -> list[PartitionCase]:
+    """Draw many partitions."""
+    source = random.Random(seed)
+    return [random_partition(source) for _ in range(CASES)]
+
+
+def live(case: PartitionCase) -> set[int]:
+    """Return the live brokers as Kafka counts them: those that shut down are none."""
+    return case.live - case.shutting_down
+
+
+def test_offline_partitions_elect_as_kafka_does(judge: Judge) -> None:
+    """Election.leaderForOffline, with the recovery state of unclean leaders (KIP-704)."""
+    cases = drawn(1)
+
+    for case, expected in zip(cases, ask(judge, "offline", cases), strict=True):
+        elected = elect_offline(case.assignment, case.isr, live(case), unclean_allowed=case.unclean_allowed)
+        assert answer_of(elected) == expected, case
+
+
+def test_preferred_leaders_are_elected_as_kafka_does(judge: Judge) -> None:
+    """Election.leaderForPreferredReplica; that none is needed is found by Kafka's caller, so those cases are left out."""
+    cases = [case for case in drawn(2) if case.leader != case.assignment[0]]
+
+    for case, expected in zip(cases, ask(judge, "preferred", cases), strict=True):
+        assert answer_of(elect_preferred(case.leader, case.assignment, case.isr, live(case))) == expected, case
+
+
+def test_shutdowns_elect_as_kafka_does(judge: Judge) -> None:
+    """Election.leaderForControlledShutdown."""
+    cases = drawn(3)
+
+    for case, expected in zip(cases, ask(judge, "shutdown", cases), strict=True):
+        assert answer_of(elect_shutdown(case.assignment, case.isr, case.live, case.shutting_down)) == expected, case
+
+
+def test_reassigned_partitions_elect_as_kafka_does(judge: Judge) -> None:
+    """Election.leaderForReassign: of a partition that has the union of old and target replicas, the target counts."""
+    cases = drawn(4)
+    source = random.Random(5)
+    others = [sorted(set(range(MAX_BROKER)) - set(case.assignment)) for case in cases]
+    removing = [source.sample(brokers, source.randint(0, 3)) for brokers in others]
+
+    for case, expected in zip(cases, ask(judge, "reassigned", cases, removing), strict=True):
+        assert answer_of(elect_reassigned(case.assignment, case.isr, live(case))) == expected, case
+
+
+def test_every_reason_is_met_by_the_cases_drawn() -> None:
+    """A comparison that never sees a kind of outcome would show nothing about it."""
+    met = set()
+    for case in drawn(6):
+        met |= {
+            elect_offline(case.assignment, case.isr, live(case), unclean_allowed=case.unclean_allowed).reason,
+            elect_preferred(case.leader, case.assignment, case.isr, live(case)).reason,
+            elect_reassigned(case.assignment, case.isr, live(case)).reason,
+            elect_shutdown(case.assignment, case.isr, case.live, case.shutting_down).reason,
+        }
+
+    assert met == set(Reason) - {Reason.NEW}
+
+
+def test_states_have_kafkas_names_and_numbers(judge: Judge) -> None:
+    """PartitionState of Kafka 3.9."""
+    ours = {state.label: state.value for state in PartitionState}
+
+    (theirs,) = judge.ask("states", [{"names": sorted(ours)}])
+
+    assert ours == theirs

@@ -1,0 +1,250 @@
+"""Topics' names and configs, judged by Kafka's Topic, ConfigDef and LogConfig."""
+
+import random
+from typing import Any
+
+import pytest
+
+from controller_core.rules.config_rules import ConfigType, Invalid, parse, show
+from controller_core.rules.topic_config_table import ROWS, TOPIC_CONFIGS
+from controller_core.rules.topic_configs import ConfigSetting, topic_config_error
+from controller_core.rules.topic_names import collisions, illegal_because
+from lab.jars import kafka_jars
+from tests.controller_core.rules.judged.conftest import Judge
+from tools.draw_topic_configs import ask_java, draw, version_of
+
+pytestmark = pytest.mark.java
+
+MAPS = 5_000
+
+WHOLE = [
+    "0",
+    "1",
+    "-1",
+    "-2",
+    "-3",
+    "+5",
+    " 7 ",
+    "14",
+    "13",
+    "4",
+    "3",
+    "9",
+    "10",
+    "17",
+    "18",
+    "22",
+    "23",
+    "-131072",
+    "-131073",
+]
+LIMITS = ["2147483647", "2147483648", "-2147483648", "-2147483649", "9223372036854775807", "9223372036854775808"]
+DOUBLES = [
+    "0.5",
+    "1.0",
+    "1.5",
+    "-0.1",
+    "-0.0",
+    "1e10",
+    "1.25e-5",
+    "NaN",
+    "Infinity",
+    "1d",
+    "0x1p3",
+    ".5",
+    "5.",
+    "1e",
+    "",
+    "1_0",
+]
+WORDS = [
+    "true",
+    "False",
+    " TRUE",
+    "yes",
+    "delete",
+    "compact",
+    "compact,delete",
+    "delete , shred",
+    ",",
+    "",
+    "*",
+    "1:2",
+    "1:2, 3:4",
+    "1:x",
+]
+NAMES = [
+    "gzip",
+    "GZIP",
+    "producer",
+    "CreateTime",
+    "LogAppendTime",
+    "3.0-IV1",
+    "3.0",
+    "3.0.1",
+    "3.0.",
+    "0.10.0.1",
+    "0.10",
+    "9.9",
+    ".",
+    "3..",
+    "0.8.2",
+]
+STRANGE = [
+    "\u00a0 1",
+    "\u0661\u0662",
+    "\U0001d7ce",
+    "fal\u017fe",
+    "1\u2003",
+    "\x001",
+    "\u2028",
+    "a\tb",
+    "tr\u00fce",
+    "00012",
+    "-",
+    "+",
+    "--1",
+]
+TEXTS = [*WHOLE, *LIMITS, *DOUBLES, *WORDS, *NAMES, *STRANGE]
+
+
+def refusal(answer: Any) -> tuple[str, bool] | None:
+    """Read an answer that is a refusal or null."""
+    return None if answer is None else (answer["refused"], answer["of_value"])
+
+
+def ours(case: dict[str, Any]) -> tuple[str, bool] | None:
+    """Check a case's configs ourselves."""
+    setting = ConfigSetting(existing=case["existing"], remote_storage=case["remote"], zookeeper=case["zookeeper"])
+    error = topic_config_error(case["configs"], setting)
+    return None if error is None else (error.message, error.of_value)
+
+
+def case_of(configs: dict[str, str], *, remote: bool = False, zookeeper: bool = True) -> dict[str, Any]:
+    """Make a case for the judge."""
+    return {"configs": configs, "existing": {}, "remote": remote, "zookeeper": zookeeper}
+
+
+@pytest.mark.parametrize("name", TOPIC_CONFIGS)
+def test_every_config_takes_and_refuses_what_kafka_does(judge: Judge, name: str) -> None:
+    """LogConfig.validate as a ZooKeeper-mode broker calls it: the same words, for the same texts."""
+    cases = [case_of({name: text}) for text in TEXTS]
+
+    expected = [refusal(answer) for answer in judge.ask("config", cases)]
+
+    assert [ours(case) for case in cases] == expected
+
+
+def test_maps_with_several_errors_are_refused_for_the_same_one(judge: Judge) -> None:
+    """Of several illegal values the first by Kafka's order of definition is named."""
+    source = random.Random(39)
+    names = sorted(TOPIC_CONFIGS)
+    cases = [
+        case_of({name: source.choice(TEXTS) for name in source.sample(names, source.randint(1, 6))})
+        for _ in range(MAPS)
+    ]
+
+    expected = [refusal(answer) for answer in judge.ask("config", cases)]
+
+    assert [ours(case) for case in cases] == expected
+
+
+def test_configs_of_tiered_storage_are_refused_for_the_same_reasons(judge: Judge) -> None:
+    """LogConfig.validateTopicLogConfigValues, in ZooKeeper mode and in KRaft mode, with the system's switch on and off."""
+    source = random.Random(405)
+    values = {
+        "remote.storage.enable": ["true", "false"],
+        "remote.log.copy.disable": ["true", "false"],
+        "remote.log.delete.on.disable": ["true", "false"],
+        "cleanup.policy": ["delete", "compact", "delete,compact"],
+        "retention.ms": ["-1", "5", "100"],
+        "local.retention.ms": ["-2", "-1", "5", "200"],
+        "retention.bytes": ["-3", "-1", "5", "100"],
+        "local.retention.bytes": ["-2", "-1", "5", "200"],
+        "min.compaction.lag.ms": ["0", "5"],
+        "max.compaction.lag.ms": ["4", "6"],
+    }
+    cases = []
+    for _ in range(MAPS):
+        chosen = source.sample(sorted(values), source.randint(1, len(values)))
+        case = case_of({name: source.choice(values[name]) for name in chosen}, remote=source.random() < 0.7)
+        case["zookeeper"] = source.random() < 0.5
+        case["existing"] = source.choice([{}, {"remote.storage.enable": "true"}, {"remote.storage.enable": " true"}])
+        cases.append(case)
+
+    expected = [refusal(answer) for answer in judge.ask("config", cases)]
+
+    assert [ours(case) for case in cases] == expected
+
+
+def test_an_unknown_name_is_refused_in_the_same_words(judge: Judge) -> None:
+    """LogConfig.validateNames comes before any value is looked at."""
+    cases = [case_of({"retention.ms": "abc", name: "1"}) for name in ("foo", "", "Retention.ms", "log.retention.ms")]
+
+    expected = [refusal(answer) for answer in judge.ask("config", cases)]
+
+    assert [ours(case) for case in cases] == expected
+
+
+def printed(kind: ConfigType, text: str) -> str:
+    """Read a text and print the value, or say in Kafka's words why it is none."""
+    try:
+        return show(parse(kind, text))
+    except ValueError as wrong:
+        return Invalid("judged", text, str(wrong)).message
+
+
+@pytest.mark.parametrize("kind", ConfigType)
+def test_texts_are_read_and_printed_as_java_does(judge: Judge, kind: ConfigType) -> None:
+    """ConfigDef.parseType and toString."""
+    answers = judge.ask("parse", [{"type": kind.value, "text": text} for text in TEXTS])
+
+    expected = [answer["refused"] if isinstance(answer, dict) else answer for answer in answers]
+
+    assert [printed(kind, text) for text in TEXTS] == expected
+
+
+def test_doubles_are_read_as_java_does(judge: Judge) -> None:
+    """Of numbers of all sizes the value is compared: Java before 19 prints some with more digits than they need."""
+    source = random.Random(17)
+    texts = [f"{source.randint(-9999, 9999)}e{source.randint(-330, 310)}" for _ in range(MAPS)]
+    answers = judge.ask("parse", [{"type": "DOUBLE", "text": text} for text in texts])
+
+    assert [parse(ConfigType.DOUBLE, answer) for answer in answers] == [
+        parse(ConfigType.DOUBLE, text) for text in texts
+    ]
+
+
+def test_the_table_is_what_the_tool_draws() -> None:
+    """The table is generated and never edited: drawing it again from the jars gives the same rows."""
+    jars = kafka_jars()
+    drawn: dict[str, Any] = {}
+    exec(draw(ask_java(jars), version_of(jars)), drawn)  # our own tool's output
+
+    assert drawn["ROWS"] == ROWS
+
+
+def test_defaults_are_the_brokers_defaults(judge: Judge) -> None:
+    """The table is drawn from LogConfig; a broker without settings of its own validates an empty map with the same ones."""
+    cases = [case_of({row.name: row.default}) for row in ROWS]
+
+    assert judge.ask("config", cases) == [None] * len(ROWS)
+
+
+def test_names_are_refused_and_collide_as_kafkas(judge: Judge) -> None:
+    """Topic.validate, hasCollisionChars and hasCollision."""
+    source = random.Random(249)
+    letters = ["a", "Z", "0", ".", "_", "-", " ", "/", "\u00e9", "\U0001f600", "\n"]
+    names = ["", ".", "..", "...", "x" * 249, "x" * 250, "\U0001f600" * 124, "\U0001f600" * 125]
+    names += [
+        "".join(source.choices(letters, [4, 1, 1, 3, 3, 1, 0.2, 0.2, 0.2, 0.2, 0.2], k=source.randint(1, 6)))
+        for _ in range(MAPS)
+    ]
+    others = ["a.a", "a_a", "a-a", "a.", "a_", ".a", "_a", "__", "._", "a", "aa"]
+    answers = judge.ask("name", [{"name": name, "others": others} for name in names])
+
+    for name, answer in zip(names, answers, strict=True):
+        if (reason := illegal_because(name)) is not None:
+            assert answer == {"refused": f"Topic name is invalid: {reason}", "of_value": False}
+        else:
+            assert sorted(set(answer) - {name}) == collisions(name, others)

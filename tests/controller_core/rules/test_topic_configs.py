@@ -1,0 +1,182 @@
+"""Topics' config maps, refused in the words of a Kafka 3.9 broker (reason InvalidConfig)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller_core.rules.config_rules import Invalid
+from controller_core.rules.topic_config_table import ROWS, TOPIC_CONFIGS
+from controller_core.rules.topic_configs import ConfigSetting, config_value, topic_config_error
+
+REMOTE = {"remote.storage.enable": "true"}
+
+THROTTLED_WORDS = (
+    "Invalid value [1:2, x] for configuration leader.replication.throttled.replicas: leader.replication.throttled.replicas must"
+    " be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("foo", "1", "Unknown topic config name: foo"),
+        ("retention.ms", "abc", "Invalid value abc for configuration retention.ms: Not a number of type LONG"),
+        ("segment.bytes", "13", "Invalid value 13 for configuration segment.bytes: Value must be at least 14"),
+        (
+            "min.cleanable.dirty.ratio",
+            "1e7",
+            "Invalid value 1.0E7 for configuration min.cleanable.dirty.ratio: Value must be no more than 1",
+        ),
+        (
+            "cleanup.policy",
+            "delete, shred",
+            "Invalid value shred for configuration cleanup.policy: String must be one of: compact, delete",
+        ),
+        (
+            "compression.gzip.level",
+            "0",
+            "Invalid value 0 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to -1",
+        ),
+        (
+            "preallocate",
+            "yes",
+            "Invalid value yes for configuration preallocate: Expected value to be either true or false",
+        ),
+        (
+            "message.format.version",
+            "9.9",
+            "Invalid value 9.9 for configuration message.format.version: Version 9.9 is not a valid version",
+        ),
+        (
+            "leader.replication.throttled.replicas",
+            "1:2, x",
+            THROTTLED_WORDS,
+        ),
+    ],
+)
+def test_an_illegal_config_is_refused_in_kafkas_words(name: str, text: str, words: str) -> None:
+    """LogConfig.validate; a real one judges in `judged`."""
+    error = topic_config_error({name: text})
+
+    assert error is not None
+    assert words == error.message
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("retention.ms", "-1"),
+        ("cleanup.policy", "compact,delete"),
+        ("cleanup.policy", ""),
+        ("min.cleanable.dirty.ratio", "NaN"),
+        ("message.format.version", "0.10.0.1"),
+        ("message.format.version", "3.0-IV1"),
+        ("follower.replication.throttled.replicas", "*"),
+        ("compression.gzip.level", "-1"),
+    ],
+)
+def test_a_legal_config_is_taken(name: str, text: str) -> None:
+    """What Kafka takes we must not refuse."""
+    assert topic_config_error({name: text}) is None
+
+
+def test_kafkas_defaults_obey_kafkas_rules() -> None:
+    """The table is drawn by a tool; an empty map is legal."""
+    assert [row.name for row in ROWS if isinstance(row.read(row.default), Invalid)] == []
+
+
+def test_the_first_error_is_the_tables_first_whatever_the_maps_order() -> None:
+    """ConfigDef.parse goes through its own keys in the order of their definition."""
+    error = topic_config_error({"preallocate": "x", "segment.bytes": "x"})
+
+    assert error is not None
+    assert error.message == "Invalid value x for configuration segment.bytes: Not a number of type INT"
+
+
+def test_null_values_come_before_unknown_names_and_those_before_values() -> None:
+    """ZkAdminManager.createTopics looks for nulls, LogConfig.validate at names, then at values."""
+    null = topic_config_error({"foo": "1", "segment.ms": None, "retention.ms": None})
+    unknown = topic_config_error({"retention.ms": "abc", "zoo": "1", "foo": "1"})
+
+    assert null is not None
+    assert unknown is not None
+    assert null.message == "Null value not supported for topic configs: segment.ms,retention.ms"
+    assert unknown.message == "Unknown topic config name: foo"
+
+
+def test_the_compaction_lag_is_checked_against_what_the_brokers_have() -> None:
+    """LogConfig.validateValues, over the brokers' defaults."""
+    setting = ConfigSetting(broker_defaults={"max.compaction.lag.ms": "5"})
+
+    error = topic_config_error({"min.compaction.lag.ms": "6"}, setting)
+
+    assert error is not None
+    assert error.message == "conflict topic config setting min.compaction.lag.ms (6) > max.compaction.lag.ms (5)"
+
+
+@pytest.mark.parametrize(
+    ("configs", "setting", "words"),
+    [
+        (
+            {"remote.log.copy.disable": "true"},
+            ConfigSetting(),
+            "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under Zookeeper's mode.",
+        ),
+        (
+            REMOTE,
+            ConfigSetting(),
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.",
+        ),
+        (
+            {**REMOTE, "cleanup.policy": "compact"},
+            ConfigSetting(remote_storage=True),
+            "Remote log storage is unsupported for the compacted topics",
+        ),
+        (
+            {**REMOTE, "retention.ms": "10", "local.retention.ms": "11"},
+            ConfigSetting(remote_storage=True),
+            "Invalid value 11 for configuration local.retention.ms: Value must not be more than retention.ms property value: 10",
+        ),
+        (
+            {**REMOTE, "retention.bytes": "10", "local.retention.bytes": "-1"},
+            ConfigSetting(remote_storage=True),
+            "Invalid value -1 for configuration local.retention.bytes: Value must not be -1 as retention.bytes value is set as 10.",
+        ),
+    ],
+)
+def test_tiered_storage_is_refused_as_a_broker_refuses_it(
+    configs: dict[str, str], setting: ConfigSetting, words: str
+) -> None:
+    """LogConfig.validateTopicLogConfigValues (KIP-405, KIP-950)."""
+    error = topic_config_error(configs, setting)
+
+    assert error is not None
+    assert words == error.message
+
+
+def test_turning_tiered_storage_off_needs_consent_to_delete() -> None:
+    """LogConfig.validateTurningOffRemoteStorageWithDelete; only KRaft's controller brings the existing map."""
+    setting = ConfigSetting(existing=REMOTE, remote_storage=True, zookeeper=False)
+
+    error = topic_config_error({"remote.storage.enable": "false"}, setting)
+
+    assert error is not None
+    assert error.message.startswith("It is invalid to disable remote storage without deleting remote data.")
+    assert topic_config_error({"remote.log.delete.on.disable": "true"}, setting) is None
+
+
+def test_a_configs_value_is_the_topics_then_the_brokers_then_kafkas() -> None:
+    """LogConfig.fromProps: overrides over defaults."""
+    assert not config_value("unclean.leader.election.enable", {})
+    assert config_value("unclean.leader.election.enable", {"unclean.leader.election.enable": "true"})
+    assert config_value("min.insync.replicas", {"min.insync.replicas": "0"}) == Invalid(
+        "min.insync.replicas", "0", "Value must be at least 1"
+    )
+
+
+@given(st.dictionaries(st.sampled_from(sorted(TOPIC_CONFIGS)) | st.text(), st.none() | st.text()))
+def test_no_map_at_all_breaks_the_check(configs: dict[str, str | None]) -> None:
+    """Whatever a user writes is taken or refused in words."""
+    error = topic_config_error(configs)
+
+    assert error is None or error.message

@@ -1,0 +1,53 @@
+"""Names of topics (Kafka's org.apache.kafka.common.internals.Topic)."""
+
+import pytest
+
+from controller_core.rules.topic_names import MAX_NAME_LENGTH, collisions, is_internal, refuse_name
+from kafka_node.errors import Failure
+from kafka_wire.errors import ErrorCode
+
+
+@pytest.mark.parametrize("name", ["t", "Topic-1", "a.b", "a_b", "...", "-", "a" * MAX_NAME_LENGTH])
+def test_a_legal_name_is_taken(name: str) -> None:
+    """ASCII letters, digits, dot, underscore and hyphen; up to 249 of them."""
+    assert refuse_name(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("", "Topic name is invalid: the empty string is not allowed"),
+        (".", "Topic name is invalid: '.' is not allowed"),
+        ("..", "Topic name is invalid: '..' is not allowed"),
+        ("x" * 250, f"Topic name is invalid: the length of '{'x' * 250}' is longer than the max allowed length 249"),
+        (
+            "a\n",
+            "Topic name is invalid: 'a\n' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+        ),
+        (
+            "\u0660",
+            "Topic name is invalid: '\u0660' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+        ),
+    ],
+)
+def test_an_illegal_name_is_refused_in_kafkas_words(name: str, words: str) -> None:
+    """Error code INVALID_TOPIC_EXCEPTION, with Kafka's own sentence."""
+    assert refuse_name(name) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
+
+
+def test_names_that_metrics_cannot_tell_apart_collide() -> None:
+    """A dot and an underscore are the same in the name of a metric (AdminZkClient.validateTopicCreate)."""
+    words = "Topic 'a.b_c' collides with existing topics: a.b.c, a_b_c"
+
+    assert refuse_name("a.b_c", {"a_b_c", "a.b.c", "abc", "a.b"}) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
+
+
+def test_a_name_does_not_collide_with_itself() -> None:
+    """Whether the topic exists is another question with another answer."""
+    assert collisions("a.b", {"a.b"}) == []
+
+
+def test_kafkas_own_topics_are_known() -> None:
+    """Topic.INTERNAL_TOPICS."""
+    assert is_internal("__consumer_offsets")
+    assert not is_internal("__cluster_metadata")

@@ -1,0 +1,133 @@
+"""An active controller whose world always agrees: it decides with the real core, applies at once and writes nowhere.
+
+Leaves out ZooKeeper, sockets and time. Brokers answer a StopReplica at once, unless they are told to be `silent`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from controller_core.model.broker import Broker, Endpoint
+from controller_core.model.changes import BrokersObserved, TopicDeletion
+from controller_core.model.cluster import Cluster
+from controller_core.model.events import AdvanceDeletions, AlterPartition, Event, IsrChange, StopReplicaAnswered
+from controller_core.model.ids import TopicPartition
+from controller_core.model.move import Replicas
+from controller_core.model.sends import Send, SendStopReplica
+from controller_core.shell.active import Defaults
+from controller_core.zookeeper_mode.decide import decide
+from controller_core.zookeeper_mode.propagation import carry_out
+
+CONTROLLER = 1000
+CONTROLLER_EPOCH = 7
+SEED = 3
+
+
+def broker(broker_id: int, rack: str | None = None, listeners: Sequence[str] = ("CLIENT", "INTERNAL")) -> Broker:
+    """A registered broker: epoch 100 + id, each listener on a port of its own."""
+    endpoints = tuple(
+        Endpoint(listener, f"broker{broker_id}", 9000 + 100 * place + broker_id, "PLAINTEXT")
+        for place, listener in enumerate(listeners)
+    )
+    return Broker(broker_id, 100 + broker_id, endpoints, rack)
+
+
+@dataclass
+class FakeActive:
+    """Implements `ActiveController`."""
+
+    cluster: Cluster
+    defaults: Defaults | None = field(default_factory=Defaults)
+    """None: no broker has told them yet."""
+    cluster_id: str = "cluster-of-tests"
+    failure: Exception | None = None
+    """Raised by whatever is submitted."""
+    silent: bool = False
+    """Brokers answer no StopReplica."""
+    random: Random = field(default_factory=lambda: Random(SEED))
+    """What its handlers draw from, request after request."""
+    submitted: list[Event] = field(default_factory=list)
+    waits_ms: list[int] = field(default_factory=list)
+    """Timeouts that brokers were waited for with."""
+    state_waits_ms: list[int] = field(default_factory=list)
+    settings_waits_ms: list[int] = field(default_factory=list)
+    deletion_waits_ms: list[int] = field(default_factory=list)
+
+    async def submit(self, event: Event) -> Any:
+        """Decide and carry out."""
+        self.submitted.append(event)
+        if self.failure is not None:
+            raise self.failure
+        return self.run(event)
+
+    async def known_defaults(self, timeout_ms: int) -> Defaults | None:
+        """Look whether they are known."""
+        self.settings_waits_ms.append(timeout_ms)
+        return self.defaults
+
+    async def until(self, holds: Callable[[], bool], timeout_ms: int) -> bool:
+        """Check once: nothing happens in the meantime."""
+        self.state_waits_ms.append(timeout_ms)
+        return holds()
+
+    async def brokers_know(self, timeout_ms: int, silence_ms: int) -> bool:
+        """They do."""
+        assert silence_ms > 0
+        self.waits_ms.append(timeout_ms)
+        return True
+
+    async def topic_gone(self, name: str, timeout_ms: int) -> bool:
+        """Look whether the topic is gone."""
+        self.deletion_waits_ms.append(timeout_ms)
+        return name not in self.cluster.topics
+
+    def advertised(self) -> Sequence[Endpoint]:
+        """On both listeners."""
+        return (Endpoint("CLIENT", "steward", 9990, "PLAINTEXT"), Endpoint("INTERNAL", "steward", 9991, "PLAINTEXT"))
+
+    def run(self, event: Event) -> Any:
+        """Decide and carry out, with all that follows."""
+        decision = decide(self.cluster, event)
+        sends: list[Send] = []
+        for change in decision.changes:
+            sends += carry_out(self.cluster, change)
+        sends += decision.sends
+        for following in decision.then:
+            self.run(following)
+        for later in decision.later:
+            self.run(later)
+        for send in sends:
+            if isinstance(send, SendStopReplica) and send.delete and not self.silent:
+                epochs = dict(zip(send.partitions, send.leader_epochs, strict=True))
+                self.run(StopReplicaAnswered(send.broker, send.partitions, {}, epochs))
+        return decision.reply
+
+    def brokers_are(self, *brokers: Broker) -> None:
+        """Let these be registered and no others; nothing follows from it."""
+        carry_out(self.cluster, BrokersObserved(brokers))
+
+    def sync(self, partition: TopicPartition, isr: Replicas) -> None:
+        """Let a partition's leader ask for an ISR and get it."""
+        columns, row = self.cluster.columns, self.row(partition)
+        leader = int(columns.leader[row])
+        change = IsrChange(partition, int(columns.leader_epoch[row]), isr, int(columns.partition_epoch[row]))
+        self.run(AlterPartition(leader, self.cluster.brokers[leader].epoch, (change,)))
+
+    def resume_deletions(self) -> None:
+        """Look at queued deletions again."""
+        self.run(AdvanceDeletions())
+
+    def row(self, partition: TopicPartition) -> int:
+        """The row of a partition that is there."""
+        row = self.cluster.row_of(*partition)
+        assert row is not None
+        return row
+
+
+def active_with(*brokers: Broker, **settings: Any) -> FakeActive:
+    """An active controller of these brokers, or of brokers 1, 2 and 3 without racks."""
+    active = FakeActive(Cluster(CONTROLLER, CONTROLLER_EPOCH), **settings)
+    active.cluster.topic_deletion = TopicDeletion.ENABLED
+    active.brokers_are(*(brokers or (broker(1), broker(2), broker(3))))
+    return active

@@ -1,0 +1,31 @@
+"""The configs in CreateTopics' answer (KIP-525, ConfigDef.convertToString)."""
+
+import pytest
+
+from controller_core.rules.topic_config_table import TOPIC_CONFIGS
+from controller_core.shell.admin.create_topics import created_configs, printed
+
+
+def test_every_topic_config_is_listed_once() -> None:
+    """ConfigHelper.allConfigs."""
+    assert list(TOPIC_CONFIGS) == [entry["name"] for entry in created_configs({}, {})]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("retention.ms", " 7 ", "7"),
+        ("unclean.leader.election.enable", "TRUE", "true"),
+        ("cleanup.policy", "compact, delete", "compact,delete"),
+        ("min.cleanable.dirty.ratio", "5e-1", "0.5"),
+        ("leader.replication.throttled.replicas", "", ""),
+    ],
+)
+def test_values_are_printed_as_kafka_reads_them(name: str, text: str, expected: str) -> None:
+    """ConfigDef.parseType and convertToString."""
+    assert printed(TOPIC_CONFIGS[name], text) == expected
+
+
+def test_a_brokers_default_that_cannot_be_read_is_told_as_it_is() -> None:
+    """It is the broker's business; nothing of ours fails over it."""
+    assert printed(TOPIC_CONFIGS["retention.ms"], "?") == "?"

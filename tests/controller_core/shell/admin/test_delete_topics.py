@@ -1,0 +1,177 @@
+"""DeleteTopics (KIP-4, KIP-516, KafkaApis.handleDeleteTopicsRequest, ZkAdminManager.deleteTopics)."""
+
+from uuid import UUID, uuid4
+
+import pytest
+
+from controller_core.model.events import DeleteTopics
+from controller_core.shell.active import Defaults
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.shell.admin.asking import active_with_topic, add_topic, ask, only
+from tests.controller_core.shell.admin.fake_active import FakeActive, active_with, broker
+
+NO_ID = UUID(int=0)
+
+
+def by_name(*names: str, timeout_ms: int = 1_000) -> Body:
+    """A request of version 6 by name."""
+    return {"topics": [{"name": name} for name in names], "timeout_ms": timeout_ms}
+
+
+def topic_id(active: FakeActive, name: str) -> UUID:
+    """A topic's id."""
+    found = active.cluster.topics[name].topic_id
+    assert found is not None
+    return found
+
+
+def results(response: Body) -> list[tuple[str | None, int]]:
+    """Names and error codes, in order."""
+    return [(result["name"], result["error_code"]) for result in response["responses"]]
+
+
+async def test_a_topic_is_gone_when_its_deletion_is_answered() -> None:
+    """Every replica has answered StopReplica before (C10)."""
+    active = await active_with_topic("a", {0: (1, 2)})
+
+    response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a"))
+
+    assert results(response) == [("a", ErrorCode.NONE)]
+    assert active.cluster.topics == {}
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, 4, 5])
+async def test_older_versions_delete_by_name(version: int) -> None:
+    """Version 6 brought ids."""
+    active = await active_with_topic("a", {0: (1,)})
+
+    response = await ask(active, ApiKey.DELETE_TOPICS, {"topic_names": ["a"], "timeout_ms": 1_000}, version)
+
+    assert results(response) == [("a", ErrorCode.NONE)]
+
+
+async def test_a_topic_by_id() -> None:
+    """KIP-516: the answer has id and name."""
+    active = await active_with_topic("a", {0: (1,)})
+    asked = topic_id(active, "a")
+
+    response = await ask(
+        active, ApiKey.DELETE_TOPICS, {"topics": [{"name": None, "topic_id": asked}], "timeout_ms": 1_000}
+    )
+
+    assert ("a", asked, ErrorCode.NONE) == (
+        only(response, "responses")["name"],
+        only(response, "responses")["topic_id"],
+        only(response, "responses")["error_code"],
+    )
+    assert active.cluster.topics == {}
+
+
+@pytest.mark.parametrize(
+    ("topic", "code"),
+    [
+        ({"name": "unknown"}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ({"name": None, "topic_id": uuid4()}, ErrorCode.UNKNOWN_TOPIC_ID),
+        ({"name": "a", "topic_id": uuid4()}, ErrorCode.INVALID_REQUEST),
+        ({"name": None}, ErrorCode.INVALID_REQUEST),
+    ],
+)
+async def test_what_names_no_topic_or_two_is_refused_and_the_others_are_deleted(topic: Body, code: ErrorCode) -> None:
+    """Each topic stands on its own."""
+    active = await active_with_topic("a", {0: (1,)})
+    await add_topic(active, "b", {0: (1,)})
+
+    response = await ask(active, ApiKey.DELETE_TOPICS, {"topics": [topic, {"name": "b"}], "timeout_ms": 1_000})
+
+    assert results(response) == [(topic["name"], code), ("b", ErrorCode.NONE)]
+    assert response["responses"][0]["error_message"]
+    assert list(active.cluster.topics) == ["a"]
+
+
+@pytest.mark.parametrize(("version", "code"), [(2, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED)])
+async def test_where_deletion_is_disabled_nothing_is_deleted(version: int, code: ErrorCode) -> None:
+    """delete.topic.enable=false; versions below 3 have no code of their own for it."""
+    active = await active_with_topic("a", {0: (1,)}, defaults=Defaults(delete_topic_enable=False))
+
+    response = await ask(active, ApiKey.DELETE_TOPICS, {"topic_names": ["a"], "timeout_ms": 1_000}, version)
+
+    assert results(response) == [("a", code)]
+    assert active.submitted == []
+
+
+async def test_as_long_as_nobody_has_told_whether_deletion_is_enabled_nothing_is_deleted() -> None:
+    """delete.topic.enable=false may be what they are about to tell; the request may be sent again."""
+    active = await active_with_topic("a", {0: (1,)}, defaults=None)
+
+    response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a"))
+
+    assert results(response) == [("a", ErrorCode.REQUEST_TIMED_OUT)]
+    assert active.submitted == []
+
+
+async def test_a_deletion_that_takes_longer_is_answered_timed_out_and_goes_on() -> None:
+    """DelayedDeleteTopics: REQUEST_TIMED_OUT for each topic that is still there; the deletion stays queued."""
+    active = await active_with_topic("a", {0: (1, 2)})
+    await add_topic(active, "b", {0: (1,)})
+    active.brokers_are(broker(1))
+
+    response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a", "b"))
+    active.brokers_are(broker(1), broker(2))
+    active.resume_deletions()
+
+    assert results(response) == [("a", ErrorCode.REQUEST_TIMED_OUT), ("b", ErrorCode.NONE)]
+    assert active.deletion_waits_ms == [1_000, 1_000]
+    assert active.cluster.topics == {}
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -5])
+async def test_without_time_to_wait_nobody_looks_whether_it_is_gone(timeout_ms: int) -> None:
+    """ZkAdminManager.deleteTopics."""
+    active = await active_with_topic("a", {0: (1,)})
+
+    response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a", timeout_ms=timeout_ms))
+
+    assert results(response) == [("a", ErrorCode.REQUEST_TIMED_OUT)]
+    assert active.deletion_waits_ms == []
+
+
+async def test_a_wait_has_an_end_of_our_own() -> None:
+    """A timeout of days would keep a request's place for days."""
+    active = await active_with_topic("a", {0: (1,)})
+
+    await ask(active, ApiKey.DELETE_TOPICS, by_name("a", timeout_ms=2**31 - 1))
+
+    assert active.deletion_waits_ms == [600_000]
+
+
+async def test_a_topic_that_is_being_deleted_is_waited_for_again() -> None:
+    """ZkAdminManager: TopicAlreadyMarkedForDeletionException is no error."""
+    active = await active_with_topic("a", {0: (1, 2)})
+    active.brokers_are(broker(1))
+    active.run(DeleteTopics(("a",)))
+
+    response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a"))
+
+    assert results(response) == [("a", ErrorCode.REQUEST_TIMED_OUT)]
+
+
+async def test_a_topic_that_stands_twice_is_deleted_once() -> None:
+    """KafkaApis collects names in a set and answers every entry."""
+    active = await active_with_topic("a", {0: (1,)})
+
+    response = await ask(active, ApiKey.DELETE_TOPICS, by_name("a", "a"))
+
+    assert results(response) == [("a", ErrorCode.NONE)] * 2
+    assert active.submitted == [DeleteTopics(("a",))]
+
+
+async def test_where_nothing_can_be_deleted_nothing_is_submitted() -> None:
+    """An empty event would take a turn of its own."""
+    active = active_with()
+
+    response = await ask(active, ApiKey.DELETE_TOPICS, {"topics": [{"name": None, "topic_id": uuid4()}]})
+
+    assert results(response) == [(None, ErrorCode.UNKNOWN_TOPIC_ID)]
+    assert active.submitted == []

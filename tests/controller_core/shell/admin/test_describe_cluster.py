@@ -1,0 +1,76 @@
+"""DescribeCluster (KIP-700, KIP-919, AuthHelper.computeDescribeClusterResponse)."""
+
+import pytest
+
+from kafka_wire.api import ApiKey
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.shell.admin.asking import ask, pick
+from tests.controller_core.shell.admin.fake_active import CONTROLLER, active_with, broker
+
+
+async def test_nodes_and_controller() -> None:
+    """The controller is one of the nodes."""
+    active = active_with(broker(1, "north"))
+
+    response = await ask(active, ApiKey.DESCRIBE_CLUSTER, {})
+
+    assert (
+        response["error_code"],
+        response["error_message"],
+        response["cluster_id"],
+        response["controller_id"],
+        response["endpoint_type"],
+    ) == (ErrorCode.NONE, None, "cluster-of-tests", CONTROLLER, 1)
+    assert [pick(node, "broker_id", "host", "port", "rack") for node in response["brokers"]] == [
+        {"broker_id": 1, "host": "broker1", "port": 9001, "rack": "north"},
+        {"broker_id": CONTROLLER, "host": "steward", "port": 9990, "rack": "north"},
+    ]
+
+
+async def test_what_a_caller_may_do_is_everything_where_nobody_judges() -> None:
+    """KIP-430, and only who asks is told."""
+    operations = [
+        (await ask(active_with(), ApiKey.DESCRIBE_CLUSTER, {"include_cluster_authorized_operations": each}))[
+            "cluster_authorized_operations"
+        ]
+        for each in (True, False)
+    ]
+
+    assert operations == [0x1FA0, -(2**31)]
+
+
+async def test_a_controller_that_is_not_listed_is_not_named() -> None:
+    """Clients look its address up in the list; -1 tells them that there is none."""
+    response = await ask(active_with(), ApiKey.DESCRIBE_CLUSTER, {}, listener="ELSEWHERE")
+
+    assert (response["controller_id"], response["brokers"]) == (-1, [])
+
+
+@pytest.mark.parametrize(
+    ("endpoint_type", "code", "words"),
+    [
+        (
+            2,
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
+        ),
+        (7, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "Unsupported endpoint type 7"),
+    ],
+)
+async def test_other_endpoints_are_refused(endpoint_type: int, code: ErrorCode, words: str) -> None:
+    """KIP-919: the endpoints of a quorum's controllers are asked of those."""
+    response = await ask(active_with(), ApiKey.DESCRIBE_CLUSTER, {"endpoint_type": endpoint_type})
+
+    assert (code, words, []) == (response["error_code"], response["error_message"], response["brokers"])
+
+
+async def test_without_a_tenure_no_cluster_is_described() -> None:
+    """NOT_CONTROLLER at the top."""
+    response = await ask(None, ApiKey.DESCRIBE_CLUSTER, {})
+
+    assert (
+        response["error_code"],
+        response["cluster_id"],
+        response["controller_id"],
+        response["brokers"],
+    ) == (ErrorCode.NOT_CONTROLLER, "", -1, [])

@@ -1,0 +1,165 @@
+"""UpdateFeatures on the wire and in `/feature` (KIP-584, KafkaController.processFeatureUpdates)."""
+
+from typing import Any
+
+import pytest
+
+from controller_core.shell.admin.handlers import handlers
+from controller_core.shell.front.handler import RelayInstead
+from controller_core.shell.zookeeper.features import Features
+from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS
+from kafka_node.context import RequestContext
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_zookeeper import paths
+from kafka_zookeeper.formats.brokers import BrokerRegistration, VersionRange, encode_broker
+from kafka_zookeeper.formats.controller import encode_controller_epoch
+from kafka_zookeeper.formats.feature import FeatureStatus, FinalizedFeatures, decode_features, encode_features
+from kafka_zookeeper.writes import Refused, RefusedReason, Unknown
+from tests.controller_core.shell.admin.fake_active import CONTROLLER_EPOCH, active_with
+from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeZooKeeper, Fault
+
+KEY = ApiKey.UPDATE_FEATURES
+UP, SAFE = 1, 2
+
+
+def server(features: FinalizedFeatures | None, *, level: int = 4) -> FakeZooKeeper:
+    """A ZooKeeper with features, and brokers that support `f` up to a level."""
+    made = FakeZooKeeper()
+    made.put(paths.CONTROLLER_EPOCH, encode_controller_epoch(CONTROLLER_EPOCH))
+    for broker in (1, 2, 3):
+        registration = BrokerRegistration(broker, (), features={"f": VersionRange(1, level)})
+        made.put(paths.broker(broker), encode_broker(registration))
+    if features is not None:
+        made.put(paths.FEATURE, encode_features(features))
+    return made
+
+
+async def update(zookeeper: FakeZooKeeper | None, *updates: tuple[str, int, int], validate_only: bool = False) -> Body:
+    """Ask by way of the wire, in version 1."""
+    asked = [{"feature": name, "max_version_level": level, "upgrade_type": kind} for name, level, kind in updates]
+    return await call(zookeeper, 1, {"feature_updates": asked, "validate_only": validate_only})
+
+
+async def call(zookeeper: FakeZooKeeper | None, version: int, body: Body) -> Body:
+    """Ask by way of the wire."""
+    session: Any = None if zookeeper is None else zookeeper.session()
+    active = active_with()
+    table = handlers(lambda: active, features=Features(lambda: session))
+    request = codec.decode_request(codec.encode_request(KEY, version, 1, None, body))[1]
+    context = RequestContext("CLIENT", None, "127.0.0.1", 1, version)
+    answer = await table[KEY](context, request)
+    return codec.decode_response(KEY, version, codec.encode_response(KEY, version, 1, answer))[1]
+
+
+def kept(zookeeper: FakeZooKeeper) -> FinalizedFeatures:
+    """What the znode holds."""
+    return decode_features(zookeeper.at(paths.FEATURE).data)
+
+
+async def test_features_are_written_behind_the_fence() -> None:
+    """Those that stand; the rest is told by feature. The znode keeps its JSON version."""
+    zookeeper = server(FinalizedFeatures(levels={"f": 1, "g": 2}, version=1))
+
+    answer = await update(zookeeper, ("f", 4, UP), ("g", 0, SAFE), ("h", 1, UP))
+    assert kept(zookeeper) == FinalizedFeatures(levels={"f": 4}, version=1)
+    assert answer["error_code"] == ErrorCode.NONE
+    expected = {"f": ErrorCode.NONE, "g": ErrorCode.NONE, "h": ErrorCode.INVALID_REQUEST}
+    assert {each["feature"]: each["error_code"] for each in answer["results"]} == expected
+    assert "  check /controller_epoch version 0" in zookeeper.lines
+
+
+async def test_version_0_lowers_by_a_flag() -> None:
+    """UpdateFeaturesRequest.getFeature."""
+    zookeeper = server(FinalizedFeatures(levels={"f": 3}))
+    lower = {"feature": "f", "max_version_level": 2, "allow_downgrade": False}
+
+    answer = await call(zookeeper, 0, {"feature_updates": [lower]})
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST]
+
+    answer = await call(zookeeper, 0, {"feature_updates": [{**lower, "allow_downgrade": True}]})
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.NONE]
+    assert kept(zookeeper).levels == {"f": 2}
+
+
+async def test_where_no_controller_of_kafka_made_the_znode_it_is_made() -> None:
+    """As KafkaController.enableFeatureVersioning would have, and only to write something into it."""
+    zookeeper = server(None)
+
+    await update(zookeeper, ("h", 1, UP))
+    assert paths.FEATURE not in zookeeper.znodes
+    await update(zookeeper, ("f", 1, UP))
+    assert kept(zookeeper) == FinalizedFeatures(levels={"f": 1})
+
+
+async def test_a_request_to_validate_writes_nothing() -> None:
+    """KIP-778."""
+    zookeeper = server(FinalizedFeatures(levels={"f": 1}))
+
+    answer = await update(zookeeper, ("f", 4, UP), ("f", 5, UP), ("h", 1, UP), validate_only=True)
+    assert kept(zookeeper).levels == {"f": 1}
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
+
+
+@pytest.mark.parametrize("how", ["no session", "deposed", "deposed meanwhile", "disabled", "garbage", "lost"])
+async def test_what_refuses_all_is_told_at_the_top(how: str) -> None:
+    """KafkaApis.handleUpdateFeatures."""
+    there = server(FinalizedFeatures(levels={"f": 1}))
+    zookeeper: FakeZooKeeper | None = there
+    expected = ErrorCode.NOT_CONTROLLER
+    deposed = encode_controller_epoch(CONTROLLER_EPOCH + 1)
+    match how:
+        case "no session":
+            zookeeper = None
+        case "deposed":
+            there.put(paths.CONTROLLER_EPOCH, deposed)
+        case "deposed meanwhile":
+            there.before_writes = [lambda: there.put(paths.CONTROLLER_EPOCH, deposed)]
+        case "disabled":
+            zookeeper = server(FinalizedFeatures(FeatureStatus.DISABLED))
+            expected = ErrorCode.INVALID_REQUEST
+        case "garbage":
+            there.put(paths.FEATURE, b"{")
+            expected = ErrorCode.FEATURE_UPDATE_FAILED
+        case _:
+            there.faults = [Fault.READ_LOST]
+            expected = ErrorCode.FEATURE_UPDATE_FAILED
+
+    answer = await update(zookeeper, ("f", 2, UP))
+    assert (answer["error_code"], answer["results"]) == (expected, [])
+
+
+async def test_an_update_is_decided_anew_on_what_others_wrote_meanwhile() -> None:
+    """But not for ever; and what may be written or not is told as failed."""
+    zookeeper = server(FinalizedFeatures(levels={"f": 1}))
+    other = encode_features(FinalizedFeatures(levels={"f": 3}))
+    zookeeper.before_writes = [lambda: zookeeper.put(paths.FEATURE, other)]
+    answer = await update(zookeeper, ("f", 2, UP))
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST]
+
+    zookeeper.faults = [Unknown("the connection is lost")]
+    answer = await update(zookeeper, ("f", 4, UP))
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.FEATURE_UPDATE_FAILED]
+
+    zookeeper.faults = [Refused(1, RefusedReason.BAD_VERSION)] * MAX_ATTEMPTS
+    assert (await update(zookeeper, ("f", 4, UP)))["error_code"] == ErrorCode.FEATURE_UPDATE_FAILED
+
+
+async def test_a_broker_that_is_gone_supports_nothing() -> None:
+    """Nothing is raised over its head; it is to come back to a cluster that it can be in."""
+    zookeeper = server(FinalizedFeatures(levels={"f": 1}))
+    zookeeper.drop(paths.broker(2))
+
+    answer = await update(zookeeper, ("f", 2, UP))
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.INVALID_REQUEST]
+
+
+async def test_with_nowhere_to_write_a_broker_is_asked() -> None:
+    """The request is passed on."""
+    active = active_with()
+    with pytest.raises(RelayInstead):
+        await handlers(lambda: active)[KEY](
+            RequestContext("CLIENT", None, "127.0.0.1", 1, 1), {"feature_updates": [], "validate_only": False}
+        )

@@ -1,0 +1,71 @@
+"""Channels to brokers that are real sockets, in a cluster of two."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from controller_core.decisions.transition import apply
+from controller_core.model.broker import Broker
+from controller_core.model.changes import BrokersObserved
+from controller_core.model.cluster import Cluster
+from controller_core.model.ids import TopicPartition
+from controller_core.model.sends import Send, SendStopReplica
+from controller_core.shell.brokers.answers import Retry
+from controller_core.shell.brokers.channels import Channels
+from controller_core.shell.pace import Pace
+from kafka_wire.api import ApiKey
+from tests.controller_core.shell.brokers.clusters import OWN, broker, cluster_of
+from tests.controller_core.shell.brokers.fake_broker import FakeBroker
+
+ORDERS = ("topic orders id=7 0=1,2 1=2,1", "known orders-0=1/4/1,2/6 orders-1=2/0/2,1/0")
+LEAD, META, STOP = ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA, ApiKey.STOP_REPLICA
+PATIENCE_MS = 60_000
+
+
+class World:
+    """Brokers 1 and 2 of a cluster, and the channels to them."""
+
+    def __init__(self, *brokers: FakeBroker) -> None:
+        self.brokers = brokers
+        self.cluster: Cluster = cluster_of(*self.registered(), changes=ORDERS)
+        self.answers: list[Any] = []
+        self.deposed = 0
+        self.retries: list[Retry] = []
+        self.channels = Channels(
+            self.cluster,
+            OWN,
+            answered=self.answers.append,
+            refused=self.retries.append,
+            deposed=self._depose,
+            pace=Pace(),
+        )
+        self.channels.follow()
+
+    def registered(self, **changed: int) -> list[Broker]:
+        """The brokers as they are registered, the first one with something changed."""
+        found = [broker(number + 1, port=each.port) for number, each in enumerate(self.brokers)]
+        return [
+            broker(1, port=changed.get("port", found[0].endpoints[1].port), epoch=changed.get("epoch", 0)),
+            *found[1:],
+        ]
+
+    def observe(self, brokers: list[Broker]) -> None:
+        """Let these be registered."""
+        apply(self.cluster, BrokersObserved(tuple(brokers)))
+        self.channels.follow()
+
+    async def send(self, *sends: Send) -> None:
+        """Send these."""
+        await self.channels.send(sends)
+
+    def _depose(self) -> None:
+        self.deposed += 1
+
+
+Start = Callable[[], Awaitable[FakeBroker]]
+
+
+def stop(to: int, *partitions: int, delete: bool = True) -> SendStopReplica:
+    """Stop partitions of orders."""
+    return SendStopReplica(
+        to, tuple(TopicPartition("orders", one) for one in partitions), (-2,) * len(partitions), delete
+    )

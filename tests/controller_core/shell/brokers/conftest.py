@@ -1,0 +1,39 @@
+"""Two brokers that are real sockets, and the channels to them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from controller_core.shell.brokers import channel as channel_module
+from kafka_wire.net.backoff import Backoff
+from tests.controller_core.shell.brokers.channel_world import Start, World
+from tests.controller_core.shell.brokers.fake_broker import FakeBroker
+
+
+@pytest.fixture
+async def start() -> AsyncIterator[Start]:
+    """Start fake brokers; they die with their test."""
+    brokers: list[FakeBroker] = []
+
+    async def started() -> FakeBroker:
+        brokers.append(await FakeBroker().start())
+        return brokers[-1]
+
+    yield started
+    for each in brokers:
+        await each.close()
+
+
+@pytest.fixture
+async def world(start: Start, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    """Two brokers and the channels to them; every test leaves no task behind."""
+    monkeypatch.setattr(channel_module, "PAUSE_S", 0.001)
+    monkeypatch.setattr(channel_module, "REFUSAL_PAUSES", Backoff(initial_ms=1, cap_ms=1))
+    world = World(await start(), await start())
+    yield world
+    await world.channels.close()
+    for each in world.brokers:
+        await each.close()
+    await asyncio.sleep(0)
+    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []

@@ -1,0 +1,160 @@
+"""Channels to brokers that are real sockets: order, one request at a time, sending again.
+
+Sources: C13; protocol notes, Z4; ControllerChannelManager.
+"""
+
+import asyncio
+import logging
+
+import pytest
+
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from tests.controller_core.shell.brokers.channel_world import LEAD, META, PATIENCE_MS, STOP, World, stop
+from tests.controller_core.shell.brokers.clusters import lead, metadata
+from tests.controller_core.shell.brokers.fake_broker import hang, hang_up
+
+
+@pytest.mark.shows("C13")
+async def test_requests_come_in_the_order_they_were_sent(world: World) -> None:
+    """C13: brokers rely on it (a StopReplica after the LeaderAndIsr that took a partition away)."""
+    first, second = world.brokers
+    await world.send(
+        metadata(world.cluster), lead(world.cluster, 1), stop(1, 0), lead(world.cluster, 2), metadata(world.cluster)
+    )
+
+    assert await world.channels.idle(PATIENCE_MS)
+    assert first.keys == [META, LEAD, STOP, META]
+    assert second.keys == [META, LEAD, META]
+    assert first.versions == {LEAD: 7, META: 8, STOP: 4}
+
+
+@pytest.mark.parametrize(("highest", "told"), [(5, False), (6, True), (7, True)])
+async def test_a_broker_hears_that_a_leader_recovers_where_its_version_says_such(
+    world: World, highest: int, told: bool
+) -> None:
+    """KIP-704 came with version 6; one of ibp 2.8 is told all the rest."""
+    first, _ = world.brokers
+    first.ranges[LEAD] = (0, highest)
+    world.cluster.columns.recovering[:] = True
+    await world.send(lead(world.cluster, 1))
+    await world.channels.idle(PATIENCE_MS)
+
+    ((_, body),) = first.taken
+    states = [state for topic in body["topic_states"] for state in topic["partition_states"]]
+    assert [state["leader_recovery_state"] for state in states] == [1 if told else 0] * len(states)
+
+
+@pytest.mark.shows("C13")
+async def test_every_request_carries_the_epoch_of_the_broker_it_goes_to(world: World) -> None:
+    """C13, KIP-380: what was meant for another life of the broker is refused."""
+    await world.send(metadata(world.cluster), stop(1, 0), lead(world.cluster, 2))
+    await world.channels.idle(PATIENCE_MS)
+
+    epochs = [{body["broker_epoch"] for _, body in each.taken} for each in world.brokers]
+    assert epochs == [{101}, {102}]
+
+
+async def test_the_next_request_waits_for_the_answer_to_the_one_before(world: World) -> None:
+    """ControllerChannelManager: one request in flight for each broker."""
+    first, _ = world.brokers
+    first.react = hang
+    await world.send(metadata(world.cluster), lead(world.cluster, 1))
+    await first.until(1)
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+    assert first.keys == [META]
+    assert world.channels.queued()[1] == 2
+
+
+async def test_a_broker_that_does_not_answer_holds_up_no_other(world: World) -> None:
+    """Each broker has a channel of its own."""
+    silent, other = world.brokers
+    silent.react = hang
+    await world.send(metadata(world.cluster), metadata(world.cluster), lead(world.cluster, 2))
+
+    assert await other.until(3) == [META, META, LEAD]
+    assert not await world.channels.idle(0)
+    assert world.channels.queued()[1] == 2
+
+
+async def test_a_request_is_sent_again_until_it_is_answered(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """Protocol notes, Z4: a broker registers before its socket accepts. In order, and told once."""
+    first, _ = world.brokers
+    first.react = hang_up
+    with caplog.at_level(logging.INFO):
+        await world.send(metadata(world.cluster), lead(world.cluster, 1))
+        await first.until(3)
+        first.react = None
+        assert await world.channels.idle(PATIENCE_MS)
+
+    assert first.keys[:3] == [META, META, META]
+    assert first.keys[-1] == LEAD
+    assert first.keys.count(LEAD) == 1
+    again = [record for record in caplog.records if "sent again" in record.getMessage()]
+    assert [(record.broker, record.api) for record in again] == [(1, "UPDATE_METADATA")]
+
+
+async def test_a_broker_that_is_not_there_yet_is_told_when_it_comes(world: World) -> None:
+    """Its port refuses connections at first."""
+    first, _ = world.brokers
+    port = first.port
+    await first.close()
+    await world.send(metadata(world.cluster))
+    for _ in range(50):
+        await asyncio.sleep(0.001)
+    await first.start(port)
+
+    assert await world.channels.idle(PATIENCE_MS)
+    assert first.keys == [META]
+
+
+async def test_whoever_waits_for_what_was_sent_does_not_wait_for_what_comes_after(world: World) -> None:
+    """A busy controller always has something to tell: a caller waits for its own news."""
+    first, _ = world.brokers
+    release = asyncio.Event()
+
+    async def slow_at_last(key: ApiKey, _body: Body) -> Body | None:
+        if key is STOP:
+            await release.wait()
+        return None
+
+    first.react = slow_at_last
+    await world.send(metadata(world.cluster), lead(world.cluster, 1))
+    waiting = asyncio.create_task(world.channels.idle(PATIENCE_MS))
+    await asyncio.sleep(0)
+    await world.send(stop(1, 0))
+
+    assert await waiting
+    assert not await world.channels.idle(0)
+    release.set()
+    assert await world.channels.idle(PATIENCE_MS)
+
+
+async def test_a_silent_broker_is_not_waited_for(world: World) -> None:
+    """A frozen broker counts as live until its session ends: it must not hold up a caller for as long."""
+    first, second = world.brokers
+    first.react = hang
+    await world.send(metadata(world.cluster))
+
+    assert not await world.channels.idle(PATIENCE_MS, silence_ms=1)
+    assert await second.until(1) == [META]
+    assert not await world.channels.idle(PATIENCE_MS, silence_ms=1), "it stays silent for the next caller"
+
+
+async def test_a_broker_that_answers_is_waited_for_longer_than_a_silent_one(world: World) -> None:
+    """Silence is counted for each request: a broker that works through its queue is not silent."""
+    first, _ = world.brokers
+    loop = asyncio.get_running_loop()
+    silence_ms, began = 2_000, loop.time()
+
+    async def slow(_key: ApiKey, _body: Body) -> Body | None:
+        await asyncio.sleep(0.1)
+        return None
+
+    first.react = slow
+    count = 25
+    await world.send(*(metadata(world.cluster) for _ in range(count)))
+    assert await world.channels.idle(PATIENCE_MS, silence_ms)
+    assert (len(first.keys), loop.time() - began > silence_ms / 1000) == (count, True)

@@ -1,0 +1,92 @@
+"""A broker is asked for its settings. Source: KafkaApis.handleDescribeConfigsRequest."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from controller_core.model.broker import Endpoint
+from controller_core.shell.active import Defaults
+from controller_core.shell.brokers import inquiry as inquiry_module
+from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.shell.brokers.channel_world import World
+from tests.controller_core.shell.brokers.fake_broker import hang
+
+
+def at(port: int) -> Endpoint:
+    """Say where a broker is."""
+    return Endpoint("INTERNAL", "127.0.0.1", port, "PLAINTEXT")
+
+
+async def test_a_broker_is_asked_for_its_settings(world: World) -> None:
+    """DescribeConfigs of the broker: what a controller that is a broker reads in its own configuration."""
+    first, _ = world.brokers
+    told = {
+        "reserved.broker.max.id": "1000",
+        "num.partitions": "3",
+        "default.replication.factor": "2",
+        "delete.topic.enable": "false",
+        "inter.broker.protocol.version": "3.9-IV0",
+        "create.topic.policy.class.name": "com.example.Policy",
+        "alter.config.policy.class.name": None,
+    }
+    first.react = settings_told(told)
+
+    policies = {"create.topic.policy.class.name": "com.example.Policy"}
+    expected = BrokerSettings(Defaults(3, 2, delete_topic_enable=False, uses_topic_ids=True), 1000, policies)
+    assert await inquire(1, at(first.port)) == expected
+    ((_, request),) = first.taken
+    (resource,) = request["resources"]
+    assert (resource["resource_type"], resource["resource_name"]) == (4, "1")
+    assert set(told) < set(resource["configuration_keys"])
+    assert request["include_synonyms"]
+
+
+def settings_told(told: dict[str, str | None], error_code: int = 0) -> Callable[[ApiKey, Body], Awaitable[Body | None]]:
+    """Answer DescribeConfigs."""
+
+    async def react(_key: ApiKey, _body: Body) -> Body | None:
+        configs = [{"name": name, "value": value} for name, value in told.items()]
+        result = {"error_code": error_code, "error_message": "why", "configs": configs, "resource_name": "1"}
+        return {"results": [result] if told else []}
+
+    return react
+
+
+@pytest.mark.parametrize(
+    ("changed", "error_code"),
+    [
+        pytest.param(None, 0, id="no result at all"),
+        pytest.param({"num.partitions": "many"}, 0, id="no number"),
+        pytest.param({"num.partitions": None}, 0, id="no value"),
+        pytest.param({}, 0, id="a setting less"),
+        pytest.param({"num.partitions": "3"}, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, id="not allowed"),
+        pytest.param({"num.partitions": "3"}, 32_000, id="an error of the future"),
+    ],
+)
+async def test_a_broker_that_does_not_tell_is_asked_again_later(
+    world: World, changed: dict[str, str | None] | None, error_code: int
+) -> None:
+    """Whatever it answers: one error, which the process knows."""
+    first, _ = world.brokers
+    others = {"reserved.broker.max.id": "1000", "default.replication.factor": "2", "delete.topic.enable": "true"}
+    first.react = settings_told({} if changed is None else others | changed, error_code)
+
+    with pytest.raises(InquiryError, match="broker 1"):
+        await inquire(1, at(first.port))
+
+
+async def test_a_broker_that_cannot_be_asked_is_asked_again_later(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not there, does not know the request, or does not answer in time."""
+    monkeypatch.setattr(inquiry_module, "TIMEOUT_MS", 50)
+    first, second = world.brokers
+    del first.ranges[ApiKey.DESCRIBE_CONFIGS]
+    second.react = hang
+
+    for port in (1, first.port, second.port):
+        with pytest.raises(InquiryError, match="broker 1"):
+            await inquire(1, at(port))

@@ -1,0 +1,69 @@
+"""Fake brokers, the front over them, and clients of it; every test must leave no task behind."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from controller_core.shell.front.front import Front, open_front
+from kafka_wire.api import ApiKey
+from tests.controller_core.shell.front.fakes import BROKER_RANGES, Client, FakeBroker
+
+
+@pytest.fixture(autouse=True)
+async def no_task_is_left() -> AsyncIterator[None]:
+    """Fail a test that leaves a task running; set up before and torn down after every other fixture."""
+    yield
+    await asyncio.sleep(0)
+    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert left == []
+
+
+@pytest.fixture
+async def start_brokers() -> AsyncIterator[Callable[..., Awaitable[list[FakeBroker]]]]:
+    """Start fake brokers with these ids."""
+    brokers: list[FakeBroker] = []
+
+    async def start(*broker_ids: int, ranges: dict[ApiKey, tuple[int, int]] = BROKER_RANGES) -> list[FakeBroker]:
+        started = [await FakeBroker(broker_id, ranges).start() for broker_id in broker_ids]
+        brokers.extend(started)
+        return started
+
+    yield start
+    for broker in brokers:
+        await broker.close()
+
+
+@pytest.fixture
+async def start_front() -> AsyncIterator[Callable[..., Awaitable[Front]]]:
+    """Start fronts over lists of brokers; a broker taken out of its list is no longer live."""
+    fronts: list[Front] = []
+
+    async def start(brokers: list[FakeBroker], handlers: dict[ApiKey, Any] | None = None, **options: Any) -> Front:
+        def live() -> list[Any]:
+            return [broker.endpoint for broker in brokers]
+
+        front = await open_front("CLIENT", "127.0.0.1", 0, handlers or {}, live, **options)
+        fronts.append(front)
+        return front
+
+    yield start
+    for front in fronts:
+        await front.close(grace_ms=1)
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Callable[..., Awaitable[Client]]]:
+    """Open clients of a front; closed after the test."""
+    clients: list[Client] = []
+
+    async def open_client(front: Front) -> Client:
+        client = Client(*await asyncio.open_connection("127.0.0.1", front.port))
+        clients.append(client)
+        return client
+
+    yield open_client
+    for client in clients:
+        client.writer.transport.abort()
+    await asyncio.sleep(0)

@@ -1,0 +1,155 @@
+"""Fake brokers and a client for the front's tests: real sockets, real frames, answers that say who gave them."""
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable, Mapping
+
+from controller_core.shell.front.route import BrokerEndpoint
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.net.server import Handler, Peer, Server, ServerLimits, serve
+
+BROKER_RANGES: dict[int, tuple[int, int]] = {
+    ApiKey.PRODUCE: (0, 11),
+    ApiKey.FETCH: (0, 17),
+    ApiKey.UPDATE_METADATA: (0, 8),
+    ApiKey.FIND_COORDINATOR: (0, 6),
+    ApiKey.LIST_GROUPS: (0, 5),
+    ApiKey.JOIN_GROUP: (0, 9),
+    ApiKey.SASL_HANDSHAKE: (0, 1),
+    ApiKey.API_VERSIONS: (0, 4),
+    ApiKey.CREATE_TOPICS: (0, 7),
+}
+
+
+class FakeBroker:
+    """A broker that answers ApiVersions truly and everything else with its id and what it got.
+
+    `react`, when set, is asked first: it may hang, raise, or answer by itself.
+    """
+
+    def __init__(self, broker_id: int, ranges: Mapping[int, tuple[int, int]] = BROKER_RANGES) -> None:
+        self.broker_id = broker_id
+        self.ranges = ranges
+        self.features: Body = {}
+        self.frames: list[bytes] = []
+        self.peers: set[Peer] = set()
+        self.react: Handler | None = None
+        self.arrived = asyncio.Event()
+        self._server: Server | None = None
+
+    async def start(self, port: int = 0) -> "FakeBroker":
+        """Listen on loopback."""
+        self._server = await serve(self._handle, "127.0.0.1", port, limits=ServerLimits(grace_ms=1))
+        return self
+
+    async def close(self) -> None:
+        """Die: every connection breaks."""
+        if self._server is not None:
+            await self._server.close(grace_ms=1)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        assert self._server is not None
+        return self._server.port
+
+    @property
+    def connection_count(self) -> int:
+        """How many connections it has."""
+        assert self._server is not None
+        return self._server.connection_count
+
+    @property
+    def endpoint(self) -> BrokerEndpoint:
+        """Where it is found."""
+        return BrokerEndpoint(self.broker_id, "127.0.0.1", self.port)
+
+    @property
+    def relayed(self) -> list[bytes]:
+        """All it got but ApiVersions, without the correlation ids, which the relay replaces."""
+        return [frame[:4] + frame[8:] for frame in self.frames if frame[:2] != struct.pack(">h", ApiKey.API_VERSIONS)]
+
+    async def _handle(self, peer: Peer, frame: bytes) -> bytes | None:
+        self.frames.append(frame)
+        self.peers.add(peer)
+        self.arrived.set()
+        header = codec.peek_header(frame)
+        if header.api_key == ApiKey.API_VERSIONS:
+            api_keys = [
+                {"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in self.ranges.items()
+            ]
+            body = {"api_keys": api_keys, **self.features}
+            return codec.encode_response(ApiKey.API_VERSIONS, header.api_version, header.correlation_id, body)
+        if self.react is not None:
+            return await self.react(peer, frame)
+        return frame[4:8] + self.answer(frame)
+
+    def answer(self, frame: bytes) -> bytes:
+        """What follows the correlation id in its usual answer."""
+        return bytes([self.broker_id]) + frame[:4] + frame[8:]
+
+
+class Client:
+    """A client that writes frames and reads them."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self.writer = writer
+
+    async def send(self, frame: bytes) -> None:
+        """Write a frame."""
+        self.writer.write(struct.pack(">i", len(frame)) + frame)
+        await self.writer.drain()
+
+    async def read(self) -> bytes:
+        """Read a frame."""
+        (size,) = struct.unpack(">i", await self._reader.readexactly(4))
+        return await self._reader.readexactly(size)
+
+    async def ask(self, frame: bytes) -> bytes:
+        """Write a frame and read the next."""
+        await self.send(frame)
+        return await self.read()
+
+    async def call(self, key: ApiKey, version: int, body: Body) -> Body:
+        """Send a request and read its response."""
+        frame = await self.ask(codec.encode_request(key, version, 7, "tests", body))
+        correlation_id, answer = codec.decode_response(key, version, frame)
+        assert correlation_id == 7
+        return answer
+
+    async def is_closed_by_server(self) -> bool:
+        """Wait for the end of the stream; False when a byte comes instead."""
+        try:
+            return await self._reader.read(1) == b""
+        except ConnectionError:
+            return True
+
+    async def close(self) -> None:
+        """Close the socket."""
+        self.writer.close()
+        await asyncio.sleep(0)
+
+
+def request(key: int, version: int = 0, correlation_id: int = 1, payload: bytes = b"") -> bytes:
+    """Build a request with a client id and any bytes as its body (header version 1)."""
+    return struct.pack(">hhih", key, version, correlation_id, 5) + b"tests" + payload
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let everything else run until the condition holds; the test's own time-out ends a wait in vain."""
+    while not condition():  # noqa: ASYNC110  what is waited for is inside the tested code, which sets no event
+        await asyncio.sleep(0.001)
+
+
+def once(react: Callable[[], Awaitable[None]], broker: FakeBroker) -> Handler:
+    """React to the first request only; answer as usual afterwards."""
+
+    async def handle(_peer: Peer, frame: bytes) -> bytes:
+        broker.react = None
+        await react()
+        return frame[4:8] + broker.answer(frame)
+
+    return handle

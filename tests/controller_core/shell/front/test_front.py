@@ -1,0 +1,266 @@
+"""Who answers what: the controller its own requests, a broker all others, and nobody what makes no sense."""
+
+import asyncio
+import random
+import struct
+
+import pytest
+
+from controller_core.shell.front.front import Front
+from controller_core.shell.front.handler import RelayInstead
+from controller_core.zookeeper_mode.apis import SERVED
+from kafka_node.context import RequestContext
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.server import CloseConnection, ServerLimits
+from tests.controller_core.shell.front.fakes import request
+
+
+class Own:
+    """A handler that keeps what it was asked, and answers a cluster id."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[RequestContext, Body]] = []
+
+    async def __call__(self, context: RequestContext, body: Body) -> Body:
+        self.asked.append((context, body))
+        return {"cluster_id": "ours"}
+
+
+async def test_own_requests_go_to_their_handler_with_their_context(start_brokers, start_front, connect) -> None:
+    """Decoded, with where it came from; no broker sees it."""
+    brokers, own = await start_brokers(1), Own()
+    client = await connect(await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: own}))
+    answer = await client.call(ApiKey.DESCRIBE_CLUSTER, 1, {"endpoint_type": 2})
+    [(context, body)] = own.asked
+
+    assert answer["cluster_id"] == "ours"
+    assert context == RequestContext("CLIENT", "tests", "127.0.0.1", 7, 1)
+    assert body["endpoint_type"] == 2
+    assert brokers[0].relayed == []
+
+
+async def test_a_request_without_handler_is_relayed_even_if_we_could_serve_it(
+    start_brokers, start_front, connect
+) -> None:
+    """The table of handlers decides."""
+    brokers = await start_brokers(1)
+    client = await connect(await start_front(brokers))
+    await client.ask(request(ApiKey.CREATE_TOPICS))
+
+    assert len(brokers[0].relayed) == 1
+
+
+async def test_a_handler_may_leave_a_request_to_a_broker(start_brokers, start_front, connect) -> None:
+    """Metadata of a topic that is to be created by a broker, say: the request goes on as it came."""
+
+    async def leave(_context: RequestContext, _body: Body) -> Body:
+        raise RelayInstead("brokers know how")
+
+    brokers = await start_brokers(1)
+    client = await connect(await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: leave}))
+    frame = codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 9, "tests", {})
+
+    assert frame[4:8] + brokers[0].answer(frame) == await client.ask(frame)
+    assert brokers[0].relayed == [frame[:4] + frame[8:]]
+
+
+async def test_own_and_relayed_answers_keep_the_order_of_the_requests(start_brokers, start_front, connect) -> None:
+    """Whoever answers first."""
+    gate = asyncio.Event()
+
+    async def slow(_context: RequestContext, _body: Body) -> Body:
+        await gate.wait()
+        return {"cluster_id": "late"}
+
+    brokers = await start_brokers(1)
+    client = await connect(await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: slow}))
+    await client.send(codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 11, None, {}))
+    await client.send(request(ApiKey.LIST_GROUPS, correlation_id=12))
+    await brokers[0].arrived.wait()
+    gate.set()
+
+    assert [int.from_bytes((await client.read())[:4], "big") for _ in range(2)] == [11, 12]
+
+
+async def test_api_versions_offers_our_own_and_what_all_brokers_share(start_brokers, start_front, connect) -> None:
+    """Our range for what we own, theirs for the rest, nothing that servers say to each other."""
+    brokers = await start_brokers(1, 2)
+    client = await connect(await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: Own(), ApiKey.CREATE_TOPICS: Own()}))
+    body = {"client_software_name": "tests", "client_software_version": "1"}
+    answer = await client.call(ApiKey.API_VERSIONS, 3, body)
+    found = {entry["api_key"]: (entry["min_version"], entry["max_version"]) for entry in answer["api_keys"]}
+
+    assert answer["error_code"] == ErrorCode.NONE
+    assert tuple(SERVED[ApiKey.DESCRIBE_CLUSTER]) == found[ApiKey.DESCRIBE_CLUSTER]
+    assert tuple(SERVED[ApiKey.CREATE_TOPICS]) == found[ApiKey.CREATE_TOPICS]
+    assert found[ApiKey.FETCH] == (0, 17)
+    assert ApiKey.UPDATE_METADATA not in found
+
+
+async def test_what_native_brokers_do_not_serve_is_not_offered(start_front, connect) -> None:
+    """KIP-966: brokers in ZooKeeper mode do not serve DescribeTopicPartitions, and clients fall back to Metadata."""
+    own = {ApiKey.DESCRIBE_TOPIC_PARTITIONS: Own(), ApiKey.METADATA: Own()}
+    client = await connect(await start_front([], own))
+    body = {"client_software_name": "tests", "client_software_version": "1"}
+    answer = await client.call(ApiKey.API_VERSIONS, 3, body)
+
+    assert [entry["api_key"] for entry in answer["api_keys"]] == [ApiKey.METADATA, ApiKey.API_VERSIONS]
+
+
+@pytest.mark.parametrize("version", [5, 99, 32_767, -1])
+async def test_an_unknown_version_of_api_versions_is_answered_in_version_0(version, start_front, connect) -> None:
+    """KIP-511: the error and the versions of ApiVersions, for the client to ask again on the same connection."""
+    client = await connect(await start_front([]))
+    header = struct.pack(">hhih", ApiKey.API_VERSIONS, version, 7, -1)
+    frame = await client.ask(header + (b"\0what this version has" if version >= 3 else b""))
+    _, answer = codec.decode_response(ApiKey.API_VERSIONS, 0, frame)
+
+    assert answer["error_code"] == ErrorCode.UNSUPPORTED_VERSION
+    assert [(e["api_key"], e["min_version"], e["max_version"]) for e in answer["api_keys"]] == [(18, 0, 4)]
+    assert (await client.call(ApiKey.API_VERSIONS, 0, {}))["error_code"] == ErrorCode.NONE
+
+
+async def test_a_client_with_an_impossible_software_name_is_told_so(start_front, connect) -> None:
+    """KIP-511: INVALID_REQUEST."""
+    client = await connect(await start_front([]))
+    answer = await client.call(ApiKey.API_VERSIONS, 3, {"client_software_name": "a b", "client_software_version": "1"})
+
+    assert (answer["error_code"], answer["api_keys"]) == (ErrorCode.INVALID_REQUEST, [])
+
+
+async def test_an_own_version_that_we_do_not_serve_is_refused_where_that_can_be_said(start_front, connect) -> None:
+    """DescribeCluster has an error code at its top; CreateTopics has none, so its connection ends as Kafka's would."""
+    front = await start_front([], {ApiKey.DESCRIBE_CLUSTER: Own(), ApiKey.CREATE_TOPICS: Own()})
+    front._own = {**front._own, ApiKey.DESCRIBE_CLUSTER: (0, 0), ApiKey.CREATE_TOPICS: (2, 5)}
+    client = await connect(front)
+    answer = await client.call(ApiKey.DESCRIBE_CLUSTER, 1, {})
+    assert answer["error_code"] == ErrorCode.UNSUPPORTED_VERSION
+    await client.send(request(ApiKey.CREATE_TOPICS, 6))
+
+    assert await client.is_closed_by_server()
+
+
+@pytest.mark.parametrize("version", [3, 99, -1])
+async def test_an_own_version_that_nobody_knows_ends_the_connection(version, start_front, connect) -> None:
+    """There is no shape for an answer."""
+    client = await connect(await start_front([], {ApiKey.DESCRIBE_CLUSTER: Own()}))
+    await client.send(request(ApiKey.DESCRIBE_CLUSTER, version))
+
+    assert await client.is_closed_by_server()
+
+
+async def test_a_handler_that_breaks_costs_one_connection_and_one_line(start_front, connect, caplog) -> None:
+    """UNKNOWN_SERVER_ERROR, with its key and its traceback; others are answered as before."""
+
+    async def broken(_context: RequestContext, _body: Body) -> Body:
+        raise ZeroDivisionError
+
+    front = await start_front([], {ApiKey.CREATE_TOPICS: broken, ApiKey.DESCRIBE_CLUSTER: Own()})
+    client, other = await connect(front), await connect(front)
+    await client.send(codec.encode_request(ApiKey.CREATE_TOPICS, 5, 1, None, {}))
+
+    assert await client.is_closed_by_server()
+    assert (await other.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "ours"
+    [record] = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert ("CREATE_TOPICS", 5, ZeroDivisionError) == (record.api_key, record.api_version, record.exc_info[0])
+
+
+async def test_a_handlers_answer_that_cannot_be_encoded_is_the_handlers_failure(start_front, connect, caplog) -> None:
+    """Not the client's: it must not be logged as a malformed request."""
+
+    async def wrong(_context: RequestContext, _body: Body) -> Body:
+        return {"no_such_field": 1}
+
+    client = await connect(await start_front([], {ApiKey.DESCRIBE_CLUSTER: wrong}))
+    await client.send(codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 1, None, {}))
+
+    assert await client.is_closed_by_server()
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+async def test_a_handler_may_close_the_connection(start_front, connect, caplog) -> None:
+    """With its own reason, and no error."""
+
+    async def refuse(_context: RequestContext, _body: Body) -> Body:
+        raise CloseConnection("not now")
+
+    caplog.set_level("INFO")
+    client = await connect(await start_front([], {ApiKey.DESCRIBE_CLUSTER: refuse}))
+    await client.send(codec.encode_request(ApiKey.DESCRIBE_CLUSTER, 0, 1, None, {}))
+
+    assert await client.is_closed_by_server()
+    assert [record.reason for record in caplog.records] == ["not now"]
+
+
+@pytest.mark.parametrize("key", [ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.ENVELOPE])
+async def test_requests_between_servers_are_never_relayed(key, start_brokers, start_front, connect) -> None:
+    """A stranger's StopReplica would reach the broker from the controller's own address."""
+    brokers = await start_brokers(1)
+    client = await connect(await start_front(brokers))
+    await client.send(request(key))
+
+    assert await client.is_closed_by_server()
+    assert brokers[0].frames == []
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(b"\0\x12\0\0", id="shorter than a header"),
+        pytest.param(request(9_999), id="unknown key"),
+        pytest.param(request(-1), id="negative key"),
+        pytest.param(request(ApiKey.FETCH, 400), id="a version that no broker serves"),
+        pytest.param(struct.pack(">hhih", ApiKey.LIST_GROUPS, 0, 1, 30_000), id="client id past the end"),
+        pytest.param(struct.pack(">hhih", ApiKey.LIST_GROUPS, 0, 1, -2), id="negative client id"),
+        pytest.param(struct.pack(">hhih", ApiKey.LIST_GROUPS, 0, 1, 2) + b"\xff\xff", id="client id not UTF-8"),
+        pytest.param(request(ApiKey.PRODUCE, 9, payload=b"\xff"), id="Produce without acks"),
+        pytest.param(request(ApiKey.DESCRIBE_CLUSTER, 0, payload=b"\0too long"), id="own body with more behind it"),
+        pytest.param(request(ApiKey.DESCRIBE_CLUSTER, 0), id="own body cut off"),
+        pytest.param(request(ApiKey.API_VERSIONS, 3), id="ApiVersions cut off"),
+    ],
+)
+async def test_nonsense_ends_its_connection_and_reaches_no_broker(frame, start_brokers, start_front, connect) -> None:
+    """One client's nonsense is its own loss alone."""
+    brokers = await start_brokers(1)
+    front = await start_front(brokers, {ApiKey.DESCRIBE_CLUSTER: Own()})
+    good, bad = await connect(front), await connect(front)
+    await good.call(ApiKey.API_VERSIONS, 0, {})
+    await bad.send(frame)
+
+    assert await bad.is_closed_by_server()
+    assert brokers[0].relayed == []
+    assert (await good.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "ours"
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_random_frames_leave_the_front_as_it_was(seed, start_brokers, start_front, connect) -> None:
+    """Well framed noise, with real keys and versions in front of it, pipelined."""
+    source = random.Random(seed)
+    brokers = await start_brokers(1, 2)
+    front = await start_front(
+        brokers, {ApiKey.DESCRIBE_CLUSTER: Own(), ApiKey.CREATE_TOPICS: Own()}, limits=ServerLimits(max_in_flight=4)
+    )
+    for _ in range(40):
+        client = await connect(front)
+        try:
+            for _ in range(source.randrange(1, 8)):
+                head = struct.pack(">hh", source.randrange(-2, 95), source.randrange(-1, 14))
+                await client.send(head + source.randbytes(source.randrange(4, 60)))
+        except ConnectionError:
+            continue
+        finally:
+            await client.close()
+    client = await connect(front)
+
+    assert (await client.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "ours"
+    assert (await client.ask(request(ApiKey.LIST_GROUPS, 0, 5)))[3] == 5
+
+
+def test_a_handler_without_versions_is_a_mistake() -> None:
+    """And ApiVersions is the front's own."""
+    for key in (ApiKey.PRODUCE, ApiKey.API_VERSIONS):
+        with pytest.raises(ValueError, match="handlers are for requests"):
+            Front("CLIENT", {key: Own()}, list)

@@ -1,0 +1,114 @@
+"""The front with an authorizer: nothing is answered or passed on before its caller is judged."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from controller_core.shell.front.front import Front
+from controller_core.shell.front.handler import RelayInstead
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.context import RequestContext
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.peer import ANONYMOUS
+from tests.controller_core.shell.front.fakes import Client, FakeBroker, request
+from tests.kafka_node.authorization.samples import guard_of
+
+StartBrokers = Callable[..., Awaitable[list[FakeBroker]]]
+StartFront = Callable[..., Awaitable[Front]]
+Connect = Callable[[Front], Awaitable[Client]]
+
+
+def open_to_all() -> object:
+    """A guard that has no ACL, and lets everybody do what none is for."""
+    return guard_of(everyone=True)
+
+
+async def never(_context: RequestContext, _body: Body) -> Body:
+    """A handler that is not to be called."""
+    raise AssertionError("it was called")
+
+
+async def test_a_relayed_request_is_judged_before_it_goes_on(
+    start_brokers: StartBrokers, start_front: StartFront, connect: Connect
+) -> None:
+    """Refused in its own shape; no broker sees it, and the connection serves on."""
+    brokers = await start_brokers(1)
+    client = await connect(await start_front(brokers, guard=guard_of()))
+    answer = await client.call(ApiKey.FIND_COORDINATOR, 4, {"key_type": 0, "coordinator_keys": ["g"]})
+
+    assert [(each["key"], each["error_code"]) for each in answer["coordinators"]] == [
+        ("g", ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    ]
+    quorum = await client.call(ApiKey.DESCRIBE_QUORUM, 1, {"topics": []})
+    assert quorum["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert brokers[0].relayed == []
+
+
+async def test_a_relayed_request_that_is_allowed_goes_on_unchanged(
+    start_brokers: StartBrokers, start_front: StartFront, connect: Connect
+) -> None:
+    """Byte for byte, as without an authorizer."""
+    brokers = await start_brokers(1)
+    client = await connect(await start_front(brokers, guard=open_to_all()))
+    frame = codec.encode_request(ApiKey.LIST_GROUPS, 4, 1, "tests", {})
+
+    assert frame[4:8] + brokers[0].answer(frame) == await client.ask(frame)
+
+
+async def test_an_own_request_is_judged_before_its_handler(start_front: StartFront, connect: Connect) -> None:
+    """A stranger's ControlledShutdown takes nobody's leaderships."""
+    client = await connect(await start_front([], {ApiKey.CONTROLLED_SHUTDOWN: never}, guard=guard_of()))
+    answer = await client.call(ApiKey.CONTROLLED_SHUTDOWN, 3, {"broker_id": 1})
+
+    assert answer["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+async def test_a_handler_that_passes_a_request_on_does_so_for_who_may_ask(
+    start_brokers: StartBrokers, start_front: StartFront, connect: Connect
+) -> None:
+    """DescribeConfigs about a topic: a broker answers, for our own name."""
+
+    async def relay(_context: RequestContext, _body: Body) -> Body:
+        raise RelayInstead("a broker knows")
+
+    brokers = await start_brokers(1)
+    client = await connect(await start_front(brokers, {ApiKey.DESCRIBE_CONFIGS: relay}, guard=guard_of()))
+    body = {"resources": [{"resource_type": 2, "resource_name": "t", "configuration_keys": None}]}
+    answer = await client.call(ApiKey.DESCRIBE_CONFIGS, 4, body)
+
+    assert [each["error_code"] for each in answer["results"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert brokers[0].relayed == []
+
+
+async def test_what_cannot_be_judged_or_refused_ends_the_connection(
+    start_brokers: StartBrokers, start_front: StartFront, connect: Connect
+) -> None:
+    """A body that is none, and Produce without an answer."""
+    brokers = await start_brokers(1)
+    front = await start_front(brokers, guard=guard_of())
+    garbage, silent = await connect(front), await connect(front)
+    await garbage.send(request(ApiKey.LIST_GROUPS, 4, payload=b"\xff\xff\xff"))
+    assert await garbage.is_closed_by_server()
+    unanswered = {"acks": 0, "topic_data": [{"name": "t", "partition_data": [{"index": 0, "records": None}]}]}
+    await silent.send(codec.encode_request(ApiKey.PRODUCE, 9, 1, "tests", unanswered))
+    assert await silent.is_closed_by_server()
+    assert brokers[0].relayed == []
+
+
+async def test_who_has_proven_nothing_is_anonymous(start_front: StartFront, connect: Connect) -> None:
+    """KafkaPrincipal.ANONYMOUS; ACLs may name it."""
+    seen: asyncio.Queue[str] = asyncio.Queue()
+
+    async def shutdown(context: RequestContext, _body: Body) -> Body:
+        seen.put_nowait(context.principal)
+        return {"error_code": 0}
+
+    guard = guard_of((Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME))
+    refusing = await connect(await start_front([], {ApiKey.CONTROLLED_SHUTDOWN: shutdown}, guard=guard))
+    answer = await refusing.call(ApiKey.CONTROLLED_SHUTDOWN, 3, {"broker_id": 1})
+    assert answer["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    allowing = await connect(await start_front([], {ApiKey.CONTROLLED_SHUTDOWN: shutdown}, guard=open_to_all()))
+    await allowing.call(ApiKey.CONTROLLED_SHUTDOWN, 3, {"broker_id": 1})
+    assert seen.get_nowait() == ANONYMOUS

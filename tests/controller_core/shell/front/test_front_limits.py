@@ -1,0 +1,340 @@
+"""What one request may cost the front: its frame, its elements, and what is decoded before its sender is judged."""
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from controller_core.decisions.transition import apply
+from controller_core.model.changes import Origin, TopicAdded
+from controller_core.shell.admin.handlers import handlers
+from controller_core.shell.front.front import Front
+from controller_core.shell.front.handler import RelayInstead
+from controller_core.shell.front.request_limits import LARGE_BYTES, SMALL_BYTES, USUAL_BYTES, own_bytes
+from controller_core.zookeeper_mode.apis import SERVED
+from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
+from kafka_node.context import RequestContext
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.server import Peer
+from kafka_wire.slices import SLICE_ELEMENTS
+from tests.controller_core.shell.admin.fake_active import FakeActive, active_with, broker
+from tests.controller_core.shell.front.fakes import Client, FakeBroker
+from tests.kafka_node.authorization.samples import guard_of
+
+StartBrokers = Callable[..., Awaitable[list[FakeBroker]]]
+StartFront = Callable[..., Awaitable[Front]]
+Connect = Callable[[Front], Awaitable[Client]]
+
+GARBAGE = b"\xff" * 64
+CLUSTER_ACTION = (Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+MEMBERS = [{"broker_id": broker, "broker_epoch": -1} for broker in (1, 2, 3)]
+
+
+class Echo:
+    """A handler that answers each named topic, and keeps what it was given."""
+
+    def __init__(self, failing_from: int = 1 << 30, relaying: bool = False) -> None:
+        self.bodies: list[Body] = []
+        self.called_twice = asyncio.Event()
+        self.failing_from = failing_from
+        self.relaying = relaying
+
+    async def __call__(self, _: RequestContext, body: Body) -> Body:
+        """Answer."""
+        self.bodies.append(body)
+        if len(self.bodies) == 2:
+            self.called_twice.set()
+        if self.relaying:
+            raise RelayInstead("a broker knows")
+        if len(self.bodies) > self.failing_from:
+            return {"error_code": ErrorCode.NOT_CONTROLLER, "topics": []}
+        return {"topics": [_answered(topic) for topic in body["topics"]]}
+
+
+def _answered(topic: Body) -> Body:
+    if "partitions" not in topic:
+        return {"name": topic["name"]}
+    return {"partitions": [{"partition_index": one["partition_index"]} for one in topic["partitions"]]}
+
+
+async def announced(client: Client, size: int, key: int, version: int = 0) -> None:
+    """Write a frame's size and the beginning of its header, and no more."""
+    client.writer.write(struct.pack(">ihh", size, key, version))
+    await client.writer.drain()
+
+
+@pytest.mark.parametrize("key", sorted(SERVED))
+async def test_a_request_over_its_apis_limit_is_closed_before_its_body_comes(
+    key: ApiKey, start_front: StartFront, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Kafka closes a connection at a size that it does not take (InvalidReceiveException); here the size depends on the API."""
+    front = await start_front([], dict.fromkeys(SERVED.keys() - {ApiKey.API_VERSIONS}, Echo()))
+    client = await connect(front)
+    await announced(client, own_bytes(key) + 1, key)
+
+    assert await client.is_closed_by_server()
+    assert f"API key {int(key)}" in caplog.text
+    assert front.request_bytes(key, 0) in {SMALL_BYTES, USUAL_BYTES, LARGE_BYTES}
+
+
+@pytest.mark.parametrize("key", [ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA, ApiKey.VOTE, 9_999, -5])
+async def test_a_request_that_is_refused_anyway_is_not_buffered(
+    key: int, start_front: StartFront, connect: Connect
+) -> None:
+    """A command between servers, or an unknown API."""
+    client = await connect(await start_front([]))
+    await announced(client, SMALL_BYTES + 1, key)
+
+    assert await client.is_closed_by_server()
+
+
+async def test_a_large_produce_is_relayed_unchanged(
+    start_brokers: StartBrokers, start_front: StartFront, connect: Connect
+) -> None:
+    """Kafka's own limit holds for it (socket.request.max.bytes); it is written to the broker in pieces."""
+    brokers = await start_brokers(1)
+    received: list[bytes] = []
+
+    async def react(_: Peer, frame: bytes) -> bytes:
+        received.append(frame)
+        return frame[4:8] + b"done"
+
+    brokers[0].react = react
+    everyone = guard_of(everyone=True)
+    for guard in (None, everyone):
+        client = await connect(await start_front(brokers, guard=guard))
+        records = bytes(range(256)) * 80_000
+        body = {"acks": 1, "topic_data": [{"name": "a", "partition_data": [{"index": 0, "records": records}]}]}
+        frame = codec.encode_request(ApiKey.PRODUCE, 9, 5, "tests", body)
+
+        assert await client.ask(frame) == frame[4:8] + b"done"
+        assert received.pop()[8:] == frame[8:]
+
+
+@pytest.mark.parametrize("version", [0, 3])
+async def test_who_may_not_alter_partitions_is_refused_before_the_body_is_decoded(
+    version: int, start_front: StartFront, connect: Connect
+) -> None:
+    """KafkaApis.handleAlterPartitionRequest needs ClusterAction, whatever the body says; so a body of garbage is not looked at."""
+    client = await connect(await start_front([], {ApiKey.ALTER_PARTITION: Echo()}, guard=guard_of()))
+    frame = codec.encode_request(ApiKey.ALTER_PARTITION, version, 7, "tests", b"") + GARBAGE
+    _, answer = codec.decode_response(ApiKey.ALTER_PARTITION, version, await client.ask(frame))
+
+    assert answer["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+async def test_garbage_of_who_may_closes_the_connection(start_front: StartFront, connect: Connect) -> None:
+    """The other side of it: an admin's malformed request is one (InvalidRequestException)."""
+    handler = Echo()
+    client = await connect(await start_front([], {ApiKey.ALTER_PARTITION: handler}, guard=guard_of(everyone=True)))
+    await client.send(codec.encode_request(ApiKey.ALTER_PARTITION, 3, 7, "tests", b"") + GARBAGE)
+
+    assert await client.is_closed_by_server()
+    assert handler.bodies == []
+
+
+async def test_all_isr_changes_of_a_broker_pass_in_slices(start_front: StartFront, connect: Connect) -> None:
+    """A broker sends its pending changes in one request (DefaultAlterPartitionManager): 100,000 partitions here, 5.4 MB."""
+    handler = Echo()
+    client = await connect(await start_front([], {ApiKey.ALTER_PARTITION: handler}))
+    partitions = [
+        {"partition_index": number, "partition_epoch": number, "new_isr_with_epochs": MEMBERS} for number in range(500)
+    ]
+    body = {"broker_id": 1, "broker_epoch": 9, "topics": [{"partitions": partitions}] * 200}
+    answer = await client.call(ApiKey.ALTER_PARTITION, 3, body)
+    asked = [one for each in handler.bodies for topic in each["topics"] for one in topic["partitions"]]
+    answered = [one["partition_index"] for topic in answer["topics"] for one in topic["partitions"]]
+
+    assert answered == [*range(500)] * 200
+    assert [one["partition_epoch"] for one in asked] == answered
+    assert max(len(topic["partitions"]) for each in handler.bodies for topic in each["topics"]) <= SLICE_ELEMENTS
+    assert {each["broker_epoch"] for each in handler.bodies} == {9}
+
+
+async def test_an_error_at_the_top_ends_a_sliced_request(start_front: StartFront, connect: Connect) -> None:
+    """A broker asks the next controller for all of it when the answer says NOT_CONTROLLER, whatever was done before."""
+    handler = Echo(failing_from=3)
+    client = await connect(await start_front([], {ApiKey.ALTER_PARTITION: handler}))
+    body = {"topics": [{"partitions": [{"partition_index": number} for number in range(20_000)]}]}
+    answer = await client.call(ApiKey.ALTER_PARTITION, 3, body)
+
+    assert answer["error_code"] == ErrorCode.NOT_CONTROLLER
+    assert len(handler.bodies) < 20
+
+
+async def test_a_sliced_request_that_a_broker_is_to_answer_is_relayed_whole(
+    start_brokers: StartBrokers, start_front: StartFront, connect: Connect
+) -> None:
+    """Metadata that may create topics goes to a broker, byte for byte."""
+    brokers = await start_brokers(1)
+    client = await connect(await start_front(brokers, {ApiKey.METADATA: Echo(relaying=True)}))
+    body = {"topics": [{"name": f"t{number}"} for number in range(2_000)], "allow_auto_topic_creation": True}
+    frame = codec.encode_request(ApiKey.METADATA, 4, 7, "tests", body)
+
+    assert await client.ask(frame) == frame[4:8] + brokers[0].answer(frame)
+
+
+async def test_a_request_that_an_authorizer_judged_in_part_is_not_relayed(
+    start_brokers: StartBrokers, start_front: StartFront, connect: Connect
+) -> None:
+    """A broker answers with the controller's rights, and later slices may name topics that the caller may not describe."""
+    handler = Echo(relaying=True)
+    front = await start_front(await start_brokers(1), {ApiKey.METADATA: handler}, guard=guard_of())
+    client = await connect(front)
+    body = {
+        "topics": [{"name": f"t{number}"} for number in range(2 * SLICE_ELEMENTS)],
+        "allow_auto_topic_creation": True,
+    }
+    await client.send(codec.encode_request(ApiKey.METADATA, 4, 7, "tests", body))
+
+    assert await client.is_closed_by_server()
+    assert {one["allow_auto_topic_creation"] for one in handler.bodies} == {False}
+
+
+@pytest.mark.parametrize("version", [4, 8, 9, 12])
+async def test_encoded_answers_to_slices_become_one_response(
+    start_front: StartFront, connect: Connect, version: int
+) -> None:
+    """Metadata of many names: topics in the order of their names, known and unknown, from the real handler."""
+    active = active_with(broker(1), broker(2))
+    add_topics(active, 2 * SLICE_ELEMENTS)
+    known = [f"topic-{number}" for number in range(2 * SLICE_ELEMENTS)]
+    asked = [*known, "unknown"]
+    client = await connect(await start_front([], handlers(lambda: active)))
+    answer = await client.call(
+        ApiKey.METADATA, version, {"topics": [{"name": name} for name in asked], "allow_auto_topic_creation": False}
+    )
+
+    found = {topic["name"]: topic for topic in answer["topics"]}
+    assert [topic["name"] for topic in answer["topics"]] == asked
+    assert {node["node_id"] for node in answer["brokers"]} >= {1, 2}
+    assert {found[name]["error_code"] for name in known} == {ErrorCode.NONE}
+    assert found["unknown"]["error_code"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_producers_of_many_partitions_are_described_in_slices(start_front: StartFront, connect: Connect) -> None:
+    """KIP-664: an answer has far more for each partition than the 4 bytes that ask for it."""
+    active = active_with(broker(1), broker(2))
+    add_topics(active, 1)
+    partitions = list(range(4 * SLICE_ELEMENTS))
+    bodies: list[Body] = []
+    served = handlers(lambda: active)
+
+    async def noted(context: RequestContext, body: Body) -> Body:
+        bodies.append(body)
+        answer: Body = await served[ApiKey.DESCRIBE_PRODUCERS](context, body)  # type: ignore[assignment]
+        return answer
+
+    client = await connect(await start_front([], {**served, ApiKey.DESCRIBE_PRODUCERS: noted}))
+    asked = {"topics": [{"name": name, "partition_indexes": partitions} for name in ("topic-0", "unknown")]}
+    answer = await client.call(ApiKey.DESCRIBE_PRODUCERS, 0, asked)
+
+    found: dict[str, list[int]] = {"topic-0": [], "unknown": []}
+    for topic in answer["topics"]:  # the topic is named once in each slice
+        found[topic["name"]] += [one["partition_index"] for one in topic["partitions"]]
+    assert found == {"topic-0": partitions, "unknown": partitions}
+    assert max(len(topic["partition_indexes"]) for body in bodies for topic in body["topics"]) <= SLICE_ELEMENTS
+    assert answer["topics"][0]["partitions"][0]["error_code"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize(("partitions", "is_answered"), [(9_000, True), (90_000, False)])
+async def test_log_directories_of_too_many_replicas_are_not_decoded(
+    partitions: int, is_answered: bool, start_front: StartFront, connect: Connect
+) -> None:
+    """KIP-113: this node has no log directory, so no honest request is about many of its replicas."""
+    client = await connect(await start_front([], handlers(lambda: None)))
+    topics = [{"name": "t", "partitions": list(range(partitions))}]
+    frame = codec.encode_request(
+        ApiKey.ALTER_REPLICA_LOG_DIRS, 2, 7, "tests", {"dirs": [{"path": "/", "topics": topics}]}
+    )
+    await client.send(frame)
+
+    assert is_answered != await client.is_closed_by_server()
+
+
+def add_topics(active: FakeActive, count: int) -> None:
+    """Add topics of one partition each."""
+    for number in range(count):
+        numbers, replicas = np.arange(1, dtype=np.int32), np.full((1, 1), 1, np.int32)
+        apply(active.cluster, TopicAdded(f"topic-{number}", None, numbers, replicas, Origin.OBSERVED))
+    rows = active.cluster.columns.used()
+    active.cluster.columns.leader[rows] = 1
+
+
+async def test_brokers_do_not_wait_for_the_slices_of_clients(start_front: StartFront, connect: Connect) -> None:
+    """KIP-497: with 2,000 requests of clients in flight an AlterPartition waited minutes for its turn to be decoded."""
+    front = await start_front([], {ApiKey.METADATA: Echo(), ApiKey.ALTER_PARTITION: Echo()})
+    client, of_broker = await connect(front), await connect(front)
+    async with front._sliced[False]._turn:  # as while a client's slice is decoded, with many more in the queue
+        await client.send(codec.encode_request(ApiKey.METADATA, 4, 7, "tests", {"topics": [{"name": "a"}]}))
+        body = {"topics": [{"partitions": [{"partition_index": 0}]}]}
+        answer = await of_broker.call(ApiKey.ALTER_PARTITION, 3, body)
+
+    assert [topic["partitions"][0]["partition_index"] for topic in answer["topics"]] == [0]
+    await client.read()
+
+
+async def test_other_requests_are_answered_between_the_slices_of_a_large_one(
+    start_front: StartFront, connect: Connect
+) -> None:
+    """A small request of another client need not wait for a large one's end."""
+    handler = Echo()
+    front = await start_front([], {ApiKey.METADATA: handler})
+    large, small = await connect(front), await connect(front)
+    body = {"topics": [{"name": f"t{number}"} for number in range(100_000)]}
+    under_way = asyncio.create_task(large.call(ApiKey.METADATA, 4, body))
+    await handler.called_twice.wait()
+    await small.call(ApiKey.METADATA, 4, {"topics": [{"name": "small"}]})
+
+    assert len(handler.bodies) < 200
+    assert len((await under_way)["topics"]) == 100_000
+
+
+@pytest.mark.parametrize("key", [ApiKey.CREATE_ACLS, ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CLIENT_QUOTAS])
+async def test_a_request_with_too_many_elements_is_closed(
+    key: ApiKey, start_front: StartFront, connect: Connect
+) -> None:
+    """The smallest elements there are, in a frame that is within its size."""
+    own: dict[ApiKey, Any] = {
+        ApiKey.CREATE_ACLS: Echo(),
+        ApiKey.DESCRIBE_CONFIGS: Echo(),
+        ApiKey.ALTER_CLIENT_QUOTAS: Echo(),
+    }
+    client = await connect(await start_front([], own))
+    array = {
+        ApiKey.CREATE_ACLS: "creations",
+        ApiKey.DESCRIBE_CONFIGS: "resources",
+        ApiKey.ALTER_CLIENT_QUOTAS: "entries",
+    }
+    await client.send(codec.encode_request(key, 1, 7, "tests", {array[key]: [{}] * 40_000}))
+
+    assert await client.is_closed_by_server()
+
+
+async def test_a_standby_answers_the_largest_request_in_its_shape(start_front: StartFront, connect: Connect) -> None:
+    """NOT_CONTROLLER, slice by slice."""
+    client = await connect(await start_front([], handlers(lambda: None)))
+    body = {"topic_names": [f"t{number}" for number in range(5_000)], "timeout_ms": 1}
+    answer = await client.call(ApiKey.DELETE_TOPICS, 5, body)
+
+    assert {one["error_code"] for one in answer["responses"]} == {ErrorCode.NOT_CONTROLLER}
+    assert len(answer["responses"]) == 5_000
+
+
+async def test_a_flood_of_oversized_requests_does_not_flood_the_log(
+    start_front: StartFront, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One warning a host in a while."""
+    front = await start_front([], {ApiKey.CREATE_TOPICS: Echo()})
+    for _ in range(5):
+        client = await connect(front)
+        await announced(client, USUAL_BYTES + 1, ApiKey.CREATE_TOPICS)
+        assert await client.is_closed_by_server()
+
+    assert len([one for one in caplog.records if one.levelname == "WARNING"]) == 1

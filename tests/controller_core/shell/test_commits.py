@@ -1,0 +1,30 @@
+"""Waiting for a state of the cluster (commits)."""
+
+import asyncio
+
+from controller_core.shell.controller import Commits
+
+PATIENCE_MS = 60_000
+
+
+async def test_a_waiter_goes_on_when_its_condition_holds() -> None:
+    """It checks after every commit, and only then."""
+    commits, state = Commits(), {"commits": 0}
+    waiting = asyncio.create_task(commits.wait_until(lambda: state["commits"] == 2, PATIENCE_MS))
+    for _ in range(2):
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        state["commits"] += 1
+        commits.notify()
+
+    assert await waiting
+
+
+async def test_a_condition_that_holds_is_not_waited_for() -> None:
+    """Also without any time to wait."""
+    assert await Commits().wait_until(lambda: True, 0)
+
+
+async def test_a_wait_ends_with_its_time() -> None:
+    """The condition never holds."""
+    assert not await Commits().wait_until(lambda: False, 1)

@@ -1,0 +1,154 @@
+"""When the controller looks whether leaders are where they are preferred: Kafka's settings and its timer."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+
+from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision, decision
+from controller_core.model.events import AlterPartition, BalanceLeaders, BrokersRead, Event, IsrChange
+from controller_core.shell import controller as controller_module
+from controller_core.shell import periodic_tasks
+from controller_core.shell.active import OverloadedError
+from controller_core.shell.periodic_tasks import balance_leaders
+from controller_core.shell.settings import LeaderBalance
+from tests.controller_core.shell.tenures import Tenure, settled
+from tests.controller_core.shell.zookeeper.vocabulary import tp
+
+EVERY_SECOND = LeaderBalance(check_interval_seconds=1)
+
+
+async def refused(_event: object) -> None:
+    """As an event whose writes are refused each time."""
+    raise OverloadedError("others write the same znodes")
+
+
+class Pauses:
+    """Stands in for `asyncio.sleep` in the timer: each pause is noted, and ends when it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.taken: list[float] = []
+        self._end = asyncio.Event()
+        monkeypatch.setattr(periodic_tasks, "asyncio", self)
+        self.wait = asyncio.wait
+
+    async def sleep(self, pause_s: float) -> None:
+        """Note the pause and wait for its end."""
+        self.taken.append(pause_s)
+        self._end.clear()
+        await self._end.wait()
+
+    async def end(self) -> None:
+        """End the present pause, and let all run that can."""
+        self._end.set()
+        await settled()
+
+
+@pytest.fixture
+async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
+    """A tenure over brokers 1 and 2."""
+    tenure = Tenure(monkeypatch, 1, 2)
+    yield tenure
+    await tenure.controller.close()
+
+
+async def test_the_first_look_is_after_5_seconds_and_every_interval_follows(
+    tenure: Tenure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KafkaController.onControllerFailover: 5 s; then `leader.imbalance.check.interval.seconds`, 300 by default."""
+    pauses = Pauses(monkeypatch)
+    tenure.controller.spawn(balance_leaders(tenure.controller, LeaderBalance()), "balance")
+    await settled()
+    await pauses.end()
+    await pauses.end()
+
+    assert pauses.taken == [5.0, 300, 300]
+
+
+async def test_leaders_come_back_when_it_is_time(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C14, through the loop: written, and brokers are told."""
+    pauses = Pauses(monkeypatch)
+    await tenure.create("orders", (1, 2))
+    await tenure.controller.submit(BrokersRead((tenure.broker(2),)))
+    await tenure.controller.submit(BrokersRead((tenure.broker(1), tenure.broker(2))))
+    wish = IsrChange(tp("orders-0"), leader_epoch=1, isr=(2, 1), partition_epoch=1)
+    await tenure.controller.submit(AlterPartition(2, tenure.cluster.brokers[2].epoch, (wish,)))
+    tenure.channels.sent.clear()
+    tenure.controller.spawn(balance_leaders(tenure.controller, EVERY_SECOND), "balance")
+    await settled()
+    assert tenure.state("orders-0") == (2, 1, (2, 1))
+    await pauses.end()
+
+    assert tenure.state("orders-0") == (1, 2, (2, 1))
+    assert tenure.channels.sent
+
+
+async def test_the_percentage_is_the_one_that_was_set(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`leader.imbalance.per.broker.percentage`."""
+    pauses, seen = Pauses(monkeypatch), []
+
+    def note(_cluster: Cluster, event: Event) -> Decision[None]:
+        seen.append(event)
+        return decision()
+
+    monkeypatch.setattr(controller_module, "decide", note)
+    tenure.controller.spawn(balance_leaders(tenure.controller, LeaderBalance(percentage=25)), "balance")
+    await settled()
+    await pauses.end()
+
+    assert seen == [BalanceLeaders(25)]
+
+
+async def test_it_is_not_looked_at_all_where_it_is_not_enabled(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`auto.leader.rebalance.enable` false."""
+    pauses = Pauses(monkeypatch)
+    task = tenure.controller.spawn(balance_leaders(tenure.controller, LeaderBalance(is_enabled=False)), "balance")
+    await settled()
+
+    assert pauses.taken == []
+    assert task.done()
+
+
+async def test_a_look_that_could_not_be_taken_keeps_none_of_the_next_from_it(
+    tenure: Tenure, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Others write the same znodes: it is logged, and tried again after the interval."""
+    pauses = Pauses(monkeypatch)
+    task = tenure.controller.spawn(balance_leaders(tenure.controller, EVERY_SECOND), "balance")
+    await settled()
+    with pytest.MonkeyPatch.context() as overloaded:
+        overloaded.setattr(tenure.controller, "_run", refused)
+        await pauses.end()
+
+    assert pauses.taken == [5.0, 1]
+    assert not task.done()
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
+        "put off to the next look"
+    ]
+
+
+@pytest.mark.parametrize("percentage", [-1, 0, 10, 100, 150, -(2**31), 2**31 - 1])
+def test_every_percentage_that_kafka_takes_is_taken(percentage: int) -> None:
+    """ReplicationConfigs defines an INT without a validator."""
+    assert percentage == LeaderBalance(percentage=percentage).percentage
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"check_interval_seconds": 0},
+            "Invalid value 0 for configuration leader.imbalance.check.interval.seconds: Value must be at least 1",
+        ),
+        ({"check_interval_seconds": -300}, "Invalid value -300 for .*: Value must be at least 1"),
+        ({"check_interval_seconds": 2**63}, "Value must be no more than 9223372036854775807"),
+        ({"percentage": 2**31}, "for configuration leader.imbalance.per.broker.percentage: Value must be no more than"),
+        ({"percentage": -(2**31) - 1}, "Value must be at least -2147483648"),
+    ],
+)
+def test_what_kafka_refuses_is_refused_in_its_words(settings: dict[str, int], words: str) -> None:
+    """ReplicationConfigs: `leader.imbalance.check.interval.seconds` is at least 1."""
+    with pytest.raises(ValueError, match=words):
+        LeaderBalance(**settings)  # type: ignore[arg-type]

@@ -1,0 +1,181 @@
+"""Brokers' logs are compared with what is assigned to them: twice, one broker at a time, and judged again before anything goes."""
+
+import logging
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from controller_core.decisions.transition import apply
+from controller_core.model.broker import Endpoint
+from controller_core.model.changes import BrokersObserved
+from controller_core.model.events import StrayLogsFound
+from controller_core.model.ids import TopicPartition
+from controller_core.shell import log_survey as module
+from controller_core.shell.brokers.log_listing import ListingError
+from controller_core.shell.log_survey import PAUSES, LogSurvey
+from controller_core.shell.metrics import Metrics
+from controller_core.zookeeper_mode.stray_logs import Stray
+from kafka_wire.log_dir_columns import LogDirColumns
+from tests.controller_core.shell.admin.asking import active_with_topic
+from tests.controller_core.shell.admin.fake_active import FakeActive, broker
+
+A0 = TopicPartition("a", 0)
+
+
+def columns(logs: Iterable[tuple[str, int]], future: Iterable[tuple[str, int]] = ()) -> LogDirColumns:
+    """A broker's answer; `future` names copies that are being moved between directories."""
+    named = [(name, False) for name in logs] + [(name, True) for name in future]
+    return LogDirColumns(
+        0,
+        (),
+        tuple(topic for (topic, _), _ in named),
+        np.ones(len(named), np.int64),
+        np.array([partition for (_, partition), _ in named], np.int32),
+        np.zeros(len(named), np.int64),
+        np.array([is_future for _, is_future in named], np.bool_),
+    )
+
+
+class World:
+    """Brokers 1 to 3 with topic a on 1 and 2, and what each broker lists."""
+
+    def __init__(self, active: FakeActive) -> None:
+        self.active = active
+        self.metrics = Metrics()
+        self.listed: dict[int, LogDirColumns | Exception] = {}
+        self.asked: list[int] = []
+        self.now = 0.0
+        self.survey = LogSurvey(active, "INTERNAL", self.list_logs, self.metrics)
+
+    async def look(self) -> None:
+        """The next comparison, after the longest pause that there is."""
+        self.now += PAUSES.cap_ms / 1000
+        await self.survey.look(self.now)
+
+    async def list_logs(self, broker_id: int, _endpoint: Endpoint) -> LogDirColumns:
+        """Answer for a broker."""
+        self.asked.append(broker_id)
+        found = self.listed.get(broker_id, columns([]))
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def found(self) -> list[StrayLogsFound]:
+        """What the core was asked to judge."""
+        return [event for event in self.active.submitted if isinstance(event, StrayLogsFound)]
+
+    def gauge(self, broker_id: int, kind: Stray) -> float | None:
+        """What is shown of a broker."""
+        labels = {"broker_id": str(broker_id), "kind": kind.value}
+        return self.metrics.registry.get_sample_value("steward_controller_stray_logs", labels)
+
+
+@pytest.fixture
+async def world() -> World:
+    """The cluster as it is assigned."""
+    return World(await active_with_topic("a", {0: (1, 2)}))
+
+
+async def test_a_log_is_judged_when_two_lists_have_it(world: World) -> None:
+    """What was on its way at the first list is over by the second."""
+    world.listed[3] = columns([("a", 0)])
+
+    await world.look()
+    assert world.found() == []
+    assert world.gauge(3, Stray.LEFT_BEHIND) == 1
+
+    await world.look()
+    epoch = world.active.cluster.brokers[3].epoch
+    assert world.found() == [StrayLogsFound(3, epoch, (A0,))]
+
+
+async def test_a_log_that_only_one_list_has_is_left_alone(world: World) -> None:
+    """It was being deleted already, or was moved there in between."""
+    world.listed[3] = columns([("a", 0)])
+    await world.look()
+    world.listed[3] = columns([])
+
+    await world.look()
+
+    assert world.found() == []
+    assert world.gauge(3, Stray.LEFT_BEHIND) is None
+
+
+async def test_a_broker_without_stray_logs_is_not_asked_again(world: World) -> None:
+    """Until it registers again."""
+    await world.look()
+    await world.look()
+    assert world.asked == [1, 2, 3]
+
+    apply(world.active.cluster, BrokersObserved((broker(1), broker(2))))
+    await world.look()
+    apply(world.active.cluster, BrokersObserved((broker(1), broker(2), broker(3))))
+    await world.look()
+
+    assert world.asked == [1, 2, 3, 3]
+
+
+async def test_two_lists_of_one_broker_are_some_time_apart(world: World) -> None:
+    """A look in between asks nobody."""
+    world.listed[3] = columns([("a", 0)])
+
+    await world.survey.look(0.0)
+    await world.survey.look(1.0)
+
+    assert world.asked == [1, 2, 3]
+
+
+async def test_assigned_logs_and_future_copies_are_no_strays(world: World) -> None:
+    """KIP-113: a copy that moves between directories of one broker is listed as future."""
+    world.listed = {1: columns([("a", 0)], future=[("a", 0)]), 3: columns([], future=[("a", 0)])}
+
+    await world.look()
+    await world.look()
+
+    assert world.found() == []
+    assert world.gauge(3, Stray.LEFT_BEHIND) is None
+
+
+async def test_a_log_of_an_unknown_topic_is_reported_once_and_kept(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its znode may only be unreadable; nobody can tell that the log is not needed."""
+    world.listed[3] = columns([("unknown", 4)])
+
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            await world.look()
+
+    assert world.found() == []
+    assert world.gauge(3, Stray.UNKNOWN) == 1
+    (line,) = [record for record in caplog.records if "not assigned" in record.message]
+    assert (vars(line)["broker"], vars(line)["first"]) == (3, ["unknown-4"])
+
+
+async def test_a_broker_that_does_not_list_its_logs_is_asked_again_and_stops_no_other(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line for as long as it fails."""
+    world.listed[1] = ListingError("broker 1: CLUSTER_AUTHORIZATION_FAILED")
+
+    with caplog.at_level(logging.WARNING):
+        await world.look()
+        await world.look()
+
+    assert world.asked == [1, 2, 3, 1]
+    assert len([record for record in caplog.records if "Failed to list" in record.message]) == 1
+
+
+async def test_what_one_event_deletes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit on everything."""
+    active = await active_with_topic("a", dict.fromkeys(range(5), (1, 2)))
+    many = World(active)
+    monkeypatch.setattr(module, "MAX_AT_ONCE", 2)
+    monkeypatch.setattr(module, "SLICE", 2)
+    many.listed[3] = columns([("a", partition) for partition in range(5)])
+
+    await many.look()
+    await many.look()
+
+    assert [len(event.partitions) for event in many.found()] == [2]

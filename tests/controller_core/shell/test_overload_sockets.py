@@ -1,0 +1,107 @@
+"""32 connections with 64 requests each in flight, over real sockets: brokers' AlterPartition is answered all the same."""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator
+
+import pytest
+
+from controller_core.model.scope import ALL
+from controller_core.shell.admin.handlers import handlers
+from controller_core.shell.event_source import MAX_CLIENT_WAITING
+from controller_core.shell.front.front import Front, open_front
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.shell.tenures import INTERNAL, Tenure
+
+CONNECTIONS, IN_FLIGHT = 32, 64
+"""As many requests of one connection as the server takes before it reads no further."""
+ALTER_PARTITION_VERSION = 0
+TIMEOUT_S = 60.0
+
+
+@pytest.fixture
+async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
+    """Three brokers and a topic."""
+    tenure = Tenure(monkeypatch, 1, 2, 3)
+    await tenure.create("orders", (1, 2, 3))
+    yield tenure
+    await tenure.controller.close()
+
+
+@pytest.fixture
+async def front(tenure: Tenure) -> AsyncIterator[Front]:
+    """The listener as the controller opens it."""
+    front = await open_front(INTERNAL, "127.0.0.1", 0, handlers(lambda: tenure.controller), list)
+    yield front
+    await front.close()
+
+
+def framed(key: ApiKey, version: int, body: Body, correlation_id: int = 0) -> bytes:
+    """Encode a request with its length."""
+    frame = codec.encode_request(key, version, correlation_id, "flood", body)
+    return struct.pack(">i", len(frame)) + frame
+
+
+async def answered(reader: asyncio.StreamReader, key: ApiKey, version: int) -> Body:
+    """Read one answer."""
+    (length,) = struct.unpack(">i", await reader.readexactly(4))
+    _, body = codec.decode_response(key, version, await reader.readexactly(length))
+    return body
+
+
+def wish(tenure: Tenure, isr: list[int]) -> Body:
+    """Broker 1 wants another ISR of the partition that it leads."""
+    row = tenure.cluster.row_of("orders", 0)
+    assert row is not None
+    columns = tenure.cluster.columns
+    partition = {
+        "partition_index": 0,
+        "leader_epoch": int(columns.leader_epoch[row]),
+        "new_isr": isr,
+        "partition_epoch": int(columns.partition_epoch[row]),
+    }
+    topics = [{"topic_name": "orders", "partitions": [partition]}]
+    return {"broker_id": 1, "broker_epoch": tenure.cluster.brokers[1].epoch, "topics": topics}
+
+
+async def flood(front: Front) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Send all requests of all connections: elections of the partition's preferred leader."""
+    body = {
+        "election_type": 0,
+        "topic_partitions": [{"topic": "orders", "partitions": [0]}],
+        "timeout_ms": int(TIMEOUT_S * 1000),
+    }
+    connections = [await asyncio.open_connection("127.0.0.1", front.port) for _ in range(CONNECTIONS)]
+    for _, writer in connections:
+        writer.write(b"".join(framed(ApiKey.ELECT_LEADERS, 1, body, number) for number in range(IN_FLIGHT)))
+        await writer.drain()
+    return connections
+
+
+@pytest.mark.timeout(180)
+async def test_no_alter_partition_is_refused_while_clients_fill_their_room(tenure: Tenure, front: Front) -> None:
+    """KIP-497: a leader whose AlterPartition is refused does not advance its high watermark, and producers wait."""
+    async with asyncio.timeout(TIMEOUT_S):
+        async with tenure.controller.turns.take(ALL):  # as a large write, while ZooKeeper takes its time
+            connections = await flood(front)
+            while tenure.controller.turns.waiting < min(MAX_CLIENT_WAITING, CONNECTIONS * IN_FLIGHT):  # noqa: ASYNC110 - what arrives over sockets sets no event
+                await asyncio.sleep(0.001)
+            reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+            writer.write(framed(ApiKey.ALTER_PARTITION, ALTER_PARTITION_VERSION, wish(tenure, [1, 2])))
+            await writer.drain()
+            while tenure.controller.turns.waiting <= MAX_CLIENT_WAITING:  # noqa: ASYNC110 - what arrives over sockets sets no event
+                await asyncio.sleep(0.001)
+        answer = await answered(reader, ApiKey.ALTER_PARTITION, ALTER_PARTITION_VERSION)
+        still_waiting = tenure.controller.turns.waiting
+        for client, _ in connections:
+            for _ in range(IN_FLIGHT):
+                await answered(client, ApiKey.ELECT_LEADERS, 1)
+
+    assert answer["error_code"] == ErrorCode.NONE
+    assert answer["topics"][0]["partitions"][0]["isr"] == [1, 2]
+    assert still_waiting > 0, "the broker waited for clients that came before it"
+    for _, connected in [*connections, (reader, writer)]:
+        connected.close()

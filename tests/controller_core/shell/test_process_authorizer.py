@@ -1,0 +1,127 @@
+"""A whole process with an authorizer: from ACLs in ZooKeeper to a client's answer, and from a client's ACL to ZooKeeper."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controller_core.shell.front.front import Front
+from controller_core.shell.process import ControllerProcess
+from controller_core.shell.settings import AuthorizerSettings
+from controller_core.shell.zookeeper.acls import write_entries
+from kafka_node.authorization.acl import ANONYMOUS, CLUSTER_NAME, Entry, Operation, Permission, ResourceType
+from kafka_node.security.settings import SecuritySettings, TlsFiles
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import Connection
+from tests.controller_core.shell.process_life import INTERNAL, SETTINGS, Life
+from tests.controller_core.shell.zookeeper.acls.acl_world import AclZooKeeper
+from tests.kafka_wire_net.authority import Authority
+
+CLUSTER = f"/kafka-acl/Cluster/{CLUSTER_NAME}"
+ALL_ACLS = {
+    "resource_type_filter": ResourceType.ANY,
+    "resource_name_filter": None,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": Operation.ANY,
+    "permission_type": Permission.ANY,
+}
+
+
+def allowed(*operations: Operation) -> bytes:
+    """ACLs for whoever connects without proof."""
+    return write_entries(Entry(ANONYMOUS, "127.0.0.1", operation, Permission.ALLOW) for operation in operations)
+
+
+@pytest.fixture
+async def client(life: Life) -> AsyncIterator[Connection]:
+    """A client of a process with an authorizer, and a cluster that lets anonymous describe the cluster's ACLs."""
+    life.server = AclZooKeeper()
+    life.server.put("/controller_epoch", b"7")
+    life.server.put(CLUSTER, allowed(Operation.DESCRIBE))
+    life.start(authorizer=AuthorizerSettings(is_enabled=True))
+    await life.until_active()
+    front: Front = life.process._fronts[INTERNAL]
+    client = await Connection.open("127.0.0.1", front.port, client_id="a client")
+    yield client
+    await client.close()
+    await life.end()
+
+
+def acl(topic: str) -> Body:
+    """An ACL to be created."""
+    return {
+        "resource_type": ResourceType.TOPIC,
+        "resource_name": topic,
+        "principal": "User:alice",
+        "host": "*",
+        "operation": Operation.READ,
+        "permission_type": Permission.ALLOW,
+    }
+
+
+async def test_acls_in_zookeeper_are_in_force_and_followed(client: Connection, life: Life) -> None:
+    """What a broker writes there counts at once, for its principal and host."""
+    described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
+    assert [each["resource_name"] for each in described["resources"]] == [CLUSTER_NAME]
+    refused = await client.call(ApiKey.CREATE_ACLS, {"creations": [acl("orders")]})
+    assert [each["error_code"] for each in refused["results"]] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+
+    life.server.put(CLUSTER, allowed(Operation.DESCRIBE, Operation.ALTER))
+    life.server.put("/kafka-acl-changes/acl_changes_9000000000", f"CLUSTER:{CLUSTER_NAME}".encode())
+    known = life.process._authority.service.known  # type: ignore[union-attr]
+    await life.until(lambda: len(next(iter(dict(known.acls.patterns()).values()))) == 2)
+    made = await client.call(ApiKey.CREATE_ACLS, {"creations": [acl("orders")]})
+    assert [each["error_code"] for each in made["results"]] == [0]
+    assert "/kafka-acl/Topic/orders" in life.server.znodes
+
+
+async def test_who_has_no_acl_is_refused_everything_that_is_guarded(client: Connection, life: Life) -> None:
+    """An open port deletes no topic and takes no leadership."""
+    topic = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
+    created = await client.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 1000})
+    assert [each["error_code"] for each in created["topics"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    deleted = await client.call(ApiKey.DELETE_TOPICS, {"topic_names": ["orders"], "timeout_ms": 1000}, version=5)
+    assert [each["error_code"] for each in deleted["responses"]] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    shut_down = await client.call(ApiKey.CONTROLLED_SHUTDOWN, {"broker_id": 1, "broker_epoch": 1})
+    assert shut_down["error_code"] == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert (await client.call(ApiKey.METADATA, {"topics": None}))["topics"] == []
+    assert "/brokers/topics/orders" not in life.server.znodes
+
+
+async def test_a_lost_session_is_followed_by_another_that_knows_the_acls(client: Connection, life: Life) -> None:
+    """What was changed in between is read anew."""
+    life.lose_session()
+    life.server.put("/kafka-acl/Topic/orders", allowed(Operation.READ))
+    await life.until(lambda: len(life.sessions) == 2)
+    known = life.process._authority.service.known  # type: ignore[union-attr]
+    await life.until(lambda: len(dict(known.acls.patterns())) == 2)
+    described = await client.call(ApiKey.DESCRIBE_ACLS, ALL_ACLS)
+    assert sorted(each["resource_name"] for each in described["resources"]) == [CLUSTER_NAME, "orders"]
+
+
+async def test_that_nobody_judges_what_is_done_under_our_login_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A certificate is a login as much as a password: brokers take what is relayed for the controller's own wish."""
+    certificate, key = Authority(tmp_path).sign("us", "/CN=controller")
+    by_certificate = SecuritySettings(broker_tls=TlsFiles(certificate=certificate, key=key))
+    password = tmp_path / "password"
+    password.write_text("secret\n")
+    password.chmod(0o600)
+    by_password = SecuritySettings(
+        broker_sasl_mechanism="PLAIN", broker_sasl_username="us", broker_sasl_password_file=password
+    )
+
+    for security, is_enabled, warnings in (
+        (by_certificate, False, 1),
+        (by_password, False, 1),
+        (by_certificate, True, 0),
+        (SecuritySettings(), False, 0),
+    ):
+        caplog.clear()
+        ControllerProcess(replace(SETTINGS, security=security, authorizer=AuthorizerSettings(is_enabled=is_enabled)))
+        assert warnings == sum("there is no authorizer" in record.message for record in caplog.records)

@@ -1,0 +1,186 @@
+"""A process that is not the controller: clients that reach it are answered by live brokers, and its probe is honest.
+
+Brokers list the controller's id as a node, so clients come here also while a restarted process waits for the session of its
+killed predecessor to end.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import cast
+
+import pytest
+
+from controller_core.shell.admin.handlers import at_once, handlers
+from controller_core.shell.admin.screens import screened
+from controller_core.shell.front.handler import RelayInstead
+from controller_core.shell.zookeeper import broker_registrations as registered_module
+from kafka_node.authorization.acl import Operation, ResourceType
+from kafka_wire import codec
+from kafka_wire.api import ApiKey
+from kafka_wire.codec import Body
+from kafka_wire.errors import ErrorCode
+from kafka_wire.net.client import Connection
+from kafka_wire.net.server import CloseConnection
+from kafka_zookeeper import paths
+from kafka_zookeeper.session import ZooKeeperSession
+from tests.controller_core.shell.front.fakes import Client, FakeBroker, until
+from tests.controller_core.shell.process_life import INTERNAL, OWN_ID, Life
+from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
+from tests.kafka_node.authorization.samples import Right, context, guard_of
+
+ALL_TOPICS: Body = {"topics": None, "allow_auto_topic_creation": False}
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[FakeBroker]:
+    """A broker that answers every relayed request with its own id and the request."""
+    broker = await FakeBroker(1).start()
+    yield broker
+    await broker.close()
+
+
+async def client_of(life: Life) -> Client:
+    """Connect to the process."""
+    return Client(*await asyncio.open_connection("127.0.0.1", life.process._fronts[INTERNAL].port))
+
+
+@pytest.mark.parametrize("holder", [OWN_ID, 999], ids=["its killed predecessor", "another process"])
+@pytest.mark.parametrize("key", [ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER])
+async def test_a_broker_describes_the_cluster_in_its_place(
+    life: Life, broker: FakeBroker, holder: int, key: ApiKey
+) -> None:
+    """An answer without brokers would tell a client that the cluster has none."""
+    life.broker(1, broker.port)
+    life.takes(holder)
+    life.start()
+    await life.until(lambda: life.process._why_not_ready() is None)
+    client = await client_of(life)
+    frame = codec.encode_request(key, 1, 7, "tests", {})
+
+    assert await client.ask(frame) == frame[4:8] + broker.answer(frame)
+    assert life.process.active is None
+    await client.close()
+    await life.end()
+
+
+async def test_it_describes_the_cluster_itself_once_the_session_of_its_predecessor_has_ended(
+    life: Life, broker: FakeBroker
+) -> None:
+    """C5: the place is left alone until then, and its ephemeral znode goes with that session."""
+    life.broker(1, broker.port)
+    predecessor = life.takes(OWN_ID)
+    life.start()
+    await life.until(lambda: life.process._why_not_ready() is None)
+    assert life.server.at(paths.CONTROLLER).owner == predecessor.session_id
+    predecessor.expire()
+    await life.until_active()
+    client = await Connection.open("127.0.0.1", life.process._fronts[INTERNAL].port, client_id="tests")
+    answer = await client.call(ApiKey.METADATA, ALL_TOPICS)
+
+    assert (answer["controller_id"], [node["node_id"] for node in answer["brokers"]]) == (OWN_ID, [1, OWN_ID])
+    await client.close()
+    await life.end()
+
+
+async def test_it_is_not_ready_before_it_knows_the_brokers(life: Life) -> None:
+    """/readyz: a request that arrives before would be passed on to nobody."""
+    life.broker(1)
+    life.takes(OWN_ID)
+    reasons: list[str | None] = []
+    life.server.before_reads.append((paths.BROKER_IDS, lambda: reasons.append(life.process._why_not_ready())))
+    life.start()
+    await life.until(lambda: life.process._why_not_ready() is None)
+
+    assert reasons == ["not the controller, and the registered brokers have not been read yet"]
+    await life.end()
+
+
+async def test_brokers_that_come_and_go_are_followed(life: Life) -> None:
+    """A request is passed on to those that are registered now."""
+    life.takes(999)
+    first = life.broker(1)
+    life.start()
+    await life.until(lambda: [one.broker_id for one in life.process._live_brokers.on(INTERNAL)] == [1])
+    life.broker(2)
+    await life.until(lambda: [one.broker_id for one in life.process._live_brokers.on(INTERNAL)] == [1, 2])
+    first.expire()
+    await life.until(lambda: [one.broker_id for one in life.process._live_brokers.on(INTERNAL)] == [2])
+    await life.end()
+
+
+async def test_a_failed_read_of_registrations_is_repeated_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An active controller goes on without it."""
+    monkeypatch.setattr(registered_module, "RETRY_S", 0.001)
+    life = Life()
+    life.broker(1)
+    registered = registered_module.RegisteredBrokers(OWN_ID, lambda _: None)
+    life.server.faults.append(Fault.READ_LOST)
+    following = asyncio.create_task(registered.follow(cast(ZooKeeperSession, life.server.session())))
+    await until(lambda: registered.are_known or following.done())
+
+    assert [broker.id for broker in registered.list()] == [1]
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+    assert not registered.are_known
+
+
+async def test_requests_for_a_controller_are_refused(life: Life, broker: FakeBroker) -> None:
+    """NOT_CONTROLLER: no broker can carry them out either."""
+    life.broker(1, broker.port)
+    life.takes(OWN_ID)
+    life.start()
+    await life.until(lambda: life.process._why_not_ready() is None)
+    client = await Connection.open("127.0.0.1", life.process._fronts[INTERNAL].port, client_id="tests")
+    topic = {"name": "t", "num_partitions": 1, "replication_factor": 1}
+    made = await client.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 1000})
+
+    assert made["topics"][0]["error_code"] == ErrorCode.NOT_CONTROLLER
+    assert broker.relayed == []
+    await client.close()
+    await life.end()
+
+
+async def test_without_a_registered_broker_it_says_that_there_is_none() -> None:
+    """An empty answer is true then; while registrations have not been read, the connection ends and the client asks again."""
+    body: Body = {**ALL_TOPICS, "include_topic_authorized_operations": False}
+    metadata = handlers(lambda: None, registered=lambda: 0)[ApiKey.METADATA]
+    assert (await metadata(context(12), {**body, "topics": []}))["brokers"] == []
+    with pytest.raises(RelayInstead):
+        await handlers(lambda: None, registered=lambda: None)[ApiKey.METADATA](context(12), {**body, "topics": []})
+
+
+async def test_what_brokers_do_not_serve_ends_the_connection() -> None:
+    """DescribeTopicPartitions (KIP-966) is refused by brokers in ZooKeeper mode; clients ask another node by Metadata."""
+    handler = handlers(lambda: None, registered=lambda: 3)[ApiKey.DESCRIBE_TOPIC_PARTITIONS]
+    with pytest.raises(CloseConnection):
+        await handler(context(0), {"topics": [], "cursor": None})
+
+
+DESCRIBE_T: Right = (Operation.DESCRIBE, ResourceType.TOPIC, "t")
+DESCRIBE_ALL: Right = (Operation.DESCRIBE, ResourceType.TOPIC, "*")
+
+
+@pytest.mark.parametrize(
+    ("rights", "changed", "passed_on"),
+    [
+        ((), {"topics": []}, True),
+        ((), {"topics": None}, False),
+        ((DESCRIBE_T,), {"topics": None}, False),
+        ((DESCRIBE_ALL,), {"topics": None}, True),
+        ((DESCRIBE_T,), {"topics": [{"name": "t"}]}, True),
+        ((DESCRIBE_T,), {"topics": [{"name": "t"}, {"name": "u"}]}, False),
+        ((DESCRIBE_T,), {"topics": [{"name": "t"}], "allow_auto_topic_creation": True}, False),
+        ((DESCRIBE_ALL,), {"topics": [], "include_topic_authorized_operations": True}, False),
+    ],
+)
+async def test_a_standby_passes_on_only_what_its_client_may_see(
+    rights: tuple[Right, ...], changed: Body, passed_on: bool
+) -> None:
+    """ADR 7: a broker answers a relayed request with the controller's rights, and would leave out nothing."""
+    version = 12
+    table = screened(handlers(lambda: None, registered=lambda: 3), guard_of(*rights), lambda: None, at_once)
+    encoded = codec.encode("MetadataRequest", version, {**ALL_TOPICS, **changed})
+    body = codec.decode("MetadataRequest", version, encoded)
+
+    with pytest.raises(RelayInstead if passed_on else CloseConnection):
+        await table[ApiKey.METADATA](context(version), body)

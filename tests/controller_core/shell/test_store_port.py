@@ -1,0 +1,78 @@
+"""The controller's loop over a store that is not ZooKeeper: changes are applied as the store delivers them, on standbys as well."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from controller_core.decisions.transition import apply
+from controller_core.model.broker import Broker, Endpoint
+from controller_core.model.changes import Change
+from controller_core.model.cluster import Cluster
+from controller_core.model.events import BrokersRead, CreateTopics
+from controller_core.shell import controller as controller_module
+from controller_core.shell.brokers.requests import OwnAddress
+from controller_core.shell.controller import Controller
+from controller_core.shell.metrics import Metrics
+from tests.controller_core.shell.log_store import LogStore
+from tests.controller_core.shell.tenures import CONTROLLER, CONTROLLER_EPOCH, INTERNAL, FakeChannels, new_topic, settled
+
+
+def broker(broker_id: int) -> Broker:
+    """A registered broker."""
+    return Broker(broker_id, broker_id, (Endpoint(INTERNAL, f"host{broker_id}", 9092, "PLAINTEXT"),))
+
+
+async def test_active_controller_and_standby_apply_the_same_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is applied before it is committed; both reach the same state, though events run at the same time."""
+    monkeypatch.setattr(controller_module, "Channels", FakeChannels)
+    store, cluster, standby = LogStore(), Cluster(CONTROLLER, CONTROLLER_EPOCH), Cluster(CONTROLLER, CONTROLLER_EPOCH)
+    own = OwnAddress((Endpoint(INTERNAL, "steward", 9990, "PLAINTEXT"),), INTERNAL)
+    controller = Controller(cluster, store, own, "id", None, Metrics())
+
+    async def follow(committed: Sequence[Change]) -> None:
+        for change in committed:
+            apply(standby, change)
+
+    store.deliver_to(follow)
+    work = [
+        controller.post(BrokersRead((broker(1), broker(2)))),
+        controller.post(CreateTopics((new_topic("a", (1, 2)),))),
+        controller.post(CreateTopics((new_topic("b", (2, 1)),))),
+    ]
+    await settled()
+
+    assert (len(store.log), cluster.brokers, list(cluster.topics)) == (1, {}, [])
+
+    store.may_commit.set()
+    await asyncio.wait(work)
+    await controller.submit(BrokersRead((broker(2),)))
+
+    assert [task.exception() for task in work] == [None] * len(work)
+    assert list(standby.topics) == list(cluster.topics) == ["a", "b"]
+    assert standby.brokers == cluster.brokers
+    assert states(standby) == states(cluster) == {"a": (2, 1, [2]), "b": (2, 1, [2])}
+    await controller.close()
+
+
+def states(cluster: Cluster) -> dict[str, tuple[int, int, list[int]]]:
+    """Leader, leader epoch and ISR of each topic's first partition."""
+    columns = cluster.columns
+    rows = {name: int(np.asarray(topic.rows)[0]) for name, topic in cluster.topics.items()}
+    return {
+        name: (int(columns.leader[row]), int(columns.leader_epoch[row]), list(columns.isr_of(row)))
+        for name, row in rows.items()
+    }
+
+
+def test_the_loop_imports_no_zookeeper_client() -> None:
+    """Neither by itself nor by what it imports: a quorum's process never needs it. Decisions of ZooKeeper mode are pure."""
+    code = (
+        "import sys, controller_core.shell.controller; "
+        "print([n for n in sys.modules if n.startswith(('kazoo', 'kafka_zookeeper', 'controller_core.shell.zookeeper'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,54 @@
+"""What is written for each change, byte by byte: the scripts are the specification.
+
+Sources: kafka.zk.ZkData, AdminZkClient.createTopic, KafkaZkClient.updateLeaderAndIsr.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from controller_core.decisions.transition import apply
+from controller_core.model.cluster import Cluster
+from controller_core.shell.zookeeper.operations import groups_of, parents_of
+from tests.controller_core.shell.scripts import check_script
+from tests.controller_core.shell.zookeeper.fake_zookeeper import operation_text
+from tests.controller_core.shell.zookeeper.vocabulary import change_text, read_change
+
+SCRIPTS = sorted((Path(__file__).parent / "golden" / "operations").glob("*.txt"))
+CONTROLLER = 1000
+CONTROLLER_EPOCH = 9
+
+
+class World:
+    """A cluster in memory.
+
+    given CHANGE               make it true
+    write CHANGE               tell what would be written
+    found PATH; write CHANGE   tell what would be written with a znode found present
+    """
+
+    def __init__(self) -> None:
+        self.cluster = Cluster(CONTROLLER, CONTROLLER_EPOCH)
+
+    async def do(self, command: str) -> list[str]:
+        """Carry out one command."""
+        *found, command = command.split("; ")
+        present = {word.removeprefix("found ") for word in found}
+        word, _, rest = command.partition(" ")
+        change = read_change(self.cluster, rest)
+        if word == "given":
+            apply(self.cluster, change)
+            return []
+        assert word == "write"
+        lines = [f"parent {path}" for path in parents_of(self.cluster, change)]
+        for group in groups_of(self.cluster, change, present):
+            of = f"topic {group.topic}" if group.topic else f"row {group.row}" if group.row >= 0 else "neither"
+            lines += [f"group of {of}", *(f"  {operation_text(operation)}" for operation in group.operations)]
+        assert change_text(self.cluster, change)
+        return lines
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+async def test_changes_are_written_as_the_script_says(script: Path) -> None:
+    """CONTRIBUTING: conversations are golden scripts."""
+    await check_script(script, World().do)

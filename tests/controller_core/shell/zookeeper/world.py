@@ -1,0 +1,131 @@
+"""One controller's store over a ZooKeeper in memory: the world of the scripts.
+
+znode PATH [DATA]        somebody writes a znode, with all above it      gone PATH      deletes one and all below
+again PATH               somebody writes the same data once more
+another controller       somebody else takes the place
+given CHANGE             is true in memory (see `vocabulary`)
+written CHANGE           is true in memory and written
+commit CHANGE | CHANGE   write it; tell what was asked for, what came of it, and apply what was written
+catch up                 read again what was refused; tell what was found and apply it
+meanwhile COMMAND        happens just before the next transaction; several follow each other    quietly    nothing does
+reading PATH: COMMAND    happens just before the next read of that path
+next done / not done     the next transaction's answer is lost          next too large  it is not sent
+tree PATH                what is written there and below
+"""
+
+from controller_core.decisions.transition import apply
+from controller_core.model.changes import Change
+from controller_core.model.cluster import Cluster
+from controller_core.shell.active import TenureLostError
+from controller_core.shell.store import Outcome, StoreError
+from controller_core.shell.zookeeper.refresh import refresh
+from controller_core.shell.zookeeper.store import Store
+from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
+from kafka_zookeeper import paths
+from kafka_zookeeper.writes import Refused, RefusedReason
+from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeZooKeeper, Fault, data_text
+from tests.controller_core.shell.zookeeper.vocabulary import change_text, joined, read_change
+
+CONTROLLER = 1000
+CONTROLLER_EPOCH = 9
+FAULTS = {
+    "done": Fault.DONE,
+    "not done": Fault.NOT_DONE,
+    "too large": Refused(-1, RefusedReason.TOO_LARGE),
+}
+
+
+class World:
+    """A controller of epoch 9 that has just taken its place."""
+
+    def __init__(self) -> None:
+        self.server = FakeZooKeeper()
+        for parent in (paths.TOPICS, paths.BROKER_IDS, "/config/topics", paths.DELETE_TOPICS):
+            self.server.put(parent)
+        self.server.put(paths.CONTROLLER_EPOCH, str(CONTROLLER_EPOCH - 1).encode())
+        self.server.put(paths.CONTROLLER_EPOCH, str(CONTROLLER_EPOCH).encode())
+        self.session = self.server.session()
+        self.store = Store(self.session, epoch_version=self.server.at(paths.CONTROLLER_EPOCH).version)
+        self.cluster = Cluster(CONTROLLER, CONTROLLER_EPOCH)
+        self.outcome = Outcome()
+
+    async def do(self, command: str) -> list[str]:
+        """Carry out one command."""
+        verb, _, rest = command.partition(" ")
+        match verb:
+            case "given":
+                apply(self.cluster, read_change(self.cluster, rest))
+            case "written":
+                change = read_change(self.cluster, rest)
+                assert (await self.store.commit(self.cluster, [change])).is_whole
+                apply(self.cluster, change)
+                self.server.lines.clear()
+            case "commit":
+                return await self._commit([read_change(self.cluster, text) for text in rest.split(" | ")])
+            case "catch":
+                return await self._catch_up()
+            case "tree":
+                return self.tree(rest)
+            case _:
+                self.happens(command)
+        return []
+
+    def happens(self, command: str) -> None:
+        """Let something happen that others do, now or later."""
+        verb, _, rest = command.partition(" ")
+        match verb:
+            case "znode":
+                path, _, data = rest.partition(" ")
+                self.server.put(path, data.encode() if data else None)
+            case "gone":
+                self.server.drop(rest)
+            case "again":
+                self.server.put(rest, self.server.at(rest).data)
+            case "another":
+                raised = int(self.server.at(paths.CONTROLLER_EPOCH).data or b"0") + 1
+                self.server.put(paths.CONTROLLER_EPOCH, str(raised).encode())
+            case "meanwhile":
+                self.server.before_writes.append(lambda: self.happens(rest))
+            case "quietly":
+                self.server.before_writes.append(lambda: None)
+            case "reading":
+                path, _, doing = rest.partition(": ")
+                self.server.before_reads.append((path, lambda: self.happens(doing)))
+            case "next":
+                self.server.faults.append(FAULTS[rest])
+            case _:
+                raise ValueError(f"no such command: {command}")
+
+    def told(self) -> list[str]:
+        """What was asked for since this was last called."""
+        lines, self.server.lines = self.server.lines, []
+        return lines
+
+    def tree(self, path: str) -> list[str]:
+        """What is written at a path and below."""
+        found = sorted(each for each in self.server.znodes if each == path or each.startswith(f"{path}/"))
+        return [f"{each} {data_text(self.server.at(each).data)}" for each in found] or [f"{path} is not there"]
+
+    async def _commit(self, changes: list[Change]) -> list[str]:
+        try:
+            self.outcome = await self.store.commit(self.cluster, changes)
+        except (TenureLostError, StoreError) as error:
+            return [*self.told(), f"{type(error.__cause__ or error).__name__}: {error}"]
+        lines = [f"committed: {change_text(self.cluster, change)}" for change in self.outcome.committed]
+        if self.outcome.stale_rows:
+            names = (self.cluster.name_of(row) for row in self.outcome.stale_rows)
+            lines.append(f"stale: {joined(f'{topic}-{partition}' for topic, partition in names)}")
+        lines += [f"stale: topic {name}" for name in self.outcome.stale_topics]
+        lines += ["stale: producer ids"] if self.outcome.stale_producer_ids else []
+        lines += ["unknown"] if self.outcome.unknown else []
+        for change in self.outcome.committed:
+            apply(self.cluster, change)
+        return [*self.told(), *lines]
+
+    async def _catch_up(self) -> list[str]:
+        found = await refresh(self.session, self.cluster, self.outcome, UnreadableTopics())
+        lines = [f"found: {change_text(self.cluster, change)}" for change in found.changes]
+        lines += [f"stranger: {record.name} version {record.version}" for record in found.strangers]
+        for change in found.changes:
+            apply(self.cluster, change)
+        return [*self.told(), *(lines or ["found: nothing new"])]

@@ -1,0 +1,144 @@
+"""What a person who looks inside is told: all that is under way, and who waits for whom."""
+
+import json
+
+import pytest
+
+from controller_core.decisions.transition import apply
+from controller_core.model.broker import Broker, Endpoint
+from controller_core.model.changes import BrokersObserved, DeletionStarted, ShutdownBegun
+from controller_core.model.cluster import Cluster
+from controller_core.model.move import Move
+from controller_core.views import debug_state as inside_module
+from controller_core.views.debug_state import inside, standing_by, topic_inside
+from tests.controller_core.shell.zookeeper.vocabulary import read_change
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Brokers 1 and 2; partitions in balance, out of sync, without a leader, without a state."""
+    cluster = Cluster(1000, 9)
+    brokers = Broker(1, 101, (Endpoint("CLIENT", "host1", 9092, "PLAINTEXT"),), "a"), Broker(2, 102, ())
+    apply(cluster, BrokersObserved(brokers))
+    apply(cluster, read_change(cluster, "topic orders id=7 0=1,2 1=2,1 2=1,2 3=1,2"))
+    apply(cluster, read_change(cluster, "known orders-0=1/4/1,2/6 orders-1=1/0/1/0 orders-2=-1/0/2/0"))
+    return cluster
+
+
+def test_the_whole_is_counted_and_brokers_are_listed(cluster: Cluster) -> None:
+    """As kafka-topics and the metrics count it."""
+    apply(cluster, ShutdownBegun(2))
+
+    told = inside(cluster, "cluster-of-tests", {1: 3}, waiting_events=2)
+
+    assert (
+        told["active"],
+        told["cluster_id"],
+        told["controller_id"],
+        told["controller_epoch"],
+        told["waiting_events"],
+    ) == (True, "cluster-of-tests", 1000, 9, 2)
+    assert told["partitions"] == {"in_service": 4, "offline": 2, "under_replicated": 3, "not_led_by_preferred": 3}
+    assert told["offline_partitions"] == ["orders-2", "orders-3"]
+    assert told["brokers"] == [
+        {
+            "id": 1,
+            "epoch": 101,
+            "rack": "a",
+            "state": "live",
+            "endpoints": ["CLIENT://host1:9092"],
+            "leads": 2,
+            "in_sync": 2,
+            "replicas": 4,
+            "queued_requests": 3,
+        },
+        {
+            "id": 2,
+            "epoch": 102,
+            "rack": None,
+            "state": "shutting down",
+            "endpoints": [],
+            "leads": 0,
+            "in_sync": 2,
+            "replicas": 4,
+            "queued_requests": 0,
+        },
+    ]
+
+
+def test_what_is_under_way_says_whom_it_waits_for(cluster: Cluster) -> None:
+    """A move that stands still, a deletion that is blocked: the reason is there."""
+    apply(cluster, read_change(cluster, "topic old 0=1,2"))
+    apply(cluster, read_change(cluster, "move orders 0=2,1"))
+    apply(cluster, read_change(cluster, "queued old"))
+    apply(cluster, DeletionStarted("old", {2: (0,)}))
+    cluster.left_behind[0] = {4, 3}
+    cluster.refused_replicas[1] = {2: "INCONSISTENT_TOPIC_ID"}
+
+    told = inside(cluster, "", {}, 0)
+
+    (move,) = told["reassignments"]["listed"]
+    assert (move["partition"], move["stage"], move["replicas"]) == ("orders-0", "planned", [2, 1])
+    assert told["deletions"]["listed"] == [{"topic": "old", "started": True, "blocked": "", "waits_for": {"2": 1}}]
+    assert told["left_behind"] == {"in_all": 1, "listed": [{"partition": "orders-0", "brokers": [3, 4]}]}
+    refused = [{"partition": "orders-1", "broker": 2, "error": "INCONSISTENT_TOPIC_ID"}]
+    assert told["refused_replicas"] == {"in_all": 1, "listed": refused}
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_lists_are_cut_with_how_many_there_are(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit on everything: 200,000 offline partitions are no list for a person."""
+    monkeypatch.setattr(inside_module, "MAX_LISTED", 1)
+    apply(cluster, read_change(cluster, "move orders 0=2,1 1=1,2"))
+
+    told = inside(cluster, "", {}, 0)
+
+    assert (told["reassignments"]["in_all"], len(told["reassignments"]["listed"])) == (2, 1)
+    assert (told["partitions"]["offline"], told["offline_partitions"]) == (2, ["orders-2"])
+
+
+def test_an_empty_cluster_is_told_as_such() -> None:
+    """Nothing is there yet."""
+    told = inside(Cluster(1000, 1), "", {}, 0)
+
+    assert told["partitions"] == {"in_service": 0, "offline": 0, "under_replicated": 0, "not_led_by_preferred": 0}
+
+
+def test_a_topic_is_told_partition_by_partition(cluster: Cluster) -> None:
+    """By Kafka's names of the states."""
+    told = topic_inside(cluster, "orders")
+
+    assert told is not None
+    assert (told["partitions_in_all"], told["topic_id"]) == (4, "00000000-0000-0000-0000-000000000007")
+    states = ["OnlinePartition", "OnlinePartition", "OfflinePartition", "NewPartition"]
+    assert states == [partition["state"] for partition in told["partitions"]]
+    assert told["partitions"][0] == {
+        "partition": 0,
+        "state": "OnlinePartition",
+        "leader": 1,
+        "leader_epoch": 4,
+        "partition_epoch": 6,
+        "isr": [1, 2],
+        "replicas": [1, 2],
+    }
+
+
+def test_a_topic_that_is_not_there_is_told_as_such(cluster: Cluster) -> None:
+    """A mistyped name."""
+    assert topic_inside(cluster, "order") is None
+
+
+def test_who_does_not_hold_the_cluster_says_so() -> None:
+    """A standby knows nothing of partitions."""
+    assert standing_by(1000) == {"active": False, "controller_id": 1000}
+
+
+def test_replicas_that_a_reassignment_adds_are_not_under_replicated(cluster: Cluster) -> None:
+    """KIP-455: `orders-1` has broker 1 in sync, and broker 2 is being added."""
+    row = cluster.row_of("orders", 1)
+    assert row is not None
+    before = inside(cluster, "", {}, 0)["partitions"]["under_replicated"]
+
+    cluster.moves[row] = Move((2, 1), adding=(2,), removing=())
+
+    assert inside(cluster, "", {}, 0)["partitions"]["under_replicated"] == before - 1

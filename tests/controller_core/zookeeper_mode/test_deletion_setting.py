@@ -1,0 +1,194 @@
+"""`delete.topic.enable` and names queued for deletion by others (TopicDeletionManager.init, processTopicDeletion; C10)."""
+
+import pytest
+
+from controller_core.model import events
+from controller_core.model.changes import TopicDeletion
+from controller_core.model.ids import NO_LEADER
+from kafka_wire.errors import ErrorCode
+from tests.controller_core.decisions.driver import CONTROLLER, Driver, cluster_with, tp
+from tests.controller_core.decisions.messages import LeaderAndIsr, StopReplica
+
+THREE = [1, 2, 3]
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Three brokers and a topic on brokers 1 and 2, with records; answers are held."""
+    driver = cluster_with(THREE, {"orders": [[1, 2]]})
+    for broker_id in (1, 2):
+        driver.brokers[broker_id].logs[tp("orders-0")] = 7
+    driver.holds_answers = True
+    return driver
+
+
+def take_over_unasked(driver: Driver) -> None:
+    """Another controller takes over and brokers have not been asked yet."""
+    setting, driver.written.topic_deletion = driver.written.topic_deletion, TopicDeletion.UNKNOWN
+    driver.take_over()
+    driver.written.topic_deletion = setting
+    driver.forget()
+
+
+def assert_kept(driver: Driver) -> None:
+    """The topic is in service with all its records, and nothing is queued."""
+    assert driver.told(StopReplica) == []
+    assert driver.written.deletions == []
+    assert driver.cluster.deletions == {}
+    assert driver.state("orders-0").leader != NO_LEADER
+    assert [driver.brokers[broker_id].logs[tp("orders-0")] for broker_id in (1, 2)] == [7, 7]
+
+
+@pytest.mark.shows("C10")
+def test_a_name_queued_by_hand_is_removed_and_nothing_is_deleted(driver: Driver) -> None:
+    """C10, KafkaController.processTopicDeletion: with delete.topic.enable=false the names leave the queue."""
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+
+    driver.queue_deletion("orders", "ghost")
+
+    assert_kept(driver)
+
+
+@pytest.mark.shows("C10")
+def test_a_name_found_at_a_take_over_waits_for_the_setting(driver: Driver) -> None:
+    """C10: no broker has reported the setting: nothing is sent and the name stays queued."""
+    driver.written.deletions.append("orders")
+    take_over_unasked(driver)
+
+    driver.submit(events.AdvanceDeletions(retry=True))
+
+    assert driver.told(StopReplica) == []
+    assert driver.written.deletions == ["orders"]
+    assert driver.cluster.deletions["orders"].blocked == "no broker has reported delete.topic.enable"
+
+
+def test_a_name_found_at_a_take_over_is_removed_when_brokers_report_false(driver: Driver) -> None:
+    """TopicDeletionManager.init: the entries under /admin/delete_topics are cleaned, and the topic is served."""
+    driver.written.deletions.append("orders")
+    take_over_unasked(driver)
+
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+
+    assert_kept(driver)
+
+
+def test_a_name_found_at_a_take_over_is_deleted_when_brokers_report_true(driver: Driver) -> None:
+    """C10: as before, a moment later."""
+    driver.written.deletions.append("orders")
+    take_over_unasked(driver)
+
+    driver.report_topic_deletion(TopicDeletion.ENABLED)
+    driver.answer()
+
+    assert driver.written.topics == {}
+    assert driver.written.deletions == []
+
+
+def test_a_topic_whose_deletion_waits_is_served_while_no_broker_reports_the_setting(driver: Driver) -> None:
+    """The setting may stay unknown for long (brokers that refuse DescribeConfigs): leaders are elected all the same."""
+    driver.written.deletions.append("orders")
+    take_over_unasked(driver)
+    driver.report_topic_deletion(TopicDeletion.NOT_REPORTED)
+
+    driver.kill(1)
+
+    assert driver.state("orders-0").leader == 2
+    assert driver.told(StopReplica) == []
+    assert driver.written.deletions == ["orders"]
+    driver.start(1)
+    driver.report_topic_deletion(TopicDeletion.ENABLED)
+    driver.answer()
+    assert driver.written.topics == {}
+
+
+def test_what_brokers_reported_last_remains_in_force_while_they_are_silent(driver: Driver) -> None:
+    """A silent round is no news."""
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+
+    driver.submit(events.TopicDeletionRead(TopicDeletion.NOT_REPORTED))
+
+    assert driver.cluster.topic_deletion is TopicDeletion.DISABLED
+
+
+def test_a_deletion_that_waits_is_withdrawn_when_the_setting_becomes_false(driver: Driver) -> None:
+    """Brokers restarted with another file. With Kafka another broker is controller by then, and empties the queue."""
+    driver.kill(2)
+    driver.delete("orders")
+    assert driver.cluster.deletions["orders"].blocked == "brokers [2] are away"
+
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+
+    assert_kept(driver)
+
+
+def test_a_deletion_under_way_ends_when_the_setting_becomes_false(driver: Driver) -> None:
+    """Every live broker was told to delete its log: there is nothing left to keep."""
+    driver.delete("orders")
+
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+    driver.answer()
+
+    assert driver.written.topics == {}
+    assert driver.written.deletions == []
+
+
+def test_a_deletion_under_way_that_is_blocked_is_withdrawn_and_brokers_serve_the_topic_again(driver: Driver) -> None:
+    """Brokers that were told to stop take the partition in again only under a higher leader epoch."""
+    driver.delete("orders")
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+    epoch = driver.state("orders-0").leader_epoch
+
+    driver.kill(2)
+
+    assert driver.written.deletions == []
+    assert driver.state("orders-0").leader_epoch > epoch
+    driver.start(2)
+    assert [driver.brokers[broker_id].states[tp("orders-0")].leader_epoch for broker_id in (1, 2)] == [
+        driver.state("orders-0").leader_epoch
+    ] * 2
+
+
+def test_a_topic_resumes_under_a_higher_leader_epoch(driver: Driver) -> None:
+    """An earlier controller may have told brokers to stop: they ignore a LeaderAndIsr under an epoch that they know."""
+    driver.written.deletions.append("orders")
+    epoch = driver.state("orders-0").leader_epoch
+    take_over_unasked(driver)
+
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+
+    assert {told.partitions[tp("orders-0")].leader_epoch for told in driver.told(LeaderAndIsr)} == {epoch + 1}
+
+
+def test_a_request_that_was_let_in_before_the_setting_changed_is_refused(driver: Driver) -> None:
+    """TOPIC_DELETION_DISABLED, as the front answers requests that come later."""
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+
+    failure = driver.delete("orders")["orders"]
+
+    assert failure.code is ErrorCode.TOPIC_DELETION_DISABLED
+    assert_kept(driver)
+
+
+def test_a_topic_that_resumes_loses_the_controllers_id_from_its_assignment(driver: Driver) -> None:
+    """Assignments of topics under deletion are not repaired; this one returns to service."""
+    driver.queue_deletion("orders")
+    driver.write_partition("orders", 1, [CONTROLLER])
+    take_over_unasked(driver)
+
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+
+    assert CONTROLLER not in driver.replicas("orders-1")
+    assert driver.state("orders-1").leader != NO_LEADER
+
+
+def test_a_broker_that_bounced_meanwhile_hears_of_a_topic_that_resumes_without_a_leader(driver: Driver) -> None:
+    """C12: brokers are not told of topics under deletion; once the deletion is withdrawn they are, leader or none."""
+    driver.create("single", [[1]])
+    driver.kill(1)
+    driver.queue_deletion("single")
+    driver.bounce(2)
+    assert tp("single-0") not in driver.brokers[2].metadata
+
+    driver.report_topic_deletion(TopicDeletion.DISABLED)
+
+    assert driver.brokers[2].metadata[tp("single-0")] == driver.state("single-0")[:2]

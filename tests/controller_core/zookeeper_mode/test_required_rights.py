@@ -1,0 +1,50 @@
+"""The table of what each API needs (KafkaApis): complete, and true to the schemas."""
+
+import pytest
+
+from controller_core.shell.admin.screens import GIVEN_RIGHTS, SCREENS
+from controller_core.zookeeper_mode.apis import SERVED
+from controller_core.zookeeper_mode.required_rights import NEEDS, OPEN
+from kafka_node.authorization.needs import On
+from kafka_node.authorization.table import needs_of
+from kafka_node.versions import BETWEEN_SERVERS
+from kafka_wire.api import ApiKey
+from tests.cases import case
+from tests.kafka_node.authorization.samples import by_name, sample, versions_of
+
+OPEN_TO_ALL = {
+    ApiKey.API_VERSIONS,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.LIST_GROUPS,
+    ApiKey.LIST_TRANSACTIONS,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+    ApiKey.PUSH_TELEMETRY,
+}
+KIP_98 = 3
+
+
+def test_every_api_that_is_served_or_relayed_has_a_row() -> None:
+    """Nothing is answered that nobody thought about, and nothing goes on to a broker under our own name unjudged."""
+    neither = BETWEEN_SERVERS - set(SERVED)
+
+    assert set(ApiKey) - neither == set(NEEDS)
+
+
+def test_an_api_without_needs_is_screened_or_open_by_decision() -> None:
+    """An empty row is never an oversight."""
+    assert {key for key, row in NEEDS.items() if row == OPEN} == OPEN_TO_ALL | set(SCREENS) | GIVEN_RIGHTS
+
+
+@pytest.mark.parametrize("key", NEEDS, ids=by_name)
+def test_needs_are_found_in_every_version(key: ApiKey) -> None:
+    """Every path leads somewhere, and whatever a version calls its topics, one is found."""
+    for version in versions_of(key):
+        with case(key.message, version):
+            body = sample(key, version)
+            for need in needs_of(NEEDS, key, version, body):
+                if isinstance(need, On):
+                    found = [*need.names(body), *need.topic_ids(body)]
+                    # Produce had no transactional id before KIP-98.
+                    assert found or (key is ApiKey.PRODUCE and version < KIP_98 and need.path == "transactional_id"), (
+                        need
+                    )

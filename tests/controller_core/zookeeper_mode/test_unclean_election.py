@@ -1,0 +1,96 @@
+"""Leaders from outside the ISR: what topics say, else what the brokers' default says, from the moment it is known (C7).
+
+Source: KafkaController, UncleanLeaderElectionEnable and TopicUncleanLeaderElectionEnable; DynamicBrokerConfig's order.
+"""
+
+import pytest
+
+from controller_core.model import events
+from controller_core.model.changes import BrokerDefault
+from tests.controller_core.decisions.driver import Driver, State, cluster_with
+from tests.controller_core.decisions.messages import Message
+from tests.twins.unclean_election import allows_unclean
+
+STATIC, DYNAMIC = BrokerDefault.STATIC, BrokerDefault.DYNAMIC
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Two topics whose last replica in sync is away, while another replica lives."""
+    driver = cluster_with([1, 2], {"orders": [[1, 2]], "logs": [[1, 2]]})
+    for name in ("orders", "logs"):
+        driver.alter_isr(f"{name}-0", [1])
+    driver.kill(1)
+    assert [driver.state(f"{name}-0") for name in ("orders", "logs")] == [State(-1, 1, (1,))] * 2
+    driver.forget()
+    return driver
+
+
+def test_a_topic_that_allows_it_from_now_on_has_a_leader_at_once(driver: Driver) -> None:
+    """TopicUncleanLeaderElectionEnable: the topic's offline partitions are elected for, and no others."""
+    driver.submit(events.UncleanElectionRead({"orders": True}))
+
+    assert driver.state("orders-0") == State(2, 2, (2,))
+    assert driver.state("logs-0") == State(-1, 1, (1,))
+    assert any("UNCLEAN" in line for line in driver.lines)
+
+
+@pytest.mark.shows("C7")
+def test_a_default_that_allows_it_counts_for_topics_that_say_nothing(driver: Driver) -> None:
+    """UncleanLeaderElectionEnable; C7 names the topic's own configuration first."""
+    driver.submit(events.UncleanElectionRead({"logs": False}))
+    driver.submit(events.UncleanElectionRead(defaults={STATIC: True}))
+
+    assert driver.state("orders-0") == State(2, 2, (2,))
+    assert driver.state("logs-0") == State(-1, 1, (1,))
+
+
+@pytest.mark.parametrize("order", [(STATIC, DYNAMIC), (DYNAMIC, STATIC)])
+@pytest.mark.parametrize("allowed", [True, False])
+def test_the_dynamic_default_counts_before_the_one_in_brokers_files(
+    driver: Driver, order: tuple[BrokerDefault, ...], allowed: bool
+) -> None:
+    """DynamicBrokerConfig; whichever is learnt first. Allowed by neither for a moment, nothing is elected."""
+    settings = {STATIC: not allowed, DYNAMIC: allowed}
+    driver.submit(events.UncleanElectionRead(defaults={source: settings[source] for source in order}))
+
+    assert allowed is allows_unclean(driver.cluster, "orders")
+    assert (2 if allowed else -1) == driver.state("orders-0").leader
+
+
+def test_what_is_set_no_more_counts_no_more(driver: Driver) -> None:
+    """A configuration that was removed says nothing; who leads already goes on."""
+    driver.submit(events.UncleanElectionRead({"orders": True}, {DYNAMIC: True}))
+    driver.submit(events.UncleanElectionRead({"orders": None}, {DYNAMIC: None}))
+
+    assert not allows_unclean(driver.cluster, "orders")
+    assert driver.state("orders-0").leader == 2
+
+
+def test_what_is_known_already_leads_to_nothing(driver: Driver) -> None:
+    """A look too many changes nothing, and topics that nobody knows are none."""
+    driver.submit(events.UncleanElectionRead({"logs": None, "never": True}, {STATIC: None}))
+
+    assert driver.changes == []
+    assert driver.told(Message) == []
+
+
+def test_a_topic_that_is_gone_takes_its_setting_with_it(driver: Driver) -> None:
+    """Another topic of that name begins with what it says itself."""
+    driver.submit(events.UncleanElectionRead({"logs": True}))
+    driver.submit(events.TopicsRead((), ("logs",)))
+
+    assert driver.cluster.unclean_topics == {}
+
+
+def test_a_topic_that_a_broker_made_comes_with_its_setting() -> None:
+    """Brokers write a topic's configuration before its assignment (AdminZkClient)."""
+    driver = cluster_with([1, 2])
+    driver.write_topic("auto", [[1, 2]])
+    record = driver.written.record("auto")
+    told = events.TopicRecord(
+        record.name, record.topic_id, record.replicas, configs={"unclean.leader.election.enable": "true"}
+    )
+    driver.submit(events.TopicsRead((told,), ()))
+
+    assert allows_unclean(driver.cluster, "auto")
