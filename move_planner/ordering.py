@@ -18,8 +18,8 @@ from move_planner.table import Rows, Table, doubled, new_to
 def reasons_of(table: Table, before: Rows, rows: Rows) -> Rows:
     """Return the first reason that applies to each row whose replicas changed from `before` to the table's."""
     old, new = before[rows], table.replicas[rows]
-    gone = new_to(new, old, table.no_broker)
-    drained = (gone & ~table.stays[old]).any(axis=1)
+    removed = new_to(new, old, table.no_broker)
+    drained = (removed & ~table.stays[old]).any(axis=1)
     racked = (
         (doubled(table, old).any(axis=1)) & (table.racks_of(new) > table.racks_of(old))
         if table.racks
@@ -37,14 +37,14 @@ def ordered(state: PlanState, held: LoadArray, ranges: Ranges) -> tuple[Rows, Lo
     table = state.table
     rows = np.flatnonzero((state.before != table.replicas).any(axis=1))
     old, new = state.before[rows], table.replicas[rows]
-    gone, fresh = new_to(new, old, state.no_broker), new_to(old, new, state.no_broker)
-    moved = (gone | fresh).any(axis=1)
+    removed, added = new_to(new, old, state.no_broker), new_to(old, new, state.no_broker)
+    moved = (removed | added).any(axis=1)
     reasons = np.where(moved, reasons_of(table, state.before, rows), Reason.LEADERS.value)
     fullness = (held / np.maximum(ranges.target, 1)).max(axis=0)
     fullness[state.no_broker] = 0
-    urgency = np.where(gone, fullness[old], 0).max(axis=1, initial=0)
+    urgency = np.where(removed, fullness[old], 0).max(axis=1, initial=0)
     order = np.lexsort((rows, -urgency, reasons, moved))
-    copied = state.bytes[rows] * fresh.sum(axis=1)
+    copied = state.bytes[rows] * added.sum(axis=1)
     return rows[order], copied[order], reasons[order].astype(np.int8)
 
 
@@ -59,11 +59,11 @@ def order_by_giver(
     table, (rows, copied, reasons) = state.table, steps
     old = state.before[rows]
     # The broker of a step: the fullest giver; among drained brokers the one with the lowest id.
-    gone = new_to(table.replicas[rows], old, state.no_broker)
+    removed = new_to(table.replicas[rows], old, state.no_broker)
     target = np.maximum(ranges.target[0], 1)
     fullness = held[0] / target
     fullness[~table.stays] = MAX_TOTAL_LOAD - np.flatnonzero(~table.stays) * 2.0**20
-    giver = np.take_along_axis(old, np.where(gone, fullness[old], -1).argmax(axis=1)[:, None], axis=1)[:, 0]
+    giver = np.take_along_axis(old, np.where(removed, fullness[old], -1).argmax(axis=1)[:, None], axis=1)[:, 0]
     by_giver = np.lexsort((rows, giver))
     given = np.empty(len(rows), dtype=np.int64)
     given[by_giver] = sums_by_group(giver[by_giver], copied[by_giver]) - copied[by_giver]
