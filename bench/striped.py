@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from controller_core.model.columns import IntArray
 from controller_core.rules.placement import Places, Racks, check_placement, has_racks, numbers_of, rack_alternated
-from move_planner.leaders import even_leaders
+from move_planner.preferred_leaders import balance_preferred_leaders
 from move_planner.shares import shares_by_rack
 from move_planner.table import Table
 
@@ -42,7 +42,7 @@ Mixed = npt.NDArray[np.uint64]
 MAX_DIFFERENT_STRIPES = 512
 """Then orders come again: each pair of brokers has shared stripes by then, and sorting more costs more than placing."""
 
-GOLDEN = 0.618033988749895
+GOLDEN_RATIO = 0.618033988749895
 """Combs are laid this part of the stripe apart, so that partitions that follow each other share no brokers."""
 
 
@@ -138,7 +138,7 @@ def _step(length: int) -> int:
     >>> [_step(length) for length in (1, 2, 10, 100)]
     [1, 1, 7, 61]
     """
-    step = max(1, int(length * GOLDEN))
+    step = max(1, int(length * GOLDEN_RATIO))
     while math.gcd(step, length) != 1:
         step += 1
     return step
@@ -164,4 +164,4 @@ def _even(places: Places, brokers: int) -> None:
     nobody_leads = np.full(len(places), brokers, dtype=np.intp)
     loads = np.ones(len(places), dtype=np.int64)
     table = Table(np.arange(brokers, dtype=np.int32), places, loads, nobody_leads, stays, rack, 0)
-    even_leaders(table, np.zeros(len(places), dtype=np.bool_), tolerance=0.0)
+    balance_preferred_leaders(table, np.zeros(len(places), dtype=np.bool_), tolerance=0.0)

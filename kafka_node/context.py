@@ -1,7 +1,4 @@
-"""Context of a request, as its handler and the authorizer get it: the listener, the caller and the caller's rights.
-
-Left out: how the caller authenticated (kafka_wire.net).
-"""
+"""Context of a request, as its handler and the authorizer get it: the listener, the caller and the caller's rights."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,7 +7,7 @@ from kafka_wire.net.peer import ANONYMOUS
 
 
 class TopicRights(Protocol):
-    """Rights of one caller on topics, for answers that contain them."""
+    """Rights of one caller on topics, for responses that contain them."""
 
     def describes_every_topic(self) -> bool:
         """Whether the caller may describe each topic, whatever its name."""
@@ -37,7 +34,7 @@ class RequestContext:
 
     listener: str
     client_id: str | None
-    """The name that the client chose; it proves nothing."""
+    """The name that the client chose; not authenticated."""
     peer_host: str
     correlation_id: int
     api_version: int

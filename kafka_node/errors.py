@@ -1,14 +1,11 @@
-"""A refusal in Kafka's terms: the error code that the caller gets and the words that go with it.
-
-Leaves out exceptions: decisions answer with values.
-"""
+"""A refusal in Kafka's terms: error code and message. A value, not an exception: decisions return it."""
 
 from dataclasses import dataclass
 
 from kafka_wire.errors import ErrorCode
 
 MAX_MESSAGE_CHARACTERS = 1_000
-"""Enough to name what is wrong. A string of the protocol has 32,767 bytes at most, and a response may have as many messages as elements."""
+"""Enough to name the cause. A string of the protocol has 32,767 bytes at most, and a response may have as many messages as elements."""
 CUT = " ... (shortened)"
 
 
@@ -18,7 +15,7 @@ class Failure:
 
     code: ErrorCode
     message: str
-    """Shortened where it is long: messages repeat data of the caller."""
+    """Shortened if too long: messages repeat data of the caller."""
 
     def __post_init__(self) -> None:
         if len(self.message) > MAX_MESSAGE_CHARACTERS:

@@ -56,5 +56,5 @@ class ProbeServer:
         return web.Response(text="ok\n")
 
     async def _serve_readiness(self, _: web.Request) -> web.Response:
-        why = self._ready()
-        return web.Response(text="ok\n") if why is None else web.Response(status=503, text=f"{why}\n")
+        reason = self._ready()
+        return web.Response(text="ok\n") if reason is None else web.Response(status=503, text=f"{reason}\n")

@@ -1,7 +1,7 @@
-"""Answers to ApiVersions: a process's own versions, and where it relays requests, those that every live broker serves.
+"""Responses to ApiVersions: a process's own versions, and where it relays requests, those that every live broker supports.
 
-A relayed request may reach any live broker, so it is offered only in versions that all of them know: a cluster in the
-middle of an upgrade is safe. Pure.
+A relayed request may reach any live broker, so it is offered only in versions that all of them support: this is safe during
+a rolling upgrade. Pure.
 """
 
 import re
@@ -28,7 +28,7 @@ class BrokerVersions:
     """Versions and features of one broker."""
 
     ranges: Mapping[int, VersionRange]
-    """By API key; also keys that this process does not know."""
+    """By API key, including keys that are unknown to this process."""
     supported_features: Mapping[str, VersionRange] = field(default_factory=dict)
     finalized_features_epoch: int = -1
     finalized_features: Mapping[str, VersionRange] = field(default_factory=dict)
@@ -62,8 +62,8 @@ BETWEEN_SERVERS = frozenset(
         ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
     }
 )
-"""Requests by which controllers, brokers and coordinators command each other. They are neither relayed nor
-offered: relayed by the controller, an unauthorized request would come from an address that brokers trust."""
+"""Requests between controllers, brokers and coordinators. They are neither relayed nor offered: an unauthorized request
+would reach brokers from the controller's address, which they trust."""
 
 
 def read_versions(body: Body) -> BrokerVersions:
@@ -119,15 +119,15 @@ def api_versions_body(own: Mapping[ApiKey, VersionRange], brokers: BrokerVersion
 
 
 def unsupported_version_body(own: VersionRange) -> Body:
-    """Build the answer to an ApiVersions request of an unknown version, to be sent as version 0 (KIP-511).
+    """Build the response to an ApiVersions request of an unknown version, to be sent as version 0 (KIP-511).
 
-    It names only the key of ApiVersions, so that the client can ask again in a known version.
+    It contains only the key of ApiVersions, so that the client can retry with a known version.
     """
     return {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": _entries([(ApiKey.API_VERSIONS, own)])}
 
 
 def names_its_software_well(body: Body, version: int) -> bool:
-    """Return whether the request names its client software by KIP-511's rule; else the answer is INVALID_REQUEST."""
+    """Return whether the request names its client software by KIP-511's rule; else the response is INVALID_REQUEST."""
     named = (body["client_software_name"], body["client_software_version"])
     return version < _SOFTWARE_FROM or all(_SOFTWARE.fullmatch(name) for name in named)
 

@@ -1,27 +1,26 @@
-"""Which replicas should move: leaders first, then few bytes for an even cluster, and why each of them.
+"""Plans of replica moves: leadership first, then as few bytes as possible for an even cluster, with the reason of each step.
 
-A resource is a measure with two parts by partition: what every replica costs its broker (`each`: disk bytes, bytes in) and what
-leading costs on top (`led`: bytes out, being a leader). Goals, in this order: brokers that are drained hold nothing; partitions have
-the replication factor that is asked for; replicas of a partition are in distinct racks wherever there are racks enough; no broker
-is brought above a capacity; each resource of each broker is within its tolerance of its part (the mean, unless racks or capacities
-make that impossible). Leadership moves are free and come first; replicas move for as few bytes as can be, with a lower bound
-in the plan (`bound`). Excluded partitions and brokers keep exactly what they have. The same request gives the same plan; what
-cannot be reached is listed in the plan and raises nothing.
+A resource is a measure with two parts per partition: `each`, the load of every replica on its broker (disk bytes, bytes in), and
+`led`, the additional load of the leader (bytes out, the count of leaders). Goals, in this order: drained brokers hold nothing;
+partitions have the requested replication factor; replicas of a partition are in distinct racks where there are enough racks; no
+broker is brought above a capacity; each resource of each broker is within its tolerance of its target (the mean, unless racks or
+capacities make that impossible). Leadership moves cost nothing and come first; replicas move for as few bytes as possible, and the
+plan contains a lower bound (`bound`). Excluded partitions and brokers keep exactly what they have. The same request gives the same
+plan. Goals that cannot be reached are listed in the plan and raise nothing.
 
 Algorithm (`planning`), on columns throughout:
-1. A smaller replication factor drops replicas (`factor`). What must move finds a home: replicas on drained brokers, replicas that
-   a larger factor adds, then second replicas in a rack (`forced`).
-2. Leaders are passed on between the replicas that there are (`leading`).
-3. Resource by resource, the one that costs fewest bytes to level first: brokers above their range give only what is above,
-   those below take only what they lack. Replicas with the most of this resource for their bytes go first, and of those the
-   ones that disturb other resources least (`copying`). Hot small replicas level bytes in, then cold ones level disks.
-4. Leaders again; rounds of 2 to 4 with ever less patience for what another resource's moves disturbed; then single best moves
-   for what large replicas left (`finishing`).
-5. If any resource of a broker ended outside its range, and worse than it was, all is done again with moves that disturb nothing.
+1. A smaller replication factor drops replicas (`replication_factor`). Replicas that must move are placed: those on drained brokers,
+   those that a larger factor adds, then second replicas in a rack (`required_moves`).
+2. Leadership moves between the existing replicas (`leadership_moves`).
+3. Resource by resource, starting with the one that costs the fewest bytes: brokers above their range give only the surplus, brokers
+   below it take only what they lack. Replicas with the most of this resource per byte go first, and of those the ones that disturb
+   other resources least (`resource_levelling`). Small hot replicas level bytes in, then cold ones level disks.
+4. Leadership again; rounds of 2 to 4 that allow less and less disturbance of other resources; then the best single moves for the
+   rest that large replicas leave (`single_changes`).
+5. If any resource of a broker ends outside its range and worse than before, steps 2 to 4 are repeated without any disturbance.
 
-Plans over one load (`one_load`) are plans with one resource; preferred leaders are then spread by count (`leaders`), and a budget
-cuts the steps short. `tests/twins` has a plain twin of each: one best change after another, by lists. Measuring loads and
-carrying moves out are not here.
+Plans over one load (`one_load`) are plans with one resource; preferred leaders are then balanced by count (`preferred_leaders`), and
+a budget cuts the steps short. `tests/twins` has a plain twin of each: one best change after another, on lists.
 """
 
 from move_planner.one_load import PlanRequest, plan_moves

@@ -1,7 +1,7 @@
-"""Plans over one load: a measured request with one resource, whose leaders are evened by count, and which a budget cuts short.
+"""Plans over one load: measured plans with one resource, with preferred leaders balanced by count, cut short by a budget.
 
-The budget is no limit while the plan is made: a plan with a budget is the first part of the same plan without one. Leaders are
-evened among what is left then.
+The budget does not limit the planning: a plan with a budget is the first part of the same plan without one. Preferred leaders are
+balanced within that part.
 """
 
 from collections.abc import Set as AbstractSet
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller_core.model.columns import IntArray
-from move_planner.books import held_of
-from move_planner.leaders import even_leaders
-from move_planner.ordering import one_giver_after_another, ordered, within_budget
+from move_planner.ordering import order_by_giver, ordered, within_budget
+from move_planner.plan_state import held_of
 from move_planner.planning import figures, planned
+from move_planner.preferred_leaders import balance_preferred_leaders
 from move_planner.request import LoadArray, MeasuredRequest, Racks, Resource
 from move_planner.result import Plan, Reason
 from move_planner.shortfalls import shortfalls
@@ -22,9 +22,9 @@ from move_planner.table import new_to
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanRequest:
-    """A question to the planner about one load; fields as in `MeasuredRequest`.
+    """A request for a plan over one load; fields as in `MeasuredRequest`.
 
-    `loads`: bytes of one replica by partition; without it every replica counts one.
+    `loads`: bytes of one replica by partition; without it every replica counts as 1.
     """
 
     replicas: IntArray
@@ -38,11 +38,11 @@ class PlanRequest:
     racks: bool = True
 
     def measured(self) -> MeasuredRequest:
-        """Return the same as a request with one resource, without the budget."""
+        """Return the equivalent request with one resource, without the budget."""
         partitions = len(self.replicas)
         loads = np.ones(partitions, dtype=np.int64) if self.loads is None else np.asarray(self.loads, dtype=np.int64)
         loaded = loads[loads > 0]
-        # A broker is even with the others within one replica of the usual size, where that is more than the tolerance.
+        # The range is at least one replica of the median size wide, if that is more than the tolerance.
         usual = max(1, int(np.median(loaded))) if len(loaded) else 1
         return MeasuredRequest(
             replicas=self.replicas,
@@ -58,24 +58,24 @@ class PlanRequest:
 
 
 def plan_moves(request: PlanRequest) -> Plan:
-    """Plan moves for a request. Raises ValueError for a request that contradicts itself, and for nothing else."""
+    """Plan moves for a request. Raises ValueError only for a request that contradicts itself."""
     if request.budget_bytes is not None and request.budget_bytes < 0:
         raise ValueError(f"a budget of {request.budget_bytes} bytes is negative")
     measured = request.measured()
-    books, ranges, bound = planned(measured)
-    table, before = books.table, books.before
-    held = held_of(before, books.each, books.led, books.nobody)
-    rows, copied, reasons = steps = ordered(books, held, ranges)
-    order = one_giver_after_another(books, held, ranges, steps)
+    state, ranges, bound = planned(measured)
+    table, before = state.table, state.before
+    held = held_of(before, state.each, state.led, state.no_broker)
+    rows, copied, reasons = steps = ordered(state, held, ranges)
+    order = order_by_giver(state, held, ranges, steps)
     rows, copied, reasons = rows[order], copied[order], reasons[order]
     kept = within_budget(copied, request.budget_bytes)
     table.replicas[rows[kept:]] = before[rows[kept:]]
     moved = np.zeros(len(before), dtype=np.bool_)
     moved[rows[:kept]] = True
-    even_leaders(table, moved)
+    balance_preferred_leaders(table, moved)
     if not request.level:
         table.replicas[~moved] = before[~moved]
-    books.held = held_of(table.replicas, books.each, books.led, books.nobody)
+    state.held = held_of(table.replicas, state.each, state.led, state.no_broker)
     reordered = np.flatnonzero(~moved & (table.replicas != before).any(axis=1))
     changed = np.concatenate([rows[:kept], reordered])
     return Plan(
@@ -84,12 +84,12 @@ def plan_moves(request: PlanRequest) -> Plan:
         bytes=np.concatenate([copied[:kept], np.zeros(len(reordered), dtype=np.int64)]),
         reasons=np.concatenate([reasons[:kept], np.full(len(reordered), Reason.LEADERS.value)]).astype(np.int8),
         copied_bytes=int(copied[:kept].sum()),
-        copied_replicas=int(new_to(before, table.replicas, books.nobody).sum()),
+        copied_replicas=int(new_to(before, table.replicas, state.no_broker).sum()),
         lower_bound_bytes=bound,
         ids=table.ids,
         drained=~table.stays[:-1],
-        resources=figures(measured, books, ranges, held),
-        unreached=shortfalls(measured, books, ranges, cut=kept < len(copied)),
+        resources=figures(measured, state, ranges, held),
+        unreached=shortfalls(measured, state, ranges, cut=kept < len(copied)),
         cut_steps=len(copied) - kept,
         cut_bytes=int(copied[kept:].sum()),
     )

@@ -1,8 +1,8 @@
-"""What every broker should have of each resource, and the range around it.
+"""Target and range of every broker for each resource.
 
-A target is a broker's share of every partition (`shares`: even, unless racks of different sizes forbid it) times `each`,
-and an even part of `led`; what a capacity keeps from one broker the others share. Excluded partitions count with the rest, excluded
-brokers and what is on them do not. Ranges are rounded outwards to whole units (`Resource.unit`). Leaves out how it is reached.
+A target is a broker's share of every partition (`shares`: even, unless racks of different sizes forbid it) times `each`, and an even
+part of `led`. What a broker cannot take because of its capacity is distributed over the others. Excluded partitions count with the
+rest; excluded brokers and their replicas do not. Ranges are rounded outwards to whole units (`Resource.unit`).
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from controller_core.model.columns import BoolArray
-from move_planner.books import Books
+from move_planner.plan_state import PlanState
 from move_planner.request import MAX_TOTAL_LOAD, LoadArray, MeasuredRequest
 from move_planner.shares import shares_by_rack
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
-    """By resource and broker number: `nobody` and brokers that leave have 0; `capacity` is `MAX_TOTAL_LOAD` where there is none."""
+    """By resource and broker number: `no_broker` and brokers that leave have 0; `capacity` is `MAX_TOTAL_LOAD` where there is none."""
 
     target: npt.NDArray[np.float64]
     lower: LoadArray
@@ -31,18 +31,18 @@ class Ranges:
         return found
 
 
-def ranges_of(books: Books, request: MeasuredRequest) -> Ranges:
-    """Work out targets and ranges."""
-    capacity = np.full(books.held.shape, MAX_TOTAL_LOAD, dtype=np.int64)
+def ranges_of(state: PlanState, request: MeasuredRequest) -> Ranges:
+    """Compute targets and ranges."""
+    capacity = np.full(state.held.shape, MAX_TOTAL_LOAD, dtype=np.int64)
     for number, resource in enumerate(request.resources):
         for broker, most in resource.capacity.items():
-            capacity[number, :-1][books.table.ids == broker] = most
-    target = np.zeros(books.held.shape)
-    open_to = np.flatnonzero(books.open_to)
-    share = _shares(books)
-    growth = books.factors - books.table.factors()
+            capacity[number, :-1][state.table.ids == broker] = most
+    target = np.zeros(state.held.shape)
+    open_to = np.flatnonzero(state.open_to)
+    share = _shares(state)
+    growth = state.factors - state.table.factors()
     for number in range(len(target) if len(open_to) else 0):
-        total = float(books.held[number, ~books.fixed].sum() + (books.each[number] * growth).sum())
+        total = float(state.held[number, ~state.fixed].sum() + (state.each[number] * growth).sum())
         weight = share[number, open_to]
         weight = weight if weight.sum() > 0 else np.ones(len(open_to))
         target[number, open_to] = _shared(total, weight, capacity[number, open_to].astype(np.float64))
@@ -53,23 +53,23 @@ def ranges_of(books: Books, request: MeasuredRequest) -> Ranges:
     return Ranges(target, np.minimum(lower, capacity), np.minimum(upper, capacity), capacity)
 
 
-def _shares(books: Books) -> npt.NDArray[np.float64]:
-    """Return loads by resource and broker as they would be if every partition were spread by its shares."""
-    table, found = books.table, np.zeros(books.held.shape)
-    takers = np.flatnonzero(books.open_to)
-    # Without racks every broker is a rack of its own.
+def _shares(state: PlanState) -> npt.NDArray[np.float64]:
+    """Return the loads by resource and broker if every partition were spread by its shares."""
+    table, found = state.table, np.zeros(state.held.shape)
+    takers = np.flatnonzero(state.open_to)
+    # Without racks every broker is its own rack.
     _, rack = np.unique(table.rack[takers] if table.racks else takers, return_inverse=True)
     sizes = np.bincount(rack).tolist()
-    factors = np.minimum(books.factors, max(1, len(takers)))
+    factors = np.minimum(state.factors, max(1, len(takers)))
     for factor in np.unique(factors[factors > 0]).tolist() if len(takers) else []:
         share = np.array([float(one) for one in shares_by_rack(sizes, factor)])
-        found[:, takers] += books.each[:, factors == factor].sum(axis=1)[:, None] * share[rack]
-    found[:, takers] += books.led.sum(axis=1)[:, None] / max(1, len(takers))
+        found[:, takers] += state.each[:, factors == factor].sum(axis=1)[:, None] * share[rack]
+    found[:, takers] += state.led.sum(axis=1)[:, None] / max(1, len(takers))
     return found
 
 
 def _shared(total: float, weight: npt.NDArray[np.float64], most: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Share a total out by weight; nobody gets more than its most, and the others share what that leaves.
+    """Distribute a total by weight; no broker gets more than `most`, and the others share the rest.
 
     >>> _shared(12.0, np.ones(3), np.array([2.0, 9.0, 9.0])).tolist()
     [2.0, 5.0, 5.0]
@@ -88,14 +88,14 @@ def _shared(total: float, weight: npt.NDArray[np.float64], most: npt.NDArray[np.
     return np.maximum(found, 0.0)
 
 
-def may_give(books: Books, ranges: Ranges, slack: LoadArray) -> LoadArray:
-    """Return what brokers may lose of each resource: down to the range's lower end, and so much farther from wherever they are."""
-    found: LoadArray = np.maximum(0, books.held - ranges.lower) + slack
+def may_give(state: PlanState, ranges: Ranges, slack: LoadArray) -> LoadArray:
+    """Return what brokers may lose of each resource: down to the lower end of the range, plus the slack."""
+    found: LoadArray = np.maximum(0, state.held - ranges.lower) + slack
     return found
 
 
-def may_take(books: Books, ranges: Ranges, slack: LoadArray) -> LoadArray:
-    """Return what brokers may gain of each resource: up to the range's upper end, and so much farther, within their capacities."""
-    room = np.maximum(0, ranges.upper - books.held) + slack
-    found: LoadArray = np.maximum(0, np.minimum(room, ranges.capacity - books.held))
+def may_take(state: PlanState, ranges: Ranges, slack: LoadArray) -> LoadArray:
+    """Return what brokers may gain of each resource: up to the upper end of the range, plus the slack, within their capacities."""
+    headroom = np.maximum(0, ranges.upper - state.held) + slack
+    found: LoadArray = np.maximum(0, np.minimum(headroom, ranges.capacity - state.held))
     return found

@@ -1,6 +1,6 @@
-"""What a plan is asked for: the present assignment in columns, loads by resource, brokers, and what should become of them.
+"""Requests for plans: the present assignment in columns, loads by resource, brokers, and the goals.
 
-A request that contradicts itself is refused with ValueError. Plans over one load are asked for with `one_load.PlanRequest`.
+A request that contradicts itself raises ValueError. Plans over one load are requested with `one_load.PlanRequest`.
 """
 
 from collections.abc import Mapping
@@ -22,24 +22,24 @@ MAX_BROKERS = 2_000
 """Brokers of one plan: several times the largest known clusters; the planner keeps tables of brokers by brokers."""
 
 MAX_REPLICATION_FACTOR = 100
-"""Kafka itself has no limit; a hundred copies are beyond any use, and columns are as wide as the longest list."""
+"""Kafka has no limit; more than a hundred replicas have no use, and columns are as wide as the longest list."""
 
 MAX_TOTAL_LOAD = 2**60
 """An exabyte: sums stay exact in 64 bits, also when multiplied by a tolerance."""
 
 MAX_RESOURCES = 16
-"""Resources of one plan: four are usual; each is a row of the planner's tables and a pass over them."""
+"""Resources of one plan: four are usual; each is a row of the planner's tables, and one pass over them."""
 
 TOLERANCE = 0.05
-"""A broker is even with the others within 5 percent of its target: less is paid for in copies and gone with the next hour's load."""
+"""Default tolerance, 5 percent of the target: a smaller one costs more copies, and load changes by as much within an hour."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """One measure: `each` is what a replica of a partition costs any broker, `led` what its leader bears on top; int64 by partition.
+    """One measure: `each` is the load of a replica on its broker, `led` the additional load of the leader; int64 by partition.
 
-    `tolerance` is the part of its target by which a broker may be off. `capacity`: the most that a broker may have, by id; brokers
-    that are not named have no limit. `unit`: a range reaches at least to the next multiples of it on both sides of the target.
+    `tolerance`: allowed deviation of a broker, as a part of its target. `capacity`: maximum by broker id; other brokers have no
+    limit. `unit`: a range reaches at least to the next multiples of it on both sides of the target.
     """
 
     name: str
@@ -52,15 +52,15 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredRequest:
-    """A question to the planner.
+    """A request for a plan.
 
     `replicas`: int32 of shape (partitions, slots), broker ids, the (preferred) leader first, padded with -1 on the right.
-    `bytes`: what copying one replica of each partition costs. `brokers`: those that may hold replicas, with their racks, which
-    count when all brokers that stay have one; brokers found in `replicas` alone are drained. `excluded_brokers` neither gain nor
-    lose anything; `excluded`: partitions that keep their replicas and their order. `budget_bytes`: most bytes copied.
-    `leaders`: present leaders, -1 for none; without them the preferred ones. `replication_factor`: for all partitions; None leaves
-    each as it is. `level`: whether brokers are levelled; without it nothing moves but what drains, racks and factors need.
-    `racks`: whether second replicas in a rack move only for that; what moves for another reason heeds racks in any case.
+    `bytes`: bytes to copy for one replica of each partition. `brokers`: those that may hold replicas, with their racks, which
+    count when all brokers that stay have one; brokers that occur only in `replicas` are drained. `excluded_brokers` neither gain
+    nor lose anything; `excluded`: partitions that keep their replicas and their order. `budget_bytes`: limit of copied bytes.
+    `leaders`: present leaders, -1 for none; without them the preferred ones. `replication_factor`: for all partitions; None keeps
+    each as it is. `level`: whether loads are levelled; without it only drains, racks and replication factors cause moves.
+    `racks`: whether second replicas in a rack are moved; replicas that move for another reason respect racks in any case.
     """
 
     replicas: IntArray
@@ -77,7 +77,7 @@ class MeasuredRequest:
     racks: bool = True
 
     def check(self) -> None:
-        """Raise ValueError with what is wrong."""
+        """Raise ValueError if the request contradicts itself."""
         partitions, slots = self.replicas.shape
         factor = self.replication_factor
         if len(self.brokers) > MAX_BROKERS:

@@ -1,4 +1,4 @@
-"""A plan: its steps in columns, figures by resource and broker, the bound, and what was not reached and why."""
+"""Plans: steps in columns, loads by resource and broker, the lower bound, and unreached goals."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ from move_planner.request import LoadArray
 
 
 class Reason(IntEnum):
-    """Why a partition's replicas change; a step has the first that applies."""
+    """Reason why a partition's replicas change; a step has the first one that applies."""
 
     DRAIN = 0
-    """A replica leaves a broker that is drained, or unknown."""
+    """A replica leaves a broker that is drained or unknown."""
     RACK = 1
     """Two replicas were in one rack while another rack had none."""
     FACTOR = 2
     """The replication factor changes."""
     OVERLOAD = 3
-    """A broker gives load to another, because it has too much or the other too little."""
+    """Load moves from one broker to another, because the first has too much or the second too little."""
     LEADERS = 4
-    """The same replicas in another order: another preferred leader, no bytes copied."""
+    """The same replicas in another order: another preferred leader, nothing copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One partition's change: its row in the request, its new replicas, the bytes to copy."""
+    """Change of one partition: its row in the request, its new replicas, the bytes to copy."""
 
     row: int
     replicas: tuple[int, ...]
@@ -38,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Unreached:
-    """Something that the plan does not reach: in words, and the broker it is about, if it is about one."""
+    """A goal that the plan does not reach: the explanation, and the broker if it concerns one."""
 
     broker: int | None
     why: str
@@ -48,7 +48,7 @@ class Unreached:
 class ResourceFigures:
     """One resource by broker, in the order of `Plan.ids`; `target`, `lower` and `upper` are 0 for drained brokers.
 
-    A broker that is excluded has what it has for its target and range.
+    An excluded broker has its present load as target and range.
     """
 
     name: str
@@ -66,13 +66,13 @@ class ResourceFigures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """What to do, in order. Changes of only leaders copy nothing; the others are drains, racks, factors, then load.
+    """Steps in order: changes of only leaders, which copy nothing, then drains, racks, replication factors, load.
 
-    `rows`, `bytes` and `reasons` have an entry for each step, `replicas` a padded row of broker ids. A step depends on no other
-    one, so any prefix is valid, but half a plan may have a broker fuller than the whole one leaves it: see `concurrency` of a
-    Reassignment. `lower_bound_bytes` is what any plan must copy that drains, keeps racks and brings each resource into its range;
-    a plan that does not reach everything (see `unreached`) may be below it. `cut_steps` and `cut_bytes` are what a budget cut off
-    a plan over one load.
+    `rows`, `bytes` and `reasons` have an entry for each step, `replicas` a padded row of broker ids. No step depends on another
+    one, so any prefix is valid, but a part of a plan may leave a broker fuller than the whole plan does: see `concurrency` of a
+    Reassignment. `lower_bound_bytes`: the least that any plan must copy that drains, keeps racks and brings each resource into its
+    range; a plan that does not reach everything (see `unreached`) may be below it. `cut_steps` and `cut_bytes`: the part of a plan
+    over one load that a budget cut off.
     """
 
     rows: npt.NDArray[np.intp]

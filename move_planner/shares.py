@@ -1,16 +1,16 @@
-"""How many of a partition's replicas each broker should hold on average, when racks come first.
+"""Average number of replicas of a partition by broker, where racks have priority.
 
 Without racks every broker's share of a partition is replication factor / brokers. Racks change that where they differ in size:
-with as many racks as replicas or more, no rack may hold more than one replica of a partition; with fewer racks, none may hold
-less than one. A rack that an even share would take beyond that gets exactly one, and the others share the rest evenly.
+with at least as many racks as replicas, no rack may hold more than one replica of a partition; with fewer racks, none may hold
+less than one. A rack whose even share would violate this gets exactly one, and the others share the rest evenly.
 
 Worked example: three racks of 4, 4 and 1 brokers, replication factor 3. Every partition needs a replica in each rack, so the
-single broker holds one of every partition, and nothing can be done about that.
+single broker holds one replica of every partition.
 
 >>> [str(share) for share in shares_by_rack([4, 4, 1], 3)]
 ['1/4', '1/4', '1']
 
-Shares are exact, so that what is dealt out by them comes out even. Leaves out who holds which replica.
+Shares are exact fractions.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from fractions import Fraction
 
 
 def shares_by_rack(sizes: Sequence[int], replication_factor: int) -> list[Fraction]:
-    """Return the share of each broker of each rack, by the racks' numbers of brokers; shares times sizes sum to the factor.
+    """Return the share of each broker in each rack, by the sizes of the racks; shares times sizes sum to the factor.
 
-    A replication factor above the number of brokers is answered as that number: everybody holds everything.
+    A replication factor above the number of brokers counts as that number: every broker holds every partition.
 
     >>> [str(share) for share in shares_by_rack([2, 2, 4], 2)]
     ['1/4', '1/4', '1/4']

@@ -1,7 +1,7 @@
-"""The planner's table: replicas by broker number, racks, and what a move may be.
+"""Replicas by broker number, racks, and the rules for a valid move.
 
-Brokers are numbered by id, and one more number, the last, stands for "none" in padding: arrays by broker have an entry for it
-that is always empty, so that columns can be looked up without a mask. Leaves out every choice.
+Brokers are numbered by id. One additional number, the last, means "no broker" in padding: arrays by broker have an entry for it that
+is always empty, so that columns can be indexed without a mask.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(slots=True, eq=False)
 class Table:
-    """A cluster on the way from the present assignment to the planned one.
+    """A cluster between the present assignment and the planned one.
 
-    `replicas` holds broker numbers, `nobody` for padding. `stays` and `rack` are by broker number, with one entry more.
+    `replicas` has broker numbers, `no_broker` as padding. `stays` and `rack` are by broker number, with one additional entry.
     """
 
     ids: IntArray
@@ -31,16 +31,16 @@ class Table:
     stays: BoolArray
     rack: Rows
     racks: int
-    """Racks of brokers that stay; 0 when racks do not count."""
+    """Racks of brokers that stay; 0 when racks are ignored."""
 
     @property
-    def nobody(self) -> int:
-        """The number that stands for no broker."""
+    def no_broker(self) -> int:
+        """The number for "no broker"."""
         return len(self.ids)
 
     def factors(self) -> Rows:
         """Return the number of replicas of each partition."""
-        counted: Rows = (self.replicas != self.nobody).sum(axis=1)
+        counted: Rows = (self.replicas != self.no_broker).sum(axis=1)
         return counted
 
     def racks_of(self, replicas: Rows) -> Rows:
@@ -52,19 +52,19 @@ class Table:
         return counted
 
     def fits(self, rows: Rows, slots: Rows, brokers: Rows, *, keep_racks: bool = True) -> BoolArray:
-        """Tell for each (row, slot, broker) whether the broker may take the slot over: it stays, is new to it, racks are kept.
+        """Return for each (row, slot, broker) whether the broker may take over the slot: it stays, is new to it, racks are kept.
 
-        Racks are kept when the broker brings a rack that the other replicas lack, or they are in as many as can be.
+        Racks are kept when the broker adds a rack that the other replicas lack, or they are in as many racks as possible.
         """
         now = self.replicas[rows]
         fits: BoolArray = self.stays[brokers] & (now != brokers[:, None]).all(axis=1)
         if self.racks and keep_racks:
-            now[np.arange(len(rows)), slots] = self.nobody
+            now[np.arange(len(rows)), slots] = self.no_broker
             others = np.where(self.stays[now], self.rack[now], -1)
             brings = (others != self.rack[brokers][:, None]).all(axis=1)
             fits &= brings
-            # Only where there are more replicas than racks may a rack be used again.
-            crowded = np.flatnonzero(~brings & ((now != self.nobody).sum(axis=1) >= self.racks))
+            # A rack may be used twice only where there are more replicas than racks.
+            crowded = np.flatnonzero(~brings & ((now != self.no_broker).sum(axis=1) >= self.racks))
             fits[crowded] = (
                 self.stays[brokers[crowded]]
                 & (self.replicas[rows[crowded]] != brokers[crowded, None]).all(axis=1)
@@ -73,12 +73,12 @@ class Table:
         return fits
 
     def ids_of(self, replicas: Rows) -> IntArray:
-        """Turn broker numbers into padded ids."""
+        """Convert broker numbers to padded ids."""
         return np.append(self.ids, np.int32(NOBODY))[replicas]
 
 
 def table_of(request: MeasuredRequest) -> Table:
-    """Lay a request out as a table; brokers in the columns alone are there, and do not stay."""
+    """Return the table of a request; brokers that occur only in the columns do not stay."""
     found = np.unique(request.replicas)
     ids = np.union1d(found[found != NOBODY], np.array(sorted(request.brokers), dtype=np.int32)).astype(np.int32)
     stays = np.array(
@@ -88,7 +88,7 @@ def table_of(request: MeasuredRequest) -> Table:
     staying = [name for name, kept in zip(names, stays, strict=False) if kept]
     rack_aware = bool(staying) and None not in staying
     numbers = {name: number for number, name in enumerate(sorted({name for name in staying if name is not None}))}
-    # Brokers that leave, and everybody when racks do not count, are in no rack.
+    # Brokers that leave have no rack; no broker has one when racks are ignored.
     rack = [numbers.get(name, -1) if name is not None and rack_aware else -1 for name in names]
     return Table(
         ids=ids,
@@ -101,15 +101,15 @@ def table_of(request: MeasuredRequest) -> Table:
     )
 
 
-def new_to(before: Rows, after: Rows, nobody: int) -> BoolArray:
-    """Tell for each replica of `after` whether its partition had none on that broker before; shapes are the same."""
+def new_to(before: Rows, after: Rows, no_broker: int) -> BoolArray:
+    """Return for each replica of `after` whether its partition had none on that broker before; shapes are the same."""
     here = (after[:, :, None] == before[:, None, :]).any(axis=2)
-    new: BoolArray = ~here & (after != nobody)
+    new: BoolArray = ~here & (after != no_broker)
     return new
 
 
 def doubled(table: Table, replicas: Rows) -> BoolArray:
-    """Tell for each replica whether an earlier one of its partition is in the same rack, both on brokers that stay."""
+    """Return for each replica whether an earlier one of its partition is in the same rack, both on brokers that stay."""
     rack = np.where(table.stays[replicas], table.rack[replicas], -1)
     found: BoolArray = np.zeros(replicas.shape, dtype=np.bool_)
     for slot in range(1, replicas.shape[1]):
@@ -118,7 +118,7 @@ def doubled(table: Table, replicas: Rows) -> BoolArray:
 
 
 def _numbers(ids: IntArray, brokers: IntArray) -> Rows:
-    """Turn ids into broker numbers; ids that are unknown, such as -1, into the number of nobody."""
+    """Convert ids to broker numbers; unknown ids, such as -1, become the number for "no broker"."""
     numbers = np.searchsorted(ids, brokers)
     known = np.append(ids, np.int32(NOBODY))[numbers] == brokers
     return np.where(known & (np.asarray(brokers) != NOBODY), numbers, len(ids)).astype(np.intp)

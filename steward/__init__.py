@@ -1,1 +1,1 @@
-"""The command line: `steward controller`, `steward operator`."""
+"""The `steward` command line."""

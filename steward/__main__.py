@@ -1,4 +1,4 @@
-"""`python -m steward`."""
+"""Entry point of `python -m steward`."""
 
 from steward.main import app
 

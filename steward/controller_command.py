@@ -1,4 +1,4 @@
-"""`steward controller`: from options to a running controller process. Leaves out what that process does."""
+"""`steward controller`: runs a controller process until a signal or an error, and returns its exit code."""
 
 import asyncio
 import gc
@@ -14,7 +14,7 @@ from kafka_zookeeper.errors import ZooKeeperError
 log = logging.getLogger(__name__)
 
 EXIT_WRONG_SETTINGS = 2
-"""As typer's own exit code for options that cannot be."""
+"""The same as typer's exit code for wrong options."""
 EXIT_FAILED = 1
 
 
@@ -26,12 +26,12 @@ def run_controller(settings: ControllerSettings) -> int:
 async def _run(settings: ControllerSettings) -> int:
     try:
         process = ControllerProcess(settings)
-    except ValueError as error:  # files of security; a message names the file, and nothing of what is in it
+    except ValueError as error:  # wrong TLS or SASL files; the message names the file and shows nothing of its contents
         return _failed(error, EXIT_WRONG_SETTINGS)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, process.stop)
-    # What is loaded by now stays: a pass of the garbage collector over it would hold the event loop for 40 ms.
+    # All modules are loaded and stay in memory; a garbage collection over them would block the event loop for 40 ms.
     gc.freeze()
     try:
         await process.run()
@@ -43,6 +43,6 @@ async def _run(settings: ControllerSettings) -> int:
 
 
 def _failed(error: Exception, code: int) -> int:
-    log.error("the controller cannot run", extra={"why": str(error)})
+    log.error("Controller cannot run", extra={"error": str(error)})
     sys.stderr.write(f"steward controller: {error}\n")
     return code

@@ -1,4 +1,4 @@
-"""From the options of `steward controller` to the settings of its process. Leaves out what typer checks by itself."""
+"""Conversion of the options of `steward controller` to the settings of its process."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,8 @@ from controller_core.shell.settings import AuthorizerSettings, ControllerSetting
 from controller_core.shell.zookeeper.security import ZooKeeperSecurity
 from kafka_node.security.settings import ClientAuth, SecuritySettings, TlsFiles
 from kafka_zookeeper.settings import ZooKeeperSettings
-from steward.options.controller import BalanceOptions, PlaceOptions
+from steward.client_security import broker_tls_files
+from steward.options.controller import ControllerOptions, LeaderBalanceOptions
 from steward.options.security import (
     AuthorizerOptions,
     BrokerSecurityOptions,
@@ -18,24 +19,24 @@ from steward.options.security import (
 def controller_settings(
     zookeeper: str,
     listener: Sequence[str],
-    place: PlaceOptions,
-    balance: BalanceOptions,
+    options: ControllerOptions,
+    balance: LeaderBalanceOptions,
     security: SecuritySettings,
     authorizer: AuthorizerOptions,
     zookeeper_connection: ZooKeeperSecurity,
 ) -> ControllerSettings:
-    """Put settings together. Raises ValueError, which says what cannot be."""
-    ZooKeeperSettings(zookeeper, place.session_timeout_ms)
+    """Build the settings. Raises ValueError with the option or value that is wrong."""
+    ZooKeeperSettings(zookeeper, options.session_timeout_ms)
     listeners = tuple(map(parse_listener, listener))
     return ControllerSettings(
         zookeeper,
-        place.controller_id,
+        options.controller_id,
         listeners,
-        (place.inter_broker_listener or listeners[0].name).upper(),
-        place.session_timeout_ms,
-        place.rack,
-        place.metrics_host,
-        place.metrics_port,
+        (options.inter_broker_listener or listeners[0].name).upper(),
+        options.session_timeout_ms,
+        options.rack,
+        options.metrics_host,
+        options.metrics_port,
         LeaderBalance(
             balance.auto_leader_rebalance_enable,
             balance.leader_imbalance_per_broker_percentage,
@@ -45,13 +46,13 @@ def controller_settings(
         AuthorizerSettings(
             authorizer.authorizer, frozenset(authorizer.super_user or ()), authorizer.allow_everyone_if_no_acl
         ),
-        place.ignore_topic_policies,
+        options.ignore_topic_policies,
         zookeeper_connection,
     )
 
 
 def security_settings(listeners: ListenerSecurityOptions, brokers: BrokerSecurityOptions) -> SecuritySettings:
-    """Put settings of security together. Raises ValueError, which says what cannot be."""
+    """Build the security settings of listeners and connections to brokers. Raises ValueError."""
     return SecuritySettings(
         tls=TlsFiles(certificate=listeners.tls_certificate, key=listeners.tls_key, ca=listeners.tls_ca),
         tls_client_auth=ClientAuth(listeners.tls_client_auth),
@@ -59,9 +60,7 @@ def security_settings(listeners: ListenerSecurityOptions, brokers: BrokerSecurit
         sasl_mechanisms=tuple(listeners.sasl_mechanism or ()),
         sasl_users_file=listeners.sasl_users_file,
         connections_max_reauth_ms=listeners.connections_max_reauth_ms,
-        broker_tls=TlsFiles(
-            certificate=brokers.broker_tls_certificate, key=brokers.broker_tls_key, ca=brokers.broker_tls_ca
-        ),
+        broker_tls=broker_tls_files(brokers),
         broker_sasl_mechanism=brokers.broker_sasl_mechanism,
         broker_sasl_username=brokers.broker_sasl_username,
         broker_sasl_password_file=brokers.broker_sasl_password_file,
@@ -69,14 +68,14 @@ def security_settings(listeners: ListenerSecurityOptions, brokers: BrokerSecurit
 
 
 def zookeeper_security(options: ZooKeeperSecurityOptions) -> ZooKeeperSecurity:
-    """Put settings of security for the connection to ZooKeeper together. Raises ValueError."""
+    """Build the security settings of the connection to ZooKeeper. Raises ValueError."""
     return ZooKeeperSecurity(
         tls=_zookeeper_tls(options), digest_file=options.zookeeper_digest_file, set_acl=options.zookeeper_set_acl
     )
 
 
 def _zookeeper_tls(options: ZooKeeperSecurityOptions) -> TlsFiles | None:
-    """None: TLS is not spoken. A file for it says that it is."""
+    """Return None where TLS is not used; a TLS file implies TLS."""
     if not (options.zookeeper_tls or options.zookeeper_tls_ca or options.zookeeper_tls_certificate):
         return None
     return TlsFiles(

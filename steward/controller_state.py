@@ -1,7 +1,4 @@
-"""`steward controller state`: look inside a controller on this machine, for people (tables) and programs (JSON).
-
-Leaves out what is told: the controller decides (`controller_core.views.debug_state`).
-"""
+"""`steward controller state`: reads /state of a controller on this machine and prints it as tables."""
 
 import asyncio
 import json
@@ -13,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 TIMEOUT_S = 10.0
-"""The controller answers between two events, within milliseconds."""
-MAX_ANSWER_BYTES = 16 * 1024 * 1024
+"""The controller answers within milliseconds, between two events."""
+MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 """A topic of 10,000 partitions takes 2 MB."""
 
 OK = 200
@@ -23,11 +20,11 @@ Document = Mapping[str, Any]
 
 
 class StateError(Exception):
-    """The controller did not tell; the words say why and what to do."""
+    """The state could not be read; the message names the cause and what to do."""
 
 
 def fetch(address: str, topic: str | None) -> Document:
-    """Ask the controller whose metrics are at HOST:PORT. Raises StateError."""
+    """Read the state from the HOST:PORT of a controller's metrics. Raises StateError."""
     return asyncio.run(_fetch(address, topic))
 
 
@@ -37,74 +34,76 @@ async def _fetch(address: str, topic: str | None) -> Document:
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as client,
-            client.get(f"http://{address}/state", params=query) as answer,
+            client.get(f"http://{address}/state", params=query) as response,
         ):
             body = bytearray()
-            async for piece in answer.content.iter_any():
+            async for piece in response.content.iter_any():
                 body += piece
-                if len(body) > MAX_ANSWER_BYTES:
+                if len(body) > MAX_RESPONSE_BYTES:
                     raise StateError(
-                        f"what answers at {address} tells over {MAX_ANSWER_BYTES} bytes: it is no controller"
+                        f"the response from {address} exceeds {MAX_RESPONSE_BYTES} bytes: this is not a controller"
                     )
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
         raise StateError(
-            f"no controller answers at {address} ({error or type(error).__name__}): give the address of its metrics, "
-            "and ask from the machine (or within the pod) that it runs on"
+            f"no controller at {address} ({error or type(error).__name__}): give the address of the controller's metrics, "
+            "and run this command on the same machine (or in the same pod)"
         ) from error
     text = body.decode(errors="replace")
-    if answer.status != OK:
-        raise StateError(text.strip() or f"the controller at {address} answers {answer.status}")
+    if response.status != OK:
+        raise StateError(text.strip() or f"the controller at {address} returned HTTP status {response.status}")
     try:
-        told = json.loads(text)
+        state = json.loads(text)
     except ValueError as error:
-        raise StateError(f"what answers at {address} is no controller: it tells no state") from error
-    if not isinstance(told, dict):
-        raise StateError(f"what answers at {address} is no controller: it tells no state")
-    return told
+        raise StateError(f"the server at {address} is not a controller: it returned no state") from error
+    if not isinstance(state, dict):
+        raise StateError(f"the server at {address} is not a controller: it returned no state")
+    return state
 
 
-def show(told: Document, console: Console) -> None:
-    """Print a state for a person."""
-    if "partitions_in_all" in told:
-        _show_topic(told, console)
-    elif not told.get("active"):
-        console.print(f"Controller {told.get('controller_id')} stands by: another process holds the cluster.")
+def show(state: Document, console: Console) -> None:
+    """Print the state as tables."""
+    if "partitions_in_all" in state:
+        _show_topic(state, console)
+    elif not state.get("active"):
+        console.print(
+            f"Controller {state.get('controller_id')} is on standby: another process is the active controller."
+        )
     else:
-        _show_cluster(told, console)
+        _show_cluster(state, console)
 
 
-def _show_cluster(told: Document, console: Console) -> None:
-    counts = told["partitions"]
+def _show_cluster(state: Document, console: Console) -> None:
+    counts = state["partitions"]
     console.print(
-        f"Controller {told['controller_id']} holds cluster {told['cluster_id'] or '(no id yet)'} "
-        f"under epoch {told['controller_epoch']}; {told['waiting_events']} events wait."
+        f"Controller {state['controller_id']} is active for cluster {state['cluster_id'] or '(no id yet)'}, "
+        f"controller epoch {state['controller_epoch']}; {state['waiting_events']} waiting events."
     )
     console.print(
-        f"{told['topics']} topics, {counts['in_service']} partitions: {counts['offline']} offline, "
+        f"{state['topics']} topics, {counts['in_service']} partitions: {counts['offline']} offline, "
         f"{counts['under_replicated']} under-replicated, {counts['not_led_by_preferred']} not led by the preferred replica."
     )
     columns = ("id", "state", "rack", "leads", "in_sync", "replicas", "queued_requests", "epoch")
-    _table("Brokers", columns, told["brokers"], console)
-    if told["unreachable_brokers"]:
-        unreachable = ", ".join(map(str, told["unreachable_brokers"]))
+    _table("Brokers", columns, state["brokers"], console)
+    if state["unreachable_brokers"]:
+        unreachable = ", ".join(map(str, state["unreachable_brokers"]))
         console.print(f"Brokers without the inter-broker listener, counted as down: {unreachable}")
-    if told["offline_partitions"]:
-        console.print(f"Offline: {', '.join(told['offline_partitions'])}")
+    if state["offline_partitions"]:
+        console.print(f"Offline: {', '.join(state['offline_partitions'])}")
     for name, heading, shown in (
         ("reassignments", "Reassignments", ("partition", "stage", "replicas", "adding", "removing", "waits_for")),
         ("deletions", "Deletions", ("topic", "started", "blocked", "waits_for")),
-        ("left_behind", "Logs that brokers have still to delete", ("partition", "brokers")),
-        ("refused_replicas", "Replicas that their broker refuses", ("partition", "broker", "error")),
+        ("left_behind", "Logs that brokers have not deleted yet", ("partition", "brokers")),
+        ("refused_replicas", "Replicas refused by their broker", ("partition", "broker", "error")),
     ):
-        part = told.get(name)  # A controller of an earlier release does not list refused replicas.
+        part = state.get(name)  # A controller of an earlier release does not list refused replicas.
         if part and part["in_all"]:
-            _table(f"{heading}: {part['in_all']} in all", shown, part["listed"], console)
+            _table(f"{heading}: {part['in_all']} in total", shown, part["listed"], console)
 
 
-def _show_topic(told: Document, console: Console) -> None:
+def _show_topic(state: Document, console: Console) -> None:
     columns = ("partition", "state", "leader", "leader_epoch", "partition_epoch", "isr", "replicas")
-    title = f"Topic {told['topic']}, id {told['topic_id']}: {told['partitions_in_all']} partitions"
-    _table(title, columns, told["partitions"], console)
+    title = f"Topic {state['topic']}, id {state['topic_id']}: {state['partitions_in_all']} partitions"
+    _table(title, columns, state["partitions"], console)
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Document], console: Console) -> None:

@@ -1,4 +1,4 @@
-"""`steward import`: from its options to what is read and written. Leaves out both (kafka_operator.importing)."""
+"""`steward import`: reads topics and writes Topic manifests (`kafka_operator.importing`)."""
 
 import asyncio
 import sys
@@ -19,7 +19,7 @@ EXIT_OK, EXIT_FAILED = 0, 1
 
 
 def run_import(source: SourceOptions, manifests: ManifestOptions) -> int:
-    """Import; returns the exit code. What goes wrong is told on the standard error output, which holds nothing else."""
+    """Import topics and return the exit code. Progress and errors are written to stderr, manifests to stdout or files."""
     wanted = Wanted(
         cluster=manifests.cluster,
         cluster_namespace=manifests.cluster_namespace,
@@ -39,20 +39,20 @@ def run_import(source: SourceOptions, manifests: ManifestOptions) -> int:
         else:
             write_folder(found, Path(manifests.output), overwrite=manifests.overwrite)
     except (BadCredentialsError, ClientConfigError, ImportFailedError) as error:
-        _say(str(error))
+        _report(str(error))
         return EXIT_FAILED
     where = "" if manifests.output == STREAM else f" to {manifests.output}"
-    _say(f"{len(found)} Topics written{where}")
+    _report(f"{len(found)} Topics written{where}")
     return EXIT_OK
 
 
 async def _read(servers: list[str], security: Security, wanted: Wanted) -> list[Manifest]:
     admin = KafkaAdmin(servers, Metrics(), security)
     try:
-        return await read_topics(admin, wanted, _say)
+        return await read_topics(admin, wanted, _report)
     finally:
         await admin.close()
 
 
-def _say(words: str) -> None:
-    sys.stderr.write(f"steward import: {words}\n")
+def _report(text: str) -> None:
+    sys.stderr.write(f"steward import: {text}\n")

@@ -1,4 +1,4 @@
-"""Logs on stderr: JSON lines for machines, or one line of words for people. Leaves out what is logged."""
+"""Log formats on stderr: JSON lines, or plain text."""
 
 import json
 import logging
@@ -10,7 +10,7 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 class LogFormat(StrEnum):
-    """How log records are written."""
+    """Format of log records."""
 
     JSON = "json"
     TEXT = "text"
@@ -20,10 +20,10 @@ def _extras(record: logging.LogRecord) -> dict[str, object]:
     return {key: value for key, value in record.__dict__.items() if key not in _STANDARD and not key.startswith("_")}
 
 
-def _on_one_line(text: str) -> str:
-    r"""Escape line breaks, other control characters, and what turns the direction of writing.
+def _escape_control_characters(text: str) -> str:
+    r"""Escape line breaks, other control characters and changes of the writing direction.
 
-    >>> print(_on_one_line("a\tb\r\nc\x1b[2J\u2028d\u202ee é"))
+    >>> print(_escape_control_characters("a\tb\r\nc\x1b[2J\u2028d\u202ee é"))
     a\tb\r\nc\x1b[2J\u2028d\u202ee é
     """
     if text.isprintable():
@@ -32,7 +32,7 @@ def _on_one_line(text: str) -> str:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line; whatever was passed as `extra` are fields of their own."""
+    """One JSON object per line; each key of `extra` is a field."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record."""
@@ -45,33 +45,33 @@ class JsonFormatter(logging.Formatter):
         try:
             return json.dumps(document, default=str, ensure_ascii=False)
         except (TypeError, ValueError):
-            # Keys that JSON does not have, or an object in itself: a line must come of it all the same.
+            # A key that JSON does not allow, or an object that contains itself: the line is written all the same.
             return json.dumps({key: str(value) for key, value in document.items()}, ensure_ascii=False)
 
 
 class TextFormatter(logging.Formatter):
-    """Time, level, words, and `key=value` for what was passed as `extra`: one line for each record.
+    """One line per record: time, level, message, and `key=value` for each key of `extra`.
 
-    Peers choose names that are logged. Control characters are escaped, so that no name begins a line of its own or steers a
-    terminal. A traceback keeps its lines, each behind a bar that no record begins with.
+    Peers choose names that are logged. Control characters are escaped, so that no name can start a new line or control a
+    terminal. A traceback keeps its lines, each behind a bar; no record starts with a bar.
     """
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record."""
         stamp = time.strftime("%H:%M:%S", time.localtime(record.created)) + f".{int(record.msecs):03d}"
         fields = "".join(f" {key}={value}" for key, value in _extras(record).items())
-        text = _on_one_line(f"{stamp} {record.levelname:7} {record.name}: {record.getMessage()}{fields}")
+        text = _escape_control_characters(f"{stamp} {record.levelname:7} {record.name}: {record.getMessage()}{fields}")
         if not record.exc_info:
             return text
-        # The newlines are a traceback's own or a message's: behind the bar both are seen to belong to this record.
+        # A newline may come from the traceback or from a message; the bar shows that the line belongs to this record.
         traceback = self.formatException(record.exc_info).split("\n")
-        return "\n".join([text, *(f"  | {_on_one_line(line)}" for line in traceback)])
+        return "\n".join([text, *(f"  | {_escape_control_characters(line)}" for line in traceback)])
 
 
 def set_up_logs(log_format: LogFormat, level: str) -> None:
-    """Send all logs to stderr. Raises ValueError for a level that there is not."""
+    """Send all logs to stderr. Raises ValueError for an unknown level."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format is LogFormat.JSON else TextFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # kazoo writes a line a request and three a reconnect; the session says what matters.
+    # kazoo logs every request and three lines per reconnect; kafka_zookeeper logs what matters.
     logging.getLogger("kazoo").setLevel(logging.ERROR)

@@ -1,12 +1,11 @@
-"""`steward plan`: what a person needs to have a plan carried out by its digest, without a cluster.
+"""`steward plan`: the digest of a plan file, and ConfigMaps that contain the plan. Needs no cluster.
 
-steward plan digest plan.json                  prints the digest, as spec.planFrom.digest and status.planDigest have it
-steward plan configmaps plan.json --name NAME  prints ConfigMaps that hold it, for `kubectl apply --server-side -f -`
+steward plan digest plan.json                  prints the digest, as in spec.planFrom.digest and status.planDigest
+steward plan configmaps plan.json --name NAME  prints ConfigMaps for `kubectl apply --server-side -f -`
 
-Without --server-side kubectl keeps a copy of what it sent in an annotation, which may have 262,144 bytes: a large plan does not fit.
+Without --server-side kubectl stores a copy of the object in an annotation, which is limited to 262,144 bytes: too small for a
+large plan.
 """
-
-from __future__ import annotations
 
 import json
 from pathlib import Path
@@ -14,28 +13,32 @@ from typing import Annotated, Any
 
 import typer
 
-plan_app = typer.Typer(no_args_is_help=True, help="Read a plan of kafka-reassign-partitions.sh.")
+plan_app = typer.Typer(
+    no_args_is_help=True, help="Print the digest or the ConfigMaps of a plan of kafka-reassign-partitions.sh."
+)
 
-PlanFile = Annotated[Path, typer.Argument(help="JSON as kafka-reassign-partitions.sh reads it; - for the input.")]
+PlanFile = Annotated[Path, typer.Argument(help="JSON file in the format of kafka-reassign-partitions.sh; - for stdin.")]
 
 STANDARD_INPUT = Path("-")
 
 
 @plan_app.command("digest")
 def digest(file: PlanFile) -> None:
-    """Print a plan's digest."""
+    """Print the digest of a plan."""
     typer.echo(_read(file).digest)
 
 
 @plan_app.command("configmaps")
 def config_maps(
     file: PlanFile,
-    name: Annotated[str, typer.Option(help="Name of the ConfigMaps; each gets a number behind it.")],
-    namespace: Annotated[str | None, typer.Option(help="Their namespace; kubectl's own if it is not given.")] = None,
+    name: Annotated[str, typer.Option(help="Name prefix of the ConfigMaps; each gets a number as suffix.")],
+    namespace: Annotated[
+        str | None, typer.Option(help="Namespace of the ConfigMaps; by default that of kubectl.")
+    ] = None,
 ) -> None:
-    """Print ConfigMaps that hold a plan, for kubectl apply --server-side -f - (a plain apply refuses large ones).
+    """Print ConfigMaps that contain a plan, for kubectl apply --server-side -f - (without it, kubectl rejects large ones).
 
-    As a comment for people the lines that name them in a Reassignment go to the other output.
+    The planFrom lines for the Reassignment are printed to stderr.
     """
     from kafka_operator.decide.plan_packing import packed_document  # noqa: PLC0415 - as in `main`
 

@@ -1,4 +1,4 @@
-"""`steward sampler`: from options to a running sampler. Leaves out what it does (balance_analytics.sampling)."""
+"""`steward sampler`: runs the sampler (`balance_analytics.sampling`) until a signal, or once."""
 
 import asyncio
 import contextlib
@@ -20,12 +20,19 @@ from balance_analytics.sampling.settings import NODE_SETTINGS, SamplerSettings, 
 from balance_analytics.sampling.sink import Sink
 from balance_analytics.sampling.topic_writer import TopicWriter
 from kafka_node.probes import ProbeServer
-from kafka_node.security.brokers import BrokerSecurity, broker_security
+from kafka_node.security.brokers import BrokerSecurity
 from kafka_node.security.contexts import client_context
 from kafka_node.security.renewal import Renewal
 from kafka_node.security.secret_files import read_password
-from kafka_node.security.settings import SecuritySettings, TlsFiles
-from steward.options.sampler import KeepOptions, KeyOptions, LookOptions, PrometheusOptions, SamplerPlaceOptions
+from kafka_node.security.settings import TlsFiles
+from steward.client_security import broker_tls_files, client_security
+from steward.options.sampler import (
+    KeyCountOptions,
+    PrometheusOptions,
+    SamplerServerOptions,
+    SamplingOptions,
+    SinkOptions,
+)
 from steward.options.security import BrokerSecurityOptions
 
 log = logging.getLogger(__name__)
@@ -33,77 +40,67 @@ log = logging.getLogger(__name__)
 EXIT_OK, EXIT_FAILED = 0, 1
 MINUTE_MS = 60_000
 KEYS_TIMEOUT_S = 300.0
-"""For the keys of all topics asked for: a million messages of a kilobyte take a minute."""
+"""Limit for counting the keys of all --key-topic topics: a million messages of a kilobyte take a minute."""
 
 
 @dataclass(frozen=True, slots=True)
-class SamplerPlan:
-    """Everything that the options said, checked."""
+class SamplerConfig:
+    """The options, checked and converted."""
 
     settings: SamplerSettings
     topic: SamplesTopic
-    keep: KeepOptions
-    place: SamplerPlaceOptions
+    sink: SinkOptions
+    server: SamplerServerOptions
     once: bool
-    keys: KeyOptions
+    keys: KeyCountOptions
     prometheus: PrometheusSettings | None
     rates: PrometheusOptions
     tls: TlsFiles
     security: BrokerSecurity
 
 
-def sampler_plan(
-    look: LookOptions,
-    keep: KeepOptions,
-    place: SamplerPlaceOptions,
+def sampler_config(
+    sampling: SamplingOptions,
+    sink: SinkOptions,
+    server: SamplerServerOptions,
     brokers: BrokerSecurityOptions,
-    keys: KeyOptions,
+    keys: KeyCountOptions,
     rates: PrometheusOptions,
-) -> SamplerPlan:
-    """Check options and read files. Raises ValueError, which says what cannot be, and nothing of what is in a file."""
-    if (keys.key_topic or keys.key_sketches) and not (look.once and keys.key_topic and keys.key_sketches):
-        raise ValueError("keys are counted with --once, --key-topic and --key-sketches together")
-    tls = TlsFiles(certificate=brokers.broker_tls_certificate, key=brokers.broker_tls_key, ca=brokers.broker_tls_ca)
-    security = broker_security(
-        SecuritySettings(
-            broker_tls=tls,
-            broker_sasl_mechanism=brokers.broker_sasl_mechanism,
-            broker_sasl_username=brokers.broker_sasl_username,
-            broker_sasl_password_file=brokers.broker_sasl_password_file,
-        )
-    )
-    protocol = look.security_protocol.value
-    if protocol.startswith("SASL") and security.sasl is None:
-        raise ValueError(f"{protocol} needs a SASL mechanism, a user name and a password file")
+) -> SamplerConfig:
+    """Check options and read files. Raises ValueError with the wrong option or file, and nothing of a file's contents."""
+    if (keys.key_topic or keys.key_sketches) and not (sampling.once and keys.key_topic and keys.key_sketches):
+        raise ValueError("to count keys, give --once, --key-topic and --key-sketches together")
+    protocol = sampling.security_protocol.value
+    security = client_security(brokers, protocol)
     node = security.settings(NODE_SETTINGS, protocol)
-    return SamplerPlan(
+    return SamplerConfig(
         SamplerSettings(
-            bootstrap=parse_bootstrap(look.bootstrap_server),
+            bootstrap=parse_bootstrap(sampling.bootstrap_server),
             node=node,
-            interval_s=look.interval_s,
-            with_committed=look.committed,
+            interval_s=sampling.interval_s,
+            with_committed=sampling.committed,
         ),
         SamplesTopic(
-            name=keep.topic, partitions=keep.topic_partitions, retention_ms=keep.topic_retention_hours * 3_600_000
+            name=sink.topic, partitions=sink.topic_partitions, retention_ms=sink.topic_retention_hours * 3_600_000
         ),
-        keep,
-        place,
-        look.once,
+        sink,
+        server,
+        sampling.once,
         keys,
-        _prometheus(rates, once=look.once),
+        _prometheus_settings(rates, once=sampling.once),
         rates,
-        tls,
+        broker_tls_files(brokers),
         security,
     )
 
 
-def _prometheus(options: PrometheusOptions, *, once: bool) -> PrometheusSettings | None:
-    """Check what is said of a Prometheus. Raises ValueError."""
+def _prometheus_settings(options: PrometheusOptions, *, once: bool) -> PrometheusSettings | None:
+    """Check the options of Prometheus. Raises ValueError."""
     url, rates = options.prometheus_url, options.prometheus_rates
     if url is None and rates is None:
         return None
     if url is None or rates is None or not once:
-        raise ValueError("rates are asked for with --once, --prometheus-url and --prometheus-rates together")
+        raise ValueError("to query rates, give --once, --prometheus-url and --prometheus-rates together")
     token = options.prometheus_token_file
     return PrometheusSettings(
         url=url,
@@ -112,79 +109,79 @@ def _prometheus(options: PrometheusOptions, *, once: bool) -> PrometheusSettings
     )
 
 
-def run_sampler(plan: SamplerPlan) -> int:
-    """Run until SIGTERM or SIGINT, or once; returns the exit code."""
-    return asyncio.run(_run(plan))
+def run_sampler(config: SamplerConfig) -> int:
+    """Run until SIGTERM or SIGINT, or once, and return the exit code."""
+    return asyncio.run(_run(config))
 
 
-async def _run(plan: SamplerPlan) -> int:
-    link = ClusterLink(plan.settings.bootstrap, plan.settings.node)
-    sink: Sink = TopicWriter(link, plan.topic) if plan.keep.parquet is None else ParquetWriter(plan.keep.parquet)
+async def _run(config: SamplerConfig) -> int:
+    link = ClusterLink(config.settings.bootstrap, config.settings.node)
+    sink: Sink = TopicWriter(link, config.topic) if config.sink.parquet is None else ParquetWriter(config.sink.parquet)
     metrics = SamplerMetrics()
-    sampler = Sampler(plan.settings, link, sink, metrics)
+    sampler = Sampler(config.settings, link, sink, metrics)
     loop = asyncio.get_running_loop()
     try:
-        if plan.once:
-            why = await _unless_stopped(_once(plan, sampler, link))
-            return EXIT_OK if why is None else _failed(why)
+        if config.once:
+            failure = await _unless_stopped(_once(config, sampler, link))
+            return EXIT_OK if failure is None else _failed(failure)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, sampler.stop)
-        return await _serve(plan, sampler, metrics)
+        return await _serve(config, sampler, metrics)
     finally:
         await link.close()
 
 
-async def _serve(plan: SamplerPlan, sampler: Sampler, metrics: SamplerMetrics) -> int:
+async def _serve(config: SamplerConfig, sampler: Sampler, metrics: SamplerMetrics) -> int:
     probes = ProbeServer(metrics.registry, sampler.not_ready)
-    renewal = asyncio.create_task(Renewal([(plan.security.tls, plan.tls)]).follow())
+    renewal = asyncio.create_task(Renewal([(config.security.tls, config.tls)]).follow())
     try:
-        await probes.listen(plan.place.metrics_host, plan.place.metrics_port)
-        log.info("the sampler has started", extra={"interval_s": plan.settings.interval_s})
+        await probes.listen(config.server.metrics_host, config.server.metrics_port)
+        log.info("Sampler started", extra={"interval_s": config.settings.interval_s})
         await sampler.run()
-    except OSError as why:
-        return _failed(str(why))
+    except OSError as error:
+        return _failed(str(error))
     finally:
         renewal.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await renewal
         await probes.close()
-    log.info("the sampler has ended")
+    log.info("Sampler stopped")
     return EXIT_OK
 
 
-async def _once(plan: SamplerPlan, sampler: Sampler, link: ClusterLink) -> str | None:
-    """Look once, count keys and ask for rates where that is asked for; returns why it failed."""
-    why = await sampler.once()
+async def _once(config: SamplerConfig, sampler: Sampler, link: ClusterLink) -> str | None:
+    """Take one sample, count keys and query rates as the options request; return the failure, or None."""
+    failure = await sampler.once()
     try:
-        if why is None and plan.keys.key_topic and plan.keys.key_sketches is not None:
+        if failure is None and config.keys.key_topic and config.keys.key_sketches is not None:
             deadline = asyncio.get_running_loop().time() + KEYS_TIMEOUT_S
-            found = await sample_keys(link, plan.keys.key_topic, plan.keys.key_messages, deadline=deadline)
-            await asyncio.to_thread(write_sketches, plan.keys.key_sketches, found.sketches)
+            found = await sample_keys(link, config.keys.key_topic, config.keys.key_messages, deadline=deadline)
+            await asyncio.to_thread(write_sketches, config.keys.key_sketches, found.sketches)
             if found.left_out:
-                log.warning("keys of some messages were not counted", extra={"why": list(found.left_out)})
-        if why is None and plan.prometheus is not None and plan.rates.prometheus_rates is not None:
+                log.warning("Keys of some messages were not counted", extra={"reason": list(found.left_out)})
+        if failure is None and config.prometheus is not None and config.rates.prometheus_rates is not None:
             end_ms = unix_ms() // MINUTE_MS * MINUTE_MS
-            begin_ms = end_ms - plan.rates.prometheus_hours * 60 * MINUTE_MS
-            rates = await query_rates(plan.prometheus, begin_ms, end_ms, MINUTE_MS // 1000)
-            await asyncio.to_thread(write_rates, plan.rates.prometheus_rates, rates)
+            begin_ms = end_ms - config.rates.prometheus_hours * 60 * MINUTE_MS
+            rates = await query_rates(config.prometheus, begin_ms, end_ms, MINUTE_MS // 1000)
+            await asyncio.to_thread(write_rates, config.rates.prometheus_rates, rates)
     except KeysError as error:
         return f"keys: {error}"
     except (PrometheusError, OSError) as error:
         return str(error)
-    return why
+    return failure
 
 
 async def _unless_stopped(work: Coroutine[Any, Any, str | None]) -> str | None:
-    """Do what is to be done once; returns why it failed. A signal breaks it off."""
+    """Run the work and return its failure, or None. SIGTERM and SIGINT cancel it."""
     task = asyncio.create_task(work)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     try:
         return await task
     except asyncio.CancelledError:
-        return "broken off"
+        return "cancelled by a signal"
 
 
-def _failed(words: str) -> int:
-    sys.stderr.write(f"steward sampler: {words}\n")
+def _failed(message: str) -> int:
+    sys.stderr.write(f"steward sampler: {message}\n")
     return EXIT_FAILED

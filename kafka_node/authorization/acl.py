@@ -1,7 +1,7 @@
 """Kafka's ACL model: patterns of resources, entries that allow or deny operations on them, and filters.
 
 Numbers are those of the wire (ResourceType, PatternType, AclOperation and AclPermissionType of kafka-clients), labels those of the
-znodes and of `kafka-acls` (SecurityUtils). Leaves out judging by ACLs (authorizer) and where they are kept.
+znodes and of `kafka-acls` (SecurityUtils). The module authorizer decides by ACLs.
 """
 
 from dataclasses import dataclass

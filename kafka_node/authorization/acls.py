@@ -2,8 +2,6 @@
 
 ACLs of a resource: those of its own name, those of `*`, and those of each prefix of its name. There are few different
 lengths of prefixes, however many prefixes, so each length is one lookup in a table.
-
-Leaves out judging by the entries (authorizer).
 """
 
 from collections import Counter

@@ -1,11 +1,11 @@
 """Authorization by Kafka's rules over its ACLs, fast for many ACLs.
 
-In this order: a super user may do everything; a resource without any ACL is open to all or to none, as
+Rules, in this order: a super user may do everything; a resource without any ACL is open to all or to none, as
 `allow.everyone.if.no.acl.found` says; a denial that matches counts more than any permission; a permission that matches, or one
 that implies the operation, allows; all else is denied.
 
 Source: kafka.security.authorizer.AclAuthorizer, Authorizer.authorizeByResourceType (KIP-679). The plain twin is
-`tests/twins/authorizer.py`. Leaves out finding the ACLs (acls) and the operations that a request needs (table).
+`tests/twins/authorizer.py`. The module table lists the operations that a request needs.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Yes, and why."""
+    """The operation is allowed, with the reason."""
 
     reason: str
 
@@ -45,7 +45,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """No, and why."""
+    """The operation is denied, with the reason."""
 
     reason: str
 
@@ -81,8 +81,8 @@ def authorize(
         return Allowed("a super user")
     guarding = acls.guarding(resource_type, name)
     if not guarding:
-        words = "no ACL guards the resource"
-        return Allowed(words) if rules.allow_everyone_if_no_acl else Denied(words)
+        reason = "no ACL guards the resource"
+        return Allowed(reason) if rules.allow_everyone_if_no_acl else Denied(reason)
     about = [entry for entries in guarding for entry in entries if concerns(entry, principal, host)]
     for entry in about:
         if denies(entry, operation):
@@ -107,7 +107,7 @@ def authorize_any(
     if WILDCARD in literal:
         return Denied("an ACL denies it on every resource")
     if rules.allow_everyone_if_no_acl:
-        return Allowed("whatever has no ACL is open to all")
+        return Allowed("resources without an ACL are open to all")
     allowed, allowed_prefixes = _named(acls, principal, host, operation, resource_type, Permission.ALLOW)
     open_names = {name for name in allowed if name == WILDCARD or name not in literal}
     for name in open_names | allowed_prefixes:
@@ -137,9 +137,9 @@ def _named(
 def authorize_all(
     acls: Acls, rules: Rules, principal: str, host: str, operation: Operation, resource_type: ResourceType
 ) -> Verdict:
-    """Judge whether the operation is allowed on every resource of the type, whatever its name: nothing may deny it anywhere.
+    """Judge whether the operation is allowed on every resource of the type: no ACL may deny it on any name.
 
-    For requests whose answer names resources that are unknown before. Kafka has no such check: it filters its answers.
+    For requests whose response contains resources that are not known in advance. Kafka has no such check: it filters its responses.
     """
     if principal in rules.super_users:
         return Allowed("a super user")

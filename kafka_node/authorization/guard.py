@@ -1,9 +1,7 @@
-"""The guard of a process: judges each request by the ACLs that are known now, for its caller and the caller's host.
+"""Authorization of requests: each request is judged by the currently known ACLs, its principal and the caller's host.
 
-Until the ACLs have been read, only super users get an answer: most clients would take a refusal as final. Every denial is logged with
-its reason, as Kafka does.
-
-Leaves out what a request needs (table) and how a refusal is written (refusal).
+Until the ACLs have been read, only super users get a response: most clients would take a refusal as final. Every denial is logged
+with its reason, as in Kafka. The module table lists the needs of each API; refusal builds the response.
 """
 
 import asyncio
@@ -31,28 +29,28 @@ from kafka_wire.net.server import CloseConnection
 log = logging.getLogger(__name__)
 
 MAX_WAIT_S = 10.0
-"""How long a request waits for the ACLs to be read; after that its connection is closed and the client asks again."""
+"""Limit for waiting until the ACLs are read; then the connection is closed and the client retries."""
 
 JUDGED_AT_ONCE = 250
 """Resources that are judged before the event loop runs other tasks: 5 ms with a thousand ACLs."""
 
 SHOWING = {Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS}
-"""Operations by which answers are filtered: their denials would be as many as there are topics."""
+"""Operations by which responses are filtered. Their denials are logged at DEBUG: there could be one for each topic."""
 
 
 class KnownAcls(Protocol):
-    """The cluster's ACLs as this process knows them; where they are kept differs by mode."""
+    """The cluster's ACLs as known to this process. Each mode stores them elsewhere."""
 
     acls: Acls
     loaded: asyncio.Event
-    """Set once all have been read, and never cleared."""
+    """Set when all ACLs have been read; never cleared."""
 
 
 class Ask(Protocol):
     """Judges operations of one caller on resources."""
 
     def __call__(self, operation: Operation, resource_type: ResourceType, name: str, *, quiet: bool = False) -> bool:
-        """Return whether the caller may do an operation. Quiet: the answer only shows rights, and a denial is not logged as one."""
+        """Return whether the caller may do an operation. Quiet: the denial only filters a response and is logged at DEBUG."""
 
     def on_all(self, operation: Operation, resource_type: ResourceType) -> bool:
         """Judge an operation on every resource of a type."""
@@ -121,7 +119,7 @@ class Guard:
         return bool(self._judge(context, OnAll(operation, resource_type), logging.DEBUG))
 
     async def _lacks(self, context: RequestContext, need: Need, body: Body) -> Failure | None:
-        """Return why the caller does not meet a need; None: it does."""
+        """Return the failure where the caller does not meet a need, else None."""
         match need:
             case Either(needs=needs):
                 failures = [await self._lacks(context, each, body) for each in needs]
@@ -150,23 +148,23 @@ class Guard:
     def _judge(
         self, context: RequestContext, need: OnName | OnAny | OnAll, denied_level: int = logging.INFO
     ) -> Verdict:
-        who = (self._known.acls, self._rules, context.principal, java_host(context.peer_host))
+        caller = (self._known.acls, self._rules, context.principal, java_host(context.peer_host))
         match need:
             case OnName():
-                verdict, name = authorize(*who, need.operation, need.resource_type, need.name), need.name
+                verdict, name = authorize(*caller, need.operation, need.resource_type, need.name), need.name
             case OnAny():
-                verdict, name = authorize_any(*who, need.operation, need.resource_type), "(any)"
+                verdict, name = authorize_any(*caller, need.operation, need.resource_type), "(any)"
             case OnAll():
-                verdict, name = authorize_all(*who, need.operation, need.resource_type), "(all)"
+                verdict, name = authorize_all(*caller, need.operation, need.resource_type), "(all)"
         if not verdict and log.isEnabledFor(denied_level):
             extra = {
                 "principal": context.principal,
                 "host": context.peer_host,
                 "operation": need.operation.name,
                 "resource": f"{need.resource_type.name}:{name}",
-                "why": verdict.reason,
+                "reason": verdict.reason,
             }
-            log.log(denied_level, "denied", extra=extra)
+            log.log(denied_level, "Denied operation", extra=extra)
         return verdict
 
 

@@ -1,7 +1,4 @@
-"""Needs of requests: operations on resources, as values, so that the tables of APIs are data.
-
-Leaves out the needs of each API (table) and judging them (guard).
-"""
+"""Needs of requests: operations on resources, as values, so that the tables of APIs are data."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,7 +24,7 @@ CODES = {
 class On:
     """An operation on each resource that the request names.
 
-    `path` leads through arrays to the names: `topics.name`. A null on the way, and a null name, is ignored. `ids` leads to the
+    `path` leads through arrays to the names: `topics.name`. A null on the path, and a null name, is ignored. `ids` leads to the
     topic ids of the versions that have ids instead of names.
     """
 
@@ -37,7 +34,7 @@ class On:
     ids: str | None = None
 
     def names(self, body: Body) -> Iterator[str]:
-        """List the names in a request. An empty topic name is a placeholder beside an id; no topic has it."""
+        """List the names in a request. An empty topic name is a placeholder next to an id; no topic has it."""
         for name in walk(body, self.path):
             if name is not None and (name or self.ids is None):
                 yield name
@@ -81,7 +78,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """Allowed to super users only: relayed under the controller's own name, a request would get the controller's rights."""
+    """Allowed to super users only: relayed under the controller's identity, a request would get the controller's rights."""
 
     code: ErrorCode
     reason: str
@@ -99,7 +96,7 @@ def on_cluster(operation: Operation) -> OnName:
 
 
 def walk(value: Any, path: str) -> Iterator[Any]:
-    """Yield the values at a path of keys, through every element of arrays on the way.
+    """Yield the values at a path of keys, through every element of arrays on the path.
 
     >>> list(walk({"topics": [{"name": "a"}, {"name": "b"}]}, "topics.name"))
     ['a', 'b']

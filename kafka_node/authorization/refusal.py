@@ -1,9 +1,7 @@
-"""Responses to requests that are refused whole, in any version of any API, from the response's schema.
+"""Responses to requests that are refused as a whole, in any version of any API, built from the response's schema.
 
 Where the response has an error code at the top, the error is there; else it is in each element of the response's array that answers
-an element of the request, with the element's name or number.
-
-A response without a place for an error is not sent: the connection is closed.
+an element of the request, with the element's name or number. Where a response has no field for an error, the connection is closed.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +17,7 @@ from kafka_wire.net.server import CloseConnection
 from kafka_wire.schema import Field
 
 MAX_ELEMENTS = 2_000
-"""Elements that a refusal repeats, which takes 25 ms. Refusing a larger request closes its connection."""
+"""Elements that a refusal repeats, which takes 25 ms. A larger refused request closes its connection."""
 
 ERROR_CODES = ("error_code", "partition_error_code")
 ERROR_MESSAGE = "error_message"
@@ -49,14 +47,14 @@ def _nothing(_: Body) -> Body:
 RESHAPED: dict[ApiKey, Callable[[Body], Body]] = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: _dirs_by_topic,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _users,
-    # Versions without an error at the top answer with no directory at all: clients take that for a refusal.
+    # Versions without an error code at the top return no directory: clients interpret that as a refusal.
     ApiKey.DESCRIBE_LOG_DIRS: _nothing,
 }
 """Requests whose elements have another structure than those of the response."""
 
 
 def refusal(key: ApiKey, version: int, body: Body, failure: Failure) -> Body:
-    """Build the response; raises CloseConnection where no response has a place for the error, or it would be too long."""
+    """Build the response; raises CloseConnection where no response has a field for the error, or it would be too long."""
     answer = _Refusal(key.message + "Response", version, failure).level(
         RESHAPED[key](body) if key in RESHAPED else body
     )
@@ -66,7 +64,7 @@ def refusal(key: ApiKey, version: int, body: Body, failure: Failure) -> Body:
 
 
 def refuses_at_top(key: ApiKey, version: int) -> bool:
-    """Return whether the response has an error code at its top, so that nothing of the request is repeated in it."""
+    """Return whether the response has an error code at the top, so that it repeats nothing of the request."""
     fields = schema.definition(key.message + "Response", version).fields
     if key in RESHAPED:
         return False
@@ -106,7 +104,7 @@ class _Refusal:
     elements: int = 0
 
     def level(self, asked: Any, path: tuple[str, ...] = ()) -> Body | None:
-        """Fill one struct; None where neither the struct nor its elements have a place for an error."""
+        """Fill one struct; None where neither the struct nor its elements have a field for an error."""
         shape = _shape(self.name, self.version, path)
         body: Body = {}
         for field in shape.plain:
@@ -138,13 +136,13 @@ def _same(field: Field, asked: Any, present: Sequence[Field]) -> Any:
         return None
     if isinstance(asked, dict):
         return next((asked[key] for key in (field.key, *ALIASES.get(field.key, ())) if key in asked), None)
-    # The element is a name or a number itself: it belongs to the first field that is no error.
+    # The element is a name or a number itself: it belongs to the first field that is not an error field.
     first = next(each for each in present if not each.is_array and each.key not in {*ERROR_CODES, ERROR_MESSAGE})
     return asked if field is first else None
 
 
 def _counterpart(field: Field, asked: Any) -> Sequence[Any]:
-    """Find the request's array that belongs to a response's array: that of the same name, or the first that is not empty."""
+    """Return the request's array that corresponds to a response's array: the one of the same name, or the first non-empty one."""
     if not isinstance(asked, dict):
         return ()
     if isinstance(asked.get(field.key), list):
@@ -153,7 +151,7 @@ def _counterpart(field: Field, asked: Any) -> Sequence[Any]:
 
 
 def _copied(present: Sequence[Field], asked: Any, version: int) -> Body:
-    """Repeat structs that identify what is refused (the entity of a quota) and have no error code themselves."""
+    """Repeat structs that identify the refused element (the entity of a quota) and have no error code themselves."""
     body: Body = {}
     for field in present:
         given = asked.get(field.key) if isinstance(asked, dict) else None

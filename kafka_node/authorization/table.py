@@ -1,7 +1,7 @@
-"""Operations that APIs need, as Kafka's brokers judge it, where Kafka refuses a request as a whole. Each process adds rows of its own.
+"""Operations that APIs need, as in Kafka's brokers, where Kafka refuses a request as a whole. Each process adds its own rows.
 
-APIs of which Kafka refuses a part, such as one topic of several, have no row here: a process judges them element by element, or
-refuses the whole, and that is its own choice.
+APIs of which Kafka refuses a part, such as one topic of several, have no row here: each process decides whether it judges them
+element by element or refuses the whole request.
 
 Source: KafkaApis of Kafka 3.9.2.
 """
@@ -19,8 +19,10 @@ Table = Mapping[ApiKey, Row]
 
 OPEN: Row = ()
 """No caller is refused: the API shows and changes nothing that ACLs protect."""
-NEWER = Never(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "what it needs is decided by a newer Kafka: ask a broker")
-"""Of an API without a row."""
+NEWER = Never(
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "its needs are defined by a newer Kafka version: send it to a broker"
+)
+"""Need of an API without a row."""
 
 _GROUP_MEMBER: Row = (On(Op.READ, Of.GROUP, "group_id"),)
 

@@ -27,7 +27,7 @@ class BrokerSecurity:
         spoken = SecurityProtocol(protocol)
         if spoken.asks_for_sasl and self.sasl is None and protocol not in self._missed:
             self._missed.add(protocol)
-            log.error("brokers ask for SASL, and no credentials are given", extra={"security_protocol": protocol})
+            log.error("Brokers require SASL, but no credentials are configured", extra={"security_protocol": protocol})
         tls = (self.tls or ssl.create_default_context()) if spoken.is_encrypted else None
         return tls, self.sasl if spoken.asks_for_sasl else None
 

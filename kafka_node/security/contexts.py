@@ -17,7 +17,7 @@ _VERIFY = {
 def listener_context(files: TlsFiles, client_auth: ClientAuth) -> ssl.SSLContext:
     """Make the context of listeners. Raises ValueError, which names the file."""
     if files.certificate is None:
-        raise ValueError("a listener that speaks TLS needs a certificate")
+        raise ValueError("a listener with TLS needs a certificate")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     load(context, files)
@@ -49,4 +49,4 @@ def load(context: ssl.SSLContext, files: TlsFiles) -> None:
 
 
 def _no_passphrase() -> str:
-    raise ValueError("keys with a passphrase are not taken")
+    raise ValueError("keys with a passphrase are not supported")

@@ -1,7 +1,7 @@
 """Credentials of users that log in at listeners: PLAIN's are in a file, SCRAM's come from the cluster's metadata.
 
 Both are read at each authentication; the file only when it has changed, and the metadata through a port (CredentialSource), since
-each mode keeps them elsewhere. Source: PlainServerCallbackHandler, CredentialProvider.
+each mode stores them elsewhere. Source: PlainServerCallbackHandler, CredentialProvider.
 """
 
 import logging
@@ -16,7 +16,7 @@ from kafka_wire.sasl.scram_keys import ScramCredential
 log = logging.getLogger(__name__)
 
 MAX_USER_CHARS = 1_024
-"""RFC 4616 asks for 255 bytes; the credential source is not asked for a longer name."""
+"""RFC 4616 requires 255 bytes; longer names are not looked up in the credential source."""
 
 _Stamp = tuple[int, int, int]
 
@@ -39,7 +39,7 @@ class UsersFile:
                 self._users = read_users(self._path)
                 log.info("Reloaded SASL/PLAIN users", extra={"path": str(self._path), "users": len(self._users)})
         except SecretFileError as error:
-            log.error("Failed to reload SASL/PLAIN users; keeping the previous users", extra={"why": str(error)})
+            log.error("Failed to reload SASL/PLAIN users; keeping the previous users", extra={"error": str(error)})
         return self._users.get(user)
 
     def _stat(self) -> _Stamp:

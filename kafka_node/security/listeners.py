@@ -1,4 +1,4 @@
-"""TLS and SASL demands of each listener, made once at the start."""
+"""TLS and SASL of each listener, built once at the start."""
 
 import ssl
 from dataclasses import dataclass

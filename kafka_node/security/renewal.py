@@ -16,7 +16,7 @@ from kafka_node.security.settings import TlsFiles
 log = logging.getLogger(__name__)
 
 CHECK_INTERVAL_S = 30.0
-"""Certificates are renewed hours before they end; Kubernetes itself needs a minute to bring a new secret."""
+"""Certificates are renewed hours before they expire; Kubernetes needs a minute to update a mounted secret."""
 
 _Stamp = tuple[tuple[int, int, int], ...]
 
@@ -43,17 +43,17 @@ class Renewal:
                 continue
             self._stamps[place] = stamp
             try:
-                # Tried on another context first: half a load would break the one in use.
+                # Loaded into another context first: a partial load would break the one in use.
                 load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), files)
                 load(context, files)
             except ValueError as error:
-                log.error("Failed to reload TLS files; keeping the previous certificates", extra={"why": str(error)})
+                log.error("Failed to reload TLS files; keeping the previous certificates", extra={"error": str(error)})
             else:
                 log.info("Reloaded TLS files", extra={"certificate": str(files.certificate)})
 
 
 def _stamp(files: TlsFiles) -> _Stamp | None:
-    """Return what differs after a file was written or replaced; None while one is missing."""
+    """Return a value that changes when a file is written or replaced; None while one is missing."""
     paths: list[Path] = [path for path in (files.certificate, files.key, files.ca) if path is not None]
     try:
         found = [path.stat() for path in paths]

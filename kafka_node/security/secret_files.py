@@ -1,6 +1,6 @@
-"""Files that hold secrets: read whole, if they are small and other users have no access to them.
+"""Files with secrets: read only if they are small and other users have no access to them.
 
-The owner's group may read: Kubernetes mounts a secret that way into a pod that is not root.
+The owner's group may read them: Kubernetes mounts secrets with this mode into pods that do not run as root.
 """
 
 import stat
@@ -32,14 +32,14 @@ def read_secret(path: Path) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise SecretFileError(f"{path} is no UTF-8 text") from None
+        raise SecretFileError(f"{path} is not UTF-8 text") from None
 
 
 def read_password(path: Path) -> str:
     """Return the one line of a password file; a newline at its end is not part of it. Raises SecretFileError."""
     password = read_secret(path).removesuffix("\n").removesuffix("\r")
     if not password or "\n" in password:
-        raise SecretFileError(f"{path} must hold one line, the password")
+        raise SecretFileError(f"{path} must contain one line, the password")
     return password
 
 

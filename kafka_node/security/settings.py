@@ -1,7 +1,4 @@
-"""Security settings of a process, by names and files; secrets themselves are never settings.
-
-Leaves out reading the files (contexts, credentials, brokers), and the security protocol of each listener.
-"""
+"""Security settings of a process: names, and files of certificates and credentials. Secrets themselves are never settings."""
 
 import enum
 from collections.abc import Iterable
@@ -82,7 +79,9 @@ class SecuritySettings:
                 raise ValueError(f"the SASL mechanism {name} is none of {', '.join(MECHANISMS)}")
         login = (self.broker_sasl_mechanism, self.broker_sasl_username, self.broker_sasl_password_file)
         if any(login) and not all(login):
-            raise ValueError("to log in at brokers by SASL, mechanism, user name and password file are all needed")
+            raise ValueError(
+                "to authenticate to brokers by SASL, mechanism, user name and password file are all needed"
+            )
         try:
             PrincipalRules.parse(self.tls_principal_mapping_rules)
         except ValueError as error:
@@ -90,9 +89,9 @@ class SecuritySettings:
         if self.connections_max_reauth_ms < 0:
             raise ValueError(f"connections.max.reauth.ms is {self.connections_max_reauth_ms}; 0 or more is needed")
         if "PLAIN" in self.sasl_mechanisms and self.sasl_users_file is None:
-            raise ValueError("listeners that offer PLAIN need a file of users")
+            raise ValueError("listeners that offer PLAIN need a users file")
         if self.tls_client_auth is not ClientAuth.NONE and self.tls.ca is None:
-            raise ValueError("listeners that ask clients for certificates need the authorities that sign these")
+            raise ValueError("listeners that ask clients for certificates need the CA certificates that sign them")
 
     @property
     def logs_in_at_brokers(self) -> bool:
@@ -103,6 +102,6 @@ class SecuritySettings:
         """Raise ValueError where a listener's protocol needs a setting that is missing."""
         for protocol in map(SecurityProtocol, protocols):
             if protocol.is_encrypted and self.tls.certificate is None:
-                raise ValueError(f"a listener speaks {protocol}: it needs a TLS certificate")
+                raise ValueError(f"a listener uses {protocol}: it needs a TLS certificate")
             if protocol.asks_for_sasl and not self.sasl_mechanisms:
-                raise ValueError(f"a listener speaks {protocol}: it needs a SASL mechanism")
+                raise ValueError(f"a listener uses {protocol}: it needs a SASL mechanism")

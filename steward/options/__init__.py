@@ -1,1 +1,1 @@
-"""The command line's options, in groups by what they are about. Leaves out the commands (main)."""
+"""Command-line options, one dataclass for each group."""

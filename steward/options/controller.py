@@ -1,4 +1,4 @@
-"""Options of the controller: where it stands, and how it balances leaders. Leaves out security (security)."""
+"""Options of `steward controller`: its connection to ZooKeeper, its id and listeners, and leader balance."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,8 +7,8 @@ import typer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceOptions:
-    """Where the controller finds its cluster and where it is found, as who."""
+class ControllerOptions:
+    """The cluster, and the addresses and id of the controller in it."""
 
     zookeeper: Annotated[
         str | None,
@@ -22,23 +22,33 @@ class PlaceOptions:
             "PROTOCOL is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Required.",
         ),
     ] = None
-    # By default reserved.broker.max.id's own default: ids above are handed out to brokers, so the highest free one is ours.
+    # The default is that of reserved.broker.max.id: Kafka generates broker ids above it, so this is the highest id that stays free.
     controller_id: Annotated[
         int,
-        typer.Option("--id", envvar="STEWARD_ID", min=0, help="An id no broker has, at most reserved.broker.max.id."),
+        typer.Option(
+            "--id",
+            envvar="STEWARD_ID",
+            min=0,
+            help="Id of the controller: not the id of a broker, at most reserved.broker.max.id.",
+        ),
     ] = 1000
     inter_broker_listener: Annotated[
         str | None,
-        typer.Option(envvar="STEWARD_INTER_BROKER_LISTENER", help="inter.broker.listener.name; the first by default."),
+        typer.Option(
+            envvar="STEWARD_INTER_BROKER_LISTENER", help="inter.broker.listener.name; by default the first listener."
+        ),
     ] = None
     session_timeout_ms: Annotated[
-        int, typer.Option(envvar="STEWARD_SESSION_TIMEOUT_MS", min=1000, help="Session with ZooKeeper.")
+        int, typer.Option(envvar="STEWARD_SESSION_TIMEOUT_MS", min=1000, help="ZooKeeper session timeout.")
     ] = 6000
-    rack: Annotated[str | None, typer.Option(envvar="STEWARD_RACK", help="Rack to be listed under.")] = None
+    rack: Annotated[str | None, typer.Option(envvar="STEWARD_RACK", help="Rack of the controller.")] = None
     metrics_host: Annotated[
-        str, typer.Option(envvar="STEWARD_METRICS_HOST", help="Address of /metrics, /healthz and /readyz.")
+        str, typer.Option(envvar="STEWARD_METRICS_HOST", help="Host of /metrics, /healthz and /readyz.")
     ] = "127.0.0.1"
-    metrics_port: Annotated[int, typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535)] = 9404
+    metrics_port: Annotated[
+        int,
+        typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535, help="Port of /metrics, /healthz and /readyz."),
+    ] = 9404
     ignore_topic_policies: Annotated[
         bool,
         typer.Option(
@@ -51,8 +61,8 @@ class PlaceOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BalanceOptions:
-    """Kafka's settings of the auto leader rebalance."""
+class LeaderBalanceOptions:
+    """Kafka's settings of automatic leader rebalancing."""
 
     auto_leader_rebalance_enable: Annotated[
         bool,

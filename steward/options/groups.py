@@ -1,7 +1,8 @@
-"""Commands that take their options in groups: a parameter whose type is a dataclass stands for all of its fields.
+"""Option groups: a parameter of a command whose type is a dataclass represents all fields of that dataclass.
 
-typer reads a command's options off its signature, one parameter each; here a command is given the signature that typer
-wants, and called with the groups that it wants. Names of fields are names of options: no two groups of a command share one.
+typer reads the options of a command from its signature, one parameter each. The decorator gives the command a signature with
+one parameter for each field, and calls it with the dataclasses. Field names are option names, so no two groups of a command
+may share a field name.
 """
 
 import inspect
@@ -12,7 +13,7 @@ from typing import Any, get_type_hints
 
 
 def in_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take its options in groups.
+    """Replace parameters that are dataclasses by one parameter for each of their fields.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -38,10 +39,10 @@ def in_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**given: Any) -> None:
-        whole = {name: group(**_taken(given, group)) for name, group in groups.items()}
-        command(**given, **whole)
+        values = {name: group(**_pop_fields(given, group)) for name, group in groups.items()}
+        command(**given, **values)
 
-    # Whoever asks is to see our signature, not the command's.
+    # inspect.signature must find the new signature, not that of the wrapped command.
     del run.__wrapped__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -56,5 +57,5 @@ def _parameters_of(group: type) -> list[inspect.Parameter]:
     ]
 
 
-def _taken(given: dict[str, Any], group: Any) -> dict[str, Any]:
+def _pop_fields(given: dict[str, Any], group: Any) -> dict[str, Any]:
     return {each.name: given.pop(each.name) for each in fields(group) if each.name in given}

@@ -1,4 +1,4 @@
-"""Options of `steward import`. Secrets are never options: the file that Kafka's own tools take holds them."""
+"""Options of `steward import`. Secrets are never options: they are in the properties file (`--command-config`)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,14 +9,14 @@ import typer
 
 
 class ImportPolicy(StrEnum):
-    """spec.policy of what is written."""
+    """spec.policy of the Topics."""
 
     ENFORCE = "Enforce"
     OBSERVE = "Observe"
 
 
 class ImportDeletionPolicy(StrEnum):
-    """spec.deletionPolicy of what is written."""
+    """spec.deletionPolicy of the Topics."""
 
     DELETE = "Delete"
     RETAIN = "Retain"
@@ -25,44 +25,48 @@ class ImportDeletionPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """Which cluster is read, and which of its topics."""
+    """The cluster, and a selection of its topics."""
 
     bootstrap_server: Annotated[
-        list[str], typer.Option(help="HOST:PORT of a broker; may be repeated, or several with commas between.")
+        list[str], typer.Option(help="HOST:PORT of a broker; repeatable, or several separated by commas.")
     ]
     command_config: Annotated[
         Path | None,
-        typer.Option(help="Properties as Kafka's own tools take them: security.protocol, sasl.*, ssl.* (PEM)."),
+        typer.Option(help="Properties file as for Kafka's tools: security.protocol, sasl.*, ssl.* (PEM)."),
     ] = None
     include: Annotated[
         list[str] | None,
-        typer.Option(help="Pattern of topics, as a shell's (orders-*); may be repeated; all by default."),
+        typer.Option(help="Shell pattern of topics to import (orders-*); repeatable. By default all."),
     ] = None
-    exclude: Annotated[list[str] | None, typer.Option(help="Pattern of topics to leave out; may be repeated.")] = None
+    exclude: Annotated[list[str] | None, typer.Option(help="Shell pattern of topics to skip; repeatable.")] = None
     internal: Annotated[
-        bool, typer.Option("--internal", help="Topics whose names begin with __ as well, such as __consumer_offsets.")
+        bool, typer.Option("--internal", help="Include topics whose names start with __, such as __consumer_offsets.")
     ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestOptions:
-    """What the manifests say, and where they are written."""
+    """Contents and destination of the manifests."""
 
-    cluster: Annotated[str, typer.Option(help="The Cluster that they refer to (spec.clusterRef.name).")]
+    cluster: Annotated[str, typer.Option(help="Name of the Cluster resource (spec.clusterRef.name).")]
     cluster_namespace: Annotated[
-        str | None, typer.Option(help="Its namespace, where it is another than the Topics'.")
+        str | None,
+        typer.Option(
+            help="Namespace of the Cluster (spec.clusterRef.namespace), if it differs from that of the Topics."
+        ),
     ] = None
     namespace: Annotated[
-        str | None, typer.Option(help="metadata.namespace; left out by default, so that kubectl apply -n says it.")
+        str | None, typer.Option(help="metadata.namespace; omitted by default, so that kubectl apply -n sets it.")
     ] = None
-    policy: Annotated[ImportPolicy | None, typer.Option(help="spec.policy; left out by default, which is Enforce.")] = (
-        None
-    )
+    policy: Annotated[
+        ImportPolicy | None, typer.Option(help="spec.policy; omitted by default, which means Enforce.")
+    ] = None
     deletion_policy: Annotated[
         ImportDeletionPolicy,
-        typer.Option(help="spec.deletionPolicy: with Retain, deleting a Topic loses no data."),
+        typer.Option(help="spec.deletionPolicy: with Retain, deleting a Topic keeps the Kafka topic and its data."),
     ] = ImportDeletionPolicy.RETAIN
     output: Annotated[
-        str, typer.Option("--output", "-o", help="A folder for a file each, or - for one stream of documents.")
+        str,
+        typer.Option("--output", "-o", help="Folder for one file per Topic, or - for a stream of documents on stdout."),
     ] = "-"
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite existing files.")] = False

@@ -1,4 +1,4 @@
-"""How logs are written: options of every command that runs on."""
+"""Logging options of the commands that run as a service."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -10,15 +10,15 @@ from steward.logs import LogFormat, set_up_logs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """How logs are written."""
+    """Log format and level."""
 
-    log_format: Annotated[LogFormat, typer.Option(envvar="STEWARD_LOG_FORMAT", help="How logs are written.")] = (
-        LogFormat.JSON
-    )
-    log_level: Annotated[str, typer.Option(envvar="STEWARD_LOG_LEVEL", help="DEBUG, INFO, WARNING or ERROR.")] = "INFO"
+    log_format: Annotated[LogFormat, typer.Option(envvar="STEWARD_LOG_FORMAT", help="Log format.")] = LogFormat.JSON
+    log_level: Annotated[
+        str, typer.Option(envvar="STEWARD_LOG_LEVEL", help="Log level: DEBUG, INFO, WARNING or ERROR.")
+    ] = "INFO"
 
     def set_up(self) -> None:
-        """Set up the logs of the process. Raises typer.BadParameter."""
+        """Configure logging for the whole process. Raises typer.BadParameter."""
         try:
             set_up_logs(self.log_format, self.log_level)
         except ValueError as error:

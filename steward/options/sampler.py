@@ -1,4 +1,4 @@
-"""Options of `steward sampler`: what it looks at, how often, and where looks go. Leaves out security (security)."""
+"""Options of `steward sampler`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ from balance_analytics.model.sample_rows import SAMPLES_TOPIC
 
 
 class Protocol(StrEnum):
-    """What the brokers' listener speaks: Kafka's own names."""
+    """Security protocol of the brokers' listener, with Kafka's names."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -20,85 +20,102 @@ class Protocol(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookOptions:
-    """What is looked at, and how often."""
+class SamplingOptions:
+    """The cluster to sample, and the interval."""
 
     bootstrap_server: Annotated[
         list[str],
         typer.Option(
             envvar="STEWARD_BOOTSTRAP_SERVERS",
-            help="HOST:PORT of a broker; may be repeated, or several with commas between.",
+            help="HOST:PORT of a broker; repeatable, or several separated by commas.",
         ),
     ]
     security_protocol: Annotated[
-        Protocol, typer.Option(envvar="STEWARD_SECURITY_PROTOCOL", help="What the brokers' listener speaks.")
+        Protocol, typer.Option(envvar="STEWARD_SECURITY_PROTOCOL", help="Security protocol of the brokers' listener.")
     ] = Protocol.PLAINTEXT
     interval_s: Annotated[
-        int, typer.Option(envvar="STEWARD_INTERVAL_S", help="Seconds from look to look: 5 to 3600.")
+        int, typer.Option(envvar="STEWARD_INTERVAL_S", help="Seconds between samples: 5 to 3600.")
     ] = 60
     committed: Annotated[
         bool,
         typer.Option(
             "--committed/--no-committed",
             envvar="STEWARD_COMMITTED",
-            help="Ask for consumer groups' committed offsets, from which bytes out are estimated.",
+            help="Read committed offsets of consumer groups, to estimate bytes out.",
         ),
     ] = True
-    once: Annotated[bool, typer.Option("--once", help="Look once, now, and end.")] = False
+    once: Annotated[bool, typer.Option("--once", help="Take one sample and exit.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeepOptions:
-    """Where looks go."""
+class SinkOptions:
+    """Destination of the samples."""
 
     topic: Annotated[
         str,
-        typer.Option(envvar="STEWARD_SAMPLES_TOPIC", help="Topic of the cluster itself, created if it is not there."),
+        typer.Option(
+            envvar="STEWARD_SAMPLES_TOPIC",
+            help="Topic for the samples in the sampled cluster; created if it does not exist.",
+        ),
     ] = SAMPLES_TOPIC
     topic_partitions: Annotated[
-        int, typer.Option(envvar="STEWARD_SAMPLES_TOPIC_PARTITIONS", help="Its partitions, when it is created.")
+        int,
+        typer.Option(
+            envvar="STEWARD_SAMPLES_TOPIC_PARTITIONS",
+            help="Partitions of the samples topic (only used when the topic is created).",
+        ),
     ] = 6
     topic_retention_hours: Annotated[
-        int, typer.Option(envvar="STEWARD_SAMPLES_TOPIC_RETENTION_HOURS", help="How long it keeps looks, likewise.")
+        int,
+        typer.Option(
+            envvar="STEWARD_SAMPLES_TOPIC_RETENTION_HOURS",
+            help="Retention of the samples topic, in hours (only used when the topic is created).",
+        ),
     ] = 720
     parquet: Annotated[
         Path | None,
-        typer.Option(envvar="STEWARD_SAMPLES_PARQUET", help="A folder for Parquet files instead of a topic."),
+        typer.Option(envvar="STEWARD_SAMPLES_PARQUET", help="Write Parquet files to this folder instead of a topic."),
     ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SamplerPlaceOptions:
-    """Where the process is found."""
+class SamplerServerOptions:
+    """Address of metrics and probes."""
 
     metrics_host: Annotated[
-        str, typer.Option(envvar="STEWARD_METRICS_HOST", help="Address of /metrics, /healthz and /readyz.")
+        str, typer.Option(envvar="STEWARD_METRICS_HOST", help="Host of /metrics, /healthz and /readyz.")
     ] = "127.0.0.1"
-    metrics_port: Annotated[int, typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535)] = 9407
+    metrics_port: Annotated[
+        int,
+        typer.Option(envvar="STEWARD_METRICS_PORT", min=0, max=65535, help="Port of /metrics, /healthz and /readyz."),
+    ] = 9407
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyOptions:
-    """Whose keys are counted."""
+class KeyCountOptions:
+    """Counting of record keys."""
 
     key_topic: Annotated[
         list[str] | None,
-        typer.Option(help="With --once: count the keys of this topic's last messages as well; may be repeated."),
+        typer.Option(help="With --once: also count the keys of this topic's latest messages; repeatable."),
     ] = None
-    key_messages: Annotated[int, typer.Option(help="Messages of each such topic.")] = 100_000
+    key_messages: Annotated[int, typer.Option(help="Number of messages to read from each --key-topic.")] = 100_000
     key_sketches: Annotated[
-        Path | None, typer.Option(help="The file for what was counted, as the study's --key-sketches reads it.")
+        Path | None, typer.Option(help="Output file for the counts, read by the analysis job as --key-sketches.")
     ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrometheusOptions:
-    """A Prometheus that knows the brokers' rates."""
+    """A Prometheus server that has rates of the brokers."""
 
     prometheus_url: Annotated[
-        str | None, typer.Option(help="With --once: https://HOST:PORT of a Prometheus, asked for rates as well.")
+        str | None,
+        typer.Option(help="With --once: also query rates from the Prometheus server at this URL, https://HOST:PORT."),
     ] = None
-    prometheus_ca: Annotated[Path | None, typer.Option(help="Authorities of its certificate, PEM.")] = None
-    prometheus_token_file: Annotated[Path | None, typer.Option(help="A file of one line, its bearer token.")] = None
-    prometheus_hours: Annotated[int, typer.Option(min=1, max=168, help="Hours to ask for, by minutes.")] = 24
-    prometheus_rates: Annotated[Path | None, typer.Option(help="The file for the rates, a JSON object a line.")] = None
+    prometheus_ca: Annotated[Path | None, typer.Option(help="CA certificates that sign its certificate (PEM).")] = None
+    prometheus_token_file: Annotated[Path | None, typer.Option(help="File with one line: the bearer token.")] = None
+    prometheus_hours: Annotated[int, typer.Option(min=1, max=168, help="Hours to query, in steps of one minute.")] = 24
+    prometheus_rates: Annotated[
+        Path | None, typer.Option(help="Output file for the rates, one JSON object per line.")
+    ] = None

@@ -1,6 +1,6 @@
-"""Options of the controller's security: its listeners, its login at brokers and at ZooKeeper, and who may do what.
+"""Security options: listeners, connections to brokers and to ZooKeeper, and authorization.
 
-Secrets are never options: files that hold them are. Leaves out reading those.
+Secrets are never options; the options name files that contain them.
 """
 
 from dataclasses import dataclass
@@ -12,14 +12,16 @@ import typer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenerSecurityOptions:
-    """How callers prove who they are, and we to them."""
+    """TLS and SASL of the controller's listeners."""
 
     tls_certificate: Annotated[
-        Path | None, typer.Option(envvar="STEWARD_TLS_CERTIFICATE", help="Our listeners' certificate, PEM.")
+        Path | None, typer.Option(envvar="STEWARD_TLS_CERTIFICATE", help="Certificate of the listeners (PEM).")
     ] = None
-    tls_key: Annotated[Path | None, typer.Option(envvar="STEWARD_TLS_KEY", help="Its key, PEM.")] = None
+    tls_key: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_TLS_KEY", help="Private key of the listeners' certificate (PEM).")
+    ] = None
     tls_ca: Annotated[
-        Path | None, typer.Option(envvar="STEWARD_TLS_CA", help="Authorities of clients' certificates, PEM.")
+        Path | None, typer.Option(envvar="STEWARD_TLS_CA", help="CA certificates that sign client certificates (PEM).")
     ] = None
     tls_client_auth: Annotated[
         str, typer.Option(envvar="STEWARD_TLS_CLIENT_AUTH", help="ssl.client.auth: none, requested or required.")
@@ -28,15 +30,19 @@ class ListenerSecurityOptions:
         str,
         typer.Option(
             envvar="STEWARD_TLS_PRINCIPAL_MAPPING_RULES",
-            help="ssl.principal.mapping.rules: DEFAULT or RULE:pattern/replacement/[LU], with commas between.",
+            help="ssl.principal.mapping.rules: DEFAULT or RULE:pattern/replacement/[LU], separated by commas.",
         ),
     ] = "DEFAULT"
     sasl_mechanism: Annotated[
         list[str] | None,
-        typer.Option(envvar="STEWARD_SASL_MECHANISMS", help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, may be repeated."),
+        typer.Option(
+            envvar="STEWARD_SASL_MECHANISMS",
+            help="SASL mechanism of the listeners: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable.",
+        ),
     ] = None
     sasl_users_file: Annotated[
-        Path | None, typer.Option(envvar="STEWARD_SASL_USERS_FILE", help="PLAIN's users, a line USER:PASSWORD each.")
+        Path | None,
+        typer.Option(envvar="STEWARD_SASL_USERS_FILE", help="Users of SASL/PLAIN: one USER:PASSWORD per line."),
     ] = None
     connections_max_reauth_ms: Annotated[
         int,
@@ -46,42 +52,50 @@ class ListenerSecurityOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSecurityOptions:
-    """How we prove to brokers who we are, and they to us."""
+    """TLS and SASL of connections to brokers."""
 
     broker_tls_ca: Annotated[
-        Path | None, typer.Option(envvar="STEWARD_BROKER_TLS_CA", help="Authorities of brokers, PEM.")
+        Path | None,
+        typer.Option(envvar="STEWARD_BROKER_TLS_CA", help="CA certificates that sign broker certificates (PEM)."),
     ] = None
     broker_tls_certificate: Annotated[
-        Path | None, typer.Option(envvar="STEWARD_BROKER_TLS_CERTIFICATE", help="What we show brokers, PEM.")
+        Path | None,
+        typer.Option(envvar="STEWARD_BROKER_TLS_CERTIFICATE", help="Client certificate presented to brokers (PEM)."),
     ] = None
-    broker_tls_key: Annotated[Path | None, typer.Option(envvar="STEWARD_BROKER_TLS_KEY", help="Its key, PEM.")] = None
+    broker_tls_key: Annotated[
+        Path | None, typer.Option(envvar="STEWARD_BROKER_TLS_KEY", help="Private key of the client certificate (PEM).")
+    ] = None
     broker_sasl_mechanism: Annotated[
-        str | None, typer.Option(envvar="STEWARD_BROKER_SASL_MECHANISM", help="How we log in at brokers.")
+        str | None,
+        typer.Option(envvar="STEWARD_BROKER_SASL_MECHANISM", help="SASL mechanism used to authenticate to brokers."),
     ] = None
     broker_sasl_username: Annotated[
-        str | None, typer.Option(envvar="STEWARD_BROKER_SASL_USERNAME", help="Who we are to brokers.")
+        str | None,
+        typer.Option(envvar="STEWARD_BROKER_SASL_USERNAME", help="SASL username used to authenticate to brokers."),
     ] = None
     broker_sasl_password_file: Annotated[
-        Path | None, typer.Option(envvar="STEWARD_BROKER_SASL_PASSWORD_FILE", help="A file of one line, the password.")
+        Path | None,
+        typer.Option(envvar="STEWARD_BROKER_SASL_PASSWORD_FILE", help="File with one line: the SASL password."),
     ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizerOptions:
-    """Who may do what."""
+    """Authorization by ACLs."""
 
     authorizer: Annotated[
         bool | None,
         typer.Option(
             "--authorizer/--no-authorizer",
             envvar="STEWARD_AUTHORIZER",
-            help="Judge every request by the ACLs in ZooKeeper. To be said where the controller logs in at brokers.",
+            help="Authorize every request by the ACLs in ZooKeeper. One of the two is required when the controller "
+            "authenticates to brokers.",
         ),
     ] = None
     super_user: Annotated[
         list[str] | None,
         typer.Option(
-            envvar="STEWARD_SUPER_USERS", help="super.users: User:NAME, may be repeated; brokers have to be among them."
+            envvar="STEWARD_SUPER_USERS", help="super.users: User:NAME; repeatable. Must include the brokers."
         ),
     ] = None
     allow_everyone_if_no_acl: Annotated[
@@ -96,23 +110,33 @@ class AuthorizerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperSecurityOptions:
-    """How we prove to ZooKeeper who we are, and it to us."""
+    """TLS and authentication of the connection to ZooKeeper."""
 
-    zookeeper_tls: Annotated[bool, typer.Option(envvar="STEWARD_ZOOKEEPER_TLS", help="Speak TLS with ZooKeeper.")] = (
-        False
-    )
+    zookeeper_tls: Annotated[
+        bool, typer.Option(envvar="STEWARD_ZOOKEEPER_TLS", help="Use TLS for connections to ZooKeeper.")
+    ] = False
     zookeeper_tls_ca: Annotated[
-        Path | None, typer.Option(envvar="STEWARD_ZOOKEEPER_TLS_CA", help="Authorities of ZooKeeper, PEM.")
+        Path | None,
+        typer.Option(
+            envvar="STEWARD_ZOOKEEPER_TLS_CA", help="CA certificates that sign ZooKeeper's certificate (PEM)."
+        ),
     ] = None
     zookeeper_tls_certificate: Annotated[
-        Path | None, typer.Option(envvar="STEWARD_ZOOKEEPER_TLS_CERTIFICATE", help="What we show ZooKeeper, PEM.")
+        Path | None,
+        typer.Option(
+            envvar="STEWARD_ZOOKEEPER_TLS_CERTIFICATE", help="Client certificate presented to ZooKeeper (PEM)."
+        ),
     ] = None
     zookeeper_tls_key: Annotated[
-        Path | None, typer.Option(envvar="STEWARD_ZOOKEEPER_TLS_KEY", help="Its key, PEM.")
+        Path | None,
+        typer.Option(envvar="STEWARD_ZOOKEEPER_TLS_KEY", help="Private key of the client certificate (PEM)."),
     ] = None
     zookeeper_digest_file: Annotated[
         Path | None,
-        typer.Option(envvar="STEWARD_ZOOKEEPER_DIGEST_FILE", help="A file of one line USER:PASSWORD for ZooKeeper."),
+        typer.Option(
+            envvar="STEWARD_ZOOKEEPER_DIGEST_FILE",
+            help="File with one line: USER:PASSWORD for ZooKeeper's digest authentication.",
+        ),
     ] = None
     zookeeper_set_acl: Annotated[bool, typer.Option(envvar="STEWARD_ZOOKEEPER_SET_ACL", help="zookeeper.set.acl.")] = (
         False

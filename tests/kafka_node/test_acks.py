@@ -1,4 +1,4 @@
-"""Produce with acks=0 is the one request without a response."""
+"""Produce with acks=0 is the only request without a response."""
 
 import pytest
 from hypothesis import given
@@ -14,16 +14,16 @@ _LOWEST, _ = codec.versions("ProduceRequest")
 
 
 @given(st.integers(_LOWEST, _HIGHEST), st.sampled_from([-1, 0, 1]), st.one_of(st.none(), st.text(max_size=300)))
-def test_acks_is_found_in_every_version(version: int, acks: int, transactional_id: str | None) -> None:
-    """Behind a transactional id from version 3, with a varint length from version 9."""
+def test_acks_is_read_in_every_version(version: int, acks: int, transactional_id: str | None) -> None:
+    """After a transactional id from version 3, with a varint length from version 9."""
     body = {"acks": acks, "transactional_id": transactional_id if version >= 3 else None}
     frame = codec.encode_request(ApiKey.PRODUCE, version, 1, "client", body)
 
-    assert (acks != 0) == has_response(codec.peek_header(frame), frame)
+    assert has_response(codec.peek_header(frame), frame) == (acks != 0)
 
 
 @pytest.mark.parametrize("version", [_LOWEST, 3, 9, _HIGHEST])
-def test_a_request_that_ends_before_its_acks_is_malformed(version: int) -> None:
+def test_request_that_ends_before_acks_is_malformed(version: int) -> None:
     """Nothing is read past the end, whatever length it claims."""
     frame = codec.encode_request(ApiKey.PRODUCE, version, 1, None, {"acks": 0})
     header = codec.peek_header(frame)
@@ -33,8 +33,8 @@ def test_a_request_that_ends_before_its_acks_is_malformed(version: int) -> None:
 
 
 @given(st.binary(max_size=30), st.integers(0, 20))
-def test_any_bytes_are_answered_or_refused(payload: bytes, version: int) -> None:
-    """Random bodies end in a value or in CodecError, never in anything else."""
+def test_any_bytes_give_a_value_or_a_codec_error(payload: bytes, version: int) -> None:
+    """Random bodies raise no other exception."""
     header = codec.RequestHeader(ApiKey.PRODUCE, version, 1, None, 0)
     try:
         answer = has_response(header, payload)
@@ -44,7 +44,7 @@ def test_any_bytes_are_answered_or_refused(payload: bytes, version: int) -> None
 
 
 def test_every_other_request_has_a_response() -> None:
-    """Also a body that looks like acks=0."""
+    """Even with a body that could be read as acks=0."""
     header = codec.RequestHeader(ApiKey.FETCH, 0, 1, None, 0)
 
     assert has_response(header, bytes(20))

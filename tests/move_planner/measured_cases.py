@@ -1,4 +1,4 @@
-"""Clusters that are uneven in several resources; the benchmark's are made the same way, larger."""
+"""Clusters that are uneven in several resources, built as for the benchmark."""
 
 from bench.measured_plan import uneven
 

@@ -1,7 +1,5 @@
-"""The command line: what is wrong is told in words with exit code 2, what is right reaches the process."""
+"""The command line: wrong options are reported with exit code 2, right ones become the settings of the process."""
 
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,48 +16,38 @@ from steward.main import app
 CONTROLLER = ("controller", "--zookeeper", "zk:2181/kafka", "--listener", "INTERNAL=10.0.0.1:9090")
 WRONG, RIGHT = 2, 0
 COLUMNS = {"COLUMNS": "500", "TERMINAL_WIDTH": "500"}
-"""So wide that no message is broken over lines."""
+"""Wide enough that no message is wrapped."""
 
 
 LOGIN = ("--broker-sasl-mechanism", "PLAIN", "--broker-sasl-username", "us", "--broker-sasl-password-file", "password")
-"""A name of our own at brokers."""
-
-
-@pytest.fixture(autouse=True)
-def logs_as_before() -> Iterator[None]:
-    """Commands set up the logs of the whole process."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
+"""Credentials for connections to brokers."""
 
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[ControllerSettings | OperatorSettings]:
-    """What was started, instead of starting it."""
+    """The settings with which processes were started; nothing is started."""
     found: list[ControllerSettings | OperatorSettings] = []
 
-    def note(settings: ControllerSettings | OperatorSettings) -> int:
+    def record(settings: ControllerSettings | OperatorSettings) -> int:
         found.append(settings)
         return RIGHT
 
-    monkeypatch.setattr(steward.controller_command, "run_controller", note)
-    monkeypatch.setattr(operator_run, "run", note)
+    monkeypatch.setattr(steward.controller_command, "run_controller", record)
+    monkeypatch.setattr(operator_run, "run", record)
     for name in ("KUBECONFIG", "STEWARD_ZOOKEEPER", "STEWARD_LISTENERS"):
         monkeypatch.delenv(name, raising=False)
     return found
 
 
-def told(*arguments: str, **environment: str) -> tuple[int, str]:
-    """Run a command; returns its exit code and all that it said."""
+def run_steward(*arguments: str, **environment: str) -> tuple[int, str]:
+    """Run a command and return its exit code and output."""
     result = CliRunner(env=COLUMNS | environment).invoke(app, list(arguments))
     assert not isinstance(result.exception, Exception) or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.output
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (("controller",), "Missing option '--zookeeper'"),
         (("controller", "--zookeeper", "zk:2181"), "Missing option '--listener'"),
@@ -83,7 +71,7 @@ def told(*arguments: str, **environment: str) -> tuple[int, str]:
             "Invalid value for '--leader-imbalance-per-broker-percentage'",
         ),
         ((*CONTROLLER, "--metrics-port", "70000"), "Invalid value for '--metrics-port'"),
-        ((*CONTROLLER, "--listener", "CLIENT=SSL://h:1"), "speaks SSL: it needs a TLS certificate"),
+        ((*CONTROLLER, "--listener", "CLIENT=SSL://h:1"), "uses SSL: it needs a TLS certificate"),
         ((*CONTROLLER, "--tls-client-auth", "perhaps"), "'perhaps' is not a valid ClientAuth"),
         (
             (*CONTROLLER, "--tls-principal-mapping-rules", "CN"),
@@ -109,28 +97,28 @@ def told(*arguments: str, **environment: str) -> tuple[int, str]:
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, tuple) else "",
 )
-def test_what_is_wrong_is_told_before_anything_is_started(
-    started: list[ControllerSettings | OperatorSettings], arguments: tuple[str, ...], words: str
+def test_wrong_options_are_reported_before_a_process_starts(
+    started: list[ControllerSettings | OperatorSettings], arguments: tuple[str, ...], message: str
 ) -> None:
-    """Errors tell what happened, to what, and what to do."""
-    code, output = told(*arguments)
+    """An error names what happened, to what, and what to do."""
+    code, output = run_steward(*arguments)
 
-    assert words in output
+    assert message in output
     assert code == WRONG
     assert started == []
 
 
-def test_the_least_that_has_to_be_said_brings_the_defaults(
+def test_required_options_only_give_the_defaults(
     started: list[ControllerSettings | OperatorSettings],
 ) -> None:
-    """The first listener is the brokers' own; the id is reserved.broker.max.id's default."""
-    assert told(*CONTROLLER) == (RIGHT, "")
+    """The first listener is the inter-broker listener; the id is the default of reserved.broker.max.id."""
+    assert run_steward(*CONTROLLER) == (RIGHT, "")
 
     listener = Listener("INTERNAL", "10.0.0.1", 9090, "10.0.0.1", 9090)
     assert started == [ControllerSettings("zk:2181/kafka", 1000, (listener,), "INTERNAL")]
 
 
-def test_all_that_can_be_said_reaches_the_process(started: list[ControllerSettings | OperatorSettings]) -> None:
+def test_all_options_reach_the_controller(started: list[ControllerSettings | OperatorSettings]) -> None:
     """Names of listeners are compared as Kafka compares them."""
     options = (
         *("--listener", "client=0.0.0.0:9092,kafka.example:443", "--inter-broker-listener", "internal", "--id", "999"),
@@ -138,7 +126,7 @@ def test_all_that_can_be_said_reaches_the_process(started: list[ControllerSettin
         *("--no-auto-leader-rebalance-enable", "--leader-imbalance-per-broker-percentage", "25"),
         *("--leader-imbalance-check-interval-seconds", "60", "--log-format", "text", "--log-level", "debug"),
     )
-    assert told(*CONTROLLER, *options) == (RIGHT, "")
+    assert run_steward(*CONTROLLER, *options) == (RIGHT, "")
 
     internal = Listener("INTERNAL", "10.0.0.1", 9090, "10.0.0.1", 9090)
     client = Listener("CLIENT", "0.0.0.0", 9092, "kafka.example", 443)
@@ -149,12 +137,12 @@ def test_all_that_can_be_said_reaches_the_process(started: list[ControllerSettin
     assert started == [expected]
 
 
-def test_the_operator_leaves_pods_alone_unless_told(started: list[ControllerSettings | OperatorSettings]) -> None:
-    """And nodes, and its own namespace."""
-    assert told("operator") == (RIGHT, "")
-    assert told("operator", "--pods", STEWARD_DRAIN="true", STEWARD_OWN_NAMESPACE="kafka") == (RIGHT, "")
+def test_operator_manages_pods_only_on_request(started: list[ControllerSettings | OperatorSettings]) -> None:
+    """The same applies to drained nodes and to its own namespace."""
+    assert run_steward("operator") == (RIGHT, "")
+    assert run_steward("operator", "--pods", STEWARD_DRAIN="true", STEWARD_OWN_NAMESPACE="kafka") == (RIGHT, "")
     lease = ("--own-namespace", "kafka", "--lease", "operator", "--shards", "3")
-    assert told("operator", *lease, STEWARD_IDENTITY="pod") == (RIGHT, "")
+    assert run_steward("operator", *lease, STEWARD_IDENTITY="pod") == (RIGHT, "")
 
     bare, full, sharded = started
     assert isinstance(sharded, OperatorSettings)
@@ -166,8 +154,8 @@ def test_the_operator_leaves_pods_alone_unless_told(started: list[ControllerSett
 
 
 def test_every_option_can_be_an_environment_variable(started: list[ControllerSettings | OperatorSettings]) -> None:
-    """As a pod's manifest sets it; listeners stand side by side."""
-    code, output = told(
+    """As a pod's manifest sets them; listeners are separated by spaces."""
+    code, output = run_steward(
         "controller",
         STEWARD_ZOOKEEPER="zk:2181",
         STEWARD_LISTENERS="INTERNAL=10.0.0.1:9090 CLIENT=0.0.0.0:9092,kafka.example:443",
@@ -192,11 +180,13 @@ def test_every_option_can_be_an_environment_variable(started: list[ControllerSet
     assert started == [expected]
 
 
-def test_the_authorizer_is_asked_for_with_its_super_users(started: list[ControllerSettings | OperatorSettings]) -> None:
-    """By options or by the environment; without a word of it there is none."""
-    told(*CONTROLLER)
-    told(*CONTROLLER, "--authorizer", "--super-user", "User:a", "--super-user", "User:b", "--allow-everyone-if-no-acl")
-    told(*CONTROLLER, STEWARD_AUTHORIZER="true", STEWARD_SUPER_USERS="User:a User:b")
+def test_authorizer_options_give_authorizer_settings(started: list[ControllerSettings | OperatorSettings]) -> None:
+    """By options or by the environment; without them there is no authorizer."""
+    run_steward(*CONTROLLER)
+    run_steward(
+        *CONTROLLER, "--authorizer", "--super-user", "User:a", "--super-user", "User:b", "--allow-everyone-if-no-acl"
+    )
+    run_steward(*CONTROLLER, STEWARD_AUTHORIZER="true", STEWARD_SUPER_USERS="User:a User:b")
 
     found = [settings.authorizer for settings in started if isinstance(settings, ControllerSettings)]
     both = frozenset({"User:a", "User:b"})
@@ -208,19 +198,19 @@ def test_the_authorizer_is_asked_for_with_its_super_users(started: list[Controll
     assert found == expected
 
 
-@pytest.mark.parametrize("word", ["--authorizer", "--no-authorizer"])
-def test_where_the_controller_logs_in_at_brokers_it_has_to_be_said_who_judges(
-    started: list[ControllerSettings | OperatorSettings], word: str
+@pytest.mark.parametrize("option", ["--authorizer", "--no-authorizer"])
+def test_authenticating_to_brokers_requires_a_choice_of_authorizer(
+    started: list[ControllerSettings | OperatorSettings], option: str
 ) -> None:
-    """Secure by default: what is relayed acts there with the controller's rights."""
-    assert told(*CONTROLLER, *LOGIN, word) == (RIGHT, "")
+    """Secure by default: relayed requests run on the broker with the controller's permissions."""
+    assert run_steward(*CONTROLLER, *LOGIN, option) == (RIGHT, "")
 
     (settings,) = started
     assert isinstance(settings, ControllerSettings)
-    assert (word == "--authorizer") is settings.authorizer.is_enabled
+    assert settings.authorizer.is_enabled is (option == "--authorizer")
 
 
-def test_security_is_told_by_files_and_names(started: list[ControllerSettings | OperatorSettings]) -> None:
+def test_security_options_name_files(started: list[ControllerSettings | OperatorSettings]) -> None:
     """By options or by the environment; no option takes a secret."""
     options = (
         "--tls-certificate",
@@ -240,14 +230,14 @@ def test_security_is_told_by_files_and_names(started: list[ControllerSettings | 
     options += ("--no-authorizer",)
     options += ("--zookeeper-digest-file", "digest", "--connections-max-reauth-ms", "3600000")
     listener = "CLIENT=SASL_SSL://0.0.0.0:9093,kafka.example:443"
-    assert told("controller", "--zookeeper", "zk:2181", "--listener", listener, *options) == (RIGHT, "")
+    assert run_steward("controller", "--zookeeper", "zk:2181", "--listener", listener, *options) == (RIGHT, "")
     environment = {
         "STEWARD_SASL_MECHANISMS": "PLAIN SCRAM-SHA-512",
         "STEWARD_SASL_USERS_FILE": "users",
         "STEWARD_TLS_CERTIFICATE": "c.pem",
         "STEWARD_ZOOKEEPER_TLS": "true",
     }
-    assert told("controller", "--zookeeper", "zk:2181", "--listener", listener, **environment) == (RIGHT, "")
+    assert run_steward("controller", "--zookeeper", "zk:2181", "--listener", listener, **environment) == (RIGHT, "")
 
     by_options, by_environment = started
     assert isinstance(by_options, ControllerSettings)
@@ -272,38 +262,34 @@ def test_security_is_told_by_files_and_names(started: list[ControllerSettings | 
     assert by_environment.zookeeper_security.tls == TlsFiles()
 
 
-def test_the_exit_code_is_that_of_the_process(
+def test_exit_code_is_that_of_the_process(
     monkeypatch: pytest.MonkeyPatch, started: list[ControllerSettings | OperatorSettings]
 ) -> None:
-    """So that a supervisor knows whether to start it again."""
+    """A supervisor decides by it whether to restart the process."""
     monkeypatch.setattr(steward.controller_command, "run_controller", lambda _: 17)
 
-    assert told(*CONTROLLER)[0] == 17
+    assert run_steward(*CONTROLLER)[0] == 17
     assert started == []
 
 
-def test_the_operators_options_reach_it(started: list[ControllerSettings | OperatorSettings]) -> None:
-    """Namespaces may be repeated, or stand side by side in the environment."""
+def test_options_reach_the_operator(started: list[ControllerSettings | OperatorSettings]) -> None:
+    """Namespaces are repeatable, and separated by spaces in the environment."""
     options = ("--context", "kind", "--namespace", "a", "--namespace", "b", "--resync-interval-s", "5")
-    assert told("operator", *options, "--metrics-port", "0", KUBECONFIG="me.kubeconfig") == (RIGHT, "")
-    assert told("operator", STEWARD_NAMESPACES="c d") == (RIGHT, "")
+    assert run_steward("operator", *options, "--metrics-port", "0", KUBECONFIG="me.kubeconfig") == (RIGHT, "")
+    assert run_steward("operator", STEWARD_NAMESPACES="c d") == (RIGHT, "")
 
     first, second = started
     assert isinstance(first, OperatorSettings)
     assert isinstance(second, OperatorSettings)
-    assert (("a", "b"), Path("me.kubeconfig"), "kind", 5.0) == (
-        first.namespaces,
-        first.kubeconfig,
-        first.context,
-        first.resync_interval_s,
-    )
+    actual = (first.namespaces, first.kubeconfig, first.context, first.resync_interval_s)
+    assert actual == (("a", "b"), Path("me.kubeconfig"), "kind", 5.0)
     assert (second.namespaces, second.kubeconfig) == (("c", "d"), None)
 
 
 @pytest.mark.parametrize("command", [(), ("controller",), ("operator",)])
-def test_help_is_there(command: tuple[str, ...]) -> None:
-    """Each option says what it is and how its environment variable is called."""
-    code, output = told(*command, "--help")
+def test_help_is_printed(command: tuple[str, ...]) -> None:
+    """For the program and for each command."""
+    code, output = run_steward(*command, "--help")
 
     assert code == RIGHT
     assert "Usage" in output

@@ -1,4 +1,4 @@
-"""`steward controller`: signals, and what the exit code says."""
+"""`steward controller`: signals and exit codes."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ SETTINGS = ControllerSettings("zk:2181", 1000, (Listener("A", "127.0.0.1", 0, "1
 
 
 class FakeProcess:
-    """A process that ends as its test says."""
+    """A process that fails with `error`, or receives `signals`."""
 
     error: Exception | None = None
     signals: tuple[int, ...] = ()
@@ -31,7 +31,7 @@ class FakeProcess:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Fail, or wait for the signal that is sent to this very process."""
+        """Fail, or send the signals to this process and wait for `stop`."""
         if self.error is not None:
             raise self.error
         for number in self.signals:
@@ -45,8 +45,8 @@ def _fake_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("signals", [(signal.SIGTERM,), (signal.SIGINT,), (signal.SIGTERM, signal.SIGTERM)], ids=str)
-def test_a_signal_ends_it_gracefully(monkeypatch: pytest.MonkeyPatch, signals: tuple[int, ...]) -> None:
-    """SIGTERM is how a pod ends, SIGINT how a person ends it; a second one changes nothing."""
+def test_signal_stops_the_process_gracefully(monkeypatch: pytest.MonkeyPatch, signals: tuple[int, ...]) -> None:
+    """Kubernetes sends SIGTERM, a terminal sends SIGINT; a second signal changes nothing."""
     monkeypatch.setattr(FakeProcess, "signals", signals)
 
     assert run_controller(SETTINGS) == 0
@@ -62,23 +62,23 @@ def test_a_signal_ends_it_gracefully(monkeypatch: pytest.MonkeyPatch, signals: t
         (OSError(98, "error while attempting to bind on address ('127.0.0.1', 9092): address already in use"), 1),
     ],
 )
-def test_what_keeps_it_from_running_is_told_and_is_the_exit_code(
+def test_startup_error_is_logged_and_sets_the_exit_code(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
     error: Exception,
     code: int,
 ) -> None:
-    """2 for settings that cannot be, as for wrong options; 1 for what may be otherwise the next time."""
+    """2 for wrong settings, as for wrong options; 1 for errors that may not occur the next time."""
     monkeypatch.setattr(FakeProcess, "error", error)
 
-    assert code == run_controller(SETTINGS)
+    assert run_controller(SETTINGS) == code
     assert capsys.readouterr().err == f"steward controller: {error}\n"
-    assert [record.why for record in caplog.records if record.levelno == logging.ERROR] == [str(error)]
+    assert [record.error for record in caplog.records if record.levelno == logging.ERROR] == [str(error)]
 
 
-def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its traceback belongs into the supervisor's log."""
+def test_unexpected_exception_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its traceback belongs in the log of the supervisor."""
     monkeypatch.setattr(FakeProcess, "error", ZeroDivisionError())
 
     with pytest.raises(ZeroDivisionError):

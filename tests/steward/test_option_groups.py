@@ -1,50 +1,43 @@
-"""Options in groups: typer sees one parameter an option, the command its groups."""
+"""Option groups: typer sees one parameter per option, the command receives dataclasses."""
 
-import doctest
 import inspect
 from dataclasses import dataclass
 
 import pytest
 
-from steward.options import groups
 from steward.options.groups import in_groups
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where something is."""
+class Address:
+    """An option group."""
 
     host: str
     port: int = 9092
 
 
 @in_groups
-def connect(place: Place, *, timeout_ms: int = 100) -> None:
-    """Say what was given."""
-    raise LookupError(place, timeout_ms)
+def connect(address: Address, *, timeout_ms: int = 100) -> None:
+    """Raise the arguments."""
+    raise LookupError(address, timeout_ms)
 
 
-def test_a_commands_signature_names_its_options() -> None:
-    """A command that takes forty options fits a screen."""
+def test_signature_has_one_parameter_per_option() -> None:
+    """The options are read from it."""
     assert str(inspect.signature(connect)) == "(*, host: str, port: int = 9092, timeout_ms: int = 100)"
     assert connect.__annotations__ == {"host": str, "port": int, "timeout_ms": int}
-    assert connect.__doc__ == "Say what was given."
+    assert connect.__doc__ == "Raise the arguments."
 
 
-def test_a_command_is_given_its_groups() -> None:
-    """With their own defaults where an option is not given."""
-    with pytest.raises(LookupError) as told:
+def test_command_receives_its_groups() -> None:
+    """With their defaults for options that are not given."""
+    with pytest.raises(LookupError) as raised:
         connect(host="a", timeout_ms=7)
 
-    assert told.value.args == (Place("a"), 7)
+    assert raised.value.args == (Address("a"), 7)
 
 
-def test_an_option_of_no_group_is_refused_as_by_any_function() -> None:
+def test_unknown_option_is_rejected() -> None:
     """TypeError, with its name."""
     with pytest.raises(TypeError, match="rack"):
         connect(host="a", rack="b")
-
-
-def test_what_the_docstrings_show_is_so() -> None:
-    """CONTRIBUTING: examples are run."""
-    assert doctest.testmod(groups).failed == 0

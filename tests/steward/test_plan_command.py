@@ -1,6 +1,4 @@
-"""`steward plan`: the digest of a plan, and ConfigMaps that hold it."""
-
-from __future__ import annotations
+"""`steward plan`: the digest of a plan, and ConfigMaps that contain it."""
 
 import json
 from pathlib import Path
@@ -16,8 +14,8 @@ PLAN = assignments(p0=(2, 3, 4), p1=(3, 4, 2))
 WRONG = 2
 
 
-def test_a_digest_is_printed_for_a_file_and_for_the_input(tmp_path: Path) -> None:
-    """What spec.planFrom.digest has to say."""
+def test_digest_is_printed_for_a_file_and_for_stdin(tmp_path: Path) -> None:
+    """The value of spec.planFrom.digest."""
     path = tmp_path / "plan.json"
     path.write_text(document(PLAN), encoding="utf-8")
 
@@ -25,7 +23,7 @@ def test_a_digest_is_printed_for_a_file_and_for_the_input(tmp_path: Path) -> Non
     assert CliRunner().invoke(app, ["plan", "digest", "-"], input=document(PLAN)).stdout == f"{digest_of(PLAN)}\n"
 
 
-def test_config_maps_hold_the_plan_and_the_lines_that_name_them_are_told(tmp_path: Path) -> None:
+def test_config_maps_contain_the_plan_and_stderr_has_the_plan_from_lines(tmp_path: Path) -> None:
     """For kubectl apply --server-side -f -, and for the Reassignment."""
     path = tmp_path / "plan.json"
     path.write_text(document(PLAN), encoding="utf-8")
@@ -38,8 +36,8 @@ def test_config_maps_hold_the_plan_and_the_lines_that_name_them_are_told(tmp_pat
     assert result.stderr == f"planFrom:\n  configMaps: [move-0]\n  digest: {digest_of(PLAN)}\n"
 
 
-def test_what_is_no_plan_is_told_in_words(tmp_path: Path) -> None:
-    """A file that is not there, and one that is something else."""
+def test_missing_or_invalid_plan_file_is_an_error(tmp_path: Path) -> None:
+    """A file that does not exist, and one that is not a plan."""
     path = tmp_path / "plan.json"
     missing = CliRunner().invoke(app, ["plan", "digest", str(path)])
     path.write_text("{}", encoding="utf-8")

@@ -1,6 +1,4 @@
-"""The documented way of a large plan into a cluster: `steward plan configmaps` into kubectl, on a real API server."""
-
-from __future__ import annotations
+"""The documented command for a large plan: `steward plan configmaps` piped to kubectl, on a real API server."""
 
 import random
 import re
@@ -21,14 +19,14 @@ pytestmark = pytest.mark.kubernetes
 
 DOCUMENTED = re.compile(r"^ {4}steward (plan configmaps .*) \| kubectl (.*)$", re.MULTILINE)
 MAX_ANNOTATIONS_BYTES = 262_144
-"""Of an object, which kubectl's copy of what it applied has to fit into (apimachinery's TotalAnnotationSizeLimitB)."""
+"""Limit per object; kubectl stores a copy of an applied object there (apimachinery's TotalAnnotationSizeLimitB)."""
 
 PARTITIONS = 80_000
-"""So that a ConfigMap of them, packed, is larger than that."""
+"""So many that a packed ConfigMap of them exceeds the limit."""
 
 
 def large_plan() -> list[Assignment]:
-    """A plan that packs badly: its brokers follow no rule."""
+    """A plan that compresses badly: its brokers are random."""
     rng = random.Random(1)
     return [
         Assignment(Partition(f"orders-{number // 100:03}", number % 100), tuple(rng.sample(range(100), 3)))
@@ -37,16 +35,16 @@ def large_plan() -> list[Assignment]:
 
 
 def test_the_documented_command_takes_a_large_plan(kubernetes_api: KubernetesApi, tmp_path: Path) -> None:
-    """docs/reassignments.md; a plain `kubectl apply` is refused: metadata.annotations: Too long."""
+    """docs/reassignments.md; a plain `kubectl apply` fails: metadata.annotations: Too long."""
     plan, path = large_plan(), tmp_path / "plan.json"
     path.write_text(document(plan), encoding="utf-8")
     text = (ROOT / "docs" / "reassignments.md").read_text(encoding="utf-8")
     found = DOCUMENTED.search(text)
     assert found is not None
-    ours, kubectl = map(shlex.split, found.groups())
-    kubernetes_api.kubectl("create", "namespace", ours[ours.index("--namespace") + 1])
+    steward, kubectl = map(shlex.split, found.groups())
+    kubernetes_api.kubectl("create", "namespace", steward[steward.index("--namespace") + 1])
 
-    made = CliRunner().invoke(app, [str(path) if word == "plan.json" else word for word in ours])
+    made = CliRunner().invoke(app, [str(path) if word == "plan.json" else word for word in steward])
     done = kubernetes_api.kubectl(*kubectl, stdin=made.stdout)
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""`steward sampler`: what its options become, what is refused in words, and what the exit code says."""
+"""`steward sampler`: its settings, errors for wrong options, and exit codes."""
 
 import os
 import signal
@@ -15,31 +15,31 @@ from lab.steward import ROOT
 from lab.waiting import wait_until
 from steward.main import app
 from steward.options.sampler import (
-    KeepOptions,
-    KeyOptions,
-    LookOptions,
+    KeyCountOptions,
     PrometheusOptions,
     Protocol,
-    SamplerPlaceOptions,
+    SamplerServerOptions,
+    SamplingOptions,
+    SinkOptions,
 )
 from steward.options.security import BrokerSecurityOptions
-from steward.sampler_command import run_sampler, sampler_plan
+from steward.sampler_command import run_sampler, sampler_config
 
 PATIENCE_S = 120.0
-"""For what takes a second or two: a process starts slowly on a machine that is busy."""
-NOBODY = "127.0.0.1:1"
-"""No broker listens there, on no machine."""
+"""For actions that take one or two seconds: a process starts slowly on a busy machine."""
+UNREACHABLE = "127.0.0.1:1"
+"""No server listens on this port."""
 
 
-def refusal(*arguments: str) -> str:
-    """What the command line says of options that cannot be, in one line."""
+def error_of(*arguments: str) -> str:
+    """The error for wrong options, in one line."""
     done = CliRunner().invoke(app, ["sampler", *arguments], env={"COLUMNS": "300", "TERM": "dumb"})
     assert done.exit_code == 2, done.output
     return " ".join(done.output.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ([], "Missing option '--bootstrap-server'"),
         (["--bootstrap-server=broker"], "the bootstrap server 'broker' is not HOST:PORT"),
@@ -59,72 +59,79 @@ def refusal(*arguments: str) -> str:
         (["--bootstrap-server=a:1", "--broker-tls-key=key.pem"], "the key key.pem is given without its certificate"),
     ],
 )
-def test_options_that_cannot_be_are_refused_in_words(arguments: list[str], words: str) -> None:
-    """Before anything is connected to."""
-    assert words in refusal(*arguments)
+def test_wrong_options_are_reported(arguments: list[str], message: str) -> None:
+    """Before any connection is opened."""
+    assert message in error_of(*arguments)
 
 
-def test_a_password_file_that_others_may_read_is_refused_and_not_shown(tmp_path: Path) -> None:
-    """As with the other commands."""
+def test_world_readable_password_file_is_rejected_and_not_shown(tmp_path: Path) -> None:
+    """As for the other commands."""
     path = tmp_path / "password"
     path.write_text("do-not-show\n")
     path.chmod(0o644)
     login = ["--broker-sasl-mechanism=PLAIN", "--broker-sasl-username=sampler", f"--broker-sasl-password-file={path}"]
-    told = refusal("--bootstrap-server=a:1", "--security-protocol=SASL_SSL", *login)
+    error = error_of("--bootstrap-server=a:1", "--security-protocol=SASL_SSL", *login)
 
-    assert "has the mode 644" in told
-    assert "do-not-show" not in told
+    assert "has the mode 644" in error
+    assert "do-not-show" not in error
 
 
-def test_tls_and_sasl_are_those_of_the_protocol(tmp_path: Path) -> None:
-    """TLS verifies; a password stays out of what a settings value shows."""
+def test_security_protocol_selects_tls_and_sasl(tmp_path: Path) -> None:
+    """TLS verifies the host name; the representation of the settings does not contain the password."""
     path = tmp_path / "password"
     path.write_text("do-not-show\n")
     path.chmod(0o600)
-    plan = sampler_plan(
-        LookOptions(bootstrap_server=["a:1"], security_protocol=Protocol.SASL_SSL),
-        KeepOptions(),
-        SamplerPlaceOptions(),
+    config = sampler_config(
+        SamplingOptions(bootstrap_server=["a:1"], security_protocol=Protocol.SASL_SSL),
+        SinkOptions(),
+        SamplerServerOptions(),
         BrokerSecurityOptions(
             broker_sasl_mechanism="PLAIN", broker_sasl_username="sampler", broker_sasl_password_file=path
         ),
-        KeyOptions(),
+        KeyCountOptions(),
         PrometheusOptions(),
     )
 
-    assert plan.settings.node.ssl is not None
-    assert plan.settings.node.ssl.check_hostname
-    assert plan.settings.node.sasl is not None
-    assert "do-not-show" not in repr(plan)
+    assert config.settings.node.ssl is not None
+    assert config.settings.node.ssl.check_hostname
+    assert config.settings.node.sasl is not None
+    assert "do-not-show" not in repr(config)
 
 
-def test_a_look_that_fails_is_told_and_is_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_sample_is_reported_with_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     """`--once` is for scripts."""
-    plan = sampler_plan(
-        LookOptions(bootstrap_server=[NOBODY], once=True),
-        KeepOptions(),
-        SamplerPlaceOptions(),
+    config = sampler_config(
+        SamplingOptions(bootstrap_server=[UNREACHABLE], once=True),
+        SinkOptions(),
+        SamplerServerOptions(),
         BrokerSecurityOptions(),
-        KeyOptions(),
+        KeyCountOptions(),
         PrometheusOptions(),
     )
 
-    assert run_sampler(plan) == 1
+    assert run_sampler(config) == 1
     assert "steward sampler: no broker tells the cluster's metadata: 127.0.0.1:1 cannot be" in capsys.readouterr().err
 
 
 @pytest.mark.timeout(300)
-def test_a_signal_ends_it_cleanly() -> None:
-    """SIGTERM is how a pod ends, also while no broker answers; it is alive all the while, and not ready."""
+def test_signal_stops_the_sampler() -> None:
+    """Kubernetes sends SIGTERM, also while no broker answers; the sampler is then live and not ready."""
     port = free_port()
-    command = [sys.executable, "-m", "steward", "sampler", f"--bootstrap-server={NOBODY}", f"--metrics-port={port}"]
+    command = [
+        sys.executable,
+        "-m",
+        "steward",
+        "sampler",
+        f"--bootstrap-server={UNREACHABLE}",
+        f"--metrics-port={port}",
+    ]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'operator'}"}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     try:
         wait_until(lambda: http_get(port, "/healthz") is not None, timeout_s=PATIENCE_S, what="its probes answer")
         ready = http_get(port, "/readyz")
         process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=PATIENCE_S)
+        _, stderr = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
         process.wait()
@@ -132,5 +139,5 @@ def test_a_signal_ends_it_cleanly() -> None:
 
     assert ready is not None
     assert ready.status == 503
-    assert process.returncode == 0, told
-    assert "the sampler has ended" in told
+    assert process.returncode == 0, stderr
+    assert "Sampler stopped" in stderr

@@ -1,4 +1,4 @@
-"""`steward controller unregister-broker`: the controller is found and told, or the words say what to do."""
+"""`steward controller unregister-broker`: the request reaches the controller, or the error names what to do."""
 
 from collections.abc import AsyncIterator
 
@@ -17,7 +17,7 @@ SETTINGS = NodeSettings(client_id="tests")
 
 
 class Cluster:
-    """A broker, and a controller that is another node."""
+    """A broker, and a controller on another node."""
 
     def __init__(self, broker: FakeBroker, controller: FakeBroker) -> None:
         self.broker, self.controller = broker, controller
@@ -25,7 +25,7 @@ class Cluster:
         self.error: Body = {}
         self.broker.ranges[ApiKey.METADATA] = (0, 12)
         self.controller.ranges[ApiKey.UNREGISTER_BROKER] = (0, 0)
-        self.broker.react = self._tell
+        self.broker.react = self._metadata
         self.controller.react = self._unregister
 
     @property
@@ -33,7 +33,7 @@ class Cluster:
         """The broker's address."""
         return f"127.0.0.1:{self.broker.port}"
 
-    async def _tell(self, _key: ApiKey, _body: Body) -> Body | None:
+    async def _metadata(self, _key: ApiKey, _body: Body) -> Body | None:
         nodes = [(1, self.broker.port), (1000, self.controller.port)]
         brokers = [{"node_id": one, "host": "127.0.0.1", "port": port, "rack": None} for one, port in nodes]
         return {"brokers": brokers, "controller_id": self.controller_id, "topics": []}
@@ -44,62 +44,62 @@ class Cluster:
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[Cluster]:
-    """Both on sockets of their own."""
+    """Both on their own sockets."""
     brokers = [await FakeBroker().start() for _ in range(2)]
     yield Cluster(*brokers)
     for each in brokers:
         await each.close()
 
 
-async def test_the_controller_is_told_whichever_broker_is_asked(cluster: Cluster) -> None:
-    """Brokers in ZooKeeper mode do not know the request."""
+async def test_request_is_sent_to_the_controller(cluster: Cluster) -> None:
+    """Brokers in ZooKeeper mode do not support the request."""
     await unregister(9, cluster.bootstrap, SETTINGS)
 
     assert cluster.controller.taken == [(ApiKey.UNREGISTER_BROKER, {"broker_id": 9})]
 
 
-async def test_a_refusal_is_told_with_the_controllers_words(cluster: Cluster) -> None:
-    """The name of the error, for a search."""
+async def test_rejection_is_reported_with_error_name_and_message(cluster: Cluster) -> None:
+    """The name can be searched for."""
     cluster.error = {"error_code": ErrorCode.INVALID_REQUEST, "error_message": "Broker 9 is running."}
 
     with pytest.raises(UnregisterError, match="INVALID_REQUEST: Broker 9 is running"):
         await unregister(9, cluster.bootstrap, SETTINGS)
 
 
-async def test_a_cluster_without_a_controller_is_told_as_such(cluster: Cluster) -> None:
-    """It has one again in a moment."""
+async def test_missing_controller_is_an_error(cluster: Cluster) -> None:
+    """The next one is elected within seconds, so the error advises a retry."""
     cluster.controller_id = -1
 
-    with pytest.raises(UnregisterError, match="knows of no controller at present; try again"):
+    with pytest.raises(UnregisterError, match="reports no active controller; try again"):
         await unregister(9, cluster.bootstrap, SETTINGS)
 
 
-async def test_a_native_controller_does_not_know_the_request(cluster: Cluster) -> None:
-    """It does not remember such logs either."""
+async def test_kafka_broker_as_controller_is_an_error(cluster: Cluster) -> None:
+    """It supports no UnregisterBroker, and does not remember such logs either."""
     cluster.controller_id = 1
 
-    with pytest.raises(UnregisterError, match="a Kafka broker may be the controller"):
+    with pytest.raises(UnregisterError, match="a Kafka broker may be the active controller"):
         await unregister(9, cluster.bootstrap, SETTINGS)
 
 
 @pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:", ":9092"])
-async def test_an_address_that_is_none_is_told(address: str) -> None:
+async def test_invalid_address_is_an_error(address: str) -> None:
     """Before anything is sent."""
     with pytest.raises(UnregisterError, match="is not HOST:PORT"):
         await unregister(9, address, SETTINGS)
 
 
-def test_nobody_at_the_address_is_an_exit_code_and_one_line(
+def test_unreachable_server_gives_exit_code_1_and_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For scripts and for people."""
+    """On stderr."""
     monkeypatch.setattr(module, "TIMEOUT_MS", 200)
 
     assert run_unregister(9, "127.0.0.1:1", "PLAINTEXT", BrokerSecurityOptions()) == 1
     assert capsys.readouterr().err.startswith("steward controller unregister-broker: no answer: ")
 
 
-def test_a_login_without_a_user_is_told_before_anything_is_sent() -> None:
-    """As the sampler's."""
+def test_sasl_without_credentials_is_an_error() -> None:
+    """As in the sampler, before anything is sent."""
     with pytest.raises(ValueError, match="SASL_SSL needs a SASL mechanism"):
         run_unregister(9, "127.0.0.1:1", "SASL_SSL", BrokerSecurityOptions())

@@ -1,24 +1,24 @@
-"""The plain twin: one best change after another, over lists, for reading and for tests.
+"""Plain twin of the planner for several resources: one best change after another, on lists.
 
-Same ranges, same rule for what fits, same ban on making anything worse than its range allows. Where the planner moves thousands
-of replicas at once and lets one resource wait for another, this asks every broker for every replica and takes what helps most.
-Leaves out budgets, steps, words and few bytes.
+Same ranges, same rule for valid moves, and no load may get worse than its range allows. Where the planner moves thousands of
+replicas at once and levels one resource after another, this evaluates every broker for every replica and makes the best change.
+Without budgets, steps, messages and the goal of few bytes.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from move_planner.books import books_of
+from move_planner.plan_state import initial_state
 from move_planner.ranges import ranges_of
 from move_planner.request import MeasuredRequest
 
 Change = tuple[int, int, int]
-"""Row, slot, broker number; the broker that has the slot already when it is to lead."""
+"""Row, slot, broker number; for a leadership move the broker that already has the slot."""
 
 
 @dataclass(slots=True)
-class PlainBooks:
-    """As `books.Books` and `ranges.Ranges`, without padding; `each`, `led` and the ends of ranges by resource."""
+class PlainState:
+    """As `plan_state.PlanState` and `ranges.Ranges`, without padding; `each`, `led` and the ends of ranges by resource."""
 
     replicas: list[list[int]]
     each: list[list[int]]
@@ -41,7 +41,7 @@ class PlainBooks:
         )
 
     def fits(self, row: int, slot: int, broker: int) -> bool:
-        """Tell whether a broker may take a slot over."""
+        """Return whether a broker may take over a slot."""
         replicas = self.replicas[row]
         if broker in replicas or broker not in self.takers or not self.free[row] or replicas[slot] in self.fixed:
             return False
@@ -73,16 +73,16 @@ class PlainBooks:
 
 def plan_plain(request: MeasuredRequest) -> list[list[int]]:
     """Return each partition's new replicas, by id and by row."""
-    books = books_of(request)
-    ranges = ranges_of(books, request)
-    table = books.table
-    plain = PlainBooks(
-        replicas=[[number for number in row if number != table.nobody] for row in table.replicas.tolist()],
-        each=books.each.tolist(),
-        led=books.led.tolist(),
-        takers=[number for number in range(table.nobody) if books.open_to[number]],
-        fixed=[number for number in range(table.nobody) if books.fixed[number]],
-        free=books.free.tolist(),
+    state = initial_state(request)
+    ranges = ranges_of(state, request)
+    table = state.table
+    plain = PlainState(
+        replicas=[[number for number in row if number != table.no_broker] for row in table.replicas.tolist()],
+        each=state.each.tolist(),
+        led=state.led.tolist(),
+        takers=[number for number in range(table.no_broker) if state.open_to[number]],
+        fixed=[number for number in range(table.no_broker) if state.fixed[number]],
+        free=state.free.tolist(),
         rack=table.rack.tolist(),
         racks=table.racks,
         target=ranges.target.tolist(),
@@ -90,15 +90,15 @@ def plan_plain(request: MeasuredRequest) -> list[list[int]]:
         upper=ranges.upper.tolist(),
         capacity=ranges.capacity.tolist(),
     )
-    for change in forced(plain):
+    for change in required_moves(plain):
         place(plain, *change)
     while (best := best_change(plain)) is not None:
         plain.changed(best)
     return [[int(table.ids[number]) for number in row] for row in plain.replicas]
 
 
-def forced(plain: PlainBooks) -> Iterator[tuple[int, int]]:
-    """Yield what has to move: replicas on brokers that leave, then second ones in a rack."""
+def required_moves(plain: PlainState) -> Iterator[tuple[int, int]]:
+    """Yield the replicas that must move: those on brokers that leave, then second ones in a rack."""
     staying = {*plain.takers, *plain.fixed}
     for row, replicas in enumerate(plain.replicas):
         yield from ((row, slot) for slot, broker in enumerate(replicas) if broker not in staying)
@@ -109,7 +109,7 @@ def forced(plain: PlainBooks) -> Iterator[tuple[int, int]]:
                 yield row, slot
 
 
-def place(plain: PlainBooks, row: int, slot: int) -> None:
+def place(plain: PlainState, row: int, slot: int) -> None:
     """Give a slot to the broker with the best outcome among those that fit and stay within their capacities."""
     outcomes = []
     for broker in plain.takers:
@@ -123,8 +123,8 @@ def place(plain: PlainBooks, row: int, slot: int) -> None:
         plain.replicas[row][slot] = min(outcomes)[2]
 
 
-def best_change(plain: PlainBooks) -> Change | None:
-    """Return the change that brings brokers nearest to their ranges and makes nothing worse; leaders alone are asked first."""
+def best_change(plain: PlainState) -> Change | None:
+    """Return the change that brings brokers nearest to their ranges and makes nothing worse; leadership moves are tried first."""
     now = plain.apart()
     for candidates in (_leaders(plain), _moves(plain)):
         found = []
@@ -140,13 +140,13 @@ def best_change(plain: PlainBooks) -> Change | None:
     return None
 
 
-def _leaders(plain: PlainBooks) -> Iterator[Change]:
+def _leaders(plain: PlainState) -> Iterator[Change]:
     for row, replicas in enumerate(plain.replicas):
         if plain.free[row] and replicas and replicas[0] in plain.takers:
             yield from ((row, slot, broker) for slot, broker in enumerate(replicas) if slot and broker in plain.takers)
 
 
-def _moves(plain: PlainBooks) -> Iterator[Change]:
+def _moves(plain: PlainState) -> Iterator[Change]:
     for row, replicas in enumerate(plain.replicas):
         for slot, giver in enumerate(replicas):
             if giver in plain.takers:

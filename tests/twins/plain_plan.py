@@ -1,13 +1,13 @@
-"""The plain twin of the planner: one best move after another, over lists, for reading and for tests.
+"""Plain twin of the planner for one load: one best move after another, on lists.
 
-Same phases, same ranges, same rule for what fits. Where the planner proposes one broker to each of thousands of replicas, this
-asks every broker for every replica. Leaves out budgets, steps, leaders and words.
+Same phases, same ranges, same rule for valid moves. Where the planner proposes one broker to each of thousands of replicas, this
+evaluates every broker for every replica. Without budgets, steps, leadership and messages.
 """
 
 from dataclasses import dataclass
 
 from move_planner import PlanRequest
-from move_planner.books import books_of
+from move_planner.plan_state import initial_state
 from move_planner.ranges import ranges_of
 
 Move = tuple[int, int, int]
@@ -32,7 +32,7 @@ class PlainTable:
         return sum(load for load, replicas in zip(self.load, self.replicas, strict=True) if broker in replicas)
 
     def fits(self, row: int, slot: int, broker: int) -> bool:
-        """Tell whether a broker may take a slot over."""
+        """Return whether a broker may take over a slot."""
         others = [other for place, other in enumerate(self.replicas[row]) if place != slot]
         taken = {self.rack[other] for other in others if other in self.staying}
         if broker in self.replicas[row] or broker not in self.staying:
@@ -40,20 +40,20 @@ class PlainTable:
         return not self.racks or self.rack[broker] not in taken or len(taken) == self.racks
 
     def outside(self, broker: int, added: int = 0) -> int:
-        """Tell how far a broker is outside its range, if some load were added."""
+        """Return how far a broker is outside its range with some added load."""
         held = self.held(broker) + added
         return max(0, held - self.upper[broker]) + max(0, self.lower[broker] - held)
 
 
 def plan_plain(request: PlanRequest) -> list[list[int]]:
-    """Return each partition's new replicas, by id and by row; leaders are not evened."""
-    books = books_of(request.measured())
-    ranges = ranges_of(books, request.measured())
-    table = books.table
+    """Return each partition's new replicas, by id and by row; preferred leaders are not balanced."""
+    state = initial_state(request.measured())
+    ranges = ranges_of(state, request.measured())
+    table = state.table
     plain = PlainTable(
-        replicas=[[number for number in row if number != table.nobody] for row in table.replicas.tolist()],
-        load=books.bytes.tolist(),
-        staying=[number for number in range(table.nobody) if table.stays[number]],
+        replicas=[[number for number in row if number != table.no_broker] for row in table.replicas.tolist()],
+        load=state.bytes.tolist(),
+        staying=[number for number in range(table.no_broker) if table.stays[number]],
         rack=table.rack.tolist(),
         racks=table.racks,
         target=ranges.target[0].tolist(),
@@ -63,7 +63,7 @@ def plan_plain(request: PlanRequest) -> list[list[int]]:
     if plain.staying:
         if request.replication_factor is not None:
             drop(plain, request.replication_factor)
-        place_all(plain, books.factors.tolist())
+        place_all(plain, state.factors.tolist())
         while (move := best_move(plain)) is not None:
             row, slot, broker = move
             plain.replicas[row][slot] = broker

@@ -96,8 +96,8 @@ def test_settings_that_cannot_be_are_refused_in_words(changed: dict[str, object]
 @pytest.mark.parametrize(
     ("listener", "why"),
     [
-        ("A=SSL://h:1", "speaks SSL: it needs a TLS certificate"),
-        ("A=SASL_PLAINTEXT://h:1", "speaks SASL_PLAINTEXT: it needs a SASL mechanism"),
+        ("A=SSL://h:1", "uses SSL: it needs a TLS certificate"),
+        ("A=SASL_PLAINTEXT://h:1", "uses SASL_PLAINTEXT: it needs a SASL mechanism"),
     ],
 )
 def test_a_listener_without_what_its_protocol_needs_is_refused(listener: str, why: str) -> None:

@@ -12,8 +12,8 @@ import org.apache.kafka.common.requests.AbstractResponse;
 /**
  * Refuses requests as Kafka does (AbstractRequest.getErrorResponse), until its input ends.
  *
- * Asked, a line each:    API key, version, error code, base64 of the request's body, with blanks between.
- * Answered, a line each: base64 of the response's body; empty where there is no such request or no such response.
+ * Input, one line per request:   API key, version, error code, base64 of the request's body, separated by blanks.
+ * Output, one line per request:  base64 of the response's body; empty where the request or the response does not exist.
  */
 public final class RefusalJudge {
     public static void main(String[] arguments) throws Exception {
@@ -22,13 +22,13 @@ public final class RefusalJudge {
             System.out.println(answer(line.split(" ", -1)));
     }
 
-    private static String answer(String[] asked) {
+    private static String answer(String[] fields) {
         try {
-            ApiKeys key = ApiKeys.forId(Integer.parseInt(asked[0]));
-            short version = Short.parseShort(asked[1]);
-            ByteBuffer body = ByteBuffer.wrap(Base64.getDecoder().decode(asked[3]));
+            ApiKeys key = ApiKeys.forId(Integer.parseInt(fields[0]));
+            short version = Short.parseShort(fields[1]);
+            ByteBuffer body = ByteBuffer.wrap(Base64.getDecoder().decode(fields[3]));
             AbstractRequest request = AbstractRequest.parseRequest(key, version, body).request;
-            Errors error = Errors.forCode(Short.parseShort(asked[2]));
+            Errors error = Errors.forCode(Short.parseShort(fields[2]));
             AbstractResponse response = request.getErrorResponse(0, error.exception());
             ByteBuffer written = MessageUtil.toByteBuffer(response.data(), version);
             byte[] bytes = new byte[written.remaining()];

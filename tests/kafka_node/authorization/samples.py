@@ -40,7 +40,7 @@ class Known:
 
 
 def sample(key: ApiKey, version: int) -> Body:
-    """Build a request, and read it back as a handler gets it."""
+    """Build a request, encode it and decode it as a handler gets it."""
     name = key.message + "Request"
     body = _struct(schema.definition(name, version).fields, version)
     return codec.decode(name, version, codec.encode(name, version, body))
@@ -56,22 +56,22 @@ def _value(field: Field, version: int) -> Any:
 
 
 def versions_of(key: ApiKey) -> range:
-    """Return the versions of an API that the codec knows, from 0."""
+    """Return the versions of an API that the codec supports, from 0."""
     return range(codec.versions(key.message + "Request")[1] + 1)
 
 
 def by_name(key: ApiKey) -> str:
-    """Name an API in the id of a test."""
+    """Return the name of an API for the id of a test."""
     return key.message
 
 
 def context(version: int = 0, principal: str = ALICE, host: str = "10.0.0.1") -> RequestContext:
-    """Who asks."""
+    """The context of a request."""
     return RequestContext("CLIENT", None, host, 1, version, principal)
 
 
 def guard_of(*rights: Right, denied: Sequence[Right] = (), name: str | None = "x", everyone: bool = False) -> Guard:
-    """A guard by which alice has these rights and lacks those; `name` is what every topic id means. Its table is that of ZooKeeper mode."""
+    """A guard with the table of ZooKeeper mode, where alice has `rights` and not `denied`. Every topic id has the name `name`."""
     known = Known()
     known.loaded.set()
     entries: dict[Pattern, set[Entry]] = {}

@@ -1,4 +1,4 @@
-"""Kafka's ACL model (KIP-11, KIP-290, KIP-679); Kafka's own answers are in judged/test_acl_judged.py."""
+"""Kafka's ACL model (KIP-11, KIP-290, KIP-679); judged/test_acl_judged.py compares it with Kafka."""
 
 import random
 
@@ -13,7 +13,7 @@ from tests.twins.authorizer import may
 
 ALICE = "User:alice"
 HERE = "10.0.0.1"
-NOTHING_SET = Rules()
+DEFAULT_RULES = Rules()
 
 
 def allow(operation: Operation, principal: str = ALICE, host: str = "*") -> Entry:
@@ -32,15 +32,15 @@ def topic(name: str, pattern_type: PatternType = PatternType.LITERAL) -> Pattern
 
 
 def ask(
-    acls: dict[Pattern, set[Entry]], operation: Operation, name: str = "orders", rules: Rules = NOTHING_SET
+    acls: dict[Pattern, set[Entry]], operation: Operation, name: str = "orders", rules: Rules = DEFAULT_RULES
 ) -> Verdict:
-    """Ask for alice."""
+    """Authorize an operation of alice."""
     return authorize(Acls(acls), rules, ALICE, HERE, operation, ResourceType.TOPIC, name)
 
 
 @given(st.integers(0, 2**32))
-def test_the_fast_way_and_the_plain_one_agree(seed: int) -> None:
-    """The index answers what a look at every ACL answers."""
+def test_index_agrees_with_plain_twin(seed: int) -> None:
+    """The plain twin reads every ACL."""
     case = random_case(random.Random(seed), questions=20)
     acls = Acls(case.known())
 
@@ -49,8 +49,8 @@ def test_the_fast_way_and_the_plain_one_agree(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-def test_acls_that_came_and_went_leave_nothing(seed: int) -> None:
-    """Whatever was put before, the last entries of each pattern count."""
+def test_removed_acls_have_no_effect(seed: int) -> None:
+    """Only the last entries of each pattern count."""
     before, after = random_case(random.Random(seed)), random_case(random.Random(seed + 1))
     acls = Acls(before.known())
     for pattern in before.known():
@@ -59,14 +59,14 @@ def test_acls_that_came_and_went_leave_nothing(seed: int) -> None:
     for pattern, entries in after.known().items():
         acls.put(pattern, entries)
 
-    assert after.known() == dict(acls.patterns())
+    assert dict(acls.patterns()) == after.known()
     for question in after.questions:
         assert may(after.known(), after.rules, *question) == bool(authorize(acls, after.rules, *question))
 
 
 @given(st.integers(0, 2**32))
-def test_what_is_allowed_on_all_is_allowed_on_each(seed: int) -> None:
-    """`authorize_all` is never more generous than a question about any name."""
+def test_authorize_all_implies_authorize_on_each_name(seed: int) -> None:
+    """`authorize_all` never allows more than `authorize` on any name."""
     case = random_case(random.Random(seed), questions=20)
     acls = Acls(case.known())
 
@@ -75,15 +75,15 @@ def test_what_is_allowed_on_all_is_allowed_on_each(seed: int) -> None:
             assert authorize(acls, case.rules, principal, host, operation, resource_type, name)
 
 
-def test_a_denial_counts_more_than_any_permission() -> None:
-    """KIP-11: and the verdict says by which ACL."""
+def test_denial_overrides_permissions() -> None:
+    """KIP-11; the verdict names the ACL."""
     acls = {topic("orders"): {allow(Operation.ALL)}, topic("ord", PatternType.PREFIXED): {deny(Operation.READ)}}
 
     assert ask(acls, Operation.READ) == Denied("an ACL denies READ to User:alice from *")
     assert ask(acls, Operation.WRITE) == Allowed("an ACL allows ALL to User:alice from *")
 
 
-def test_reading_implies_describing_and_a_denial_implies_nothing() -> None:
+def test_allowed_operations_imply_others_and_denied_ones_do_not() -> None:
     """READ, WRITE, DELETE, ALTER imply DESCRIBE; ALTER_CONFIGS implies DESCRIBE_CONFIGS."""
     for operation in (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER):
         assert ask({topic("orders"): {allow(operation)}}, Operation.DESCRIBE)
@@ -92,8 +92,8 @@ def test_reading_implies_describing_and_a_denial_implies_nothing() -> None:
     assert ask({topic("orders"): {allow(Operation.DESCRIBE), deny(Operation.READ)}}, Operation.DESCRIBE)
 
 
-def test_a_resource_without_an_acl_is_closed_unless_set_otherwise() -> None:
-    """allow.everyone.if.no.acl.found: of the resource itself, not of the principal."""
+def test_resource_without_acl_is_closed_by_default() -> None:
+    """allow.everyone.if.no.acl.found considers the ACLs of the resource, not of the principal."""
     everyone = Rules(allow_everyone_if_no_acl=True)
     others = {topic("orders"): {allow(Operation.READ, "User:bob")}}
 
@@ -103,6 +103,6 @@ def test_a_resource_without_an_acl_is_closed_unless_set_otherwise() -> None:
     assert ask(others, Operation.READ, "payments", everyone)
 
 
-def test_a_super_user_may_do_everything() -> None:
-    """super.users: also what an ACL denies."""
+def test_super_user_may_do_everything() -> None:
+    """super.users: also operations that an ACL denies."""
     assert ask({topic("*"): {deny(Operation.ALL)}}, Operation.READ, rules=Rules(frozenset({ALICE})))

@@ -1,4 +1,4 @@
-"""Refusals in every version of every API: a client of Kafka reads them as its broker's."""
+"""Refusals in every version of every API, readable by Kafka's clients."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.kafka_node.authorization.samples import by_name, sample, versions_of
 
 NO = Failure(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "no")
 SILENT = {(ApiKey.DESCRIBE_LOG_DIRS, version) for version in range(3)}
-"""Where no directory at all stands for a refusal."""
+"""Versions where an empty list of directories means a refusal."""
 JUDGED = [key for key, row in NEEDS.items() if row != OPEN]
 
 
@@ -29,15 +29,15 @@ def codes(value: Any) -> list[int]:
 
 
 def refused(key: ApiKey, version: int, body: Body | None = None) -> Body:
-    """Refuse a request, through Kafka's bytes."""
+    """Refuse a request; the response is encoded and decoded."""
     answer = refusal(key, version, sample(key, version) if body is None else body, NO)
     name = key.message + "Response"
     return codec.decode(name, version, codec.encode(name, version, answer))
 
 
 @pytest.mark.parametrize("key", JUDGED, ids=by_name)
-def test_every_version_has_a_place_for_a_refusal(key: ApiKey) -> None:
-    """It can be written, and it says no."""
+def test_refusal_has_an_error_code_in_every_version(key: ApiKey) -> None:
+    """And can be encoded."""
     for version in versions_of(key):
         with case(key.message, version):
             answer = refused(key, version)
@@ -45,16 +45,13 @@ def test_every_version_has_a_place_for_a_refusal(key: ApiKey) -> None:
             assert (int(NO.code) in codes(answer)) is ((key, version) not in SILENT)
 
 
-def test_elements_are_refused_by_their_names() -> None:
-    """As AbstractRequest.getErrorResponse of each API has it."""
+def test_refused_elements_have_their_names() -> None:
+    """As in AbstractRequest.getErrorResponse of each API."""
     produce = refused(ApiKey.PRODUCE, 9)
     assert (produce["responses"][0]["name"], produce["responses"][0]["partition_responses"][0]["index"]) == ("x", 1)
     topics = refused(ApiKey.LIST_OFFSETS, 7)["topics"]
-    assert ("x", 1, NO.code) == (
-        topics[0]["name"],
-        topics[0]["partitions"][0]["partition_index"],
-        topics[0]["partitions"][0]["error_code"],
-    )
+    (partition,) = topics[0]["partitions"]
+    assert (topics[0]["name"], partition["partition_index"], partition["error_code"]) == ("x", 1, NO.code)
     assert refused(ApiKey.DESCRIBE_GROUPS, 5)["groups"][0]["group_id"] == "x"
     assert refused(ApiKey.DELETE_GROUPS, 2)["results"][0]["group_id"] == "x"
     assert refused(ApiKey.FIND_COORDINATOR, 4)["coordinators"][0]["key"] == "x"
@@ -67,8 +64,8 @@ def test_elements_are_refused_by_their_names() -> None:
     assert (config["resource_type"], config["resource_name"], config["error_message"]) == (1, "x", "no")
 
 
-def test_a_refused_election_names_its_partitions() -> None:
-    """Version 0 has no place at the top; no list of partitions has no answer either."""
+def test_refused_election_lists_its_partitions() -> None:
+    """Version 0 has no error code at the top; a request without partitions gets an empty response."""
     result = refused(ApiKey.ELECT_LEADERS, 0)["replica_election_results"][0]
     assert (result["topic"], result["partition_result"][0]["partition_id"]) == ("x", 1)
     everything = {**sample(ApiKey.ELECT_LEADERS, 0), "topic_partitions": None}

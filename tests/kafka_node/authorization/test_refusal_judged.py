@@ -1,4 +1,4 @@
-"""Refusals beside those of Kafka 3.9.2 (AbstractRequest.getErrorResponse), in every version that it knows."""
+"""Refusals compared with those of Kafka 3.9.2 (AbstractRequest.getErrorResponse), in every version that it supports."""
 
 import base64
 import subprocess
@@ -25,15 +25,15 @@ IDENTITIES = {
 }  # fmt: skip
 
 
-def _told(value: Any) -> list[Any]:
-    """List what a client goes by: who or what is refused, by which code, in which order and depth."""
+def _significant(value: Any) -> list[Any]:
+    """List what matters to a client: refused elements and their error codes, in order and depth."""
     if isinstance(value, dict):
         return [
-            (key, _told(each) if isinstance(each, dict | list) else each)
+            (key, _significant(each) if isinstance(each, dict | list) else each)
             for key, each in sorted(value.items())
             if (key in IDENTITIES or key.endswith("error_code") or (isinstance(each, dict | list) and codes(each)))
         ]
-    return [_told(each) for each in value]
+    return [_significant(each) for each in value]
 
 
 def _cases() -> dict[ApiKey, list[int]]:
@@ -48,7 +48,7 @@ def _cases() -> dict[ApiKey, list[int]]:
 
 @pytest.fixture(scope="module")
 def judged() -> dict[tuple[ApiKey, int], Body | None]:
-    """Kafka's refusals; one JVM is asked once."""
+    """Kafka's refusals, from one run of one JVM."""
     cases = [(key, version) for key, versions in _cases().items() for version in versions]
     lines = ""
     for key, version in cases:
@@ -65,18 +65,18 @@ def judged() -> dict[tuple[ApiKey, int], Body | None]:
 
 
 @pytest.mark.parametrize("key", _cases(), ids=by_name)
-def test_a_client_is_told_what_kafka_tells_it(key: ApiKey, judged: dict[tuple[ApiKey, int], Body | None]) -> None:
-    """The same elements are refused by the same codes; a code at the top says it for all, which Kafka sometimes repeats below."""
+def test_refusal_equals_that_of_kafka(key: ApiKey, judged: dict[tuple[ApiKey, int], Body | None]) -> None:
+    """The same elements have the same codes. A code at the top is enough: Kafka sometimes repeats it in the elements."""
     for version in _cases()[key]:
         with case(key.message, version):
-            _refused_alike(key, version, judged[key, version])
+            _compare(key, version, judged[key, version])
 
 
-def _refused_alike(key: ApiKey, version: int, theirs: Body | None) -> None:
+def _compare(key: ApiKey, version: int, expected: Body | None) -> None:
     name = key.message + "Response"
-    ours = codec.decode(name, version, codec.encode(name, version, refusal(key, version, sample(key, version), NO)))
-    assert theirs is not None
-    if ours.get("error_code"):
-        assert theirs["error_code"] == ours["error_code"]
+    actual = codec.decode(name, version, codec.encode(name, version, refusal(key, version, sample(key, version), NO)))
+    assert expected is not None
+    if actual.get("error_code"):
+        assert actual["error_code"] == expected["error_code"]
     else:
-        assert _told(theirs) == _told(ours)
+        assert _significant(actual) == _significant(expected)

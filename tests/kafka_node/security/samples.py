@@ -1,4 +1,4 @@
-"""Security settings in files, and a source of SCRAM credentials that has none."""
+"""Security settings with files, and an empty source of SCRAM credentials."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,27 +10,27 @@ from tests.kafka_wire_net.authority import Authority
 
 
 class NoScramUsers:
-    """Implements CredentialSource. `asked` has the users that were asked for."""
+    """Implements CredentialSource. `asked` has the requested users."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
 
     async def credential(self, _mechanism: str, user: str) -> ScramCredential | None:
-        """Find none."""
+        """Return no credential."""
         self.asked.append(user)
         return None
 
     async def shapes(self, _mechanism: str) -> Mapping[CredentialShape, int]:
-        """Count none."""
+        """Return no shapes."""
         return {}
 
 
 def security_files(authority: Authority, folder: Path) -> SecuritySettings:
-    """Write everything into files, for the listeners and for connections to brokers."""
+    """Write certificates and credentials to files, for listeners and for connections to brokers."""
     certificate, key = authority.sign("server", "/CN=controller")
     users, password = folder / "users", folder / "password"
-    users.write_text("controller:ours\nalice:hers\n")
-    password.write_text("ours\n")
+    users.write_text("controller:own-password\nalice:hers\n")
+    password.write_text("own-password\n")
     for path in (users, password):
         path.chmod(0o600)
     return SecuritySettings(

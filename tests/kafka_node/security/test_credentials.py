@@ -4,8 +4,8 @@ from kafka_node.security.credentials import MAX_USER_CHARS, ListenerCredentials
 from tests.kafka_node.security.samples import NoScramUsers
 
 
-async def test_a_name_of_no_sane_length_is_not_looked_for() -> None:
-    """The source is not asked for a name that no tool can have written."""
+async def test_too_long_name_is_not_looked_up() -> None:
+    """No tool can have stored a user with this name."""
     users = NoScramUsers()
     credentials = ListenerCredentials(None, users)
 
@@ -15,6 +15,6 @@ async def test_a_name_of_no_sane_length_is_not_looked_for() -> None:
     assert len(users.asked) == 1
 
 
-async def test_without_a_file_plain_has_no_users() -> None:
-    """A listener that offers SCRAM only."""
+async def test_plain_has_no_users_without_a_file() -> None:
+    """On a listener that offers only SCRAM."""
     assert await ListenerCredentials(None, NoScramUsers()).plain_password("CN=a") is None

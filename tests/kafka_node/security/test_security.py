@@ -1,4 +1,4 @@
-"""Security settings: refused where they cannot be used, and kept by listeners and connections."""
+"""Security settings: rejected where they cannot be used, and applied by listeners and connections."""
 
 import asyncio
 import ssl
@@ -23,13 +23,13 @@ from tests.kafka_wire_net.authority import Authority
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """One for all."""
+    """One certificate authority for all tests."""
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture
 def files(authority: Authority, tmp_path: Path) -> SecuritySettings:
-    """Everything in files, for the listeners and for the way to brokers."""
+    """Settings with files, for listeners and for connections to brokers."""
     return security_files(authority, tmp_path)
 
 
@@ -37,20 +37,20 @@ async def no_answer(_peer: Peer, _frame: bytes) -> None:
     """Answer nothing."""
 
 
-def test_brokers_are_verified_by_the_given_authorities(files: SecuritySettings) -> None:
-    """TLS 1.2 at least, the certificate and the name in it."""
+def test_brokers_are_verified_by_the_given_ca(files: SecuritySettings) -> None:
+    """At least TLS 1.2; certificate and host name are verified."""
     security = broker_security(files)
-    settings = security.settings(NodeSettings(client_id="us"), "SASL_SSL")
+    settings = security.settings(NodeSettings(client_id="tests"), "SASL_SSL")
     assert settings.ssl is not None
 
     assert (settings.ssl.verify_mode, settings.ssl.check_hostname) == (ssl.CERT_REQUIRED, True)
-    assert ssl.TLSVersion.TLSv1_2 == settings.ssl.minimum_version
+    assert settings.ssl.minimum_version == ssl.TLSVersion.TLSv1_2
     assert security.of("PLAINTEXT") == (None, None)
-    assert "ours" not in repr(security)
+    assert "own-password" not in repr(security)
 
 
-def test_a_missing_login_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Brokers ask for SASL, and there is nothing to say."""
+def test_missing_credentials_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Brokers require SASL, and no credentials are configured."""
     security = broker_security(SecuritySettings())
     assert [security.of("SASL_PLAINTEXT") for _ in range(2)] == [(None, None)] * 2
     assert len(caplog.records) == 1
@@ -58,23 +58,23 @@ def test_a_missing_login_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("given", "message"),
     [
         ({"sasl_mechanisms": ("GSSAPI",)}, "GSSAPI is none of PLAIN"),
-        ({"sasl_mechanisms": ("PLAIN",)}, "need a file of users"),
+        ({"sasl_mechanisms": ("PLAIN",)}, "need a users file"),
         ({"connections_max_reauth_ms": -1}, "0 or more is needed"),
         ({"broker_sasl_mechanism": "PLAIN"}, "user name and password file are all needed"),
-        ({"tls_client_auth": ClientAuth.REQUIRED}, "need the authorities"),
+        ({"tls_client_auth": ClientAuth.REQUIRED}, "need the CA certificates"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(given: dict[str, Any], why: str) -> None:
-    """Before anything is opened."""
-    with pytest.raises(ValueError, match=why):
+def test_contradictory_settings_are_rejected(given: dict[str, Any], message: str) -> None:
+    """Before any file or connection is opened."""
+    with pytest.raises(ValueError, match=message):
         SecuritySettings(**given)
 
 
-def test_files_that_are_no_certificates_are_told_by_name(tmp_path: Path, authority: Authority) -> None:
-    """Also a key with a passphrase: nobody is there to be asked for it."""
+def test_invalid_certificate_files_are_errors_with_their_names(tmp_path: Path, authority: Authority) -> None:
+    """Invalid PEM, a key of another certificate, invalid CA certificates."""
     broken = tmp_path / "broken.pem"
     broken.write_text("nothing")
     certificate, _ = authority.sign("one", "/CN=one")
@@ -86,10 +86,10 @@ def test_files_that_are_no_certificates_are_told_by_name(tmp_path: Path, authori
         client_context(TlsFiles(ca=broken))
 
 
-async def test_a_renewed_certificate_is_shown_to_new_connections(
+async def test_new_connections_get_the_renewed_certificate(
     files: SecuritySettings, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without a restart; a broken one changes nothing."""
+    """Without a restart; a broken file changes nothing."""
     certificate, key = tmp_path / "current.pem", tmp_path / "current.key"
 
     def renew(name: str) -> None:

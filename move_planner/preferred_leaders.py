@@ -1,11 +1,11 @@
-"""Even preferred leaders: who stands first among the replicas of a partition, and nothing else.
+"""Balancing of preferred leaders: only the order of replicas within partitions changes.
 
-Brokers that are preferred by too many partitions pass some on to those preferred by too few, over others where they share no
-partition: along a chain a -> b -> c, some of a's partitions come to prefer b and as many of b's come to prefer c. The shortest
-chain is taken each time, so as few lists change as can be for it; partitions that move anyway change first. As long as there is
-any chain the worst broker is helped, so what remains cannot be had from these replicas.
+Brokers that are preferred by too many partitions pass some on to those preferred by too few, over other brokers where they share no
+partition: along a chain a -> b -> c, some of a's partitions prefer b and as many of b's partitions prefer c. The shortest chain is
+used each time, so as few lists as possible change; partitions that move anyway change first. As long as a chain exists the worst
+broker is relieved, so the rest cannot be reached with these replicas.
 
-Leaves out who leads now: an election follows the list when the controller rebalances leaders.
+The present leader does not change here: an election follows when the controller rebalances leaders.
 """
 
 import itertools
@@ -19,35 +19,35 @@ from move_planner.request import TOLERANCE, LoadArray
 from move_planner.table import Rows, Table
 
 MAX_CHAINS_PER_BROKER = 50
-"""Chains in one plan, by broker: each fills a broker, empties one or uses a pair up, so few are needed."""
+"""Chains in one plan, per broker: each fills a broker, empties one or exhausts a pair, so few are needed."""
 
 
-def leads_of(replicas: Rows, nobody: int) -> LoadArray:
-    """Count the partitions that prefer each broker."""
-    counted = np.bincount(replicas[:, 0], minlength=nobody + 1)
-    counted[nobody] = 0
+def leads_of(replicas: Rows, no_broker: int) -> LoadArray:
+    """Count the partitions with each broker as preferred leader."""
+    counted = np.bincount(replicas[:, 0], minlength=no_broker + 1)
+    counted[no_broker] = 0
     return counted.astype(np.int64)
 
 
-def even_leaders(table: Table, moved: BoolArray, tolerance: float = TOLERANCE) -> None:
+def balance_preferred_leaders(table: Table, moved: BoolArray, tolerance: float = TOLERANCE) -> None:
     """Reorder replicas until leaders are within a tolerance, or one, of the mean; rows of `moved` are reordered first."""
     staying = int(table.stays.sum())
-    partitions = int((table.replicas[:, 0] != table.nobody).sum())
+    partitions = int((table.replicas[:, 0] != table.no_broker).sum())
     if not staying or not partitions:
         return
     mean = partitions / staying
     lower = np.where(table.stays, min(int(np.ceil(mean * (1 - tolerance))), int(mean)), 0)
     upper = np.where(table.stays, max(int(mean * (1 + tolerance)), -int(-mean // 1)), 0)
     for spare, lack in ((upper, lower), (upper, upper), (lower, lower)):
-        _pass_on(table, spare, lack, moved)
+        _shift_leaders(table, spare, lack, moved)
 
 
-def _pass_on(table: Table, spare: LoadArray, lack: LoadArray, moved: BoolArray) -> None:
+def _shift_leaders(table: Table, spare: LoadArray, lack: LoadArray, moved: BoolArray) -> None:
     """Pass leaders on from brokers with more than `spare` to brokers with less than `lack`."""
-    nobody = table.nobody
-    pairs = _pairs(table.replicas, nobody)
-    leads = leads_of(table.replicas, nobody)
-    for _ in range(MAX_CHAINS_PER_BROKER * nobody):
+    no_broker = table.no_broker
+    pairs = _pairs(table.replicas, no_broker)
+    leads = leads_of(table.replicas, no_broker)
+    for _ in range(MAX_CHAINS_PER_BROKER * no_broker):
         chain = _shortest_chain(pairs, table.stays, leads - spare, lack - leads)
         if chain is None:
             return
@@ -55,19 +55,19 @@ def _pass_on(table: Table, spare: LoadArray, lack: LoadArray, moved: BoolArray) 
         amount = min(amount, *(int(pairs[a, b]) for a, b in itertools.pairwise(chain)))
         for giver, taker in itertools.pairwise(chain):
             rows = _rows_to_pass(table, giver, taker, moved, amount)
-            pairs -= _pairs(table.replicas[rows], nobody)
+            pairs -= _pairs(table.replicas[rows], no_broker)
             _put_first(table.replicas, rows, taker)
-            pairs += _pairs(table.replicas[rows], nobody)
+            pairs += _pairs(table.replicas[rows], no_broker)
         leads[chain[0]] -= amount
         leads[chain[-1]] += amount
 
 
-def _pairs(replicas: Rows, nobody: int) -> npt.NDArray[np.int64]:
+def _pairs(replicas: Rows, no_broker: int) -> npt.NDArray[np.int64]:
     """Count partitions by (preferred leader, follower)."""
-    size = nobody + 1
+    size = no_broker + 1
     flat = replicas[:, :1] * size + replicas[:, 1:]
     counted = np.bincount(flat.ravel(), minlength=size * size).reshape(size, size)
-    counted[:, nobody] = 0
+    counted[:, no_broker] = 0
     return counted.astype(np.int64)
 
 
@@ -95,7 +95,7 @@ def _shortest_chain(
 
 
 def _rows_to_pass(table: Table, giver: int, taker: int, moved: BoolArray, amount: int) -> Rows:
-    """Return `amount` rows that prefer `giver` and have `taker`: those that move, then those that the taker leads now."""
+    """Return `amount` rows that prefer `giver` and have `taker`: first those that move, then those that the taker leads."""
     led = np.flatnonzero(table.replicas[:, 0] == giver)
     shared = led[(table.replicas[led, 1:] == taker).any(axis=1)]
     order = np.lexsort((table.leader[shared] != taker, ~moved[shared]))
@@ -104,7 +104,7 @@ def _rows_to_pass(table: Table, giver: int, taker: int, moved: BoolArray, amount
 
 
 def _put_first(replicas: Rows, rows: Rows, broker: int) -> None:
-    """Let the broker and the first replica change places in each row."""
+    """Swap the broker with the first replica in each row."""
     slots = (replicas[rows] == broker).argmax(axis=1)
     replicas[rows, slots] = replicas[rows, 0]
     replicas[rows, 0] = broker
