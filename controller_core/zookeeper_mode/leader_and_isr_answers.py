@@ -102,7 +102,7 @@ def newly_refused(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> dict[
 def refused_but_taken(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> list[tuple[int, TopicPartition]]:
     """List replicas (broker, partition) that are refused, and whose partition this member of the ISR has taken on."""
     found: list[tuple[int, TopicPartition]] = []
-    for name in event.taken:
+    for name in event.accepted:
         row = cluster.row_of(*name)
         if row is None or not _is_same_topic(cluster, event, name):
             continue
