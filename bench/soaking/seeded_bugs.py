@@ -49,8 +49,8 @@ SEEDED_BUGS = (
         "C2",
         "a leader takes a stranger into its ISR",
         f"{_DECISIONS}/isr.py",
-        "if strangers := set(change.isr) - set(cluster.columns.replicas_of(row)):",
-        "if strangers := set(change.isr) - set(change.isr):",
+        "if others := set(change.isr) - set(cluster.columns.replicas_of(row)):",
+        "if others := set(change.isr) - set(change.isr):",
     ),
     SeededBug(
         "C3",
@@ -155,8 +155,8 @@ SEEDED_BUGS = (
         "C10",
         "a topic with a dead replica is deleted",
         f"{_ZOOKEEPER_MODE}/deletion.py",
-        "if away := sorted(hosts - cluster.unfenced()):",
-        "if away := sorted(hosts - hosts):",
+        "if offline := sorted(hosts - cluster.unfenced()):",
+        "if offline := sorted(hosts - hosts):",
     ),
     SeededBug(
         "C10",
@@ -197,8 +197,8 @@ SEEDED_BUGS = (
         "C12",
         "a broker that comes is not told what it leads",
         f"{_ZOOKEEPER_MODE}/registered_brokers.py",
-        "*leader_and_isr_for_hosted(cluster, added), *left_behind]",
-        "*left_behind]",
+        "*leader_and_isr_for_hosted(cluster, added), *stops]",
+        "*stops]",
     ),
     SeededBug(
         "C12",
@@ -211,8 +211,8 @@ SEEDED_BUGS = (
         "C12",
         "what was written unheard is told to nobody",
         f"{_ZOOKEEPER_MODE}/propagation.py",
-        "led_anew = in_service & (change.leader_epoch != before[1])",
-        "led_anew = in_service & (change.leader_epoch < before[1])",
+        "new_leader_epoch = in_service & (change.leader_epoch != leader_epoch)",
+        "new_leader_epoch = in_service & (change.leader_epoch < leader_epoch)",
     ),
     SeededBug(
         "C13",
@@ -233,7 +233,7 @@ SEEDED_BUGS = (
         "C14",
         "as much as the percentage is a reason",
         f"{_DECISIONS}/leader_balance.py",
-        "lacking * PERCENT > wanted * percentage",
-        "lacking * PERCENT >= wanted * percentage",
+        "not_led * PERCENT > preferring * percentage",
+        "not_led * PERCENT >= preferring * percentage",
     ),
 )
