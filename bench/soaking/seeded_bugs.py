@@ -190,8 +190,8 @@ SEEDED_BUGS = (
         "C11",
         "the first replicas do not go round",
         f"{_RULES}/placement.py",
-        "leaders = (np.arange(places) + start_index % places) % places",
-        "leaders = np.minimum(np.arange(places) + start_index % places, places - 1)",
+        "leaders = (np.arange(broker_count) + start_index % broker_count) % broker_count",
+        "leaders = np.minimum(np.arange(broker_count) + start_index % broker_count, broker_count - 1)",
     ),
     SeededBug(
         "C12",
