@@ -1,4 +1,4 @@
-"""What a person who looks inside is told: all that is under way, and who waits for whom."""
+"""`/state`: brokers, health counts, running operations and what they wait for."""
 
 import json
 
@@ -16,7 +16,7 @@ from tests.controller_core.shell.zookeeper.vocabulary import read_change
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Brokers 1 and 2; partitions in balance, out of sync, without a leader, without a state."""
+    """Brokers 1 and 2; partitions in balance, out of sync, without a leader, and without a state."""
     cluster = Cluster(1000, 9)
     brokers = Broker(1, 101, (Endpoint("CLIENT", "host1", 9092, "PLAINTEXT"),), "a"), Broker(2, 102, ())
     apply(cluster, BrokersObserved(brokers))
@@ -25,8 +25,8 @@ def cluster() -> Cluster:
     return cluster
 
 
-def test_the_whole_is_counted_and_brokers_are_listed(cluster: Cluster) -> None:
-    """As kafka-topics and the metrics count it."""
+def test_partitions_are_counted_and_brokers_are_listed(cluster: Cluster) -> None:
+    """The counts are those of kafka-topics and the metrics."""
     apply(cluster, ControlledShutdownStarted(2))
 
     told = cluster_document(cluster, "cluster-of-tests", {1: 3}, waiting_events=2)
@@ -66,8 +66,8 @@ def test_the_whole_is_counted_and_brokers_are_listed(cluster: Cluster) -> None:
     ]
 
 
-def test_what_is_under_way_says_whom_it_waits_for(cluster: Cluster) -> None:
-    """A move that stands still, a deletion that is blocked: the reason is there."""
+def test_running_operations_list_the_brokers_they_wait_for(cluster: Cluster) -> None:
+    """The reason of a stuck move or a blocked deletion is shown."""
     apply(cluster, read_change(cluster, "topic old 0=1,2"))
     apply(cluster, read_change(cluster, "move orders 0=2,1"))
     apply(cluster, read_change(cluster, "queued old"))
@@ -86,8 +86,8 @@ def test_what_is_under_way_says_whom_it_waits_for(cluster: Cluster) -> None:
     assert json.loads(json.dumps(told)) == told
 
 
-def test_lists_are_cut_with_how_many_there_are(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit on everything: 200,000 offline partitions are no list for a person."""
+def test_lists_are_truncated_and_contain_their_full_length(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """200,000 offline partitions are too many for a document."""
     monkeypatch.setattr(inside_module, "MAX_LISTED", 1)
     apply(cluster, read_change(cluster, "move orders 0=2,1 1=1,2"))
 
@@ -97,15 +97,15 @@ def test_lists_are_cut_with_how_many_there_are(cluster: Cluster, monkeypatch: py
     assert (told["partitions"]["offline"], told["offline_partitions"]) == (2, ["orders-2"])
 
 
-def test_an_empty_cluster_is_told_as_such() -> None:
-    """Nothing is there yet."""
+def test_an_empty_cluster_has_no_entries() -> None:
+    """No brokers and no topics."""
     told = cluster_document(Cluster(1000, 1), "", {}, 0)
 
     assert told["partitions"] == {"in_service": 0, "offline": 0, "under_replicated": 0, "not_led_by_preferred": 0}
 
 
-def test_a_topic_is_told_partition_by_partition(cluster: Cluster) -> None:
-    """By Kafka's names of the states."""
+def test_a_topic_document_lists_all_partitions(cluster: Cluster) -> None:
+    """Kafka's names of the states."""
     told = topic_document(cluster, "orders")
 
     assert told is not None
@@ -123,13 +123,13 @@ def test_a_topic_is_told_partition_by_partition(cluster: Cluster) -> None:
     }
 
 
-def test_a_topic_that_is_not_there_is_told_as_such(cluster: Cluster) -> None:
-    """A mistyped name."""
+def test_an_unknown_topic_has_no_document(cluster: Cluster) -> None:
+    """Such as a mistyped name."""
     assert topic_document(cluster, "order") is None
 
 
-def test_who_does_not_hold_the_cluster_says_so() -> None:
-    """A standby knows nothing of partitions."""
+def test_a_standby_controller_reports_that_it_is_not_active() -> None:
+    """A standby knows nothing about partitions."""
     assert standby_document(1000) == {"active": False, "controller_id": 1000}
 
 
