@@ -7,7 +7,7 @@ reads the controller's address from the bootstrap server and sends the request t
 import asyncio
 import sys
 
-from controller_core.model.ids import NOBODY
+from controller_core.model.ids import NO_BROKER
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -61,7 +61,7 @@ async def _controller(bootstrap_server: str, settings: NodeSettings) -> tuple[st
     metadata = await _call(host.strip("[]"), int(port), settings, ApiKey.METADATA, {"topics": []})
     controller = metadata["controller_id"]
     for node in metadata["brokers"]:
-        if node["node_id"] == controller != NOBODY:
+        if node["node_id"] == controller != NO_BROKER:
             return node["host"], node["port"]
     raise UnregisterError(f"{bootstrap_server} reports no active controller; try again")
 

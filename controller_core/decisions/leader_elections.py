@@ -1,10 +1,8 @@
-"""ElectLeaders: preferred leaders back in their place, or unclean leaders where the ISR is lost and the caller accepts that.
+"""ElectLeaders: preferred leaders, or unclean leaders where the ISR has no live member and the caller accepts that.
 
-Results per partition are Kafka's (KIP-183, KIP-460). A write may be refused in part, or done without our hearing of it; then
-the event is decided anew. What it finds elected by its own earlier attempt it answers as elected: the attempt's leader epochs
-travel in the event, and a state that this controller wrote under such an epoch can be nobody else's work.
-
-Leaves out the timed rebalance of preferred leaders (leader_balance).
+Results per partition are Kafka's (KIP-183, KIP-460). If a write is refused in part, or its result is lost, the event is decided
+again. Partitions that the earlier attempt elected are reported as elected: the event carries the attempt's leader epochs, and a
+state that this controller wrote with such an epoch can only be the result of that attempt.
 """
 
 from collections.abc import Mapping
@@ -16,28 +14,28 @@ from controller_core.model import events
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.ids import NO_EPOCH, TopicPartition
-from controller_core.rules.election import Election, Reason, elect_offline, elect_preferred, nobody
+from controller_core.rules.election import Election, ElectionReason, elect_offline, elect_preferred, no_leader
 from controller_core.rules.partition_change import NewState, change_states
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
-FAILURES: Mapping[Reason, Failure] = {
-    Reason.ELECTION_NOT_NEEDED: Failure(
+FAILURES: Mapping[ElectionReason, Failure] = {
+    ElectionReason.ELECTION_NOT_NEEDED: Failure(
         ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
     ),
-    Reason.PREFERRED_LEADER_NOT_AVAILABLE: Failure(
+    ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE: Failure(
         ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."
     ),
-    Reason.NO_REPLICA_ONLINE: Failure(
+    ElectionReason.NO_REPLICA_ONLINE: Failure(
         ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."
     ),
 }
 
 
 def election_candidates(cluster: Cluster, after_row: int, count: int, *, unclean: bool) -> list[int]:
-    """List the next rows, at most `count` of them, whose partitions may need an election; a superset of those that do.
+    """Return the next rows, at most `count`, whose partitions may need an election; a superset of those that do.
 
-    For callers that ask for all partitions: with hundreds of thousands of them only few lack the leader that they should have.
+    For requests that cover all partitions: of hundreds of thousands only few lack their intended leader.
     """
     columns = cluster.columns
     rows = columns.used()
@@ -55,15 +53,15 @@ def election_candidates(cluster: Cluster, after_row: int, count: int, *, unclean
 def decide_elect_leaders(
     cluster: Cluster, event: events.ElectLeaders
 ) -> Decision[dict[TopicPartition, Failure | None]]:
-    """Elect for each partition on its own. Asked for all, those that need no election are left out of the answer."""
-    asked = event.partitions
-    if asked is None:
-        asked = tuple(cluster.names_of(cluster.columns.used()))
+    """Elect for each partition independently. A request for all partitions returns no result for those that need no election."""
+    requested = event.partitions
+    if requested is None:
+        requested = tuple(cluster.names_of(cluster.columns.used()))
     live = frozenset(cluster.may_lead())
     results: dict[TopicPartition, Failure | None] = {}
     states: list[NewState] = []
     elected: list[TopicPartition] = []
-    for partition in dict.fromkeys(asked):
+    for partition in dict.fromkeys(requested):
         row = cluster.row_of(*partition)
         if row is None:
             results[partition] = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
@@ -79,17 +77,17 @@ def decide_elect_leaders(
             elected.append(partition)
             states.append(NewState(row, election.leader, election.isr, unclean=election.unclean))
             results[partition] = None
-        elif event.partitions is not None or election.reason is not Reason.ELECTION_NOT_NEEDED:
+        elif event.partitions is not None or election.reason is not ElectionReason.ELECTION_NOT_NEEDED:
             results[partition] = FAILURES[election.reason]
     written = change_states(cluster, states)
     if written is None:
-        return Decision(reply=results, again=event)
+        return Decision(reply=results, retry_event=event)
     epochs = {**event.elected, **dict(zip(elected, written.leader_epoch.tolist(), strict=True))}
-    return Decision((written,), reply=results, again=replace(event, elected=epochs))
+    return Decision((written,), reply=results, retry_event=replace(event, elected=epochs))
 
 
 def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
-    """Whether the state is the one that an earlier attempt wrote."""
+    """Whether an earlier attempt wrote the present state."""
     columns = cluster.columns
     return leader_epoch is not None and (leader_epoch, cluster.controller_epoch) == (
         int(columns.leader_epoch[row]),
@@ -100,11 +98,13 @@ def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
 def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -> Election:
     columns = cluster.columns
     if columns.partition_epoch[row] == NO_EPOCH:
-        # It never had a leader, since no replica lived so far; `Heal` gives it the first one.
-        return nobody((), Reason.NO_REPLICA_ONLINE if unclean else Reason.PREFERRED_LEADER_NOT_AVAILABLE)
+        # It never had a live replica; `RepairPartitions` elects the first leader.
+        return no_leader(
+            (), ElectionReason.NO_REPLICA_ONLINE if unclean else ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE
+        )
     leader, replicas, isr = int(columns.leader[row]), columns.replicas_of(row), columns.isr_of(row)
     if not unclean:
         return elect_preferred(leader, replicas, isr, live)
     if leader in live:
-        return Election(leader, isr, False, Reason.ELECTION_NOT_NEEDED)
+        return Election(leader, isr, False, ElectionReason.ELECTION_NOT_NEEDED)
     return elect_offline(replicas, isr, live, unclean_allowed=True)

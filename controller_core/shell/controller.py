@@ -30,7 +30,7 @@ from controller_core.shell.scheduler import Turns
 from controller_core.shell.state_log import log_change
 from controller_core.shell.store import Outcome, Store, StoreError
 from controller_core.zookeeper_mode.decide import decide
-from controller_core.zookeeper_mode.propagation import carry_out
+from controller_core.zookeeper_mode.propagation import apply_and_build_requests
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 
 log = logging.getLogger(__name__)
@@ -155,7 +155,7 @@ class Controller:
 
         Read outside the turn, a list of topics could miss one that is just being written, and take it for removed.
         """
-        async with self.turns.take(events.Heal().scope):
+        async with self.turns.take(events.RepairPartitions().scope):
             event = await read()
             if event is not None:
                 with self._metrics.event(event) as begins:
@@ -184,7 +184,7 @@ class Controller:
         """Look, for ever, at what may have been left undone."""
         while True:
             await asyncio.sleep(TICK_S)
-            for event in (events.Heal(), events.AdvanceMoves(), events.AdvanceDeletions(retry=True)):
+            for event in (events.RepairPartitions(), events.AdvanceMoves(), events.AdvanceDeletions(retry=True)):
                 # One that cannot be done keeps none of the others from being done.
                 await asyncio.wait([self.post(event)])
 
@@ -261,7 +261,7 @@ class Controller:
             later += [another for another in decision.later if another not in later]
             if outcome.is_whole or not await self._catch_up(outcome):
                 break
-            event = decision.again or event
+            event = decision.retry_event or event
         for following in then:
             await self._follow_up(following)
         for another in later:
@@ -314,7 +314,7 @@ class Controller:
         log_change(self.cluster, change)
         self._metrics.change(self.cluster, change)
         before = self.cluster.brokers
-        sends = carry_out(self.cluster, change)
+        sends = apply_and_build_requests(self.cluster, change)
         match change:
             case changes.TopicRemoved(topic=name):
                 if (gone := self._removed.pop(name, None)) is not None:
@@ -343,7 +343,7 @@ class Controller:
             await self._follow_up(events.TopicsRead(found.strangers, ()))
         return outcome.unknown or found.changed or bool(found.strangers)
 
-    def _on_answered(self, event: events.StopReplicaAnswered | events.ReplicasAnswered) -> None:
+    def _on_answered(self, event: events.StopReplicaAnswered | events.LeaderAndIsrAnswered) -> None:
         self.post(event)
 
     def _on_refused(self, retry: Retry) -> None:

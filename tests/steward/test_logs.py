@@ -67,7 +67,7 @@ def test_extra_keys_cannot_replace_standard_fields() -> None:
 
 def failed() -> logging.LogRecord:
     """A record with a traceback."""
-    made = record("unexpected failure", event="Heal")
+    made = record("unexpected failure", event="RepairPartitions")
     with contextlib.suppress(ZeroDivisionError):
         try:
             _ = 1 / 0
@@ -88,7 +88,7 @@ def test_text_record_has_time_level_message_and_fields() -> None:
     """The traceback follows on lines that start with a bar."""
     line, *below = TextFormatter().format(failed()).splitlines()
 
-    assert line.endswith(".123 INFO    a.b: unexpected failure event=Heal")
+    assert line.endswith(".123 INFO    a.b: unexpected failure event=RepairPartitions")
     assert below[0] == "  | Traceback (most recent call last):"
     assert all(more.startswith("  | ") for more in below)
 

@@ -13,7 +13,7 @@ from controller_core.shell.front.handler import OwnHandler, RelayInstead
 from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits
 from controller_core.shell.front.route import LiveBrokers
 from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
-from controller_core.zookeeper_mode.apis import NOT_OFFERED, SERVED
+from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_node import versions
 from kafka_node.acks import has_response
 from kafka_node.authorization.guard import Guard
@@ -64,7 +64,7 @@ class Front:
         self._own = {key: (served[key][0], served[key][1]) for key in [ApiKey.API_VERSIONS, *handlers]}
         self.relay = Relay(live_brokers, limits=relay_limits, security=security)
         self._versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
-        self._offered = {key: at for key, at in self._own.items() if key not in NOT_OFFERED}
+        self._offered = {key: at for key, at in self._own.items() if key not in NOT_ADVERTISED}
         self._server: Server | None = None
         self._sliced = {False: SlicedAnswers(), True: SlicedAnswers()}
         """By whether brokers send the API: their requests must not wait for the slices of clients."""

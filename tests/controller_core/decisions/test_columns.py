@@ -1,4 +1,4 @@
-"""The columns of partitions agree with a plain twin, whatever is added, removed, reused and widened."""
+"""Partition columns agree with a plain twin when rows are added, removed, reused and widened."""
 
 from dataclasses import dataclass, replace
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from controller_core.model.columns import INITIAL_ROWS, INITIAL_WIDTH, PartitionColumns, any_of, keep_ids, pad, unpad
-from controller_core.model.ids import MAX_BROKER_ID, NO_EPOCH, NO_LEADER, NOBODY
+from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, NO_EPOCH, NO_LEADER
 
 BROKERS = st.integers(0, 40)
 LISTS = st.lists(BROKERS, max_size=INITIAL_WIDTH + 4, unique=True)
@@ -31,7 +31,7 @@ class Row:
 
 
 class ColumnsAgreeWithRows(RuleBasedStateMachine):
-    """`PartitionColumns` beside a dict of row number to `Row`."""
+    """`PartitionColumns` compared with a dict of row number to `Row`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,17 +42,17 @@ class ColumnsAgreeWithRows(RuleBasedStateMachine):
 
     @initialize(rows=st.integers(0, 3))
     def begin_nearly_full(self, rows: int) -> None:
-        """Start close to the first growth, or with nothing."""
+        """Start close to the first growth, or empty."""
         if rows:
             self.add([[1, 2]] * (INITIAL_ROWS - rows))
 
     def one_of_the_rows(self, data: st.DataObject) -> int:
-        """Choose a row in use."""
+        """Return a row in use."""
         return list(self.rows)[data.draw(st.integers(0, len(self.rows) - 1))]
 
     @rule(lists=st.lists(LISTS, max_size=5))
     def add(self, lists: list[list[int]]) -> None:
-        """A topic comes; rows that were freed are taken before new ones."""
+        """Add a topic; freed rows are used before new ones."""
         self.topics += 1
         partitions = np.arange(len(lists), dtype=np.int32)
         rows = self.columns.add(self.topics, partitions, pad(lists)).tolist()
@@ -66,7 +66,7 @@ class ColumnsAgreeWithRows(RuleBasedStateMachine):
     @precondition(lambda self: self.rows)
     @rule(data=st.data())
     def remove(self, data: st.DataObject) -> None:
-        """A topic goes, or a few rows of it."""
+        """Remove a topic, or a few of its rows."""
         topic = self.rows[self.one_of_the_rows(data)].topic
         doomed = [row for row, value in self.rows.items() if value.topic == topic]
         self.columns.remove(np.array(doomed, dtype=np.int32))
@@ -77,7 +77,7 @@ class ColumnsAgreeWithRows(RuleBasedStateMachine):
     @precondition(lambda self: self.rows)
     @rule(data=st.data(), isr=LISTS, leader=st.one_of(BROKERS, st.just(NO_LEADER)), epoch=st.integers(0, 9))
     def set_state(self, data: st.DataObject, isr: list[int], leader: int, epoch: int) -> None:
-        """A partition has a leader and an ISR, of any width."""
+        """Set a leader and an ISR of any width."""
         row = self.one_of_the_rows(data)
         one = np.array([row], dtype=np.int32)
         number = np.array([epoch], dtype=np.int32)
@@ -94,14 +94,14 @@ class ColumnsAgreeWithRows(RuleBasedStateMachine):
     @precondition(lambda self: self.rows)
     @rule(data=st.data(), replicas=LISTS)
     def set_replicas(self, data: st.DataObject, replicas: list[int]) -> None:
-        """A partition gets other replicas, of any width."""
+        """Set other replicas, of any width."""
         row = self.one_of_the_rows(data)
         self.columns.set_replicas(np.array([row], dtype=np.int32), pad([replicas]))
         self.rows[row] = replace(self.rows[row], replicas=tuple(replicas))
 
     @rule(brokers=SETS)
-    def ask(self, brokers: frozenset[int]) -> None:
-        """Every query finds the rows that a plain look at the objects finds."""
+    def query(self, brokers: frozenset[int]) -> None:
+        """Every query returns the rows that a plain search over the objects finds."""
         columns, rows = self.columns, self.rows
         flags = columns.flags(brokers)
         expected = {
@@ -126,7 +126,7 @@ class ColumnsAgreeWithRows(RuleBasedStateMachine):
 
     @invariant()
     def values_agree(self) -> None:
-        """The last rows that were touched read back as they were written; the others are looked at by `ask`."""
+        """The last changed rows have the values that were set; `query` compares the others."""
         for row in list(self.rows)[-8:]:
             value = self.rows[row]
             assert value.replicas == self.columns.replicas_of(row)
@@ -145,7 +145,7 @@ TestColumns = ColumnsAgreeWithRows.TestCase
 
 @settings(deadline=None, derandomize=True)
 @given(lists=st.lists(LISTS, max_size=6), kept=SETS)
-def test_keeping_ids_closes_rows_up_in_their_order(lists: list[list[int]], kept: frozenset[int]) -> None:
+def test_keep_ids_moves_ids_together_in_their_order(lists: list[list[int]], kept: frozenset[int]) -> None:
     """keep_ids is a filter of each list."""
     ids = pad(lists)
     flags = np.isin(ids, list(kept))
@@ -157,33 +157,33 @@ def test_keeping_ids_closes_rows_up_in_their_order(lists: list[list[int]], kept:
 @settings(deadline=None, derandomize=True)
 @given(lists=st.lists(LISTS, max_size=6), width=st.integers(0, 9))
 def test_padding_and_unpadding_are_inverse(lists: list[list[int]], width: int) -> None:
-    """The rectangle is as wide as asked for, or as the longest list, and never without a column."""
+    """The array is as wide as requested, or as the longest list, and has at least one column."""
     ids = pad(lists, width)
 
     assert [tuple(row) for row in lists] == [unpad(row) for row in ids]
     assert max(1, width, *map(len, lists), 0) == ids.shape[1] if lists else True
 
 
-def test_padding_and_no_leader_are_nobody_in_every_set_of_brokers() -> None:
-    """columns: index -1 reads a False, also when the highest id is a member."""
+def test_padding_and_no_leader_are_in_no_set_of_brokers() -> None:
+    """Index -1 reads a False, also if the highest id is a member."""
     columns = PartitionColumns()
     columns.add(0, np.array([0], dtype=np.int32), pad([(7,)]))
 
-    assert not columns.flags([7])[[NOBODY, NO_LEADER]].any()
+    assert not columns.flags([7])[[NO_BROKER, NO_LEADER]].any()
     assert columns.flags([7])[7]
 
 
-def test_brokers_that_no_replica_list_has_named_yet_are_in_no_set() -> None:
-    """columns: flags reach as far as ids were seen; an id beyond holds nothing that could be asked for."""
+def test_brokers_without_replicas_are_in_no_set() -> None:
+    """Flags cover the ids seen so far; no row contains an id beyond them."""
     assert not PartitionColumns().flags([5, -1]).any()
 
 
-def test_a_broker_id_over_the_limit_is_refused_and_leaves_the_columns_as_they_were() -> None:
-    """ids.MAX_BROKER_ID bounds the memory of flags: one znode with a wild id must not cost more than itself."""
+def test_a_broker_id_above_the_limit_is_refused_and_changes_nothing() -> None:
+    """ids.MAX_BROKER_ID limits the memory of flags: one znode with a wrong id must not exhaust it."""
     columns = PartitionColumns()
     columns.add(0, np.array([0], dtype=np.int32), pad([(1, 2)]))
 
-    with pytest.raises(ValueError, match="over the largest"):
+    with pytest.raises(ValueError, match="above the maximum"):
         columns.set_replicas(np.array([0], dtype=np.int32), pad([(MAX_BROKER_ID + 1,)]))
     assert columns.replicas_of(0) == (1, 2)
     assert len(columns.flags([1])) == 4
@@ -193,8 +193,8 @@ def test_a_broker_id_over_the_limit_is_refused_and_leaves_the_columns_as_they_we
     assert columns.replicas_of(0) == (3,)
 
 
-def test_a_leader_that_no_list_names_can_be_asked_for() -> None:
-    """A state written by hand may name a leader that is no replica: it is looked up like others, and is not alive."""
+def test_flags_cover_a_leader_that_is_in_no_list() -> None:
+    """A manually written state may contain a leader that is no replica: it is looked up like others, and is not live."""
     columns = PartitionColumns()
     rows = columns.add(0, np.array([0], dtype=np.int32), pad([(1, 2)]))
     epochs = np.array([0], dtype=np.int32)

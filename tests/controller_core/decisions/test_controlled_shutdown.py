@@ -1,4 +1,4 @@
-"""ControlledShutdown: a broker's leaderships are taken before it exits (KIP-143, KIP-380; C8)."""
+"""Controlled shutdown: a broker's leaders are moved before it exits (KIP-143, KIP-380; C8)."""
 
 import pytest
 
@@ -13,15 +13,15 @@ THREE = [1, 2, 3]
 
 
 @pytest.mark.shows("C8")
-def test_a_broker_that_shuts_down_hands_its_leaderships_to_live_members_of_the_isr() -> None:
-    """C8; Election.leaderForControlledShutdown: the ISR loses those that shut down, its first replica leads."""
+def test_leaders_move_to_live_isr_members() -> None:
+    """C8; Election.leaderForControlledShutdown: brokers that shut down leave the ISR, and its first replica leads."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
 
     assert driver.shut_down(1) == Remaining(())
     assert driver.state("orders-0") == State(2, 1, (2, 3))
 
 
-def test_a_broker_that_shuts_down_leaves_the_isrs_that_it_follows_in() -> None:
+def test_the_broker_leaves_the_isrs_in_which_it_follows() -> None:
     """ReplicaStateMachine: its replicas become Offline while another member stays."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.shut_down(3)
@@ -29,8 +29,8 @@ def test_a_broker_that_shuts_down_leaves_the_isrs_that_it_follows_in() -> None:
     assert driver.state("orders-0") == State(1, 1, (1, 2))
 
 
-def test_a_broker_that_shuts_down_is_told_to_stop_following_and_to_keep_its_logs() -> None:
-    """KafkaController.doControlledShutdown: StopReplica without deletion, under an epoch that passes the broker's check."""
+def test_the_broker_is_sent_requests_to_stop_following_without_deletion() -> None:
+    """KafkaController.doControlledShutdown: StopReplica without deletion, with an epoch that passes the broker's check."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.shut_down(3)
 
@@ -39,8 +39,8 @@ def test_a_broker_that_shuts_down_is_told_to_stop_following_and_to_keep_its_logs
     assert driver.brokers[3].stopped == {tp("orders-0")}
 
 
-def test_the_last_member_of_an_isr_keeps_the_lead_and_is_told_what_remains() -> None:
-    """C8: it leads on while no other live member of the ISR can; the broker asks again."""
+def test_the_last_isr_member_stays_leader_and_is_reported_as_remaining() -> None:
+    """C8: it stays leader while no other live ISR member can lead; the broker repeats the request."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.alter_isr("orders-0", [1])
 
@@ -48,8 +48,8 @@ def test_the_last_member_of_an_isr_keeps_the_lead_and_is_told_what_remains() -> 
     assert driver.state("orders-0") == State(1, 0, (1,))
 
 
-def test_a_repeated_request_takes_what_can_be_taken_by_then() -> None:
-    """The broker asks again until nothing remains."""
+def test_a_repeated_request_moves_leaders_that_have_become_movable() -> None:
+    """The broker repeats the request until nothing remains."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.alter_isr("orders-0", [1])
     driver.shut_down(1)
@@ -59,7 +59,7 @@ def test_a_repeated_request_takes_what_can_be_taken_by_then() -> None:
     assert driver.state("orders-0") == State(2, 1, (2,))
 
 
-def test_partitions_of_one_replica_stay_and_do_not_hold_the_broker_up() -> None:
+def test_partitions_with_one_replica_stay_and_do_not_delay_the_shutdown() -> None:
     """KafkaController.doControlledShutdown acts on partitions with more than one replica."""
     driver = cluster_with(THREE, {"alone": [[1]], "orders": [[1, 2]]})
 
@@ -69,8 +69,8 @@ def test_partitions_of_one_replica_stay_and_do_not_hold_the_broker_up() -> None:
 
 
 @pytest.mark.shows("C8")
-def test_a_broker_on_its_way_out_is_not_elected() -> None:
-    """C8: it leads nothing afterwards, whoever dies."""
+def test_a_broker_that_shuts_down_is_not_elected() -> None:
+    """C8: also when other brokers fail."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3], [3, 2, 1]]})
     driver.shut_down(2)
     driver.alter_isr("orders-0", [1, 3])
@@ -80,8 +80,8 @@ def test_a_broker_on_its_way_out_is_not_elected() -> None:
     assert driver.state("orders-1") == State(3, 2, (3,))
 
 
-def test_a_broker_on_its_way_out_leads_no_new_partition() -> None:
-    """C8: nor is it in the first ISR, since it is about to leave it."""
+def test_a_broker_that_shuts_down_leads_no_new_partition() -> None:
+    """C8: it is not in the first ISR either, since it is about to leave."""
     driver = cluster_with(THREE)
     driver.shut_down(2)
     driver.find("orders", [[2, 3]])
@@ -90,7 +90,7 @@ def test_a_broker_on_its_way_out_leads_no_new_partition() -> None:
 
 
 def test_two_brokers_may_shut_down_one_after_the_other() -> None:
-    """C8: neither hands its partitions to the other."""
+    """C8: neither moves its leaders to the other."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.shut_down(2)
 
@@ -98,8 +98,8 @@ def test_two_brokers_may_shut_down_one_after_the_other() -> None:
     assert driver.state("orders-0") == State(3, 2, (3,))
 
 
-def test_the_last_member_of_an_isr_is_not_taken_out_while_nobody_leads() -> None:
-    """failover: an ISR without a live leader stays as it is, since its members are the ones that may lead again."""
+def test_the_last_isr_member_stays_while_there_is_no_leader() -> None:
+    """An ISR without a live leader stays, since only its members may lead again."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.brokers[1].is_up = False
     driver.cluster.shutting_down.add(2)
@@ -122,8 +122,8 @@ def test_a_broker_that_is_back_after_its_shutdown_leads_again() -> None:
     assert driver.state("orders-0").leader == 1
 
 
-def test_a_request_of_an_earlier_life_is_refused() -> None:
-    """KIP-380: a delayed request must not take the leaderships of the broker that came back."""
+def test_a_request_of_an_earlier_incarnation_is_refused() -> None:
+    """KIP-380: a delayed request must not move the leaders of the broker that came back."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     old = driver.brokers[1].epoch
     driver.bounce(1)
@@ -133,7 +133,7 @@ def test_a_request_of_an_earlier_life_is_refused() -> None:
     assert (driver.changes, frozenset(driver.cluster.shutting_down)) == ([], frozenset())
 
 
-def test_a_request_without_an_epoch_is_taken() -> None:
+def test_a_request_without_an_epoch_is_accepted() -> None:
     """ControlledShutdown below version 2 has no broker epoch."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
 
@@ -147,8 +147,8 @@ def test_an_unknown_broker_is_refused() -> None:
     assert driver.submit(events.ControlledShutdown(9)).code == ErrorCode.BROKER_NOT_AVAILABLE
 
 
-def test_a_handover_that_was_refused_is_decided_anew() -> None:
-    """A stale version, as a broker below 2.7 causes by its own write: the ISR that is written counts."""
+def test_a_refused_write_is_decided_again() -> None:
+    """A stale version, because a broker below 2.7 wrote the ISR itself: the written ISR is used."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.intrude(lambda: driver.write_isr("orders-0", [1, 3]))
 
@@ -156,8 +156,8 @@ def test_a_handover_that_was_refused_is_decided_anew() -> None:
     assert driver.state("orders-0") == State(3, 1, (3,))
 
 
-def test_the_broker_itself_hears_that_it_leads_no_more() -> None:
-    """Election.leaderForControlledShutdown: receivers are the live replicas, and it is one of them still."""
+def test_the_broker_gets_the_new_leaders_of_its_partitions() -> None:
+    """Election.leaderForControlledShutdown: receivers are the live replicas, to which it still belongs."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.shut_down(1)
 

@@ -1,4 +1,4 @@
-"""CreatePartitions (KIP-195): in Kafka's words (ZkAdminManager.createPartitions)."""
+"""CreatePartitions (KIP-195), with Kafka's error messages (ZkAdminManager.createPartitions)."""
 
 from typing import Any
 
@@ -20,15 +20,15 @@ def driver() -> Driver:
 
 
 def add(driver: Driver, count: int, *, topic: str = "orders", **wish: Any) -> Failure | None:
-    """Ask for so many partitions in all."""
+    """Request a total number of partitions."""
     validate_only = bool(wish.pop("validate_only", False))
     request = events.CreatePartitions((events.NewPartitions(topic, count, **wish),), validate_only)
     result: Failure | None = driver.submit(request)[topic]
     return result
 
 
-def test_partitions_are_added_behind_the_others_and_online_in_one_turn(driver: Driver) -> None:
-    """AdminZkClient: placement goes on where partition 0 began."""
+def test_added_partitions_follow_the_others_and_are_online_in_one_event(driver: Driver) -> None:
+    """AdminZkClient: placement continues from partition 0."""
     assert add(driver, 4) is None
     assert driver.cluster.columns.partition[driver.cluster.topics["orders"].rows].tolist() == [0, 1, 2, 3]
     assert len(driver.replicas("orders-3")) == 2
@@ -36,7 +36,7 @@ def test_partitions_are_added_behind_the_others_and_online_in_one_turn(driver: D
     assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
-def test_replicas_that_the_caller_chose_are_taken_as_they_are(driver: Driver) -> None:
+def test_a_given_assignment_is_used(driver: Driver) -> None:
     """CreatePartitions with assignments."""
     assert add(driver, 4, assignments=[(3, 1), (1, 3)]) is None
     assert [driver.replicas("orders-2"), driver.replicas("orders-3")] == [(3, 1), (1, 3)]
@@ -84,10 +84,10 @@ REFUSALS: list[tuple[int, dict[str, Any], ErrorCode, str]] = [
 
 
 @pytest.mark.parametrize(("count", "wish", "code", "message"), REFUSALS)
-def test_partitions_that_cannot_be_added_are_refused_in_kafkas_words(
+def test_invalid_requests_are_refused_with_kafkas_messages(
     driver: Driver, count: int, wish: dict[str, Any], code: ErrorCode, message: str
 ) -> None:
-    """O8: partitions are never decreased; bad input gets a clear error."""
+    """O8: the number of partitions never decreases; invalid requests get a clear error."""
     assert add(driver, count, **wish) == Failure(code, message)
     assert driver.changes == []
 
@@ -99,7 +99,7 @@ def test_an_unknown_topic_is_refused(driver: Driver) -> None:
     )
 
 
-def test_a_topic_that_is_being_deleted_does_not_grow(driver: Driver) -> None:
+def test_no_partitions_are_added_to_a_topic_that_is_being_deleted(driver: Driver) -> None:
     """C10; KafkaController.processPartitionModifications (protocol notes, Z82)."""
     driver.kill(3)
     driver.delete("orders")
@@ -107,8 +107,8 @@ def test_a_topic_that_is_being_deleted_does_not_grow(driver: Driver) -> None:
     assert getattr(add(driver, 3), "code", None) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_a_topic_that_moves_does_not_grow(driver: Driver) -> None:
-    """REASSIGNMENT_IN_PROGRESS: the number of replicas of its partition 0 is not what it will be."""
+def test_no_partitions_are_added_to_a_topic_that_is_moving(driver: Driver) -> None:
+    """REASSIGNMENT_IN_PROGRESS: partition 0 does not have its final number of replicas."""
     driver.reassign({"orders-0": [3, 1]})
 
     assert add(driver, 3) == Failure(
@@ -116,8 +116,8 @@ def test_a_topic_that_moves_does_not_grow(driver: Driver) -> None:
     )
 
 
-def test_a_topic_whose_partitions_were_numbered_by_hand_does_not_grow(driver: Driver) -> None:
-    """AdminZkClient.createPartitions: without partition 0 there is nothing to go on from."""
+def test_no_partitions_are_added_to_a_topic_with_gaps_in_its_partition_ids(driver: Driver) -> None:
+    """AdminZkClient.createPartitions: placement continues from partition 0."""
     driver.find("empty", [])
 
     assert add(driver, 1, topic="empty") == Failure(
@@ -125,8 +125,8 @@ def test_a_topic_whose_partitions_were_numbered_by_hand_does_not_grow(driver: Dr
     )
 
 
-def test_too_few_brokers_are_named(driver: Driver) -> None:
-    """The words that people know from Kafka."""
+def test_too_few_brokers_are_reported(driver: Driver) -> None:
+    """With Kafka's message."""
     driver.kill(2, 3)
 
     assert add(driver, 3) == Failure(
@@ -134,18 +134,18 @@ def test_too_few_brokers_are_named(driver: Driver) -> None:
     )
 
 
-def test_asking_alone_writes_nothing(driver: Driver) -> None:
+def test_validation_writes_nothing(driver: Driver) -> None:
     """validate_only."""
     assert add(driver, 3, validate_only=True) is None
     assert (driver.changes, len(driver.written.topics["orders"].replicas)) == ([], 2)
 
 
-def test_partitions_that_somebody_else_added_meanwhile_are_found_and_online(driver: Driver) -> None:
-    """The write is refused, the topic is read again, the wish is decided anew on what was found."""
+def test_partitions_added_by_another_process_are_found_and_online(driver: Driver) -> None:
+    """The write is refused, the topic is read again, and the request is decided again."""
     driver.intrude(lambda: driver.write_topic("orders", [[1, 2], [2, 3], [3, 1]]))
 
     assert add(driver, 3) == Failure(ErrorCode.INVALID_PARTITIONS, "Topic already has 3 partitions.")
 
-    driver.submit(events.Heal())
+    driver.submit(events.RepairPartitions())
 
     assert driver.state("orders-2") == State(3, 0, (3, 1))

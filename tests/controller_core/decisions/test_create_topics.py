@@ -1,4 +1,4 @@
-"""CreateTopics: each topic on its own, in Kafka's words (ZkAdminManager.createTopics)."""
+"""CreateTopics: each topic independently, with Kafka's error messages (ZkAdminManager.createTopics)."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ THREE = [1, 2, 3]
 
 
 def refused(code: ErrorCode, message: str) -> Failure:
-    """A refusal, as expected."""
+    """Return the expected error."""
     return Failure(code, message)
 
 
@@ -29,8 +29,8 @@ def new(driver: Driver, name: str, **wish: Any) -> events.NewTopic:
     return events.NewTopic(name, driver.new_topic_id(), **wish)
 
 
-def test_a_topic_is_placed_and_online_in_one_turn() -> None:
-    """KafkaController.onNewPartitionCreation: from New to Online; the reply contains what was made."""
+def test_a_topic_is_placed_and_online_in_one_event() -> None:
+    """KafkaController.onNewPartitionCreation: from New to Online; the response contains what was created."""
     driver = cluster_with(THREE)
     made = driver.create("orders", partitions=3, replication_factor=2)
 
@@ -39,7 +39,7 @@ def test_a_topic_is_placed_and_online_in_one_turn() -> None:
     assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
-def test_a_topic_gets_the_clusters_defaults_where_it_asks_for_none() -> None:
+def test_a_topic_without_counts_gets_the_clusters_defaults() -> None:
     """KIP-464: -1 partitions, -1 replicas."""
     driver = cluster_with(THREE)
     results = create(driver, new(driver, "orders"), default_partitions=4, default_replication_factor=3)
@@ -47,7 +47,7 @@ def test_a_topic_gets_the_clusters_defaults_where_it_asks_for_none() -> None:
     assert (results["orders"].partitions, results["orders"].replication_factor) == (4, 3)
 
 
-def test_replicas_that_the_caller_chose_are_taken_as_they_are() -> None:
+def test_a_given_assignment_is_used() -> None:
     """CreateTopics with assignments."""
     driver = cluster_with(THREE)
     made = driver.create("orders", [[3, 1], [2, 3]])
@@ -57,15 +57,15 @@ def test_replicas_that_the_caller_chose_are_taken_as_they_are() -> None:
 
 
 def test_configs_are_written_with_the_topic() -> None:
-    """TopicAdded carries them; the reply tells them."""
+    """TopicAdded contains them, and the response returns them."""
     driver = cluster_with(THREE)
     made = driver.create("orders", [[1]], configs={"retention.ms": "60000"})
 
     assert {"retention.ms": "60000"} == made.configs == driver.written.topics["orders"].configs
 
 
-def test_a_topic_that_allows_unclean_leaders_is_known_as_such_at_once() -> None:
-    """C7; Kafka reads booleans without regard to case."""
+def test_the_unclean_election_setting_of_a_new_topic_is_known_at_once() -> None:
+    """C7; Kafka parses booleans regardless of case."""
     driver = cluster_with(THREE)
     driver.create("logs", [[1]], configs={"unclean.leader.election.enable": "True"})
 
@@ -141,10 +141,8 @@ REFUSALS: list[tuple[dict[str, Any], ErrorCode, str]] = [
 
 
 @pytest.mark.parametrize(("wish", "code", "message"), REFUSALS)
-def test_a_topic_that_cannot_be_made_is_refused_in_kafkas_words(
-    wish: dict[str, Any], code: ErrorCode, message: str
-) -> None:
-    """Bad input gets a clear error, and nothing is lost."""
+def test_an_invalid_topic_is_refused_with_kafkas_message(wish: dict[str, Any], code: ErrorCode, message: str) -> None:
+    """Nothing is written."""
     driver = cluster_with(THREE)
     made = create(driver, new(driver, "orders", **wish))["orders"]
 
@@ -152,7 +150,7 @@ def test_a_topic_that_cannot_be_made_is_refused_in_kafkas_words(
     assert (driver.written.topics, driver.changes) == ({}, [])
 
 
-def test_a_topic_is_not_made_twice() -> None:
+def test_an_existing_topic_is_refused() -> None:
     """TOPIC_ALREADY_EXISTS."""
     driver = cluster_with(THREE, {"orders": [[1]]})
 
@@ -160,7 +158,7 @@ def test_a_topic_is_not_made_twice() -> None:
 
 
 def test_a_topic_that_is_being_deleted_still_exists() -> None:
-    """AdminZkClient: its znode is there until all replicas answered."""
+    """AdminZkClient: its znode exists until all replicas have answered."""
     driver = cluster_with(THREE, {"orders": [[1]]})
     driver.holds_answers = True
     driver.delete("orders")
@@ -168,8 +166,8 @@ def test_a_topic_that_is_being_deleted_still_exists() -> None:
     assert driver.create("orders").failure.code == ErrorCode.TOPIC_ALREADY_EXISTS
 
 
-def test_names_that_metrics_cannot_tell_apart_collide() -> None:
-    """AdminZkClient.validateTopicCreate; also within one request, where the first is made."""
+def test_names_with_the_same_metric_name_collide() -> None:
+    """AdminZkClient.validateTopicCreate; also within one request, where the first is created."""
     driver = cluster_with(THREE)
     results = create(driver, *(new(driver, name, assignment={0: (1,)}) for name in ("a.b", "a_b")))
 
@@ -180,8 +178,8 @@ def test_names_that_metrics_cannot_tell_apart_collide() -> None:
     )
 
 
-def test_one_topic_that_is_refused_stops_no_other() -> None:
-    """Each topic of a request stands on its own."""
+def test_topics_of_a_request_are_independent() -> None:
+    """An error for one does not affect the others."""
     driver = cluster_with(THREE)
     wishes = {"good": {0: (1,)}, "bad": {0: (9,)}, "better": {0: (2,)}}
     results = create(driver, *(new(driver, name, assignment=given) for name, given in wishes.items()))
@@ -194,8 +192,8 @@ def test_one_topic_that_is_refused_stops_no_other() -> None:
     assert driver.written.topics.keys() == {"good", "better"}
 
 
-def test_the_partitions_of_a_request_are_limited_together() -> None:
-    """One caller must not hold the controller for long."""
+def test_the_total_number_of_partitions_of_a_request_is_limited() -> None:
+    """One request must not occupy the controller for long."""
     driver = cluster_with(THREE)
     half = MAX_PARTITIONS_PER_REQUEST // 2 + 1
     wishes = [new(driver, name, partitions=half, replication_factor=1) for name in ("first", "second")]
@@ -204,8 +202,8 @@ def test_the_partitions_of_a_request_are_limited_together() -> None:
     assert [result.failure and result.failure.code for result in results.values()] == [None, ErrorCode.POLICY_VIOLATION]
 
 
-def test_asking_alone_writes_nothing() -> None:
-    """validate_only: the same checks, the same words, no topic."""
+def test_validation_writes_nothing() -> None:
+    """validate_only: the same checks and messages, and no topic."""
     driver = cluster_with(THREE)
     made = driver.create("orders", partitions=2, replication_factor=2, validate_only=True)
 
@@ -213,8 +211,8 @@ def test_asking_alone_writes_nothing() -> None:
     assert (driver.written.topics, driver.changes, driver.messages) == ({}, [], [])
 
 
-def test_a_broker_on_its_way_out_gets_no_new_replica() -> None:
-    """KafkaController's live brokers are those that do not shut down."""
+def test_a_broker_that_shuts_down_gets_no_new_replica() -> None:
+    """KafkaController's live brokers exclude those that shut down."""
     driver = cluster_with(THREE)
     driver.shut_down(3)
     made = driver.create("orders", partitions=1, replication_factor=3)
@@ -222,15 +220,15 @@ def test_a_broker_on_its_way_out_gets_no_new_replica() -> None:
     assert made.failure.code == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-def test_the_controller_itself_gets_no_replica() -> None:
-    """Protocol notes, Z22: the controller's id is advertised like a broker's and is none."""
+def test_the_controllers_id_gets_no_replica() -> None:
+    """Protocol notes, Z22: the controller's id is registered like a broker's."""
     driver = cluster_with(THREE)
 
     assert driver.create("orders", [[1000]]).failure.code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
-def test_a_topic_that_somebody_else_made_meanwhile_exists() -> None:
-    """The write is refused, the topic is found and becomes online, and the caller hears of it."""
+def test_a_topic_created_by_another_process_exists() -> None:
+    """The write is refused, the topic is found and becomes online, and the caller gets the error."""
     driver = cluster_with(THREE)
     driver.intrude(lambda: driver.write_topic("orders", [[2, 3]]))
     made = driver.create("orders", [[1, 2]])
@@ -239,8 +237,8 @@ def test_a_topic_that_somebody_else_made_meanwhile_exists() -> None:
     assert driver.state("orders-0") == State(2, 0, (2, 3))
 
 
-def test_a_topic_of_ours_that_was_written_though_we_did_not_hear_is_made() -> None:
-    """The connection went and the write was done: the topic's id tells that it is this very request's."""
+def test_a_topic_whose_write_result_was_lost_is_created() -> None:
+    """The connection was lost after the write: the topic's id shows that this request created it."""
     driver = cluster_with(THREE)
     wish = new(driver, "orders", assignment={0: (1, 2)})
     driver.intrude(lambda: driver.write_topic("orders", [[1, 2]], wish.topic_id))
@@ -249,8 +247,8 @@ def test_a_topic_of_ours_that_was_written_though_we_did_not_hear_is_made() -> No
     assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
-def test_a_topic_that_was_written_before_another_of_the_request_was_refused_is_made() -> None:
-    """A decision is made anew from the state alone, and must not take its own work for somebody else's."""
+def test_a_topic_written_before_another_of_the_request_was_refused_is_created() -> None:
+    """The decision is made again from the state only, and must recognise its own writes."""
     driver = cluster_with(THREE)
     driver.intrude(lambda: driver.write_topic("theirs", [[2, 3]]))
     results = create(driver, *(new(driver, name, assignment={0: (1,)}) for name in ("ours", "theirs")))
@@ -261,8 +259,8 @@ def test_a_topic_that_was_written_before_another_of_the_request_was_refused_is_m
     ]
 
 
-def test_a_controller_that_dies_between_the_topic_and_its_states_loses_nothing() -> None:
-    """A topic found without states becomes online like one that a broker wrote by itself."""
+def test_a_controller_failure_between_the_topic_and_its_states_loses_nothing() -> None:
+    """A topic found without states becomes online like one that a broker created."""
     driver = cluster_with(THREE)
     driver.die_at(commits=0, after=True)
     driver.crashing(lambda: driver.create("orders", [[1, 2]]))
@@ -274,8 +272,8 @@ def test_a_controller_that_dies_between_the_topic_and_its_states_loses_nothing()
     assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
-def test_a_broker_that_is_down_may_be_assigned_to() -> None:
-    """ZkAdminManager.createTopics does not ask whether brokers are alive; the live replicas lead and are in sync."""
+def test_an_offline_broker_may_be_assigned() -> None:
+    """ZkAdminManager.createTopics does not require live brokers; live replicas lead and are in sync."""
     driver = cluster_with(THREE, {"old": [[1, 2, 3]]})
     driver.kill(3)
     made = driver.create("orders", [[3, 1], [2, 3]])
@@ -285,8 +283,8 @@ def test_a_broker_that_is_down_may_be_assigned_to() -> None:
     assert (driver.state("orders-0"), driver.state("orders-1")) == (State(1, 0, (1,)), State(2, 0, (2,)))
 
 
-def test_a_broker_that_nothing_names_is_refused() -> None:
-    """Unlike Kafka's: an id that neither is registered nor holds a replica is a mistake."""
+def test_an_unknown_broker_is_refused() -> None:
+    """Unlike in Kafka: an id that is neither registered nor has replicas is a mistake."""
     driver = cluster_with(THREE, {"old": [[1, 2]]})
     driver.kill(3)
     made = driver.create("orders", [[3, 1]])
@@ -294,8 +292,8 @@ def test_a_broker_that_nothing_names_is_refused() -> None:
     assert made.failure == refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Unknown broker(s) in replica assignment: 3.")
 
 
-def test_the_controller_is_refused_in_plain_words() -> None:
-    """It is listed as a broker; kafka-reassign-partitions --generate may plan with its id."""
+def test_an_assignment_to_the_controller_is_refused_with_a_clear_message() -> None:
+    """It is listed as a broker, so kafka-reassign-partitions --generate may plan with its id."""
     driver = cluster_with(THREE)
     own = driver.cluster.controller_id
     made = driver.create("orders", [[own, 1]])

@@ -1,4 +1,4 @@
-"""Golden scripts of the main conversations: read `golden/*.txt` as the specification of what is written and told, in order."""
+"""Golden scripts of the main conversations: `golden/*.txt` specifies what is written and sent, in order."""
 
 import os
 from pathlib import Path
@@ -12,13 +12,13 @@ REWRITE = "REWRITE_GOLDEN"
 
 
 def test_there_are_scripts() -> None:
-    """A wrong path would let every script pass."""
+    """With a wrong path every script would pass."""
     assert len(SCRIPTS) >= 8
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_the_conversation_is_the_one_that_was_read_and_agreed(script: Path) -> None:
-    """Golden script: text in, text out; a reviewer reads the diff as the spec."""
+def test_the_conversation_is_as_specified(script: Path) -> None:
+    """Golden script: text in, text out; a reviewer reads the diff as the specification."""
     expected = script.read_text()
     actual = play(expected)
     if os.environ.get(REWRITE):

@@ -1,4 +1,4 @@
-"""Auto leader rebalance (C14): over the percentage, and only to live preferred replicas in the ISR.
+"""Automatic preferred leader election (C14): above the percentage, and only to live preferred replicas in the ISR.
 
 Sources: KafkaController.checkAndTriggerAutoLeaderRebalance; protocol notes, Z65. Columns agree with a plain twin.
 """
@@ -36,21 +36,21 @@ SETTLED = State(1, 0, (1, 2, 3))
 
 
 def led_by_2(driver: Driver, *partitions: str) -> None:
-    """Let broker 2 lead partitions in the place of broker 1, which is in the ISR again."""
+    """Make broker 2 lead partitions instead of broker 1, which is in the ISR again."""
     for partition in partitions:
         row = driver.row(partition)
         driver.cluster.columns.leader[row] = 2
 
 
 def ten(lacking: int) -> Driver:
-    """Ten partitions that prefer broker 1, so many of which broker 2 leads."""
+    """Create ten partitions that prefer broker 1; broker 2 leads this number of them."""
     driver = cluster_with(THREE, {"orders": TEN})
     led_by_2(driver, *(f"orders-{partition}" for partition in range(lacking)))
     return driver
 
 
 def leaders(driver: Driver) -> list[int]:
-    """Who leads orders, partition by partition."""
+    """Return the leaders of orders by partition."""
     return [int(driver.cluster.columns.leader[row]) for row in driver.cluster.topics["orders"].rows]
 
 
@@ -59,23 +59,21 @@ def leaders(driver: Driver) -> list[int]:
     ("lacking", "percentage", "is_balanced"),
     [(1, 10, False), (2, 10, True), (1, 9, True), (1, 0, True), (1, -1, True), (10, 100, False), (10, 99, True)],
 )
-def test_leaders_are_brought_back_where_more_are_lacking_than_the_percentage(
-    lacking: int, percentage: int, is_balanced: bool
-) -> None:
-    """C14: the ratio must be greater than the percentage; as much is no reason."""
+def test_preferred_leaders_are_elected_above_the_percentage(lacking: int, percentage: int, is_balanced: bool) -> None:
+    """C14: the ratio must exceed the percentage."""
     driver = ten(lacking)
     driver.submit(events.BalanceLeaders(percentage))
 
     assert leaders(driver) == [1] * 10 if is_balanced else [2] * lacking + [1] * (10 - lacking) == leaders(driver)
 
 
-def test_the_percentage_is_10_where_nothing_else_is_said() -> None:
+def test_the_default_percentage_is_10() -> None:
     """`leader.imbalance.per.broker.percentage`'s default."""
     assert events.BalanceLeaders().imbalance_percentage == 10
 
 
 def test_the_ratio_is_of_the_partitions_that_prefer_the_broker() -> None:
-    """Issue's words: not of all partitions, and not of those that it holds a replica of."""
+    """Not of all partitions, and not of those of which the broker has a replica."""
     driver = cluster_with(THREE, {"orders": [[1, 2], *[[2, 1]] * 20]})
     led_by_2(driver, "orders-0")
     driver.submit(events.BalanceLeaders(99))
@@ -83,7 +81,7 @@ def test_the_ratio_is_of_the_partitions_that_prefer_the_broker() -> None:
     assert driver.state("orders-0") == State(1, 1, (1, 2))
 
 
-def test_a_leader_that_comes_back_keeps_the_isr_under_a_higher_epoch() -> None:
+def test_a_preferred_leader_keeps_the_isr_with_a_higher_epoch() -> None:
     """C4; Election.leaderForPreferredReplica: the preferred replica leads, the ISR stays."""
     driver = ten(2)
     driver.submit(events.BalanceLeaders())
@@ -92,8 +90,8 @@ def test_a_leader_that_comes_back_keeps_the_isr_under_a_higher_epoch() -> None:
     assert driver.state("orders-2") == SETTLED
 
 
-def test_a_broker_within_the_percentage_gets_nothing_while_another_gets_all() -> None:
-    """Broker by broker."""
+def test_brokers_are_balanced_independently() -> None:
+    """A broker within the percentage gets no leaders while another gets all its leaders."""
     driver = cluster_with(THREE, {"orders": [*TEN, [3, 2, 1]]})
     led_by_2(driver, "orders-0", "orders-10")
     driver.submit(events.BalanceLeaders())
@@ -102,8 +100,8 @@ def test_a_broker_within_the_percentage_gets_nothing_while_another_gets_all() ->
 
 
 @pytest.mark.shows("C14")
-def test_only_live_preferred_replicas_in_the_isr_get_the_lead() -> None:
-    """C14, C8: away, out of sync and shutting down are reasons to wait for the next look."""
+def test_only_live_preferred_replicas_in_the_isr_are_elected() -> None:
+    """C14, C8: replicas that are offline, out of sync or shutting down wait for the next check."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3]]})
     driver.bounce(1)
     driver.submit(events.BalanceLeaders())
@@ -118,8 +116,8 @@ def test_only_live_preferred_replicas_in_the_isr_get_the_lead() -> None:
     assert driver.state("orders-0") == State(1, 2, (2, 3, 1))
 
 
-def test_a_partition_that_moves_is_left_alone() -> None:
-    """The end of its move gives it its leader."""
+def test_a_moving_partition_is_not_elected() -> None:
+    """The end of its move elects its leader."""
     driver = cluster_with(THREE, {"orders": [[1, 2], [1, 2]]})
     led_by_2(driver, "orders-0", "orders-1")
     driver.cluster.moves[driver.row("orders-0")] = Move((1, 2, 3), (3,), ())
@@ -128,8 +126,8 @@ def test_a_partition_that_moves_is_left_alone() -> None:
     assert leaders(driver) == [2, 1]
 
 
-def test_a_topic_queued_for_deletion_is_left_alone_and_not_counted() -> None:
-    """C10, as Kafka: it filters such topics before it counts."""
+def test_a_topic_queued_for_deletion_is_not_elected_and_not_counted() -> None:
+    """C10; Kafka filters such topics before it counts."""
     driver = cluster_with(THREE, {"orders": TEN, "old": [[1, 2, 3]] * 90})
     led_by_2(driver, "orders-0", "orders-1", "old-0")
     driver.holds_answers = True
@@ -140,16 +138,16 @@ def test_a_topic_queued_for_deletion_is_left_alone_and_not_counted() -> None:
     assert driver.cluster.columns.leader[driver.row("old-0")] == 2
 
 
-def test_nothing_is_done_where_there_is_nothing() -> None:
-    """A cluster without topics, or with all in their place."""
+def test_a_balanced_cluster_is_not_changed() -> None:
+    """A cluster without topics, or with all preferred leaders."""
     for driver in (cluster_with([]), cluster_with(THREE), cluster_with(THREE, {"orders": TEN})):
         driver.submit(events.BalanceLeaders(-1))
 
         assert driver.changes == []
 
 
-def test_what_somebody_else_wrote_meanwhile_is_read_and_decided_anew() -> None:
-    """C6: the leader took its follower out of the ISR just before: it must not lead."""
+def test_a_refused_write_is_read_and_decided_again() -> None:
+    """C6: the leader removed its follower from the ISR just before, so the follower must not lead."""
     driver = cluster_with(THREE, {"orders": [[1, 2, 3], [1, 2, 3]]})
     driver.bounce(1)
     for partition in ("orders-0", "orders-1"):
@@ -174,7 +172,7 @@ class Partition:
 
 
 def plain_balance(partitions: list[Partition], live: Collection[int], percentage: int) -> dict[int, int]:
-    """The twin: Kafka's words over objects. Returns the new leader by place."""
+    """Plain twin: Kafka's rule over objects. Returns the new leader by position."""
     preferring = defaultdict(list)
     for place, partition in enumerate(partitions):
         if not partition.is_queued:
@@ -191,7 +189,7 @@ def plain_balance(partitions: list[Partition], live: Collection[int], percentage
 
 @st.composite
 def partitions_of(draw: st.DrawFn) -> Partition:
-    """A partition in any state that can be."""
+    """Generate partitions in any possible state."""
     replicas = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3, unique=True))
     isr = draw(st.lists(st.sampled_from(replicas), min_size=1, unique=True))
     leader = draw(st.one_of(st.sampled_from(isr), st.sampled_from([NO_LEADER, None])))
@@ -199,7 +197,7 @@ def partitions_of(draw: st.DrawFn) -> Partition:
 
 
 def cluster_of(partitions: list[Partition], brokers: Collection[int], leaving: Collection[int]) -> Cluster:
-    """Build the cluster that holds these, each partition a topic of its own, so that each may be queued by itself."""
+    """Build a cluster with these partitions, each in its own topic, so that each can be queued for deletion."""
     cluster = Cluster(1000, 1)
     apply(cluster, BrokersObserved(tuple(Broker(broker, 1, ()) for broker in sorted(brokers))))
     cluster.shutting_down = set(leaving) & set(brokers)
@@ -228,7 +226,7 @@ def cluster_of(partitions: list[Partition], brokers: Collection[int], leaving: C
 def test_columns_agree_with_the_plain_twin(
     partitions: list[Partition], brokers: frozenset[int], leaving: frozenset[int], percentage: int
 ) -> None:
-    """The columns agree with their plain twin."""
+    """The fast code and its plain twin have the same results."""
     cluster = cluster_of(partitions, brokers, leaving)
     decided = decide_balance_leaders(cluster, events.BalanceLeaders(percentage))
 

@@ -1,4 +1,4 @@
-"""Reassignment (KIP-455): started, union until every target replica is in sync, completed (C9)."""
+"""Reassignment (KIP-455): start, union until every target replica is in sync, completion (C9)."""
 
 import pytest
 
@@ -22,12 +22,12 @@ def driver() -> Driver:
 
 
 def written_lists(driver: Driver, partition: int = 0) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Replicas, adding, removing as they are written."""
+    """Return replicas, adding and removing as they are written."""
     topic = driver.written.topics["orders"]
     return topic.replicas[partition], topic.adding.get(partition, ()), topic.removing.get(partition, ())
 
 
-def test_a_move_begins_with_the_union_written_and_told_under_a_higher_epoch(driver: Driver) -> None:
+def test_a_move_starts_with_the_union_written_and_sent_with_a_higher_epoch(driver: Driver) -> None:
     """KIP-455: target first, so that its first replica is preferred; all of the union replicate (C4, C9)."""
     assert driver.reassign({"orders-0": [2, 3, 4]}) == {"orders-0": None}
     assert written_lists(driver) == ((2, 3, 4, 1), (4,), (1,))
@@ -51,7 +51,7 @@ def test_a_running_move_is_listed(driver: Driver) -> None:
 
 
 @pytest.mark.shows("C9")
-def test_no_old_replica_goes_before_every_target_replica_is_in_sync() -> None:
+def test_no_old_replica_is_removed_before_every_target_replica_is_in_sync() -> None:
     """C9: with two replicas to add, the first one in sync changes nothing."""
     driver = cluster_with([1, 2, 3, 4, 5], {"orders": [[1, 2, 3]]})
     driver.reassign({"orders-0": [3, 4, 5]})
@@ -66,8 +66,8 @@ def test_no_old_replica_goes_before_every_target_replica_is_in_sync() -> None:
 
 
 @pytest.mark.shows("C9")
-def test_an_old_replica_out_of_sync_is_waited_for_when_it_stays(driver: Driver) -> None:
-    """C9: EVERY target replica, also one that was there before."""
+def test_a_move_waits_for_an_old_replica_of_the_target_that_is_out_of_sync(driver: Driver) -> None:
+    """C9: every target replica, also one that was there before."""
     driver.alter_isr("orders-0", [1, 2])
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.alter_isr("orders-0", [1, 2, 4])
@@ -75,8 +75,8 @@ def test_an_old_replica_out_of_sync_is_waited_for_when_it_stays(driver: Driver) 
     assert driver.replicas("orders-0") == (2, 3, 4, 1)
 
 
-def test_the_end_of_a_move_leader_then_deletion_then_the_assignment(driver: Driver) -> None:
-    """KafkaController.onPartitionReassignment, phase B: a leader of the target, the target told, the others deleted, the end written."""
+def test_a_move_ends_with_leader_then_deletion_then_assignment(driver: Driver) -> None:
+    """KafkaController.onPartitionReassignment, phase B: a leader within the target, requests to the target, deletion of the others, the written end."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.forget()
     driver.alter_isr("orders-0", [1, 2, 3, 4])
@@ -96,16 +96,16 @@ def test_the_end_of_a_move_leader_then_deletion_then_the_assignment(driver: Driv
     assert tp("orders-0") not in driver.brokers[1].logs
 
 
-def test_a_leader_within_the_target_leads_on(driver: Driver) -> None:
-    """moveReassignedPartitionLeaderToTargetReplicas: no election where none is needed; the epoch grows all the same."""
+def test_a_leader_within_the_target_stays(driver: Driver) -> None:
+    """moveReassignedPartitionLeaderToTargetReplicas: no unneeded election; the epoch grows nevertheless."""
     driver.reassign({"orders-0": [4, 1]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
     assert driver.state("orders-0") == State(1, 2, (1, 4))
 
 
-def test_a_leader_on_its_way_out_hands_over_within_the_target(driver: Driver) -> None:
-    """C8: it is replaced like one that is not of the target."""
+def test_a_leader_that_shuts_down_is_replaced_within_the_target(driver: Driver) -> None:
+    """C8: like a leader outside the target."""
     driver.reassign({"orders-0": [1, 4]})
     driver.cluster.shutting_down.add(1)
     driver.alter_isr("orders-0", [1, 2, 3, 4])
@@ -113,7 +113,7 @@ def test_a_leader_on_its_way_out_hands_over_within_the_target(driver: Driver) ->
     assert driver.state("orders-0") == State(4, 2, (1, 4))
 
 
-def test_replicas_can_be_taken_away_without_any_being_added(driver: Driver) -> None:
+def test_a_move_may_only_remove_replicas(driver: Driver) -> None:
     """A smaller replication factor; the target is in sync at once."""
     driver.reassign({"orders-0": [3, 2]})
 
@@ -124,8 +124,8 @@ def test_replicas_can_be_taken_away_without_any_being_added(driver: Driver) -> N
     assert written_lists(driver) == ((3, 2), (), ())
 
 
-def test_replicas_can_be_added_without_any_being_taken_away(driver: Driver) -> None:
-    """A larger replication factor: nobody has to delete, so the end is written in the turn in which the ISR has grown."""
+def test_a_move_may_only_add_replicas(driver: Driver) -> None:
+    """A larger replication factor: no replica is deleted, so the end is written in the event in which the ISR has grown."""
     driver.reassign({"orders-0": [1, 2, 3, 4]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
 
@@ -133,8 +133,8 @@ def test_replicas_can_be_added_without_any_being_taken_away(driver: Driver) -> N
     assert driver.told(StopReplica) == []
 
 
-def test_another_order_of_the_same_replicas_is_told_and_done_at_once(driver: Driver) -> None:
-    """KafkaController.isReassignmentComplete: nothing is added or removed, so nothing is waited for."""
+def test_a_new_order_of_the_same_replicas_is_sent_and_done_at_once(driver: Driver) -> None:
+    """KafkaController.isReassignmentComplete: nothing is added or removed, so the move waits for nothing."""
     driver.alter_isr("orders-0", [1, 2])
     driver.reassign({"orders-0": [3, 2, 1]})
 
@@ -143,14 +143,14 @@ def test_another_order_of_the_same_replicas_is_told_and_done_at_once(driver: Dri
     assert driver.brokers[2].states[tp("orders-0")].replicas == (3, 2, 1)
 
 
-def test_a_target_that_is_there_already_is_no_move(driver: Driver) -> None:
+def test_a_present_assignment_as_target_is_no_move(driver: Driver) -> None:
     """KIP-455: done, and nothing written."""
     assert driver.reassign({"orders-0": [1, 2, 3]}) == {"orders-0": None}
     assert driver.changes == []
 
 
-def test_a_running_move_asked_for_again_goes_on(driver: Driver) -> None:
-    """Idempotent: the operator may ask as often as it likes (O2)."""
+def test_a_repeated_request_for_a_running_move_changes_nothing(driver: Driver) -> None:
+    """Idempotent: the operator may repeat requests (O2)."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.forget()
 
@@ -173,29 +173,29 @@ REFUSALS: list[tuple[list[int], str]] = [
 
 
 @pytest.mark.parametrize(("target", "words"), REFUSALS)
-def test_a_target_that_cannot_be_is_refused(driver: Driver, target: list[int], words: str) -> None:
+def test_an_invalid_target_is_refused(driver: Driver, target: list[int], words: str) -> None:
     """KafkaController.validateReplicas: INVALID_REPLICA_ASSIGNMENT, nothing moved."""
     assert driver.reassign({"orders-0": target}) == {"orders-0": Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)}
     assert driver.changes == []
 
 
-def test_unknown_partitions_are_refused_and_stop_no_other(driver: Driver) -> None:
-    """UNKNOWN_TOPIC_OR_PARTITION, each target on its own."""
+def test_unknown_partitions_are_refused_independently_of_others(driver: Driver) -> None:
+    """UNKNOWN_TOPIC_OR_PARTITION for each of them."""
     results = driver.reassign({"orders-7": [1], "ghost-0": [1], "orders-0": [2, 3, 4]})
 
     unknown = Failure(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
     assert results == {"orders-7": unknown, "ghost-0": unknown, "orders-0": None}
 
 
-def test_a_dead_replica_may_stay_and_a_new_one_must_live(driver: Driver) -> None:
-    """Only replicas that are new must be alive: a plan may be made while a broker restarts."""
+def test_a_dead_replica_may_stay_and_a_new_one_must_be_live(driver: Driver) -> None:
+    """A plan may be made while a broker restarts."""
     driver.kill(3)
 
     assert driver.reassign({"orders-0": [2, 3, 4]})["orders-0"] is None
 
 
-def test_a_dead_broker_can_be_moved_away_from(driver: Driver) -> None:
-    """The usual reason to move: it does not answer, and nobody waits for it."""
+def test_a_replica_can_be_moved_away_from_a_dead_broker(driver: Driver) -> None:
+    """The usual reason for a move: the broker does not answer, and the move does not wait for it."""
     driver.kill(1)
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.alter_isr("orders-0", [2, 3, 4])
@@ -203,7 +203,7 @@ def test_a_dead_broker_can_be_moved_away_from(driver: Driver) -> None:
     assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
-def test_a_removed_broker_that_dies_before_it_answered_is_not_waited_for(driver: Driver) -> None:
+def test_a_move_does_not_wait_for_a_removed_replica_whose_broker_failed(driver: Driver) -> None:
     """It may never be back."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
@@ -212,8 +212,8 @@ def test_a_removed_broker_that_dies_before_it_answered_is_not_waited_for(driver:
     assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
-def test_a_removed_broker_that_bounces_before_it_answered_is_told_again(driver: Driver) -> None:
-    """reassignment: a log left behind is found by nobody."""
+def test_a_removed_replica_is_deleted_again_after_its_broker_restarted(driver: Driver) -> None:
+    """Otherwise its log would be stray."""
     driver.holds_messages = True
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
@@ -226,8 +226,8 @@ def test_a_removed_broker_that_bounces_before_it_answered_is_told_again(driver: 
     assert tp("orders-0") not in driver.brokers[1].logs
 
 
-def test_a_removed_broker_that_cannot_delete_does_not_hold_up_the_move(driver: Driver) -> None:
-    """A failed disk is in the broker's own log; the target is in service."""
+def test_a_failed_deletion_of_a_removed_replica_does_not_delay_the_move(driver: Driver) -> None:
+    """The failed disk is in the broker's log; the target is in service."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.answer(1, failing={"orders-0": "KAFKA_STORAGE_ERROR"})
@@ -235,8 +235,8 @@ def test_a_removed_broker_that_cannot_delete_does_not_hold_up_the_move(driver: D
     assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
-def test_a_leader_that_dies_in_the_middle_is_replaced_and_the_move_goes_on(driver: Driver) -> None:
-    """Heal elects within the union."""
+def test_a_move_continues_after_its_leader_failed(driver: Driver) -> None:
+    """RepairPartitions elects within the union."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.kill(1)
 
@@ -247,8 +247,8 @@ def test_a_leader_that_dies_in_the_middle_is_replaced_and_the_move_goes_on(drive
     assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
-def test_an_added_broker_that_dies_is_waited_for_and_told_anew_when_it_is_back(driver: Driver) -> None:
-    """C9: the union stays; the broker hears of its replica as a new one."""
+def test_a_move_waits_for_an_added_replica_whose_broker_failed(driver: Driver) -> None:
+    """C9: the union stays; when the broker is back, it gets its replica as a new one."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.kill(4)
     driver.forget()
@@ -262,8 +262,8 @@ def test_an_added_broker_that_dies_is_waited_for_and_told_anew_when_it_is_back(d
     assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
-def test_a_target_that_is_on_its_way_out_as_a_whole_is_waited_for(driver: Driver) -> None:
-    """C8: there is nobody in it who may lead."""
+def test_a_move_waits_while_all_target_brokers_are_shutting_down(driver: Driver) -> None:
+    """C8: none of them may lead."""
     driver.cluster.shutting_down.add(3)
     driver.reassign({"orders-0": [3]})
 
@@ -271,8 +271,8 @@ def test_a_target_that_is_on_its_way_out_as_a_whole_is_waited_for(driver: Driver
     assert driver.told(StopReplica) == []
 
 
-def test_a_partition_that_never_had_a_leader_gets_one_by_being_moved() -> None:
-    """Its only replica is dead: the added one leads at once, since there is nothing to lose."""
+def test_a_partition_that_never_had_a_leader_gets_one_by_a_move() -> None:
+    """Its only replica is dead: the added one leads at once, since there are no records to lose."""
     driver = cluster_with([1, 2])
     driver.kill(2)
     driver.find("orders", [[2]])
@@ -284,7 +284,7 @@ def test_a_partition_that_never_had_a_leader_gets_one_by_being_moved() -> None:
 
 @pytest.mark.shows("C7")
 def test_a_partition_whose_in_sync_replicas_are_dead_is_not_led_by_an_added_one(driver: Driver) -> None:
-    """C7: what the dead ones hold counts; the move waits for them."""
+    """C7: the dead replicas have the records; the move waits for them."""
     driver.alter_isr("orders-0", [1])
     driver.kill(1)
     driver.reassign({"orders-0": [2, 3, 4]})
@@ -294,16 +294,16 @@ def test_a_partition_whose_in_sync_replicas_are_dead_is_not_led_by_an_added_one(
     assert driver.replicas("orders-0") == (2, 3, 4, 1)
 
 
-def test_moves_of_several_partitions_are_written_once_a_topic() -> None:
-    """One znode holds a topic's assignment: its version is the fence of all of its moves."""
+def test_moves_of_several_partitions_are_written_once_per_topic() -> None:
+    """One znode contains a topic's assignment: its version fences all moves of the topic."""
     driver = cluster_with(FOUR, {"orders": [[1], [2], [3]]})
     driver.reassign({"orders-0": [4], "orders-1": [4], "orders-2": [4]})
 
     assert driver.written.topics["orders"].version == 1
 
 
-def test_a_refused_start_is_decided_anew_on_what_is_written(driver: Driver) -> None:
-    """Somebody else wrote the topic's znode meanwhile."""
+def test_a_refused_start_is_decided_again_on_the_written_state(driver: Driver) -> None:
+    """Another process wrote the topic's znode."""
     driver.intrude(lambda: driver.write_topic("orders", [[1, 2, 3], [2, 3, 4]]))
 
     assert driver.reassign({"orders-0": [2, 3, 4]}) == {"orders-0": None}
@@ -313,7 +313,7 @@ def test_a_refused_start_is_decided_anew_on_what_is_written(driver: Driver) -> N
 
 @pytest.mark.shows("C9")
 def test_a_refused_end_of_the_union_removes_nothing(driver: Driver) -> None:
-    """propagation: StopReplica follows from what is written and never from the wish (C9)."""
+    """propagation: StopReplica follows from the committed change and not from the decision (C9)."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.intrude(lambda: driver.write_isr("orders-0", [1, 2, 3]), commits=1)
     driver.forget()
@@ -324,8 +324,8 @@ def test_a_refused_end_of_the_union_removes_nothing(driver: Driver) -> None:
     assert driver.told(StopReplica) == []
 
 
-def test_an_isr_answer_does_not_count_as_telling_the_replicas(driver: Driver) -> None:
-    """Move.stage: PLANNED ends with LeaderAndIsr alone, since UpdateMetadata makes no replica fetch."""
+def test_an_isr_change_does_not_count_as_leader_and_isr(driver: Driver) -> None:
+    """Move.stage: only LeaderAndIsr ends PLANNED, since UpdateMetadata makes no replica fetch."""
     driver.die_at(commits=1, after=False)
     driver.crashing(lambda: driver.reassign({"orders-0": [2, 3, 4]}))
     driver.crash = None

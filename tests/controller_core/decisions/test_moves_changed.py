@@ -1,4 +1,4 @@
-"""Moves that are cancelled or changed while they run (KIP-455), at every stage of the way."""
+"""Moves that are cancelled or changed while they run (KIP-455), at every stage."""
 
 import pytest
 
@@ -20,14 +20,14 @@ def driver() -> Driver:
 
 
 def written_lists(driver: Driver) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Replicas, adding, removing as they are written."""
+    """Return replicas, adding and removing as they are written."""
     topic = driver.written.topics["orders"]
     return topic.replicas[0], topic.adding.get(0, ()), topic.removing.get(0, ())
 
 
 @pytest.mark.shows("C9")
 def test_a_cancelled_move_returns_to_the_old_replicas(driver: Driver) -> None:
-    """C9: what was added goes again, and it is told to delete."""
+    """C9: the added replica is removed, and its broker gets a request to delete it."""
     assert driver.reassign({"orders-0": None}) == {"orders-0": None}
     assert driver.told(StopReplica, broker_id=4)[0].partitions.keys() == {tp("orders-0")}
 
@@ -38,8 +38,8 @@ def test_a_cancelled_move_returns_to_the_old_replicas(driver: Driver) -> None:
     assert {broker.id for broker in driver.brokers.values() if broker.logs} == {1, 2, 3}
 
 
-def test_a_cancelled_move_is_written_as_such_until_the_added_replica_is_gone(driver: Driver) -> None:
-    """move: a replica in both lists was being added and has to go; a controller that takes over finishes it."""
+def test_a_cancelled_move_is_written_as_such_until_the_added_replica_is_deleted(driver: Driver) -> None:
+    """A replica in both lists was being added and is removed; a controller that takes over finishes the move."""
     driver.reassign({"orders-0": None})
 
     assert written_lists(driver) == ((2, 3, 1, 4), (4,), (4,))
@@ -47,7 +47,7 @@ def test_a_cancelled_move_is_written_as_such_until_the_added_replica_is_gone(dri
 
 @pytest.mark.shows("C2")
 def test_an_added_replica_in_sync_leaves_the_isr_when_the_move_is_cancelled() -> None:
-    """C2: the ISR stays within the replicas, the lead goes back."""
+    """C2: the ISR stays within the replicas, and the leader returns."""
     driver = cluster_with(FIVE, {"orders": [[1, 2, 3]]})
     driver.reassign({"orders-0": [4, 5]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
@@ -58,8 +58,8 @@ def test_an_added_replica_in_sync_leaves_the_isr_when_the_move_is_cancelled() ->
     assert driver.state("orders-0") == State(2, 3, (2, 3))
 
 
-def test_a_cancel_waits_for_no_old_replica_that_is_out_of_sync(driver: Driver) -> None:
-    """The origin was in service before: a dead member of it must not keep the move from ending."""
+def test_a_cancelled_move_does_not_wait_for_old_replicas_out_of_sync(driver: Driver) -> None:
+    """The origin was in service before: a dead member must not prevent the move from ending."""
     driver.kill(3)
     driver.reassign({"orders-0": None})
     driver.answer()
@@ -69,7 +69,7 @@ def test_a_cancel_waits_for_no_old_replica_that_is_out_of_sync(driver: Driver) -
 
 
 def test_a_move_whose_old_replicas_are_all_out_of_sync_cannot_be_cancelled() -> None:
-    """C7, C9: to return would lose what only the added replicas have."""
+    """C7, C9: the return would lose records that only the added replicas have."""
     driver = cluster_with(FIVE, {"orders": [[1]]})
     driver.reassign({"orders-0": [4, 5]})
     driver.alter_isr("orders-0", [1, 4])
@@ -80,14 +80,14 @@ def test_a_move_whose_old_replicas_are_all_out_of_sync_cannot_be_cancelled() -> 
     assert driver.changes == []
 
 
-def test_where_no_move_runs_there_is_nothing_to_cancel() -> None:
+def test_a_partition_without_a_move_has_nothing_to_cancel() -> None:
     """NO_REASSIGNMENT_IN_PROGRESS."""
     driver = cluster_with(FIVE, {"orders": [[1]]})
 
     assert driver.reassign({"orders-0": None})["orders-0"].code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
 
 
-def test_a_partition_that_does_not_exist_has_no_move_to_cancel() -> None:
+def test_an_unknown_partition_has_no_move_to_cancel() -> None:
     """KafkaController.maybeBuildReassignment: NO_REASSIGNMENT_IN_PROGRESS, for an unknown topic and an unknown partition."""
     driver = cluster_with(FIVE, {"orders": [[1]]})
     results = driver.reassign({"orders-7": None, "ghost-0": None})
@@ -96,7 +96,7 @@ def test_a_partition_that_does_not_exist_has_no_move_to_cancel() -> None:
     assert driver.changes == []
 
 
-def test_a_bad_target_is_refused_before_its_partition_is_looked_up() -> None:
+def test_an_invalid_target_is_refused_before_its_partition_is_looked_up() -> None:
     """KafkaController.processApiPartitionReassignment: validateReplicas comes first."""
     driver = cluster_with(FIVE, {"orders": [[1]]})
     results = driver.reassign({"ghost-0": [1, 1], "ghost-1": [9], "ghost-2": [1]})
@@ -108,8 +108,8 @@ def test_a_bad_target_is_refused_before_its_partition_is_looked_up() -> None:
     ]
 
 
-def test_a_move_to_the_controller_is_refused_in_plain_words() -> None:
-    """It is listed as a broker; kafka-reassign-partitions --generate may plan with its id."""
+def test_a_move_to_the_controller_is_refused_with_a_clear_message() -> None:
+    """It is listed as a broker, so kafka-reassign-partitions --generate may plan with its id."""
     driver = cluster_with(FIVE, {"orders": [[1]]})
     own = driver.cluster.controller_id
     failure = driver.reassign({"orders-0": [own, 1]})["orders-0"]
@@ -118,7 +118,7 @@ def test_a_move_to_the_controller_is_refused_in_plain_words() -> None:
     assert failure.message.startswith(f"Node {own} is the controller and holds no data.")
 
 
-def test_a_cancel_may_be_repeated(driver: Driver) -> None:
+def test_a_cancellation_may_be_repeated(driver: Driver) -> None:
     """Idempotent: the target is the origin already."""
     driver.reassign({"orders-0": None})
     driver.forget()
@@ -127,8 +127,8 @@ def test_a_cancel_may_be_repeated(driver: Driver) -> None:
     assert driver.changes == []
 
 
-def test_a_move_that_only_takes_replicas_away_is_cancelled_at_once() -> None:
-    """Nothing was added, so nothing has to go; a member out of sync is not waited for."""
+def test_a_move_that_only_removes_replicas_is_cancelled_at_once() -> None:
+    """Nothing was added, so nothing is removed; the cancellation does not wait for replicas out of sync."""
     driver = cluster_with(FIVE, {"orders": [[1, 2, 3]]})
     driver.alter_isr("orders-0", [1, 3])
     driver.reassign({"orders-0": [1, 2]})
@@ -141,7 +141,7 @@ def test_a_move_that_only_takes_replicas_away_is_cancelled_at_once() -> None:
 
 
 def test_a_move_that_was_completed_cannot_be_cancelled(driver: Driver) -> None:
-    """The old replicas were told to delete: the partition is where it was to be."""
+    """The old replicas were sent requests to delete: the partition has reached its target."""
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.forget()
 
@@ -153,8 +153,8 @@ def test_a_move_that_was_completed_cannot_be_cancelled(driver: Driver) -> None:
     assert written_lists(driver) == ((2, 3, 4), (), ())
 
 
-def test_a_move_can_be_given_another_target_while_it_runs(driver: Driver) -> None:
-    """KIP-455: the origin stays the first one; what the earlier target added goes at the end."""
+def test_the_target_of_a_running_move_can_be_changed(driver: Driver) -> None:
+    """KIP-455: the origin stays the first one; replicas that the earlier target added are removed at the end."""
     driver.reassign({"orders-0": [2, 3, 5]})
 
     assert written_lists(driver) == ((2, 3, 5, 4, 1), (5, 4), (4, 1))
@@ -167,7 +167,7 @@ def test_a_move_can_be_given_another_target_while_it_runs(driver: Driver) -> Non
 
 
 def test_a_move_that_was_changed_can_still_be_cancelled(driver: Driver) -> None:
-    """C9: cancel returns to the first origin."""
+    """C9: the cancellation returns to the first origin."""
     driver.reassign({"orders-0": [2, 3, 5]})
     driver.reassign({"orders-0": None})
     driver.answer()
@@ -178,7 +178,7 @@ def test_a_move_that_was_changed_can_still_be_cancelled(driver: Driver) -> None:
 
 @pytest.mark.shows("C9", "D2")
 def test_a_move_that_is_changed_to_a_part_of_the_origin_waits_for_all_of_that_part(driver: Driver) -> None:
-    """C9: it drops what it was adding and is no cancel; an old replica goes only when the target is in sync."""
+    """C9: it drops its added replicas but is no cancellation; an old replica is removed only when the target is in sync."""
     driver.alter_isr("orders-0", [1, 3])
     driver.reassign({"orders-0": [1, 2]})
 
@@ -193,7 +193,7 @@ def test_a_move_that_is_changed_to_a_part_of_the_origin_waits_for_all_of_that_pa
 
 
 def test_another_move_may_follow_while_removed_replicas_have_not_answered(driver: Driver) -> None:
-    """The partition is in service at its target; what has not answered is asked again at the end."""
+    """The partition is in service at its target; requests without an answer are repeated at the end."""
     driver.holds_messages = True
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.reassign({"orders-0": [2, 3, 5]})
@@ -208,8 +208,8 @@ def test_another_move_may_follow_while_removed_replicas_have_not_answered(driver
     assert {broker.id for broker in driver.brokers.values() if broker.logs} == {2, 3, 5}
 
 
-def test_a_removed_replica_that_is_wanted_back_has_to_be_in_sync_again(driver: Driver) -> None:
-    """C9: it was told to delete, so it counts as added, and no replica goes before it is in sync."""
+def test_a_removed_replica_that_is_added_again_has_to_be_in_sync(driver: Driver) -> None:
+    """C9: it was sent a request to delete, so it counts as added, and no replica is removed before it is in sync."""
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.reassign({"orders-0": [1, 2, 3]})
 
@@ -225,7 +225,7 @@ def test_a_removed_replica_that_is_wanted_back_has_to_be_in_sync_again(driver: D
 
 @pytest.mark.shows("D1")
 def test_a_late_answer_to_an_earlier_move_does_not_end_a_later_one(driver: Driver) -> None:
-    """events: broker 1 was told to delete, then to follow again, then to delete again; the first answer says nothing."""
+    """Broker 1 was sent delete, follow, and delete again; the first answer does not confirm the last request."""
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     late = driver.answers.copy()
     driver.reassign({"orders-0": [2, 3]})

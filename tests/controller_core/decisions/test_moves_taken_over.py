@@ -1,4 +1,4 @@
-"""A controller that takes over in the middle of a move finishes it from what is written (C9; O3 for the core)."""
+"""A controller that takes over during a move finishes it from the written lists (C9; O3 for the core)."""
 
 import contextlib
 
@@ -27,12 +27,12 @@ def finish(driver: Driver) -> None:
 
 
 def holders(driver: Driver) -> set[int]:
-    """Brokers with a log of the partition."""
+    """Return the brokers with a log of the partition."""
     return {broker.id for broker in driver.brokers.values() if broker.logs}
 
 
-def test_a_move_that_nobody_was_told_of_is_told(driver: Driver) -> None:
-    """PLANNED: written, and the controller died."""
+def test_a_planned_move_is_sent(driver: Driver) -> None:
+    """PLANNED: written before the controller failed."""
     driver.die_at(commits=0, after=True)
     driver.crashing(lambda: driver.reassign({"orders-0": [2, 3, 4]}))
     assert driver.state_written("orders-0") == State(1, 0, (1, 2, 3))
@@ -46,8 +46,8 @@ def test_a_move_that_nobody_was_told_of_is_told(driver: Driver) -> None:
     assert holders(driver) == {2, 3, 4}
 
 
-def test_a_move_that_waits_for_its_target_goes_on_waiting(driver: Driver) -> None:
-    """UNION: told again under a higher epoch, which does no harm."""
+def test_a_move_that_waits_for_its_target_continues(driver: Driver) -> None:
+    """UNION: sent again with a higher epoch, which does no harm."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.take_over()
 
@@ -59,8 +59,8 @@ def test_a_move_that_waits_for_its_target_goes_on_waiting(driver: Driver) -> Non
     assert holders(driver) == {2, 3, 4}
 
 
-def test_a_move_whose_target_came_into_sync_meanwhile_ends(driver: Driver) -> None:
-    """A native controller, or nobody, was there when the ISR grew."""
+def test_a_move_whose_target_came_into_sync_without_a_controller_ends(driver: Driver) -> None:
+    """A native controller, or none, was active when the ISR grew."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.write_isr("orders-0", [1, 2, 3, 4])
     driver.take_over()
@@ -70,8 +70,8 @@ def test_a_move_whose_target_came_into_sync_meanwhile_ends(driver: Driver) -> No
     assert holders(driver) == {2, 3, 4}
 
 
-def test_removed_replicas_that_have_not_answered_are_told_again(driver: Driver) -> None:
-    """REMOVING: the answers went to the earlier controller."""
+def test_requests_to_delete_removed_replicas_are_repeated(driver: Driver) -> None:
+    """REMOVING: the answers were sent to the earlier controller."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.take_over()
@@ -84,8 +84,8 @@ def test_removed_replicas_that_have_not_answered_are_told_again(driver: Driver) 
     assert holders(driver) == {2, 3, 4}
 
 
-def test_an_end_that_was_written_is_an_end(driver: Driver) -> None:
-    """The controller died right after the last write."""
+def test_a_written_end_of_a_move_is_final(driver: Driver) -> None:
+    """The controller failed right after the last write."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.alter_isr("orders-0", [1, 2, 3, 4])
     driver.die_at(commits=1, after=True)
@@ -97,7 +97,7 @@ def test_an_end_that_was_written_is_an_end(driver: Driver) -> None:
 
 
 def test_a_cancelled_move_is_finished_as_cancelled(driver: Driver) -> None:
-    """move: it can be told from its lists alone."""
+    """It is recognisable from its lists."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.die_at(commits=0, after=True)
     driver.crashing(lambda: driver.reassign({"orders-0": None}))
@@ -110,8 +110,8 @@ def test_a_cancelled_move_is_finished_as_cancelled(driver: Driver) -> None:
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("commits", range(6))
-def test_a_controller_may_die_at_any_commit_of_a_move(driver: Driver, commits: int, after: bool) -> None:
-    """Enumerated: whatever is written when it dies, the next one ends at the target and leaves no log behind."""
+def test_a_controller_may_fail_at_any_commit_of_a_move(driver: Driver, commits: int, after: bool) -> None:
+    """Enumerated: the next controller reaches the target and leaves no stray log, whatever is written."""
     driver.die_at(commits=commits, after=after)
     with contextlib.suppress(CrashError):
         driver.reassign({"orders-0": [2, 3, 4]})

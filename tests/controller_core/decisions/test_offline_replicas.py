@@ -1,4 +1,4 @@
-"""Replicas in failed log directories count like those of dead brokers, while their broker lives (KIP-112).
+"""Replicas in failed log directories count like those of dead brokers while their broker is live (KIP-112).
 
 Source: KafkaController.processLeaderAndIsrResponseReceived, ControllerContext.isReplicaOnline.
 """
@@ -19,7 +19,7 @@ ASSIGNMENTS = st.lists(st.lists(st.sampled_from(BROKERS), min_size=1, max_size=4
 
 
 def partitions_of(driver: Driver, broker_id: int) -> list[str]:
-    """Partitions that a broker holds a replica of."""
+    """Return the partitions of which a broker has a replica."""
     columns = driver.cluster.columns
     return [
         name(driver.cluster.name_of(row)) for row in columns.used().tolist() if broker_id in columns.replicas_of(row)
@@ -33,10 +33,10 @@ def partitions_of(driver: Driver, broker_id: int) -> list[str]:
     order=st.permutations(BROKERS),
     unclean=st.booleans(),
 )
-def test_whose_log_directories_all_failed_is_replaced_like_one_that_died(
+def test_a_broker_whose_log_directories_all_failed_is_replaced_like_a_dead_one(
     assignment: list[list[int]], shrunk: set[int], order: list[int], unclean: bool
 ) -> None:
-    """Law: leaders, epochs and ISRs are the same, one broker after another, whatever is in sync."""
+    """Law: leaders, epochs and ISRs are the same, one broker after another, for any ISR."""
     topics = {f"t{number}": [replicas] for number, replicas in enumerate(assignment)}
     failing, dying = (cluster_with(BROKERS, topics, unclean=[*topics] * unclean) for _ in range(2))
     for driver in (failing, dying):
@@ -49,22 +49,22 @@ def test_whose_log_directories_all_failed_is_replaced_like_one_that_died(
         assert dying.written.states == failing.written.states
 
 
-def test_replicas_are_online_again_when_an_answer_has_no_error_for_them() -> None:
-    """As Kafka has it: the last answer counts."""
+def test_replicas_are_online_again_when_a_response_has_no_error_for_them() -> None:
+    """As in Kafka, the last response is used."""
     driver = cluster_with(THREE, {"orders": [[1, 2]], "logs": [[1]]})
     driver.fail_dir(1, "orders-0", "logs-0")
     assert [State(-1, 1, (1,)), State(2, 1, (2,))] == [driver.state("logs-0"), driver.state("orders-0")]
 
     driver.brokers[1].offline.clear()
-    driver.submit(events.ReplicasAnswered(1, driver.brokers[1].epoch, (), (tp("orders-0"), tp("logs-0"))))
+    driver.submit(events.LeaderAndIsrAnswered(1, driver.brokers[1].epoch, (), (tp("orders-0"), tp("logs-0"))))
 
     assert driver.state("logs-0") == State(1, 2, (1,))
     assert driver.cluster.offline_replicas == {}
     assert (driver.alter_isr("orders-0", (2, 1)).leader, driver.state("orders-0").isr) == (2, (2, 1))
 
 
-def test_another_life_of_a_broker_begins_with_whole_log_directories() -> None:
-    """Only a restart repairs a directory; if it did not, the next answer says so."""
+def test_replicas_are_online_after_a_broker_restart() -> None:
+    """Only a restart repairs a directory; otherwise the next response reports the error."""
     driver = cluster_with(THREE, {"orders": [[1, 2]], "logs": [[1]]})
     driver.fail_dir(1, "orders-0", "logs-0")
 
@@ -74,19 +74,19 @@ def test_another_life_of_a_broker_begins_with_whole_log_directories() -> None:
     assert driver.state("logs-0") == State(1, 2, (1,))
 
 
-def test_what_an_earlier_life_answered_says_nothing_of_this_one() -> None:
-    """KIP-380: an answer may be taken in after the broker registered anew."""
+def test_a_response_of_an_earlier_incarnation_is_ignored() -> None:
+    """KIP-380: it may be processed after the broker registered again."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
 
-    driver.submit(events.ReplicasAnswered(1, driver.brokers[1].epoch - 1, (tp("orders-0"),), ()))
-    driver.submit(events.ReplicasAnswered(3, driver.brokers[3].epoch, (tp("orders-0"), tp("never-0")), ()))
+    driver.submit(events.LeaderAndIsrAnswered(1, driver.brokers[1].epoch - 1, (tp("orders-0"),), ()))
+    driver.submit(events.LeaderAndIsrAnswered(3, driver.brokers[3].epoch, (tp("orders-0"), tp("never-0")), ()))
 
     assert driver.state("orders-0") == State(1, 0, (1, 2))
     assert driver.cluster.offline_replicas == {}
 
 
-def test_a_move_ends_with_a_leader_whose_log_directory_is_whole() -> None:
-    """C8, C9: the target is in sync, and its first replica was lost meanwhile."""
+def test_a_move_ends_with_a_leader_that_is_online() -> None:
+    """C8, C9: the target is in sync, and its first replica went offline."""
     driver = cluster_with([1, 2, 3, 4], {"orders": [[1, 2]]})
     driver.reassign({"orders-0": [3, 4]})
     driver.fail_dir(3, "orders-0")
@@ -98,8 +98,8 @@ def test_a_move_ends_with_a_leader_whose_log_directory_is_whole() -> None:
     assert (driver.state("orders-0").leader, driver.replicas("orders-0")) == (3, (3, 4))
 
 
-def test_a_topic_that_is_gone_leaves_no_marks() -> None:
-    """Rows are reused: another partition must not take over what was said of this one."""
+def test_a_deleted_topic_leaves_no_offline_replicas() -> None:
+    """Rows are reused: another partition must not inherit them."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.fail_dir(1, "orders-0")
     driver.submit(events.TopicsRead((), ("orders",)))
@@ -107,8 +107,8 @@ def test_a_topic_that_is_gone_leaves_no_marks() -> None:
     assert driver.cluster.offline_replicas == {}
 
 
-def test_brokers_without_failed_directories_are_not_told_anything_of_a_notice() -> None:
-    """The broker that told of it is asked, and nobody else."""
+def test_only_brokers_with_failed_directories_get_requests_after_a_notification() -> None:
+    """Only the broker that left the notification is queried."""
     driver = cluster_with(THREE, {"orders": [[1, 2], [2, 3]]})
     driver.fail_dir(2)
 
@@ -120,8 +120,8 @@ def test_brokers_without_failed_directories_are_not_told_anything_of_a_notice() 
     }
 
 
-def test_everybody_is_told_of_an_offline_replica_though_no_leader_and_no_isr_changes() -> None:
-    """C12: after a take-over it is out of both already (ReplicaStateMachine tells brokers of OfflineReplica all the same)."""
+def test_offline_replicas_are_sent_to_all_brokers_without_a_change_of_leader_or_isr() -> None:
+    """C12: after a takeover the replica is already out of both (ReplicaStateMachine sends OfflineReplica nevertheless)."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.fail_dir(1, "orders-0")
     driver.forget()
@@ -136,8 +136,8 @@ def test_everybody_is_told_of_an_offline_replica_though_no_leader_and_no_isr_cha
 
 
 @pytest.mark.shows("C14", "D6")
-def test_leaders_are_not_brought_back_to_a_failed_log_directory() -> None:
-    """C14: a partition that nobody can lead keeps its ISR, and its preferred replica is in it."""
+def test_no_preferred_leader_is_elected_in_a_failed_log_directory() -> None:
+    """C14: a partition without a possible leader keeps its ISR, which contains its preferred replica."""
     driver = cluster_with(THREE, {"logs": [[1]]})
     driver.fail_dir(1, "logs-0")
 

@@ -1,4 +1,4 @@
-"""Blocks of producer ids (KIP-730): each id is handed out once."""
+"""Producer id blocks (KIP-730): each id is allocated once."""
 
 from controller_core.decisions.producer_ids import BLOCK_SIZE, LAST_PRODUCER_ID, ProducerIdBlock
 from controller_core.model import events
@@ -8,13 +8,13 @@ from tests.controller_core.decisions.driver import Driver, cluster_with
 
 
 def allocate(driver: Driver, broker_id: int = 1, epoch: int | None = None) -> object:
-    """Ask for a block."""
+    """Request a block."""
     known = driver.brokers[broker_id].epoch if epoch is None else epoch
     return driver.submit(events.AllocateProducerIds(broker_id, known))
 
 
-def test_blocks_follow_each_other_whoever_asks() -> None:
-    """KIP-730: 1000 ids each, from 0 on."""
+def test_blocks_are_consecutive_for_all_brokers() -> None:
+    """KIP-730: 1000 ids each, starting at 0."""
     driver = cluster_with([1, 2])
 
     assert [allocate(driver, broker_id) for broker_id in (1, 2, 1)] == [
@@ -24,8 +24,8 @@ def test_blocks_follow_each_other_whoever_asks() -> None:
     ]
 
 
-def test_a_controller_that_takes_over_goes_on_behind_the_last_block() -> None:
-    """KIP-730: the block is written before it is answered."""
+def test_a_controller_that_takes_over_continues_after_the_last_block() -> None:
+    """KIP-730: the block is written before the response."""
     driver = cluster_with([1])
     allocate(driver)
     driver.take_over()
@@ -33,7 +33,7 @@ def test_a_controller_that_takes_over_goes_on_behind_the_last_block() -> None:
     assert allocate(driver) == ProducerIdBlock(1000, 1000)
 
 
-def test_a_stale_broker_epoch_gets_none() -> None:
+def test_a_stale_broker_epoch_is_refused() -> None:
     """KIP-730: STALE_BROKER_EPOCH."""
     driver = cluster_with([1])
 
@@ -41,15 +41,15 @@ def test_a_stale_broker_epoch_gets_none() -> None:
     assert driver.written.producer_ids.block_end == -1
 
 
-def test_a_broker_that_is_not_registered_gets_none() -> None:
-    """KIP-730: BROKER_ID_NOT_REGISTERED, so that a broker that is just starting asks again."""
+def test_an_unregistered_broker_is_refused() -> None:
+    """KIP-730: BROKER_ID_NOT_REGISTERED, so that a starting broker retries."""
     driver = cluster_with([1])
 
     assert driver.submit(events.AllocateProducerIds(9, 5)).code == ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
-def test_the_last_block_is_handed_out_and_no_id_beyond_64_bits() -> None:
-    """Ids are not negative and 64 bits wide; none is handed out twice."""
+def test_the_last_block_is_allocated_and_no_id_beyond_64_bits() -> None:
+    """Ids are not negative and 64 bits wide; none is allocated twice."""
     driver = cluster_with([1])
     driver.written.producer_ids = ProducerIds(LAST_PRODUCER_ID - BLOCK_SIZE, 7)
     driver.take_over()

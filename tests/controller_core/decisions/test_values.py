@@ -1,4 +1,4 @@
-"""Small values of the model: what events touch, where brokers are reached, what topics are called."""
+"""Small values of the model: scopes of events, listeners of brokers, topic names, failures."""
 
 import pytest
 
@@ -32,13 +32,13 @@ OTHERS = scope.topics(["returns"])
         (Scope(), ORDERS, False),
     ],
 )
-def test_events_that_touch_a_common_partition_wait_for_each_other(one: Scope, other: Scope, meet: bool) -> None:
-    """Scopes that overlap share a partition; the relation is symmetric (`shell.scheduler`)."""
+def test_scopes_with_a_common_partition_overlap(one: Scope, other: Scope, meet: bool) -> None:
+    """The relation is symmetric (`shell.scheduler`)."""
     assert (overlap(one, other), overlap(other, one)) == (meet, meet)
 
 
-def test_a_broker_is_reached_where_the_listener_is() -> None:
-    """Listeners by name; None where a broker does not have one."""
+def test_an_endpoint_is_found_by_its_listener() -> None:
+    """None if a broker does not have the listener."""
     internal = Endpoint("INTERNAL", "host", 9092, "PLAINTEXT")
     broker = Broker(1, 7, (internal, Endpoint("CLIENT", "host", 9093, "SSL")))
 
@@ -46,8 +46,8 @@ def test_a_broker_is_reached_where_the_listener_is() -> None:
     assert broker.endpoint("CONTROLLER") is None
 
 
-def test_a_topic_is_found_by_its_id_while_it_is_there() -> None:
-    """AlterPartition names topics by id since version 2."""
+def test_a_topic_is_found_by_its_id_while_it_exists() -> None:
+    """AlterPartition identifies topics by id since version 2."""
     driver = cluster_with([1], {"orders": [[1]]})
     topic_id = driver.cluster.topics["orders"].topic_id
     assert topic_id is not None
@@ -59,8 +59,8 @@ def test_a_topic_is_found_by_its_id_while_it_is_there() -> None:
     assert driver.cluster.topic_name(topic_id) is None
 
 
-def test_a_topic_is_being_deleted_once_brokers_were_told() -> None:
-    """What is only queued is described to callers still."""
+def test_a_topic_is_being_deleted_once_brokers_were_sent_its_deletion() -> None:
+    """A topic that is only queued is still described to clients."""
     driver = cluster_with([1, 2], {"orders": [[1, 2]]})
     driver.holds_answers = True
     assert not is_being_deleted(driver.cluster.deletions.get("orders"))
@@ -72,8 +72,8 @@ def test_a_topic_is_being_deleted_once_brokers_were_told() -> None:
     assert is_being_deleted(driver.cluster.deletions["orders"])
 
 
-def test_a_message_that_repeats_a_long_request_is_shortened() -> None:
-    """A string of Kafka's protocol has at most 32,767 bytes: a longer message could not be sent, and its connection was closed."""
+def test_a_long_error_message_is_shortened() -> None:
+    """A string of Kafka's protocol has at most 32,767 bytes: a longer message could not be sent and would close the connection."""
     failure = Failure(
         ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Invalid broker id in replica list: {list(range(100_000))}"
     )

@@ -1,4 +1,4 @@
-"""What may stand in a quota's configuration (ZkAdminManager.alterClientQuotas, DynamicConfig, QuotaConfig)."""
+"""Rules of AlterClientQuotas and filters of DescribeClientQuotas (ZkAdminManager.alterClientQuotas, DynamicConfig, QuotaConfig)."""
 
 import pytest
 
@@ -25,7 +25,7 @@ BOTH = QuotaEntity(user="a", client_id="c")
     ],
 )
 def test_a_byte_rate_is_a_whole_number(value: float, expected: str | None) -> None:
-    """It comes as a double, and may be a millionth off; Java's cast, which cuts off, is why none below zero passes."""
+    """A request contains a double, which may be off by a millionth; Java's cast truncates, so no value below zero is valid."""
     result = alter_quotas(CLIENT, [QuotaChange("producer_byte_rate", value)], {})
 
     refused = Failure(ErrorCode.INVALID_REQUEST, "Configuration producer_byte_rate must be a LONG value")
@@ -33,7 +33,7 @@ def test_a_byte_rate_is_a_whole_number(value: float, expected: str | None) -> No
 
 
 @pytest.mark.parametrize(("value", "expected"), [(200.0, "200.0"), (12.5, "12.5"), (1e7, "1.0E7"), (1e-4, "1.0E-4")])
-def test_a_percentage_is_written_as_java_writes_it(value: float, expected: str) -> None:
+def test_a_percentage_is_formatted_as_by_java(value: float, expected: str) -> None:
     """Double.toString."""
     assert alter_quotas(USER, [QuotaChange("request_percentage", value)], {}) == {"request_percentage": expected}
 
@@ -50,15 +50,15 @@ def test_a_percentage_is_written_as_java_writes_it(value: float, expected: str) 
         (IP, "connection_creation_rate", -1.0, ErrorCode.INVALID_REQUEST, "Configuration connection_creation_rate must be a INT value"),
     ],
 )  # fmt: skip
-def test_what_brokers_could_not_use_is_refused(
+def test_quotas_that_brokers_cannot_use_are_refused(
     entity: QuotaEntity, key: str, value: float, code: ErrorCode, words: str
 ) -> None:
-    """Kafka's codes, and its words where it has any."""
+    """Kafka's error codes, and its messages where it has any."""
     assert alter_quotas(entity, [QuotaChange(key, value)], {}) == Failure(code, words)
 
 
-def test_what_nobody_understands_is_refused_until_it_is_removed() -> None:
-    """DynamicConfig.validate looks at all that there is; a removal asks for no known name."""
+def test_unknown_keys_are_refused_until_they_are_removed() -> None:
+    """DynamicConfig.validate checks all keys; a removal needs no known key."""
     for entity, config in (
         (USER, {"flavour": "1"}),
         (BOTH, {"SCRAM-SHA-256": "of the user, not of its client"}),
@@ -71,13 +71,13 @@ def test_what_nobody_understands_is_refused_until_it_is_removed() -> None:
         assert alter_quotas(entity, [QuotaChange(key, None) for key in config], config) == {}
 
 
-def test_a_rate_below_zero_that_was_there_before_is_refused() -> None:
-    """ConfigDef.Range; what is written by hand may be anything."""
+def test_an_existing_rate_below_zero_is_refused() -> None:
+    """ConfigDef.Range; a manually written value may be anything."""
     words = "Invalid value -1 for configuration connection_creation_rate: Value must be at least 0"
     assert alter_quotas(IP, [], {"connection_creation_rate": "-1"}) == Failure(ErrorCode.UNKNOWN_SERVER_ERROR, words)
 
 
-def test_a_double_is_cast_as_java_casts_it() -> None:
+def test_a_double_is_cast_as_by_java() -> None:
     """JLS 5.1.3."""
     values = (2.9, -2.9, 1e300, -1e300, float("nan"), float("inf"))
     expected = (2, -2, 2**63 - 1, -(2**63), 0, 2**63 - 1)
@@ -93,13 +93,13 @@ def test_a_double_is_cast_as_java_casts_it() -> None:
         ([("user", "a"), ("ip", "10.0.0.1")], "Invalid quota entity combination, IP entity should not be used with user/client ID entity."),
     ],
 )  # fmt: skip
-def test_an_entity_that_cannot_be_is_refused(named: list[tuple[str, str | None]], words: str) -> None:
+def test_an_invalid_entity_is_refused(named: list[tuple[str, str | None]], words: str) -> None:
     """ZkAdminManager.parseAndSanitizeQuotaEntity."""
     assert read_entity(named) == Failure(ErrorCode.INVALID_REQUEST, words)
 
 
-def test_of_two_names_of_one_type_the_last_counts() -> None:
-    """AlterClientQuotasRequest.entries makes a map of them."""
+def test_of_two_names_of_one_type_the_last_is_used() -> None:
+    """AlterClientQuotasRequest.entries puts them into a map."""
     assert read_entity([("user", "a"), ("user", "b")]) == QuotaEntity(user="b")
     assert read_entity([("client-id", "c"), ("user", None)]) == QuotaEntity(user=DEFAULT, client_id="c")
 
@@ -117,8 +117,8 @@ def test_of_two_names_of_one_type_the_last_counts() -> None:
         ([("user", 0, None)], ErrorCode.INVALID_REQUEST, "Unexpected match type 0 of the user, or no name to match exactly"),
     ],
 )  # fmt: skip
-def test_a_filter_that_cannot_be_is_refused(
+def test_an_invalid_filter_is_refused(
     components: list[tuple[str, int, str | None]], code: ErrorCode, words: str
 ) -> None:
-    """ZkAdminManager.describeClientQuotas; where Java would fail at a match type, we say why."""
+    """ZkAdminManager.describeClientQuotas; for an invalid match type, where Java fails, the response contains the reason."""
     assert read_filter(components, strict=False) == Failure(code, words)

@@ -1,4 +1,4 @@
-"""Texts of configs as Kafka's ConfigDef reads them and Java prints them; Java itself judges in `judged`."""
+"""Parsing of config values as by Kafka's ConfigDef and formatting as by Java; `judged` compares with Java itself."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.rules.config_rules import ConfigType, ConfigValue, parse, show
+from controller_core.rules.config_rules import ConfigType, ConfigValue, java_string, parse
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from controller_core.rules.config_rules import ConfigType, ConfigValue, parse, s
         (ConfigType.STRING, "\tgzip\n", "gzip"),
     ],
 )
-def test_a_text_is_read_as_java_reads_it(kind: ConfigType, text: str, value: ConfigValue) -> None:
+def test_a_value_is_parsed_as_by_java(kind: ConfigType, text: str, value: ConfigValue) -> None:
     """ConfigDef.parseType."""
     assert value == parse(kind, text)
 
@@ -48,14 +48,14 @@ def test_a_text_is_read_as_java_reads_it(kind: ConfigType, text: str, value: Con
         (ConfigType.DOUBLE, "1e", "Not a number of type DOUBLE"),
     ],
 )
-def test_a_text_that_java_does_not_read_is_refused_with_kafkas_reason(kind: ConfigType, text: str, reason: str) -> None:
-    """ConfigDef.parseType; Python's own number grammar is wider in places and narrower in others."""
+def test_an_unparsable_value_is_refused_with_kafkas_reason(kind: ConfigType, text: str, reason: str) -> None:
+    """ConfigDef.parseType; Python's number grammar is wider in some cases and narrower in others."""
     with pytest.raises(ValueError, match=reason):
         parse(kind, text)
 
 
-def test_not_a_number_is_a_double() -> None:
-    """Java's Double.parseDouble takes NaN, and no bound refuses it."""
+def test_nan_is_a_valid_double() -> None:
+    """Java's Double.parseDouble accepts NaN, and no bound excludes it."""
     value = parse(ConfigType.DOUBLE, "NaN")
 
     assert isinstance(value, float)
@@ -78,22 +78,22 @@ def test_not_a_number_is_a_double() -> None:
         ("plain", "plain"),
     ],
 )
-def test_a_value_is_printed_as_java_prints_it(value: ConfigValue, text: str) -> None:
-    """Kafka's messages quote the value that was read, by Java's toString."""
-    assert text == show(value)
+def test_a_value_is_formatted_as_by_java(value: ConfigValue, text: str) -> None:
+    """Kafka's messages quote the parsed value with Java's toString."""
+    assert text == java_string(value)
 
 
 @given(st.floats())
-def test_a_printed_double_reads_back_as_itself(value: float) -> None:
-    """Java's Double.toString: the shortest digits that are unique."""
-    back = parse(ConfigType.DOUBLE, show(value))
+def test_a_formatted_double_parses_to_the_same_value(value: float) -> None:
+    """Java's Double.toString: the shortest unique digits."""
+    back = parse(ConfigType.DOUBLE, java_string(value))
 
     assert value == back or math.isnan(value)
 
 
 @given(st.sampled_from(ConfigType), st.text())
-def test_no_text_at_all_breaks_the_reader(kind: ConfigType, text: str) -> None:
-    """Whatever a user writes into a manifest is read or refused."""
+def test_any_text_is_parsed_or_refused(kind: ConfigType, text: str) -> None:
+    """Users may write anything into a manifest."""
     try:
         parse(kind, text)
         reason = ""

@@ -1,4 +1,4 @@
-"""Elections over columns: the same answers as one partition after another."""
+"""Elections over columns: the same results as one partition after another."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from controller_core.model.columns import BoolArray, IntArray, pad, unpad
 from controller_core.rules import election
-from controller_core.rules.election import Election, Reason
+from controller_core.rules.election import Election, ElectionReason
 from controller_core.rules.election_columns import Elections, elect_new, elect_offline, elect_preferred, elect_shutdown
 from tests.controller_core.cases import MAX_BROKER, PartitionCase, ids, partition_cases
 from tests.twins import election as twins
@@ -20,7 +20,7 @@ BROKERS = st.sets(ids())
 
 
 def membership(brokers: Iterable[int]) -> BoolArray:
-    """Flags by broker id, the last one False for the padding."""
+    """Return flags by broker id; the last one is False, for the padding."""
     flags = np.zeros(SIZE + 1, dtype=np.bool_)
     flags[list(brokers)] = True
     return flags
@@ -32,7 +32,7 @@ def replicas_of(cases: list[PartitionCase]) -> IntArray:
 
 
 def isr_of(cases: list[PartitionCase]) -> IntArray:
-    """Return the ISRs as a column, of whatever width they need."""
+    """Return the ISRs as a column of the required width."""
     return pad([case.isr for case in cases])
 
 
@@ -42,13 +42,13 @@ def leader_of(cases: list[PartitionCase]) -> IntArray:
 
 
 def rows(elections: Elections) -> list[Election]:
-    """Read columns as the values that the plain twin returns."""
+    """Convert columns to the values that the plain twin returns."""
     return [
         Election(
             int(elections.leader[row]),
             unpad(elections.isr[row]),
             bool(elections.unclean[row]),
-            Reason(elections.reason[row]),
+            ElectionReason(elections.reason[row]),
         )
         for row in range(len(elections.leader))
     ]
@@ -56,7 +56,7 @@ def rows(elections: Elections) -> list[Election]:
 
 @given(CASES, BROKERS)
 def test_offline_agrees_row_by_row(cases: list[PartitionCase], live: set[int]) -> None:
-    """The plain twin is election.elect_offline; whether unclean is allowed differs from row to row."""
+    """The plain twin is election.elect_offline; whether unclean election is allowed differs between rows."""
     replicas = replicas_of(cases)
     allowed = np.array([case.unclean_allowed for case in cases])
 
@@ -99,8 +99,8 @@ def test_new_agrees_row_by_row(cases: list[PartitionCase], live: set[int]) -> No
     assert rows(elect_new(replicas, membership(live))) == expected
 
 
-def test_no_rows_are_no_elections() -> None:
-    """An event may concern no partition at all."""
+def test_no_rows_have_no_elections() -> None:
+    """An event may concern no partition."""
     none, live = np.zeros((0, 3), dtype=np.int32), membership([1])
 
     assert len(elect_offline(none, none, live, np.zeros(0, dtype=np.bool_)).leader) == 0
@@ -108,8 +108,8 @@ def test_no_rows_are_no_elections() -> None:
     assert len(elect_new(none, live).leader) == 0
 
 
-def test_the_columns_given_are_left_as_they_were() -> None:
-    """A decision changes nothing: only `apply` does (ARCHITECTURE.md)."""
+def test_the_given_columns_are_not_changed() -> None:
+    """Only `apply` changes the cluster's state (ARCHITECTURE.md)."""
     replicas = pad([[1, 2, 3], [2, 3, 1]])
     isr = pad([[1, 2], [2]])
     before = (replicas.copy(), isr.copy())
@@ -122,7 +122,7 @@ def test_the_columns_given_are_left_as_they_were() -> None:
     assert all(np.array_equal(old, new) for old, new in zip(before, (replicas, isr), strict=True))
 
 
-def test_a_broker_id_beyond_the_flags_is_an_error_and_not_a_wrong_answer() -> None:
-    """Flags are made for the highest id known; an id above them is a defect of the caller."""
+def test_a_broker_id_beyond_the_flags_is_an_error() -> None:
+    """Flags cover the highest known id; an id above it is a defect of the caller."""
     with pytest.raises(IndexError):
         elect_new(pad([[SIZE + 1]]), membership(range(SIZE)))

@@ -1,4 +1,4 @@
-"""Finalized features (KIP-584): what KafkaController.validateFeatureUpdate refuses, in its words."""
+"""Finalized features (KIP-584): errors of KafkaController.validateFeatureUpdate, with its messages."""
 
 import pytest
 
@@ -34,15 +34,15 @@ BOTH: list[Supported] = [{"f": (2, 9), "g": (1, 9)}, {"f": (1, 5)}]
         ("g", 1, UP, "Could not apply finalized feature update because brokers were found to have incompatible versions for the feature."),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused(feature: str, level: int, upgrade_type: UpgradeType, words: str) -> None:
-    """And leaves what is there."""
+def test_an_invalid_update_is_refused(feature: str, level: int, upgrade_type: UpgradeType, words: str) -> None:
+    """The existing level stays."""
     update = FeatureUpdate(feature, level, upgrade_type)
 
     assert update_features([update], EXISTING, BOTH) == (EXISTING, {feature: Failure(ErrorCode.INVALID_REQUEST, words)})
 
 
-def test_each_update_stands_by_itself() -> None:
-    """One refused refuses no other (KIP-584)."""
+def test_updates_are_independent() -> None:
+    """A refused update does not affect the others (KIP-584)."""
     updates = [
         FeatureUpdate("f", 5, UP),
         FeatureUpdate("h", 1, UP),

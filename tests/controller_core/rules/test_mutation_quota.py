@@ -1,4 +1,4 @@
-"""Controller mutation quotas: precedence, token bucket, and what a request may spend (KIP-599)."""
+"""Controller mutation quotas: precedence, token bucket, and accounting of a request (KIP-599)."""
 
 import math
 from uuid import UUID
@@ -21,8 +21,8 @@ from tests.controller_core.decisions.driver import Driver, cluster_with
 USED_UP, LITTLE = MutationAllowance(-0.5, is_strict=True), MutationAllowance(0.5, is_strict=True)
 
 
-def test_of_all_quotas_the_most_special_one_applies() -> None:
-    """DefaultQuotaCallback.quotaMetricTags: users before client ids, named ones before defaults, pairs before single ones."""
+def test_the_most_specific_quota_applies() -> None:
+    """DefaultQuotaCallback.quotaMetricTags: users before client ids, names before defaults, pairs before single ones."""
     order = quota_entities("alice", "cli")
     buckets = [("alice", "cli"), ("alice", "cli"), ("alice", ""), ("alice", "cli"), ("alice", "cli"), ("alice", "")]
     assert [key for _, key in order] == [*buckets, ("", "cli"), ("", "cli")]
@@ -32,8 +32,8 @@ def test_of_all_quotas_the_most_special_one_applies() -> None:
         assert find_limit("alice", "cli", rates) == MutationLimit(order[place][1], place + 1.0)
 
 
-def test_a_caller_that_no_quota_is_for_is_not_limited() -> None:
-    """Other users' and client ids' quotas, and a rate without end."""
+def test_a_caller_without_a_quota_is_not_limited() -> None:
+    """Quotas of other users and client ids, and an infinite rate."""
     assert find_limit("alice", "cli", {QuotaEntity("bob"): 1.0, QuotaEntity(client_id="other"): 1.0}) is None
     assert find_limit("alice", "cli", {QuotaEntity(DEFAULT): math.inf}) is None
     assert find_limit("alice", "cli", {}) is None
@@ -53,8 +53,8 @@ def test_a_bucket_holds_the_tokens_of_eleven_seconds_and_fills_at_its_rate() -> 
     assert later.refilled(10, now_ms=1_000_000).tokens == 110
 
 
-def test_another_rate_counts_at_once() -> None:
-    """ClientQuotaManager.updateQuotaMetricConfigs: the bucket stays, its bound and its rate change."""
+def test_a_changed_rate_applies_at_once() -> None:
+    """ClientQuotaManager.updateQuotaMetricConfigs: the bucket stays; its bound and its rate change."""
     assert TokenBucket.full(10, now_ms=0).refilled(1, now_ms=0).tokens == 11
     assert TokenBucket(-10, 0).refilled(20, now_ms=1_000).tokens == 10
 
@@ -66,36 +66,36 @@ def test_a_rate_of_zero_never_recovers() -> None:
 
 
 def create(driver: Driver, allowance: MutationAllowance, *counts: int, validate_only: bool = False) -> list[object]:
-    """Create topics of so many partitions in one request; returns the errors."""
+    """Create topics with these numbers of partitions in one request; return the errors."""
     new = tuple(events.NewTopic(f"topic{place}", UUID(int=place + 100), count, 1) for place, count in enumerate(counts))
     results = driver.submit(events.CreateTopics(new, validate_only, allowance=allowance))
     return [None if result.failure is None else result.failure.code for result in results.values()]
 
 
-def test_a_request_may_use_up_the_quota_and_what_comes_after_is_refused() -> None:
+def test_a_request_may_use_up_the_quota_and_later_topics_are_refused() -> None:
     """StrictControllerMutationQuota: tokens are checked before they are taken, topic by topic."""
     driver = cluster_with([1])
     assert create(driver, LITTLE, 3, 1) == [None, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
     assert list(driver.cluster.topics) == ["topic0"]
 
 
-def test_while_tokens_are_left_nothing_is_refused() -> None:
+def test_nothing_is_refused_while_tokens_are_left() -> None:
     """A bucket at 0 is not used up."""
     assert create(cluster_with([1]), MutationAllowance(4, is_strict=True), 2, 2, 2) == [None, None, None]
 
 
-def test_a_request_that_is_only_validated_spends_nothing() -> None:
-    """ZkAdminManager records mutations behind the check of validateOnly."""
+def test_a_validated_request_uses_no_tokens() -> None:
+    """ZkAdminManager records mutations after the check of validateOnly."""
     assert create(cluster_with([1]), USED_UP, 3, validate_only=True) == [None]
 
 
-def test_old_versions_are_not_refused() -> None:
+def test_old_request_versions_are_not_refused() -> None:
     """PermissiveControllerMutationQuota: they have no error code for it."""
     assert create(cluster_with([1]), MutationAllowance(-5, is_strict=False), 3, 1) == [None, None]
 
 
-def test_a_topic_that_is_refused_for_another_reason_spends_nothing() -> None:
-    """Mutations are recorded after all checks; the reason is the topic's own."""
+def test_a_topic_refused_for_another_reason_uses_no_tokens() -> None:
+    """Mutations are recorded after all checks; the error is the topic's own."""
     driver = cluster_with([1], {"topic0": [[1]]})
     assert create(driver, LITTLE, 3, 1, 1) == [
         ErrorCode.TOPIC_ALREADY_EXISTS,

@@ -1,4 +1,4 @@
-"""Placement of replicas: Kafka's formula (protocol notes, Z66; invariants C3 and C11)."""
+"""Replica placement with Kafka's formula (protocol notes, Z66; invariants C3 and C11)."""
 
 from collections import Counter
 
@@ -25,7 +25,7 @@ NUMBERS = st.integers(0, 1000)
 def test_columns_agree_with_the_plain_twin(
     brokers: Racks, partitions: int, factor: int, drawn: tuple[int, int], first: int
 ) -> None:
-    """Fast code carries its plain twin and a test that they agree."""
+    """The fast code and its plain twin have the same results."""
     factor, (start, shift) = min(factor, len(brokers)), drawn
 
     expected = place_replicas_plain(brokers, partitions, factor, start, shift, start_partition_id=first)
@@ -49,7 +49,7 @@ def test_replicas_of_a_partition_are_on_distinct_brokers(
 def test_leaders_per_broker_differ_by_one_at_most(
     brokers: Racks, partitions: int, factor: int, start: int, shift: int
 ) -> None:
-    """Invariant C11, first half."""
+    """Invariant C11, first part."""
     placed = place_replicas(brokers, partitions, min(factor, len(brokers)), start, shift)
     leads = Counter(placed[:, 0].tolist())
 
@@ -61,7 +61,7 @@ def test_leaders_per_broker_differ_by_one_at_most(
 def test_replicas_per_broker_differ_by_the_replication_factor_at_most(
     brokers: Racks, partitions: int, factor: int, start: int, shift: int
 ) -> None:
-    """Invariant C11, second half: each position is a bijection per block of partitions (without racks)."""
+    """Invariant C11, second part: without racks each position is a bijection per block of partitions."""
     factor = min(factor, len(brokers))
     placed = place_replicas(brokers, partitions, factor, start, shift)
     holds = Counter(placed.ravel().tolist())
@@ -70,10 +70,10 @@ def test_replicas_per_broker_differ_by_the_replication_factor_at_most(
 
 
 @given(clusters(racks=True), st.integers(1, 100), st.integers(1, 12), NUMBERS, NUMBERS)
-def test_racks_fill_before_any_has_a_second_replica(
+def test_every_rack_has_a_replica_before_any_has_two(
     brokers: Racks, partitions: int, factor: int, start: int, shift: int
 ) -> None:
-    """With as many replicas as racks or more, each rack has one; with fewer, none has two (AdminUtils, goal 3)."""
+    """With at least as many replicas as racks, each rack has one; with fewer, none has two (AdminUtils, goal 3)."""
     factor = min(factor, len(brokers))
     racks = len(set(brokers.values()))
     placed = place_replicas(brokers, partitions, factor, start, shift)
@@ -83,7 +83,7 @@ def test_racks_fill_before_any_has_a_second_replica(
     assert used == {min(factor, racks)}
 
 
-def test_the_result_is_a_contiguous_int32_column_pair() -> None:
+def test_the_result_is_a_contiguous_int32_array() -> None:
     """The state is columns; broker ids are int32 in Kafka's protocol."""
     placed = place_replicas({1: None, 2: None}, 3, 2, 0, 0)
 
@@ -100,7 +100,7 @@ def test_the_result_is_a_contiguous_int32_column_pair() -> None:
         (3, -1, -1, "INVALID_PARTITIONS", "Number of partitions must be larger than 0."),
     ],
 )
-def test_an_impossible_placement_is_refused_in_kafkas_words(
+def test_an_impossible_placement_is_refused_with_kafkas_message(
     brokers: int, partitions: int, factor: int, code: str, words: str
 ) -> None:
     """AdminUtils.assignReplicasToBrokers: "Replication factor: 4 larger than available brokers: 3."."""
@@ -111,19 +111,19 @@ def test_an_impossible_placement_is_refused_in_kafkas_words(
 
 
 def test_racks_on_some_brokers_only_are_refused() -> None:
-    """AdminUtils: placement is aware of racks as soon as one broker has one, and then all need one."""
+    """AdminUtils: placement is rack-aware as soon as one broker has a rack; then all need one."""
     with pytest.raises(PlacementError, match="Not all brokers have rack information for replica rack aware assignment"):
         place_replicas({1: "a", 2: None}, 1, 1, 0, 0)
 
 
-def test_more_partitions_than_the_limit_are_refused_before_any_memory_is_taken() -> None:
+def test_more_partitions_than_the_limit_are_refused_before_memory_is_allocated() -> None:
     """The size of a request is limited."""
-    with pytest.raises(PlacementError, match=f"ask for at most {MAX_PARTITIONS}"):
+    with pytest.raises(PlacementError, match=f"request at most {MAX_PARTITIONS}"):
         place_replicas({1: None}, MAX_PARTITIONS + 1, 1, 0, 0)
 
 
 @given(clusters(), st.integers(1, 30), st.integers(1, 30), st.integers(1, 5), st.integers(0, 2000))
-def test_added_partitions_go_on_where_a_topic_begun_at_the_same_index_would(
+def test_added_partitions_continue_a_topic_that_started_at_the_same_index(
     brokers: Racks, present: int, added: int, factor: int, first_replica: int
 ) -> None:
     """AdminZkClient.createNewPartitionsAssignment: one number, from partition 0's first replica, is index and shift."""
@@ -137,8 +137,8 @@ def test_added_partitions_go_on_where_a_topic_begun_at_the_same_index_would(
 
 
 @given(clusters(), st.integers(1, 30), st.integers(1, 30), NUMBERS)
-def test_growing_a_topic_keeps_its_leaders_even(brokers: Racks, present: int, added: int, start: int) -> None:
-    """Invariant C11 over a topic made and then grown on the same brokers, without racks."""
+def test_added_partitions_keep_leaders_balanced(brokers: Racks, present: int, added: int, start: int) -> None:
+    """Invariant C11 for a topic that is created and then grows on the same brokers, without racks."""
     brokers = dict.fromkeys(brokers)
     begun = place_replicas(brokers, present, 1, start, 0)
     grown = place_added(brokers, begun[0].tolist(), present, added)
@@ -148,13 +148,13 @@ def test_growing_a_topic_keeps_its_leaders_even(brokers: Racks, present: int, ad
 
 
 @pytest.mark.parametrize(("first_replica", "index"), [(1, 0), (3, 1), (4, 2), (5, 2), (6, 0)])
-def test_the_first_replica_or_the_next_broker_by_id_gives_the_start(first_replica: int, index: int) -> None:
-    """AdminZkClient.createNewPartitionsAssignment; a first replica above all brokers begins at the first."""
+def test_the_start_is_the_first_replica_or_the_next_broker_by_id(first_replica: int, index: int) -> None:
+    """AdminZkClient.createNewPartitionsAssignment; a first replica above all brokers starts at the first broker."""
     assert index == fixed_start_index({1: None, 3: None, 5: None}, first_replica)
 
 
-def test_numbers_drawn_are_reduced_to_the_brokers_and_never_overflow() -> None:
-    """The caller may draw any numbers; what counts is what is left of them (three brokers: modulo 3 and 2)."""
+def test_random_numbers_are_reduced_by_the_number_of_brokers_and_never_overflow() -> None:
+    """Callers may generate any numbers; only the remainders matter (three brokers: modulo 3 and 2)."""
     brokers: Racks = {1: "a", 2: "b", 3: "c"}
 
     expected = place_replicas(brokers, 9, 3, start_index=2, replica_shift=1)

@@ -1,12 +1,12 @@
-"""Topics' config maps, refused in the words of a Kafka 3.9 broker (reason InvalidConfig)."""
+"""Validation of topic configs with the messages of a Kafka 3.9 broker (reason InvalidConfig)."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.rules.config_rules import Invalid
+from controller_core.rules.config_rules import InvalidValue
 from controller_core.rules.topic_config_table import ROWS, TOPIC_CONFIGS
-from controller_core.rules.topic_configs import ConfigSetting, config_value, topic_config_error
+from controller_core.rules.topic_configs import ConfigContext, config_value, topic_config_error
 
 REMOTE = {"remote.storage.enable": "true"}
 
@@ -54,8 +54,8 @@ THROTTLED_WORDS = (
         ),
     ],
 )
-def test_an_illegal_config_is_refused_in_kafkas_words(name: str, text: str, words: str) -> None:
-    """LogConfig.validate; a real one judges in `judged`."""
+def test_an_invalid_config_is_refused_with_kafkas_message(name: str, text: str, words: str) -> None:
+    """LogConfig.validate; `judged` compares with Kafka itself."""
     error = topic_config_error({name: text})
 
     assert error is not None
@@ -75,26 +75,26 @@ def test_an_illegal_config_is_refused_in_kafkas_words(name: str, text: str, word
         ("compression.gzip.level", "-1"),
     ],
 )
-def test_a_legal_config_is_taken(name: str, text: str) -> None:
-    """What Kafka takes we must not refuse."""
+def test_a_valid_config_is_accepted(name: str, text: str) -> None:
+    """Everything that Kafka accepts is accepted."""
     assert topic_config_error({name: text}) is None
 
 
-def test_kafkas_defaults_obey_kafkas_rules() -> None:
-    """The table is drawn by a tool; an empty map is legal."""
-    assert [row.name for row in ROWS if isinstance(row.read(row.default), Invalid)] == []
+def test_kafkas_defaults_are_valid() -> None:
+    """The table is generated; an empty map is valid."""
+    assert [row.name for row in ROWS if isinstance(row.read(row.default), InvalidValue)] == []
 
 
-def test_the_first_error_is_the_tables_first_whatever_the_maps_order() -> None:
-    """ConfigDef.parse goes through its own keys in the order of their definition."""
+def test_the_first_error_is_the_first_in_the_tables_order() -> None:
+    """ConfigDef.parse checks its keys in the order of their definition."""
     error = topic_config_error({"preallocate": "x", "segment.bytes": "x"})
 
     assert error is not None
     assert error.message == "Invalid value x for configuration segment.bytes: Not a number of type INT"
 
 
-def test_null_values_come_before_unknown_names_and_those_before_values() -> None:
-    """ZkAdminManager.createTopics looks for nulls, LogConfig.validate at names, then at values."""
+def test_null_values_are_checked_before_unknown_names_and_these_before_values() -> None:
+    """ZkAdminManager.createTopics checks for nulls, LogConfig.validate first names, then values."""
     null = topic_config_error({"foo": "1", "segment.ms": None, "retention.ms": None})
     unknown = topic_config_error({"retention.ms": "abc", "zoo": "1", "foo": "1"})
 
@@ -104,9 +104,9 @@ def test_null_values_come_before_unknown_names_and_those_before_values() -> None
     assert unknown.message == "Unknown topic config name: foo"
 
 
-def test_the_compaction_lag_is_checked_against_what_the_brokers_have() -> None:
-    """LogConfig.validateValues, over the brokers' defaults."""
-    setting = ConfigSetting(broker_defaults={"max.compaction.lag.ms": "5"})
+def test_the_compaction_lag_is_checked_with_the_brokers_defaults() -> None:
+    """LogConfig.validateValues, on top of the brokers' defaults."""
+    setting = ConfigContext(broker_defaults={"max.compaction.lag.ms": "5"})
 
     error = topic_config_error({"min.compaction.lag.ms": "6"}, setting)
 
@@ -119,34 +119,32 @@ def test_the_compaction_lag_is_checked_against_what_the_brokers_have() -> None:
     [
         (
             {"remote.log.copy.disable": "true"},
-            ConfigSetting(),
+            ConfigContext(),
             "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under Zookeeper's mode.",
         ),
         (
             REMOTE,
-            ConfigSetting(),
+            ConfigContext(),
             "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.",
         ),
         (
             {**REMOTE, "cleanup.policy": "compact"},
-            ConfigSetting(remote_storage=True),
+            ConfigContext(remote_storage=True),
             "Remote log storage is unsupported for the compacted topics",
         ),
         (
             {**REMOTE, "retention.ms": "10", "local.retention.ms": "11"},
-            ConfigSetting(remote_storage=True),
+            ConfigContext(remote_storage=True),
             "Invalid value 11 for configuration local.retention.ms: Value must not be more than retention.ms property value: 10",
         ),
         (
             {**REMOTE, "retention.bytes": "10", "local.retention.bytes": "-1"},
-            ConfigSetting(remote_storage=True),
+            ConfigContext(remote_storage=True),
             "Invalid value -1 for configuration local.retention.bytes: Value must not be -1 as retention.bytes value is set as 10.",
         ),
     ],
 )
-def test_tiered_storage_is_refused_as_a_broker_refuses_it(
-    configs: dict[str, str], setting: ConfigSetting, words: str
-) -> None:
+def test_tiered_storage_is_refused_as_by_a_broker(configs: dict[str, str], setting: ConfigContext, words: str) -> None:
     """LogConfig.validateTopicLogConfigValues (KIP-405, KIP-950)."""
     error = topic_config_error(configs, setting)
 
@@ -154,9 +152,9 @@ def test_tiered_storage_is_refused_as_a_broker_refuses_it(
     assert words == error.message
 
 
-def test_turning_tiered_storage_off_needs_consent_to_delete() -> None:
-    """LogConfig.validateTurningOffRemoteStorageWithDelete; only KRaft's controller brings the existing map."""
-    setting = ConfigSetting(existing=REMOTE, remote_storage=True, zookeeper=False)
+def test_disabling_tiered_storage_needs_consent_to_delete() -> None:
+    """LogConfig.validateTurningOffRemoteStorageWithDelete; only KRaft's controller passes the existing map."""
+    setting = ConfigContext(existing=REMOTE, remote_storage=True, zookeeper=False)
 
     error = topic_config_error({"remote.storage.enable": "false"}, setting)
 
@@ -165,18 +163,18 @@ def test_turning_tiered_storage_off_needs_consent_to_delete() -> None:
     assert topic_config_error({"remote.log.delete.on.disable": "true"}, setting) is None
 
 
-def test_a_configs_value_is_the_topics_then_the_brokers_then_kafkas() -> None:
-    """LogConfig.fromProps: overrides over defaults."""
+def test_a_config_value_is_the_topics_or_the_brokers_or_kafkas() -> None:
+    """LogConfig.fromProps: overrides on top of defaults."""
     assert not config_value("unclean.leader.election.enable", {})
     assert config_value("unclean.leader.election.enable", {"unclean.leader.election.enable": "true"})
-    assert config_value("min.insync.replicas", {"min.insync.replicas": "0"}) == Invalid(
+    assert config_value("min.insync.replicas", {"min.insync.replicas": "0"}) == InvalidValue(
         "min.insync.replicas", "0", "Value must be at least 1"
     )
 
 
 @given(st.dictionaries(st.sampled_from(sorted(TOPIC_CONFIGS)) | st.text(), st.none() | st.text()))
-def test_no_map_at_all_breaks_the_check(configs: dict[str, str | None]) -> None:
-    """Whatever a user writes is taken or refused in words."""
+def test_any_config_map_is_accepted_or_refused(configs: dict[str, str | None]) -> None:
+    """Users may write anything."""
     error = topic_config_error(configs)
 
     assert error is None or error.message

@@ -1,16 +1,16 @@
-"""Names of topics (Kafka's org.apache.kafka.common.internals.Topic)."""
+"""Rules for topic names (Kafka's org.apache.kafka.common.internals.Topic)."""
 
 import pytest
 
-from controller_core.rules.topic_names import MAX_NAME_LENGTH, collisions, is_internal, refuse_name
+from controller_core.rules.topic_names import MAX_NAME_LENGTH, collisions, is_internal, topic_name_error
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
 
 @pytest.mark.parametrize("name", ["t", "Topic-1", "a.b", "a_b", "...", "-", "a" * MAX_NAME_LENGTH])
-def test_a_legal_name_is_taken(name: str) -> None:
-    """ASCII letters, digits, dot, underscore and hyphen; up to 249 of them."""
-    assert refuse_name(name) is None
+def test_a_valid_name_is_accepted(name: str) -> None:
+    """ASCII letters, digits, dot, underscore and hyphen; at most 249 characters."""
+    assert topic_name_error(name) is None
 
 
 @pytest.mark.parametrize(
@@ -30,24 +30,26 @@ def test_a_legal_name_is_taken(name: str) -> None:
         ),
     ],
 )
-def test_an_illegal_name_is_refused_in_kafkas_words(name: str, words: str) -> None:
-    """Error code INVALID_TOPIC_EXCEPTION, with Kafka's own sentence."""
-    assert refuse_name(name) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
+def test_an_invalid_name_is_refused_with_kafkas_message(name: str, words: str) -> None:
+    """Error code INVALID_TOPIC_EXCEPTION, with Kafka's message."""
+    assert topic_name_error(name) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
 
 
-def test_names_that_metrics_cannot_tell_apart_collide() -> None:
-    """A dot and an underscore are the same in the name of a metric (AdminZkClient.validateTopicCreate)."""
+def test_names_with_the_same_metric_name_collide() -> None:
+    """A dot and an underscore are the same in metric names (AdminZkClient.validateTopicCreate)."""
     words = "Topic 'a.b_c' collides with existing topics: a.b.c, a_b_c"
 
-    assert refuse_name("a.b_c", {"a_b_c", "a.b.c", "abc", "a.b"}) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
+    assert topic_name_error("a.b_c", {"a_b_c", "a.b.c", "abc", "a.b"}) == Failure(
+        ErrorCode.INVALID_TOPIC_EXCEPTION, words
+    )
 
 
 def test_a_name_does_not_collide_with_itself() -> None:
-    """Whether the topic exists is another question with another answer."""
+    """Another check finds existing topics."""
     assert collisions("a.b", {"a.b"}) == []
 
 
-def test_kafkas_own_topics_are_known() -> None:
+def test_kafkas_internal_topics_are_known() -> None:
     """Topic.INTERNAL_TOPICS."""
     assert is_internal("__consumer_offsets")
     assert not is_internal("__cluster_metadata")

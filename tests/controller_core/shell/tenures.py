@@ -15,8 +15,8 @@ from controller_core.model.events import (
     CreateTopics,
     Event,
     IsrChange,
+    LeaderAndIsrAnswered,
     NewTopic,
-    ReplicasAnswered,
     StopReplicaAnswered,
 )
 from controller_core.model.ids import TopicPartition
@@ -46,7 +46,7 @@ class FakeChannels:
         cluster: Cluster,
         own: OwnAddress,
         *,
-        answered: Callable[[StopReplicaAnswered | ReplicasAnswered], None],
+        answered: Callable[[StopReplicaAnswered | LeaderAndIsrAnswered], None],
         refused: Callable[[Retry], None],
         deposed: Callable[[], None],
         **_others: Any,

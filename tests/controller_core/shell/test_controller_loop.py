@@ -13,7 +13,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.events import (
     BrokersRead,
     Event,
-    Heal,
+    RepairPartitions,
     TopicsRead,
 )
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
@@ -89,7 +89,7 @@ async def test_a_look_reads_within_its_turn(tenure: Tenure) -> None:
 
 async def test_a_look_that_finds_nothing_decides_nothing(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
     """A look too many changes nothing."""
-    monkeypatch.setattr(controller_module, "decide", failing_decisions(Heal))
+    monkeypatch.setattr(controller_module, "decide", failing_decisions(RepairPartitions))
 
     async def read() -> Event | None:
         return None
@@ -123,4 +123,4 @@ async def test_every_tick_looks_at_everything_whatever_became_of_the_last(
     waiting.cancel()
 
     assert not ticking.done()
-    assert seen[:3] == ["Heal", "AdvanceMoves", "AdvanceDeletions"]
+    assert seen[:3] == ["RepairPartitions", "AdvanceMoves", "AdvanceDeletions"]

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from controller_core.model.events import AlterReassignments, StopReplicaAnswered
-from controller_core.model.move import Stage
+from controller_core.model.move import MoveStage
 from controller_core.model.sends import SendStopReplica
 from controller_core.shell.brokers.answers import meaning_of
 from controller_core.shell.brokers.requests import stop_replica
@@ -53,13 +53,13 @@ async def test_an_answer_to_an_earlier_request_does_not_end_a_later_move(tenure:
     tenure.channels.answered(_answer(first))
     await settled()
 
-    assert (tenure.cluster.moves[row].stage, tenure.cluster.moves[row].waiting) == (Stage.REMOVING, (1,))
+    assert (tenure.cluster.moves[row].stage, tenure.cluster.moves[row].waiting) == (MoveStage.REMOVING, (1,))
 
     tenure.channels.answered(_answer(stop_replica(tenure.cluster, last)))
     await settled()
 
     assert tenure.cluster.moves == {}
-    assert tenure.cluster.left_behind == {}
+    assert tenure.cluster.stray_replicas == {}
 
 
 def _answer(request: Body) -> StopReplicaAnswered:

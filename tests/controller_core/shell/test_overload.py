@@ -73,7 +73,7 @@ async def test_a_failed_log_directory_is_taken(tenure: Tenure) -> None:
     """KIP-112: the answer to LeaderAndIsr is the only news of it."""
     async with flooded(tenure):
         epoch = tenure.cluster.brokers[1].epoch
-        tenure.channels.answered(events.ReplicasAnswered(1, epoch, names("orders-0"), ()))
+        tenure.channels.answered(events.LeaderAndIsrAnswered(1, epoch, names("orders-0"), ()))
         await settled()
 
     leader, _, isr = tenure.state("orders-0")
@@ -113,7 +113,7 @@ async def test_timers_and_watches_are_taken(tenure: Tenure) -> None:
         (events.AlterPartition(77, 5, ()), CLIENT),
         (events.DeleteTopics(()), CLIENT),
         (events.ElectLeaders(None), CLIENT),
-        (events.Heal(), OWN),
+        (events.RepairPartitions(), OWN),
         (events.StopReplicaAnswered(1, ()), OWN),
     ],
     ids=lambda value: type(value).__name__,

@@ -10,7 +10,7 @@ import pytest
 
 from controller_core.model.events import (
     DeleteTopics,
-    Heal,
+    RepairPartitions,
 )
 from controller_core.shell import controller as controller_module
 from controller_core.shell.active import TenureLostError
@@ -33,7 +33,7 @@ async def test_when_the_fence_does_not_hold_nothing_is_written_and_the_tenure_is
     assert "another controller" in await tenure.controller.ended()
     assert before == tenure.server.at(paths.partition_state("orders", 0)).data
     with pytest.raises(TenureLostError):
-        await tenure.controller.submit(Heal())
+        await tenure.controller.submit(RepairPartitions())
 
 
 async def test_a_session_that_ends_in_the_middle_of_an_event_ends_the_tenure(tenure: Tenure) -> None:
@@ -81,7 +81,7 @@ async def test_callers_of_a_tenure_that_is_closed_are_told_so(tenure: Tenure) ->
     writing = asyncio.Event()
     tenure.server.before_writes.append(writing.set)
     running = asyncio.create_task(tenure.controller.submit(isr_wish(tenure, "orders-0", (1,))))
-    waiting = asyncio.create_task(tenure.controller.submit(Heal()))
+    waiting = asyncio.create_task(tenure.controller.submit(RepairPartitions()))
     await writing.wait()
 
     await tenure.controller.close()
@@ -109,8 +109,8 @@ async def test_the_first_event_of_a_tenure_may_fail_without_taking_the_process_w
     tenure: Tenure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tenure has ended then, and says why."""
-    monkeypatch.setattr(controller_module, "decide", failing_decisions(Heal))
-    await tenure.controller.start(Heal())
+    monkeypatch.setattr(controller_module, "decide", failing_decisions(RepairPartitions))
+    await tenure.controller.start(RepairPartitions())
 
     assert "C2" in await tenure.controller.ended()
 

@@ -1,4 +1,4 @@
-"""What a person who looks inside is told: all that is under way, and who waits for whom."""
+"""`/state`: brokers, health counts, running operations and what they wait for."""
 
 import json
 
@@ -6,17 +6,17 @@ import pytest
 
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokersObserved, DeletionStarted, ShutdownBegun
+from controller_core.model.changes import BrokersObserved, ControlledShutdownStarted, DeletionStarted
 from controller_core.model.cluster import Cluster
 from controller_core.model.move import Move
 from controller_core.views import debug_state as inside_module
-from controller_core.views.debug_state import inside, standing_by, topic_inside
+from controller_core.views.debug_state import cluster_document, standby_document, topic_document
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
 
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Brokers 1 and 2; partitions in balance, out of sync, without a leader, without a state."""
+    """Brokers 1 and 2; partitions in balance, out of sync, without a leader, and without a state."""
     cluster = Cluster(1000, 9)
     brokers = Broker(1, 101, (Endpoint("CLIENT", "host1", 9092, "PLAINTEXT"),), "a"), Broker(2, 102, ())
     apply(cluster, BrokersObserved(brokers))
@@ -25,11 +25,11 @@ def cluster() -> Cluster:
     return cluster
 
 
-def test_the_whole_is_counted_and_brokers_are_listed(cluster: Cluster) -> None:
-    """As kafka-topics and the metrics count it."""
-    apply(cluster, ShutdownBegun(2))
+def test_partitions_are_counted_and_brokers_are_listed(cluster: Cluster) -> None:
+    """The counts are those of kafka-topics and the metrics."""
+    apply(cluster, ControlledShutdownStarted(2))
 
-    told = inside(cluster, "cluster-of-tests", {1: 3}, waiting_events=2)
+    told = cluster_document(cluster, "cluster-of-tests", {1: 3}, waiting_events=2)
 
     assert (
         told["active"],
@@ -66,16 +66,16 @@ def test_the_whole_is_counted_and_brokers_are_listed(cluster: Cluster) -> None:
     ]
 
 
-def test_what_is_under_way_says_whom_it_waits_for(cluster: Cluster) -> None:
-    """A move that stands still, a deletion that is blocked: the reason is there."""
+def test_running_operations_list_the_brokers_they_wait_for(cluster: Cluster) -> None:
+    """The reason of a stuck move or a blocked deletion is shown."""
     apply(cluster, read_change(cluster, "topic old 0=1,2"))
     apply(cluster, read_change(cluster, "move orders 0=2,1"))
     apply(cluster, read_change(cluster, "queued old"))
     apply(cluster, DeletionStarted("old", {2: (0,)}))
-    cluster.left_behind[0] = {4, 3}
+    cluster.stray_replicas[0] = {4, 3}
     cluster.refused_replicas[1] = {2: "INCONSISTENT_TOPIC_ID"}
 
-    told = inside(cluster, "", {}, 0)
+    told = cluster_document(cluster, "", {}, 0)
 
     (move,) = told["reassignments"]["listed"]
     assert (move["partition"], move["stage"], move["replicas"]) == ("orders-0", "planned", [2, 1])
@@ -86,27 +86,27 @@ def test_what_is_under_way_says_whom_it_waits_for(cluster: Cluster) -> None:
     assert json.loads(json.dumps(told)) == told
 
 
-def test_lists_are_cut_with_how_many_there_are(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit on everything: 200,000 offline partitions are no list for a person."""
+def test_lists_are_truncated_and_contain_their_full_length(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """200,000 offline partitions are too many for a document."""
     monkeypatch.setattr(inside_module, "MAX_LISTED", 1)
     apply(cluster, read_change(cluster, "move orders 0=2,1 1=1,2"))
 
-    told = inside(cluster, "", {}, 0)
+    told = cluster_document(cluster, "", {}, 0)
 
     assert (told["reassignments"]["in_all"], len(told["reassignments"]["listed"])) == (2, 1)
     assert (told["partitions"]["offline"], told["offline_partitions"]) == (2, ["orders-2"])
 
 
-def test_an_empty_cluster_is_told_as_such() -> None:
-    """Nothing is there yet."""
-    told = inside(Cluster(1000, 1), "", {}, 0)
+def test_an_empty_cluster_has_no_entries() -> None:
+    """No brokers and no topics."""
+    told = cluster_document(Cluster(1000, 1), "", {}, 0)
 
     assert told["partitions"] == {"in_service": 0, "offline": 0, "under_replicated": 0, "not_led_by_preferred": 0}
 
 
-def test_a_topic_is_told_partition_by_partition(cluster: Cluster) -> None:
-    """By Kafka's names of the states."""
-    told = topic_inside(cluster, "orders")
+def test_a_topic_document_lists_all_partitions(cluster: Cluster) -> None:
+    """Kafka's names of the states."""
+    told = topic_document(cluster, "orders")
 
     assert told is not None
     assert (told["partitions_in_all"], told["topic_id"]) == (4, "00000000-0000-0000-0000-000000000007")
@@ -123,22 +123,22 @@ def test_a_topic_is_told_partition_by_partition(cluster: Cluster) -> None:
     }
 
 
-def test_a_topic_that_is_not_there_is_told_as_such(cluster: Cluster) -> None:
-    """A mistyped name."""
-    assert topic_inside(cluster, "order") is None
+def test_an_unknown_topic_has_no_document(cluster: Cluster) -> None:
+    """Such as a mistyped name."""
+    assert topic_document(cluster, "order") is None
 
 
-def test_who_does_not_hold_the_cluster_says_so() -> None:
-    """A standby knows nothing of partitions."""
-    assert standing_by(1000) == {"active": False, "controller_id": 1000}
+def test_a_standby_controller_reports_that_it_is_not_active() -> None:
+    """A standby knows nothing about partitions."""
+    assert standby_document(1000) == {"active": False, "controller_id": 1000}
 
 
 def test_replicas_that_a_reassignment_adds_are_not_under_replicated(cluster: Cluster) -> None:
     """KIP-455: `orders-1` has broker 1 in sync, and broker 2 is being added."""
     row = cluster.row_of("orders", 1)
     assert row is not None
-    before = inside(cluster, "", {}, 0)["partitions"]["under_replicated"]
+    before = cluster_document(cluster, "", {}, 0)["partitions"]["under_replicated"]
 
     cluster.moves[row] = Move((2, 1), adding=(2,), removing=())
 
-    assert inside(cluster, "", {}, 0)["partitions"]["under_replicated"] == before - 1
+    assert cluster_document(cluster, "", {}, 0)["partitions"]["under_replicated"] == before - 1

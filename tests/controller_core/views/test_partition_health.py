@@ -1,4 +1,4 @@
-"""Health of partitions over columns is what the definitions give for each partition by itself.
+"""Partition health over columns agrees with the definitions for single partitions.
 
 Sources: KIP-455, KafkaController.preferredReplicaImbalanceCount, Partition.isUnderReplicated.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.model.ids import NO_LEADER, NOBODY
+from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.model.partition_health import is_under_min_isr, leader_imbalance, partition_health
 
 BROKERS = st.integers(0, 4)
@@ -28,11 +28,11 @@ class One:
     @property
     def preferred(self) -> int:
         """The first replica."""
-        return self.replicas[0] if self.replicas else NOBODY
+        return self.replicas[0] if self.replicas else NO_BROKER
 
     @property
     def is_led_by_preferred(self) -> bool:
-        """As an administrator would say."""
+        """Whether the preferred replica leads."""
         return not self.replicas or self.leader == self.replicas[0]
 
 
@@ -54,7 +54,7 @@ def column(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 @given(PARTITIONS)
-def test_flags_are_those_of_each_partition(partitions: list[One]) -> None:
+def test_flags_agree_with_each_partition(partitions: list[One]) -> None:
     """Offline, under-replicated while replicas are added, and not led by the preferred replica."""
     flags = partition_health(
         column([one.leader for one in partitions]),
@@ -70,7 +70,7 @@ def test_flags_are_those_of_each_partition(partitions: list[One]) -> None:
 
 
 @given(PARTITIONS)
-def test_the_worst_broker_leads_the_smallest_share_of_what_prefers_it(partitions: list[One]) -> None:
+def test_the_worst_broker_leads_the_smallest_share_of_partitions_that_prefer_it(partitions: list[One]) -> None:
     """leader.imbalance.per.broker.percentage; of equal shares the lowest id."""
     preferring = Counter(one.preferred for one in partitions if one.replicas)
     not_led = Counter(one.preferred for one in partitions if not one.is_led_by_preferred)
@@ -87,6 +87,6 @@ def test_the_worst_broker_leads_the_smallest_share_of_what_prefers_it(partitions
     assert (found.worst_not_led, found.worst_preferring) == (not_led[worst or 0], preferring[worst or 0]) or not shares
 
 
-def test_a_partition_is_under_min_isr_when_fewer_are_in_sync() -> None:
-    """UnderMinIsrPartitionCount: equal is enough."""
+def test_a_partition_with_fewer_replicas_in_sync_is_under_min_isr() -> None:
+    """UnderMinIsrPartitionCount: an equal number is sufficient."""
     assert [is_under_min_isr(in_sync, 2) for in_sync in (1, 2, 3)] == [True, False, False]

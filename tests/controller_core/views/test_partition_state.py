@@ -1,4 +1,4 @@
-"""A partition's state by Kafka's names."""
+"""Partition states by Kafka's names."""
 
 import pytest
 
@@ -21,5 +21,5 @@ def test_a_partitions_state_follows_from_its_leader(
 
 
 def test_states_have_kafkas_names() -> None:
-    """They are those of Kafka's state-change log."""
+    """The names are those of Kafka's state-change log."""
     assert [state.label for state in PartitionState] == ["NewPartition", "OnlinePartition", "OfflinePartition"]

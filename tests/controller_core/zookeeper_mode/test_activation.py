@@ -1,4 +1,4 @@
-"""Taking over: whoever holds the cluster anew tells every broker everything, and mends what nobody mended."""
+"""Activation: a controller that becomes active sends the full state to brokers and repairs partitions."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def driver() -> Driver:
     return cluster_with(THREE, {"orders": [[1, 2], [2, 3]], "alone": [[3]]})
 
 
-def test_brokers_hear_who_lives_before_what_they_lead_and_follow(driver: Driver) -> None:
+def test_brokers_get_the_live_brokers_before_leader_and_isr(driver: Driver) -> None:
     """Protocol notes, Z32: UpdateMetadata with the live brokers comes before LeaderAndIsr, to every broker."""
     driver.take_over()
 
@@ -29,7 +29,7 @@ def test_brokers_hear_who_lives_before_what_they_lead_and_follow(driver: Driver)
         assert kinds == [UpdateMetadata, LeaderAndIsr]
 
 
-def test_every_broker_is_told_all_partitions_and_those_that_it_has_replicas_of(driver: Driver) -> None:
+def test_every_broker_gets_all_metadata_and_leader_and_isr_of_its_replicas(driver: Driver) -> None:
     """KafkaController.onControllerFailover: sendUpdateMetadataRequest with all, replica states of the live ones."""
     driver.take_over()
 
@@ -38,16 +38,16 @@ def test_every_broker_is_told_all_partitions_and_those_that_it_has_replicas_of(d
     assert driver.told(LeaderAndIsr, 3)[0].partitions.keys() == {tp("orders-1"), tp("alone-0")}
 
 
-def test_nothing_is_written_where_nothing_is_wrong(driver: Driver) -> None:
-    """A take-over by itself changes no leader and no epoch."""
+def test_a_takeover_without_changes_writes_nothing(driver: Driver) -> None:
+    """No leader and no epoch changes."""
     driver.take_over()
 
     assert [change for change in driver.changes if not isinstance(change, TopicDeletionObserved)] == []
     assert driver.state("orders-0") == State(1, 0, (1, 2))
 
 
-def test_what_happened_while_nobody_held_the_cluster_is_mended(driver: Driver) -> None:
-    """Protocol notes, Z14: a leader death stays unrepaired until a controller is there; it then repairs it at once."""
+def test_changes_while_no_controller_was_active_are_repaired(driver: Driver) -> None:
+    """Protocol notes, Z14: a failed leader is replaced only when a controller is active again, and then at once."""
     driver.brokers[1].is_up = False
     driver.brokers[3].is_up = False
     driver.take_over()
@@ -57,8 +57,8 @@ def test_what_happened_while_nobody_held_the_cluster_is_mended(driver: Driver) -
     assert driver.state("alone-0") == State(NO_LEADER, 1, (3,))
 
 
-def test_a_cluster_without_brokers_is_told_nothing(driver: Driver) -> None:
-    """Nobody is there to hear it; partitions lose their leaders once brokers are known to be gone."""
+def test_a_cluster_without_brokers_gets_no_requests(driver: Driver) -> None:
+    """Partitions lose their leaders once brokers have been read."""
     driver.kill(*THREE)
     driver.forget()
     driver.take_over()
@@ -66,8 +66,8 @@ def test_a_cluster_without_brokers_is_told_nothing(driver: Driver) -> None:
     assert (driver.changes, driver.messages) == ([], [])
 
 
-def test_states_carry_the_epoch_of_the_controller_that_wrote_them(driver: Driver) -> None:
-    """C5: the controller epoch grows with each tenure."""
+def test_states_contain_the_epoch_of_the_controller_that_wrote_them(driver: Driver) -> None:
+    """C5: the controller epoch grows with each active term."""
     driver.take_over()
     driver.kill(1)
 
@@ -79,7 +79,7 @@ def test_states_carry_the_epoch_of_the_controller_that_wrote_them(driver: Driver
 
 @pytest.mark.shows("C5")
 def test_a_deposed_controller_writes_nothing(driver: Driver) -> None:
-    """C5, C6: the fence of every write."""
+    """C5, C6: every write is fenced."""
     driver.written.take_place(7)
     before = dict(driver.written.states)
 
@@ -88,8 +88,8 @@ def test_a_deposed_controller_writes_nothing(driver: Driver) -> None:
     assert before == driver.written.states
 
 
-def test_a_shutdown_that_the_earlier_controller_knew_of_is_asked_for_again(driver: Driver) -> None:
-    """It is kept in memory alone: the broker asks until nothing remains, whoever the controller is."""
+def test_a_controlled_shutdown_is_requested_again_after_a_takeover(driver: Driver) -> None:
+    """It is kept only in memory: the broker repeats the request until no leader remains."""
     driver.shut_down(1)
     driver.take_over()
 
@@ -97,10 +97,10 @@ def test_a_shutdown_that_the_earlier_controller_knew_of_is_asked_for_again(drive
 
 
 @pytest.mark.parametrize(("leader", "isr", "expected"), [(2, (2, 3), (2, (2,))), (3, (3, 2), (2, (2,)))])
-def test_a_state_that_names_strangers_counts_without_them(
+def test_non_replicas_in_a_written_state_are_dropped(
     driver: Driver, leader: int, isr: tuple[int, ...], expected: tuple[int, tuple[int, ...]]
 ) -> None:
-    """C1, C2: somebody wrote it by hand; whoever is no replica does not lead, and stays out of the next ISR."""
+    """C1, C2: after a manual edit, brokers that are not replicas do not lead and are not in the next ISR."""
     state = driver.written.states[tp("orders-0")]
     driver.written.states[tp("orders-0")] = replace(state, leader=leader, isr=isr)
     driver.take_over()
@@ -112,10 +112,10 @@ def test_a_state_that_names_strangers_counts_without_them(
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("commits", range(3))
-def test_a_controller_that_dies_in_the_middle_of_a_failover_leaves_no_partition_behind(
+def test_a_controller_that_fails_during_a_failover_misses_no_partition(
     driver: Driver, commits: int, after: bool
 ) -> None:
-    """Before or after each commit: the next one finds what is written, and ends where this one would have ended."""
+    """Before or after each commit: the next controller reads what is written and reaches the same result."""
     driver.brokers[2].is_up = False
     driver.die_at(commits=commits, after=after)
     if commits < 2:
@@ -126,7 +126,7 @@ def test_a_controller_that_dies_in_the_middle_of_a_failover_leaves_no_partition_
     assert (driver.state("orders-1").leader, driver.state("orders-1").isr) == (3, (3,))
 
 
-def test_deciding_changes_nothing_and_the_same_event_gets_the_same_decision(driver: Driver) -> None:
+def test_a_decision_changes_nothing_and_is_repeatable(driver: Driver) -> None:
     """`decide` is a pure function of the cluster and the event (ARCHITECTURE.md)."""
     from controller_core.zookeeper_mode.decide import decide
 

@@ -1,4 +1,4 @@
-"""Deletion of topics: told to stop and delete, answered by all, gone (TopicDeletionManager; protocol notes, Z80; C10)."""
+"""Topic deletion: stop and delete requests, answers of all replicas, removal (TopicDeletionManager; protocol notes, Z80; C10)."""
 
 import pytest
 
@@ -19,30 +19,30 @@ def driver() -> Driver:
     return driver
 
 
-def is_gone(driver: Driver, topic: str = "orders") -> bool:
-    """Whether nothing of a topic is left: written, known, queued, or in a broker's log."""
+def is_removed(driver: Driver, topic: str = "orders") -> bool:
+    """Whether nothing of a topic is left: written, in memory, queued, or in a broker's log."""
     logs = {name.topic for broker in driver.brokers.values() for name in broker.logs}
     assert (topic in driver.written.topics) == (topic in driver.cluster.topics)
     return topic not in {*driver.cluster.topics, *driver.written.deletions, *driver.cluster.deletions, *logs}
 
 
 def reason(driver: Driver, topic: str = "orders") -> str:
-    """Why a deletion waits."""
+    """Return why a deletion waits."""
     return driver.cluster.deletions[topic].blocked
 
 
-def test_a_topic_is_gone_when_all_of_its_replicas_are(driver: Driver) -> None:
+def test_a_topic_is_removed_when_all_its_replicas_are_deleted(driver: Driver) -> None:
     """C10: queue, StopReplica, answers, znodes, queue."""
     assert driver.delete("orders") == {"orders": None}
     assert driver.written.deletions == ["orders"]
 
     driver.answer()
 
-    assert is_gone(driver)
+    assert is_removed(driver)
 
 
-def test_a_topic_stays_until_the_last_broker_answered(driver: Driver) -> None:
-    """Protocol notes, Z81: else a broker that dies now keeps a stray log."""
+def test_a_topic_stays_until_the_last_broker_has_answered(driver: Driver) -> None:
+    """Protocol notes, Z81: otherwise a broker that fails now keeps a stray log."""
     driver.delete("orders")
     driver.answer(1)
 
@@ -50,14 +50,14 @@ def test_a_topic_stays_until_the_last_broker_answered(driver: Driver) -> None:
 
     driver.answer(2)
 
-    assert is_gone(driver)
+    assert is_removed(driver)
 
 
 @pytest.mark.shows("C10")
-def test_everybody_hears_that_the_topic_is_gone_before_replicas_stop_and_they_stop_before_they_delete(
+def test_metadata_is_sent_before_replicas_stop_and_replicas_stop_before_they_delete(
     driver: Driver,
 ) -> None:
-    """TopicDeletionManager.onTopicDeletion: leader -2 to all, StopReplica without and then with deletion (C10)."""
+    """TopicDeletionManager.onTopicDeletion: leader -2 to all brokers, StopReplica without and then with deletion (C10)."""
     driver.delete("orders")
 
     metadata = driver.messages[0][1]
@@ -69,7 +69,7 @@ def test_everybody_hears_that_the_topic_is_gone_before_replicas_stop_and_they_st
     assert {epoch for stop in driver.told(StopReplica) for epoch in stop.partitions.values()} == {EPOCH_DURING_DELETE}
 
 
-def test_an_unknown_topic_is_refused_and_stops_no_other(driver: Driver) -> None:
+def test_an_unknown_topic_is_refused_independently_of_others(driver: Driver) -> None:
     """UNKNOWN_TOPIC_OR_PARTITION."""
     results = driver.delete("ghost", "orders")
 
@@ -77,8 +77,8 @@ def test_an_unknown_topic_is_refused_and_stops_no_other(driver: Driver) -> None:
     assert driver.written.deletions == ["orders"]
 
 
-def test_a_topic_that_is_queued_already_may_be_asked_for_again(driver: Driver) -> None:
-    """The second caller waits for the same end; nothing is told twice."""
+def test_the_deletion_of_a_queued_topic_may_be_requested_again(driver: Driver) -> None:
+    """The second caller waits for the same deletion; no request is sent twice."""
     driver.delete("orders")
     driver.forget()
 
@@ -88,22 +88,22 @@ def test_a_topic_that_is_queued_already_may_be_asked_for_again(driver: Driver) -
 
 @pytest.mark.shows("C10")
 def test_a_dead_broker_blocks_the_deletion_until_it_is_back(driver: Driver) -> None:
-    """C10: ineligible while a replica is dead, resumed later; nobody is told to delete before."""
+    """C10: ineligible while a replica is dead, resumed later; no request to delete is sent before."""
     driver.kill(2)
     driver.delete("orders")
 
-    assert reason(driver) == "brokers [2] are away"
+    assert reason(driver) == "brokers [2] are offline"
     assert driver.told(StopReplica) == []
 
     driver.start(2)
     driver.answer()
 
-    assert is_gone(driver)
+    assert is_removed(driver)
 
 
 @pytest.mark.shows("C10")
-def test_a_blocked_topic_is_not_brought_back_to_life(driver: Driver) -> None:
-    """C10, never resurrect: no election, no LeaderAndIsr for a broker that is back."""
+def test_a_blocked_topic_is_not_resurrected(driver: Driver) -> None:
+    """C10, never resurrect: no election, and no LeaderAndIsr for a broker that is back."""
     driver.kill(2)
     driver.delete("orders")
     driver.forget()
@@ -115,24 +115,24 @@ def test_a_blocked_topic_is_not_brought_back_to_life(driver: Driver) -> None:
     assert driver.brokers[1].states == {}
 
 
-def test_a_broker_that_dies_before_it_answered_is_told_again_when_it_is_back(driver: Driver) -> None:
-    """TopicDeletionManager: all replicas are told again, since deleting twice does no harm."""
+def test_requests_are_repeated_when_a_broker_that_failed_before_its_answer_is_back(driver: Driver) -> None:
+    """TopicDeletionManager: all replicas get the requests again; repeating them does no harm."""
     driver.delete("orders")
     driver.answer(1)
     driver.kill(2)
 
-    assert reason(driver) == "brokers [2] are away"
+    assert reason(driver) == "brokers [2] are offline"
 
     driver.start(2)
     driver.answer(1)
     driver.answer(2)
 
-    assert is_gone(driver)
+    assert is_removed(driver)
 
 
 @pytest.mark.shows("C13")
-def test_a_broker_that_bounces_before_it_answered_is_told_again(driver: Driver) -> None:
-    """Its queue went with its earlier life (C13)."""
+def test_requests_are_repeated_when_a_broker_restarts_before_its_answer(driver: Driver) -> None:
+    """Its queue was dropped with its earlier incarnation (C13)."""
     driver.holds_messages = True
     driver.delete("orders")
     driver.bounce(2)
@@ -140,10 +140,10 @@ def test_a_broker_that_bounces_before_it_answered_is_told_again(driver: Driver) 
     driver.settle()
     driver.answer()
 
-    assert is_gone(driver)
+    assert is_removed(driver)
 
 
-def test_an_answer_of_a_broker_that_is_not_waited_for_changes_nothing(driver: Driver) -> None:
+def test_an_unexpected_answer_changes_nothing(driver: Driver) -> None:
     """A late answer to an earlier request."""
     driver.delete("orders")
     driver.submit(events.StopReplicaAnswered(3, (tp("orders-0"), tp("orders-1"))))
@@ -151,8 +151,8 @@ def test_an_answer_of_a_broker_that_is_not_waited_for_changes_nothing(driver: Dr
     assert "orders" in driver.cluster.topics
 
 
-def test_a_broker_that_cannot_delete_blocks_and_is_not_asked_again_at_once(driver: Driver) -> None:
-    """A failed disk: TopicDeletionManager.failReplicaDeletion. To ask at once would go round for ever."""
+def test_a_failed_deletion_is_blocked_and_not_retried_at_once(driver: Driver) -> None:
+    """A failed disk: TopicDeletionManager.failReplicaDeletion. An immediate retry would loop forever."""
     driver.delete("orders")
     driver.answer(1)
     driver.forget()
@@ -163,18 +163,18 @@ def test_a_broker_that_cannot_delete_blocks_and_is_not_asked_again_at_once(drive
     assert driver.told(StopReplica) == []
 
 
-def test_a_refused_deletion_is_tried_again_when_somebody_asks_for_that(driver: Driver) -> None:
-    """C10: resumes later."""
+def test_a_refused_deletion_is_retried_on_request(driver: Driver) -> None:
+    """C10: resumed later."""
     driver.delete("orders")
     driver.answer(1)
     driver.answer(2, failing={"orders-1": "KAFKA_STORAGE_ERROR"})
     driver.submit(events.AdvanceDeletions(retry=True))
     driver.answer()
 
-    assert is_gone(driver)
+    assert is_removed(driver)
 
 
-def test_a_refused_deletion_is_tried_again_when_the_broker_is_back(driver: Driver) -> None:
+def test_a_refused_deletion_is_retried_when_the_broker_is_back(driver: Driver) -> None:
     """KafkaController.onBrokerStartup resumes the deletions of its replicas."""
     driver.delete("orders")
     driver.answer(1)
@@ -182,11 +182,11 @@ def test_a_refused_deletion_is_tried_again_when_the_broker_is_back(driver: Drive
     driver.bounce(2)
     driver.answer()
 
-    assert is_gone(driver)
+    assert is_removed(driver)
 
 
-def test_two_refused_deletions_do_not_keep_each_other_going() -> None:
-    """An answer for one topic is no reason to try another again."""
+def test_two_refused_deletions_do_not_retry_each_other() -> None:
+    """An answer for one topic does not cause a retry of another."""
     driver = cluster_with([1, 2], {"orders": [[1, 2]], "returns": [[1, 2]]})
     driver.holds_answers = True
     driver.delete("orders", "returns")
@@ -197,17 +197,17 @@ def test_two_refused_deletions_do_not_keep_each_other_going() -> None:
     assert driver.answers == []
 
 
-def test_a_topic_without_replicas_is_gone_at_once() -> None:
-    """A znode without partitions, written by hand: nobody could answer."""
+def test_a_topic_without_replicas_is_removed_at_once() -> None:
+    """A manually written znode without partitions: no broker could answer."""
     driver = cluster_with([1])
     driver.find("empty", [])
     driver.delete("empty")
 
-    assert is_gone(driver, "empty")
+    assert is_removed(driver, "empty")
 
 
-def test_a_running_move_is_waited_for(driver: Driver) -> None:
-    """TopicDeletionManager: ineligible while a reassignment runs; resumed when it has ended."""
+def test_a_deletion_waits_for_a_running_move(driver: Driver) -> None:
+    """TopicDeletionManager: ineligible while a reassignment is running; resumed when it has ended."""
     driver.reassign({"orders-0": [3, 2]})
     driver.delete("orders")
 
@@ -217,11 +217,11 @@ def test_a_running_move_is_waited_for(driver: Driver) -> None:
     driver.answer()
     driver.answer()
 
-    assert is_gone(driver)
+    assert is_removed(driver)
 
 
 def test_a_topic_whose_deletion_waits_for_a_move_is_in_service_until_then(driver: Driver) -> None:
-    """Its leader may die and its ISR must grow, or the move, and so the deletion, would never end."""
+    """Its leader may fail and its ISR must grow; otherwise the move, and so the deletion, would never end."""
     driver.reassign({"orders-0": [3, 2]})
     driver.delete("orders")
     driver.kill(1)
@@ -246,8 +246,8 @@ def test_a_queued_topic_is_not_moved(driver: Driver) -> None:
     assert driver.reassign({"orders-0": [2, 1]})["orders-0"].code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_names_that_someone_else_queued_are_taken_and_unknown_ones_taken_out_of_the_queue(driver: Driver) -> None:
-    """KafkaController.processTopicDeletion: names that no topic has are removed from /admin/delete_topics."""
+def test_names_queued_by_another_process_are_accepted_and_unknown_ones_removed(driver: Driver) -> None:
+    """KafkaController.processTopicDeletion: names without a topic are removed from /admin/delete_topics."""
     driver.written.deletions += ["orders", "ghost"]
     driver.submit(events.DeletionsRead(("orders", "ghost")))
 
@@ -255,21 +255,21 @@ def test_names_that_someone_else_queued_are_taken_and_unknown_ones_taken_out_of_
 
     driver.answer()
 
-    assert is_gone(driver)
+    assert is_removed(driver)
 
 
 def test_a_controller_that_takes_over_starts_the_deletion_again(driver: Driver) -> None:
-    """The queue outlives the controller: what was answered to the earlier one is asked for again."""
+    """The queue outlives the controller: requests that were answered to the earlier one are repeated."""
     driver.delete("orders")
     driver.answer(1)
     driver.take_over()
     driver.answer()
 
-    assert is_gone(driver)
+    assert is_removed(driver)
 
 
-def test_a_topic_of_the_same_name_can_be_made_afterwards(driver: Driver) -> None:
-    """Nothing of the old one is left."""
+def test_a_topic_of_the_same_name_can_be_created_afterwards(driver: Driver) -> None:
+    """Nothing of the old topic is left."""
     driver.delete("orders")
     driver.answer()
     driver.create("orders", [[3, 1]])
@@ -278,7 +278,7 @@ def test_a_topic_of_the_same_name_can_be_made_afterwards(driver: Driver) -> None
     assert tp("orders-1") not in driver.written.states
 
 
-def test_a_topic_that_was_not_placed_is_deleted_when_its_brokers_are_back() -> None:
+def test_a_topic_that_never_had_leaders_is_deleted_when_its_brokers_are_back() -> None:
     """Partitions that never had a leader are deleted like others."""
     driver = cluster_with([1, 2])
     driver.kill(2)
@@ -286,5 +286,5 @@ def test_a_topic_that_was_not_placed_is_deleted_when_its_brokers_are_back() -> N
     driver.delete("orders")
     driver.start(2)
 
-    assert is_gone(driver)
+    assert is_removed(driver)
     assert driver.written.states == {}

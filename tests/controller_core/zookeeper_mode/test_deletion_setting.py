@@ -1,4 +1,4 @@
-"""`delete.topic.enable` and names queued for deletion by others (TopicDeletionManager.init, processTopicDeletion; C10)."""
+"""`delete.topic.enable` and names queued for deletion by other processes (TopicDeletionManager.init, processTopicDeletion; C10)."""
 
 import pytest
 
@@ -22,16 +22,16 @@ def driver() -> Driver:
     return driver
 
 
-def take_over_unasked(driver: Driver) -> None:
-    """Another controller takes over and brokers have not been asked yet."""
+def take_over_with_unknown_setting(driver: Driver) -> None:
+    """Let another controller take over before brokers have been queried."""
     setting, driver.written.topic_deletion = driver.written.topic_deletion, TopicDeletion.UNKNOWN
     driver.take_over()
     driver.written.topic_deletion = setting
     driver.forget()
 
 
-def assert_kept(driver: Driver) -> None:
-    """The topic is in service with all its records, and nothing is queued."""
+def assert_in_service(driver: Driver) -> None:
+    """Check that the topic is in service with all its records, and nothing is queued."""
     assert driver.told(StopReplica) == []
     assert driver.written.deletions == []
     assert driver.cluster.deletions == {}
@@ -40,20 +40,20 @@ def assert_kept(driver: Driver) -> None:
 
 
 @pytest.mark.shows("C10")
-def test_a_name_queued_by_hand_is_removed_and_nothing_is_deleted(driver: Driver) -> None:
-    """C10, KafkaController.processTopicDeletion: with delete.topic.enable=false the names leave the queue."""
+def test_a_manually_queued_name_is_removed_and_nothing_is_deleted(driver: Driver) -> None:
+    """C10, KafkaController.processTopicDeletion: with delete.topic.enable=false names are removed from the queue."""
     driver.report_topic_deletion(TopicDeletion.DISABLED)
 
     driver.queue_deletion("orders", "ghost")
 
-    assert_kept(driver)
+    assert_in_service(driver)
 
 
 @pytest.mark.shows("C10")
-def test_a_name_found_at_a_take_over_waits_for_the_setting(driver: Driver) -> None:
-    """C10: no broker has reported the setting: nothing is sent and the name stays queued."""
+def test_a_name_found_at_a_takeover_waits_for_the_setting(driver: Driver) -> None:
+    """C10: before a broker has reported the setting, nothing is sent and the name stays queued."""
     driver.written.deletions.append("orders")
-    take_over_unasked(driver)
+    take_over_with_unknown_setting(driver)
 
     driver.submit(events.AdvanceDeletions(retry=True))
 
@@ -62,20 +62,20 @@ def test_a_name_found_at_a_take_over_waits_for_the_setting(driver: Driver) -> No
     assert driver.cluster.deletions["orders"].blocked == "no broker has reported delete.topic.enable"
 
 
-def test_a_name_found_at_a_take_over_is_removed_when_brokers_report_false(driver: Driver) -> None:
-    """TopicDeletionManager.init: the entries under /admin/delete_topics are cleaned, and the topic is served."""
+def test_a_name_found_at_a_takeover_is_removed_when_brokers_report_false(driver: Driver) -> None:
+    """TopicDeletionManager.init: the entries in /admin/delete_topics are removed, and the topic is in service."""
     driver.written.deletions.append("orders")
-    take_over_unasked(driver)
+    take_over_with_unknown_setting(driver)
 
     driver.report_topic_deletion(TopicDeletion.DISABLED)
 
-    assert_kept(driver)
+    assert_in_service(driver)
 
 
-def test_a_name_found_at_a_take_over_is_deleted_when_brokers_report_true(driver: Driver) -> None:
-    """C10: as before, a moment later."""
+def test_a_name_found_at_a_takeover_is_deleted_when_brokers_report_true(driver: Driver) -> None:
+    """C10: the deletion starts as soon as the setting is known."""
     driver.written.deletions.append("orders")
-    take_over_unasked(driver)
+    take_over_with_unknown_setting(driver)
 
     driver.report_topic_deletion(TopicDeletion.ENABLED)
     driver.answer()
@@ -84,10 +84,10 @@ def test_a_name_found_at_a_take_over_is_deleted_when_brokers_report_true(driver:
     assert driver.written.deletions == []
 
 
-def test_a_topic_whose_deletion_waits_is_served_while_no_broker_reports_the_setting(driver: Driver) -> None:
-    """The setting may stay unknown for long (brokers that refuse DescribeConfigs): leaders are elected all the same."""
+def test_a_topic_whose_deletion_waits_is_in_service_while_no_broker_reports_the_setting(driver: Driver) -> None:
+    """The setting may stay unknown for long (brokers that refuse DescribeConfigs): leaders are elected nevertheless."""
     driver.written.deletions.append("orders")
-    take_over_unasked(driver)
+    take_over_with_unknown_setting(driver)
     driver.report_topic_deletion(TopicDeletion.NOT_REPORTED)
 
     driver.kill(1)
@@ -101,8 +101,8 @@ def test_a_topic_whose_deletion_waits_is_served_while_no_broker_reports_the_sett
     assert driver.written.topics == {}
 
 
-def test_what_brokers_reported_last_remains_in_force_while_they_are_silent(driver: Driver) -> None:
-    """A silent round is no news."""
+def test_the_last_reported_value_remains_in_force(driver: Driver) -> None:
+    """A poll without responses changes nothing."""
     driver.report_topic_deletion(TopicDeletion.DISABLED)
 
     driver.submit(events.TopicDeletionRead(TopicDeletion.NOT_REPORTED))
@@ -110,19 +110,19 @@ def test_what_brokers_reported_last_remains_in_force_while_they_are_silent(drive
     assert driver.cluster.topic_deletion is TopicDeletion.DISABLED
 
 
-def test_a_deletion_that_waits_is_withdrawn_when_the_setting_becomes_false(driver: Driver) -> None:
-    """Brokers restarted with another file. With Kafka another broker is controller by then, and empties the queue."""
+def test_a_waiting_deletion_is_withdrawn_when_the_setting_becomes_false(driver: Driver) -> None:
+    """Brokers restarted with another file. With Kafka, another broker then becomes the controller and empties the queue."""
     driver.kill(2)
     driver.delete("orders")
-    assert driver.cluster.deletions["orders"].blocked == "brokers [2] are away"
+    assert driver.cluster.deletions["orders"].blocked == "brokers [2] are offline"
 
     driver.report_topic_deletion(TopicDeletion.DISABLED)
 
-    assert_kept(driver)
+    assert_in_service(driver)
 
 
-def test_a_deletion_under_way_ends_when_the_setting_becomes_false(driver: Driver) -> None:
-    """Every live broker was told to delete its log: there is nothing left to keep."""
+def test_a_started_deletion_ends_when_the_setting_becomes_false(driver: Driver) -> None:
+    """Every live broker was sent a request to delete its log: no replica can be kept."""
     driver.delete("orders")
 
     driver.report_topic_deletion(TopicDeletion.DISABLED)
@@ -132,8 +132,8 @@ def test_a_deletion_under_way_ends_when_the_setting_becomes_false(driver: Driver
     assert driver.written.deletions == []
 
 
-def test_a_deletion_under_way_that_is_blocked_is_withdrawn_and_brokers_serve_the_topic_again(driver: Driver) -> None:
-    """Brokers that were told to stop take the partition in again only under a higher leader epoch."""
+def test_a_started_and_blocked_deletion_is_withdrawn_and_brokers_serve_the_topic_again(driver: Driver) -> None:
+    """Brokers that were sent a stop accept the partition again only with a higher leader epoch."""
     driver.delete("orders")
     driver.report_topic_deletion(TopicDeletion.DISABLED)
     epoch = driver.state("orders-0").leader_epoch
@@ -148,32 +148,32 @@ def test_a_deletion_under_way_that_is_blocked_is_withdrawn_and_brokers_serve_the
     ] * 2
 
 
-def test_a_topic_resumes_under_a_higher_leader_epoch(driver: Driver) -> None:
-    """An earlier controller may have told brokers to stop: they ignore a LeaderAndIsr under an epoch that they know."""
+def test_a_topic_resumes_with_a_higher_leader_epoch(driver: Driver) -> None:
+    """An earlier controller may have sent StopReplica: brokers ignore a LeaderAndIsr with an epoch that they know."""
     driver.written.deletions.append("orders")
     epoch = driver.state("orders-0").leader_epoch
-    take_over_unasked(driver)
+    take_over_with_unknown_setting(driver)
 
     driver.report_topic_deletion(TopicDeletion.DISABLED)
 
     assert {told.partitions[tp("orders-0")].leader_epoch for told in driver.told(LeaderAndIsr)} == {epoch + 1}
 
 
-def test_a_request_that_was_let_in_before_the_setting_changed_is_refused(driver: Driver) -> None:
-    """TOPIC_DELETION_DISABLED, as the front answers requests that come later."""
+def test_a_request_accepted_before_the_setting_changed_is_refused(driver: Driver) -> None:
+    """TOPIC_DELETION_DISABLED, as the front returns for later requests."""
     driver.report_topic_deletion(TopicDeletion.DISABLED)
 
     failure = driver.delete("orders")["orders"]
 
     assert failure.code is ErrorCode.TOPIC_DELETION_DISABLED
-    assert_kept(driver)
+    assert_in_service(driver)
 
 
-def test_a_topic_that_resumes_loses_the_controllers_id_from_its_assignment(driver: Driver) -> None:
-    """Assignments of topics under deletion are not repaired; this one returns to service."""
+def test_the_controllers_id_is_removed_from_the_assignment_of_a_topic_that_resumes(driver: Driver) -> None:
+    """Assignments are not repaired while a topic is being deleted; this one returns to service."""
     driver.queue_deletion("orders")
     driver.write_partition("orders", 1, [CONTROLLER])
-    take_over_unasked(driver)
+    take_over_with_unknown_setting(driver)
 
     driver.report_topic_deletion(TopicDeletion.DISABLED)
 
@@ -181,8 +181,8 @@ def test_a_topic_that_resumes_loses_the_controllers_id_from_its_assignment(drive
     assert driver.state("orders-1").leader != NO_LEADER
 
 
-def test_a_broker_that_bounced_meanwhile_hears_of_a_topic_that_resumes_without_a_leader(driver: Driver) -> None:
-    """C12: brokers are not told of topics under deletion; once the deletion is withdrawn they are, leader or none."""
+def test_a_broker_that_restarted_gets_a_topic_that_resumes_without_a_leader(driver: Driver) -> None:
+    """C12: brokers get no topics that are being deleted; after the deletion is withdrawn they get them, with or without a leader."""
     driver.create("single", [[1]])
     driver.kill(1)
     driver.queue_deletion("single")

@@ -1,4 +1,4 @@
-"""Topics that somebody else wrote: brokers create some by themselves, and know the controller as one of them."""
+"""Topics written by other processes: brokers create topics, and treat the controller as a broker."""
 
 import pytest
 
@@ -11,7 +11,7 @@ THREE = [1, 2, 3]
 
 
 def test_an_auto_created_topic_becomes_online() -> None:
-    """Protocol notes, Z70: the broker writes config and assignment, the controller's watch does the rest."""
+    """Protocol notes, Z70: the broker writes config and assignment; the controller's watch does the rest."""
     driver = cluster_with(THREE)
     driver.find("orders", [[1, 2], [2, 3]])
 
@@ -19,8 +19,8 @@ def test_an_auto_created_topic_becomes_online() -> None:
     assert driver.state("orders-1") == State(2, 0, (2, 3))
 
 
-def test_an_auto_created_assignment_that_names_the_controller_is_written_again_before_it_is_online() -> None:
-    """Protocol notes, Z22: no assignment ever names the controller's id; the least loaded live broker takes its place."""
+def test_an_auto_created_assignment_with_the_controllers_id_is_rewritten_before_it_is_online() -> None:
+    """Protocol notes, Z22: no assignment contains the controller's id; the least loaded live broker replaces it."""
     driver = cluster_with(THREE)
     driver.find("orders", [[1, CONTROLLER], [CONTROLLER, 2]])
 
@@ -28,7 +28,7 @@ def test_an_auto_created_assignment_that_names_the_controller_is_written_again_b
     assert driver.state("orders-1") == State(1, 0, (1, 2))
 
 
-def test_a_partition_that_finds_no_broker_in_the_controllers_place_has_one_replica_less() -> None:
+def test_a_partition_without_a_broker_to_replace_the_controller_has_one_replica_less() -> None:
     """Protocol notes, Z22: fewer replicas are better than one that does not exist."""
     driver = cluster_with([1])
     driver.find("orders", [[1, CONTROLLER]])
@@ -36,8 +36,8 @@ def test_a_partition_that_finds_no_broker_in_the_controllers_place_has_one_repli
     assert driver.written.topics["orders"].replicas == {0: (1,)}
 
 
-def test_a_partition_of_the_controller_alone_gets_a_broker_as_soon_as_one_lives() -> None:
-    """A partition needs a replica: it is repaired, and online, when a broker comes."""
+def test_a_partition_assigned_only_to_the_controller_gets_a_broker_as_soon_as_one_is_live() -> None:
+    """A partition needs a replica: it is repaired, and online, when a broker registers."""
     driver = cluster_with([1])
     driver.kill(1)
     driver.find("orders", [[CONTROLLER]])
@@ -47,20 +47,20 @@ def test_a_partition_of_the_controller_alone_gets_a_broker_as_soon_as_one_lives(
     assert driver.state("orders-0") == State(1, 1, (1,))
 
 
-def test_an_assignment_that_cannot_be_repaired_is_not_written_again_and_again() -> None:
-    """A look that finds nothing to mend writes nothing."""
+def test_an_assignment_that_cannot_be_repaired_is_not_rewritten() -> None:
+    """A check that cannot repair anything writes nothing."""
     driver = cluster_with([1])
     driver.kill(1)
     driver.find("orders", [[CONTROLLER]])
     driver.forget()
-    for event in (events.Heal(), events.RepairAssignments(), events.AdvanceMoves()):
+    for event in (events.RepairPartitions(), events.RepairAssignments(), events.AdvanceMoves()):
         driver.submit(event)
 
     assert driver.changes == []
 
 
 def test_a_partition_in_service_is_moved_away_from_the_controllers_id() -> None:
-    """Found at a take-over: the new replica joins the ISR before the name goes (C9)."""
+    """Found at a takeover: the new replica joins the ISR before the id is removed (C9)."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.write_topic("orders", [[1, 2, CONTROLLER]])
     driver.take_over()
@@ -73,8 +73,8 @@ def test_a_partition_in_service_is_moved_away_from_the_controllers_id() -> None:
     assert driver.cluster.moves == {}
 
 
-def test_nobody_can_move_a_partition_to_the_controllers_id_nor_keep_it_there() -> None:
-    """Protocol notes, Z22: a tool that plans from an assignment that named it, or cancels its repair."""
+def test_no_move_can_target_or_keep_the_controllers_id() -> None:
+    """Protocol notes, Z22: a tool may plan from an assignment that contained it, or cancel its repair."""
     driver = cluster_with(THREE, {"orders": [[1]]})
     driver.write_topic("orders", [[1, CONTROLLER]])
     driver.take_over()
@@ -87,8 +87,8 @@ def test_nobody_can_move_a_partition_to_the_controllers_id_nor_keep_it_there() -
     assert driver.written.topics["orders"].replicas == {0: (1,)}
 
 
-def test_a_topic_that_names_the_controller_can_be_deleted() -> None:
-    """No broker of that id will ever answer."""
+def test_a_topic_assigned_to_the_controllers_id_can_be_deleted() -> None:
+    """No broker with that id ever answers."""
     driver = cluster_with([1], {"orders": [[1]]})
     driver.write_topic("orders", [[1, CONTROLLER]])
     driver.written.deletions.append("orders")
@@ -97,8 +97,8 @@ def test_a_topic_that_names_the_controller_can_be_deleted() -> None:
     assert driver.written.topics == {}
 
 
-def test_a_topic_that_vanished_is_forgotten() -> None:
-    """Somebody deleted its znodes by hand: nothing is left to lead."""
+def test_a_topic_that_no_longer_exists_is_removed() -> None:
+    """Its znodes were deleted manually."""
     driver = cluster_with(THREE, {"orders": [[1, 2]], "others": [[1, 2]]})
     driver.reassign({"orders-0": [3]})
     driver.delete("orders")
@@ -110,8 +110,8 @@ def test_a_topic_that_vanished_is_forgotten() -> None:
     assert driver.state("others-0") == State(2, 1, (2,))
 
 
-def test_a_topic_that_vanished_and_came_again_between_two_reads_is_a_new_one() -> None:
-    """Its id is another: nothing of the old one counts, and the broker that has the old one's log refuses the replica."""
+def test_a_topic_deleted_and_created_again_between_two_reads_is_new() -> None:
+    """Its id differs: nothing of the old one is used, and the broker that has the old log refuses the replica."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.written.remove("orders")
     driver.write_topic("orders", [[3, 1]])
@@ -122,16 +122,16 @@ def test_a_topic_that_vanished_and_came_again_between_two_reads_is_a_new_one() -
     assert driver.written.topics["orders"].topic_id == driver.cluster.topics["orders"].topic_id
 
 
-def test_a_topic_that_is_known_is_not_taken_in_twice() -> None:
-    """events: reads are levels; one that comes late changes nothing."""
+def test_a_known_topic_is_not_added_twice() -> None:
+    """Reads are levels; a late one changes nothing."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.submit(events.TopicsRead((driver.written.record("orders"),), ("ghost",)))
 
     assert driver.changes == []
 
 
-def test_a_topic_that_is_found_in_the_middle_of_a_move_goes_on_with_it() -> None:
-    """C9: what is written is enough to go on."""
+def test_a_topic_found_during_a_move_continues_it() -> None:
+    """C9: the written lists are sufficient."""
     driver = cluster_with(THREE)
     driver.write_topic("orders", [[3, 1, 2]], adding={0: (3,)}, removing={0: (2,)})
     driver.submit(events.TopicsRead((driver.written.record("orders"),), ()))
@@ -139,8 +139,8 @@ def test_a_topic_that_is_found_in_the_middle_of_a_move_goes_on_with_it() -> None
     assert driver.written.topics["orders"].replicas == {0: (3, 1)}
 
 
-def test_replicas_in_another_order_are_told_to_brokers() -> None:
-    """What is written counts: the first replica is the preferred one from now on."""
+def test_a_new_order_of_replicas_is_sent_to_brokers() -> None:
+    """The written order applies: the first replica is the preferred one from now on."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.write_partition("orders", 0, [2, 1])
     driver.read_assignments()
@@ -151,8 +151,8 @@ def test_replicas_in_another_order_are_told_to_brokers() -> None:
 
 
 @pytest.mark.shows("C10", "D3")
-def test_replicas_in_another_order_bring_no_deleted_topic_back_to_life() -> None:
-    """C10: brokers have been told that it is gone; whatever somebody writes of it begins nothing any more."""
+def test_a_new_order_of_replicas_does_not_resurrect_a_deleted_topic() -> None:
+    """C10: brokers have been sent the deletion; a new assignment starts nothing."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.holds_answers = True
     driver.delete("orders")

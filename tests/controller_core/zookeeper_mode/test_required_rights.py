@@ -1,4 +1,4 @@
-"""The table of what each API needs (KafkaApis): complete, and true to the schemas."""
+"""Operations required by each API (KafkaApis): complete, and consistent with the schemas."""
 
 import pytest
 
@@ -23,21 +23,21 @@ OPEN_TO_ALL = {
 KIP_98 = 3
 
 
-def test_every_api_that_is_served_or_relayed_has_a_row() -> None:
-    """Nothing is answered that nobody thought about, and nothing goes on to a broker under our own name unjudged."""
+def test_every_served_or_relayed_api_has_a_row() -> None:
+    """No request is served or relayed without authorization."""
     neither = BETWEEN_SERVERS - set(SERVED)
 
     assert set(ApiKey) - neither == set(NEEDS)
 
 
-def test_an_api_without_needs_is_screened_or_open_by_decision() -> None:
-    """An empty row is never an oversight."""
+def test_an_api_without_required_operations_is_screened_or_open_on_purpose() -> None:
+    """No row is empty by mistake."""
     assert {key for key, row in NEEDS.items() if row == OPEN} == OPEN_TO_ALL | set(SCREENS) | GIVEN_RIGHTS
 
 
 @pytest.mark.parametrize("key", NEEDS, ids=by_name)
-def test_needs_are_found_in_every_version(key: ApiKey) -> None:
-    """Every path leads somewhere, and whatever a version calls its topics, one is found."""
+def test_required_resources_are_found_in_every_version(key: ApiKey) -> None:
+    """Every path exists, and in each version one of them contains the topics."""
     for version in versions_of(key):
         with case(key.message, version):
             body = sample(key, version)

@@ -1,4 +1,4 @@
-"""Topics without an id get one (KIP-516, KafkaController.processTopicIds, KafkaZkClient.setTopicIds)."""
+"""Topic ids for topics without one (KIP-516, KafkaController.processTopicIds, KafkaZkClient.setTopicIds)."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -8,7 +8,7 @@ import numpy as np
 from controller_core.model import events
 from controller_core.model.changes import TopicIdAssigned
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
-from controller_core.zookeeper_mode.observed_topics import without_topic_id
+from controller_core.zookeeper_mode.observed_topics import topics_without_id
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, UpdateMetadata
 
@@ -16,7 +16,7 @@ ID, OTHER_ID = UUID(int=77), UUID(int=78)
 
 
 def cluster_with_old_topic(*assignment: list[int]) -> Driver:
-    """Brokers 1, 2 and 3, and a topic that was written without an id, found at a take-over."""
+    """Brokers 1, 2 and 3, and a topic without an id, found at a takeover."""
     driver = cluster_with([1, 2, 3])
     driver.write_topic("old", assignment)
     driver.written.topics["old"] = replace(driver.written.topics["old"], topic_id=None)
@@ -25,7 +25,7 @@ def cluster_with_old_topic(*assignment: list[int]) -> Driver:
     return driver
 
 
-def test_a_topic_without_an_id_gets_the_one_that_was_drawn() -> None:
+def test_a_topic_without_an_id_gets_the_generated_one() -> None:
     """Compare-and-set on the topic's znode; the assignment stays as it is."""
     driver = cluster_with_old_topic([1, 2], [2, 3])
     before = driver.written.topics["old"]
@@ -35,11 +35,11 @@ def test_a_topic_without_an_id_gets_the_one_that_was_drawn() -> None:
     assert driver.written.topics["old"] == replace(before, topic_id=ID, version=before.version + 1)
     assert driver.cluster.topics["old"].topic_id == ID
     assert driver.cluster.topic_name(ID) == "old"
-    assert list(without_topic_id(driver.cluster)) == []
+    assert list(topics_without_id(driver.cluster)) == []
 
 
-def test_brokers_get_the_id_under_the_leader_epoch_that_they_know() -> None:
-    """ReplicaManager.becomeLeaderOrFollower takes an id for a log without one from a LeaderAndIsr of the same leader epoch."""
+def test_brokers_get_the_id_with_the_leader_epoch_that_they_know() -> None:
+    """ReplicaManager.becomeLeaderOrFollower accepts an id for a log without one from a LeaderAndIsr with the same leader epoch."""
     driver = cluster_with_old_topic([1, 2])
     state = driver.state("old-0")
 
@@ -51,7 +51,7 @@ def test_brokers_get_the_id_under_the_leader_epoch_that_they_know() -> None:
 
 
 def test_an_id_is_never_replaced() -> None:
-    """An id that is written stays; the event may be decided again after a refused write."""
+    """A written id stays; the event may be decided again after a refused write."""
     driver = cluster_with_old_topic([1, 2])
     driver.submit(events.AssignTopicIds({"old": ID}))
     driver.forget()
@@ -62,8 +62,8 @@ def test_an_id_is_never_replaced() -> None:
     assert driver.messages == []
 
 
-def test_an_id_that_somebody_else_wrote_in_between_is_taken_and_sent() -> None:
-    """The version does not match: what is written is read again and counts."""
+def test_an_id_written_by_another_process_is_used_and_sent() -> None:
+    """The version does not match: the written id is read and used."""
     driver = cluster_with_old_topic([1, 2])
     present = driver.written.topics["old"]
 
@@ -78,8 +78,8 @@ def test_an_id_that_somebody_else_wrote_in_between_is_taken_and_sent() -> None:
     assert len(driver.told(LeaderAndIsr)) == 2
 
 
-def test_an_id_whose_write_was_done_and_not_answered_is_taken_and_sent() -> None:
-    """The connection went: the id is found written, and the brokers get it."""
+def test_an_id_whose_write_result_was_lost_is_used_and_sent() -> None:
+    """The connection was lost: the id is found written, and brokers get it."""
     driver = cluster_with_old_topic([1, 2])
     driver.lose_answer()
 
@@ -91,7 +91,7 @@ def test_an_id_whose_write_was_done_and_not_answered_is_taken_and_sent() -> None
 
 
 def test_a_running_move_keeps_its_lists_when_the_topic_gets_an_id() -> None:
-    """KafkaZkClient.setTopicIds writes the assignment with what is added and removed."""
+    """KafkaZkClient.setTopicIds writes the assignment with its adding and removing replicas."""
     driver = cluster_with_old_topic([1, 2])
     driver.reassign({"old-0": [1, 3]})
     moving = driver.written.topics["old"]
@@ -102,8 +102,8 @@ def test_a_running_move_keeps_its_lists_when_the_topic_gets_an_id() -> None:
     assert driver.written.topics["old"] == replace(moving, topic_id=ID, version=moving.version + 1)
 
 
-def test_a_topic_that_is_to_be_deleted_gets_no_id() -> None:
-    """Its deletion waits for a dead replica; nothing of it is written again (C10)."""
+def test_a_topic_queued_for_deletion_gets_no_id() -> None:
+    """Its deletion waits for a dead replica; its znode is not written again (C10)."""
     driver = cluster_with_old_topic([1, 2])
     driver.kill(2)
     driver.delete("old")
@@ -115,7 +115,7 @@ def test_a_topic_that_is_to_be_deleted_gets_no_id() -> None:
 
 
 def test_a_topic_that_appears_without_an_id_has_one_before_its_partitions_come_online() -> None:
-    """KafkaController.processTopicChange assigns ids before onNewPartitionCreation: logs are made with the id."""
+    """KafkaController.processTopicChange assigns ids before onNewPartitionCreation: logs are created with the id."""
     driver = cluster_with([1, 2])
     driver.write_topic("late", [[1, 2]])
     driver.written.topics["late"] = replace(driver.written.topics["late"], topic_id=None)
@@ -128,8 +128,8 @@ def test_a_topic_that_appears_without_an_id_has_one_before_its_partitions_come_o
     assert len(driver.told(LeaderAndIsr)) == 2
 
 
-def test_requests_carry_the_id_that_was_assigned() -> None:
-    """The rows that are sent are the topic's; the id is looked up when the request is built."""
+def test_requests_contain_the_assigned_id() -> None:
+    """The sent rows are the topic's; the id is read when the request is built."""
     driver = cluster_with_old_topic([1, 2])
     sends = []
     driver._send = sends.extend  # type: ignore[method-assign]

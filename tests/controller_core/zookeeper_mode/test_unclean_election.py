@@ -1,4 +1,4 @@
-"""Leaders from outside the ISR: what topics say, else what the brokers' default says, from the moment it is known (C7).
+"""Unclean leader election: topics' settings, else the brokers' default, from the moment they are known (C7).
 
 Source: KafkaController, UncleanLeaderElectionEnable and TopicUncleanLeaderElectionEnable; DynamicBrokerConfig's order.
 """
@@ -16,7 +16,7 @@ STATIC, DYNAMIC = BrokerDefault.STATIC, BrokerDefault.DYNAMIC
 
 @pytest.fixture
 def driver() -> Driver:
-    """Two topics whose last replica in sync is away, while another replica lives."""
+    """Two topics whose last replica in sync is offline, while another replica is live."""
     driver = cluster_with([1, 2], {"orders": [[1, 2]], "logs": [[1, 2]]})
     for name in ("orders", "logs"):
         driver.alter_isr(f"{name}-0", [1])
@@ -26,8 +26,8 @@ def driver() -> Driver:
     return driver
 
 
-def test_a_topic_that_allows_it_from_now_on_has_a_leader_at_once(driver: Driver) -> None:
-    """TopicUncleanLeaderElectionEnable: the topic's offline partitions are elected for, and no others."""
+def test_a_topic_that_starts_to_allow_it_gets_a_leader_at_once(driver: Driver) -> None:
+    """TopicUncleanLeaderElectionEnable: leaders are elected only for the topic's offline partitions."""
     driver.submit(events.UncleanElectionRead({"orders": True}))
 
     assert driver.state("orders-0") == State(2, 2, (2,))
@@ -36,8 +36,8 @@ def test_a_topic_that_allows_it_from_now_on_has_a_leader_at_once(driver: Driver)
 
 
 @pytest.mark.shows("C7")
-def test_a_default_that_allows_it_counts_for_topics_that_say_nothing(driver: Driver) -> None:
-    """UncleanLeaderElectionEnable; C7 names the topic's own configuration first."""
+def test_a_default_that_allows_it_applies_to_topics_without_a_setting(driver: Driver) -> None:
+    """UncleanLeaderElectionEnable; C7: the topic's configuration takes precedence."""
     driver.submit(events.UncleanElectionRead({"logs": False}))
     driver.submit(events.UncleanElectionRead(defaults={STATIC: True}))
 
@@ -47,10 +47,10 @@ def test_a_default_that_allows_it_counts_for_topics_that_say_nothing(driver: Dri
 
 @pytest.mark.parametrize("order", [(STATIC, DYNAMIC), (DYNAMIC, STATIC)])
 @pytest.mark.parametrize("allowed", [True, False])
-def test_the_dynamic_default_counts_before_the_one_in_brokers_files(
+def test_the_dynamic_default_takes_precedence_over_the_one_in_brokers_files(
     driver: Driver, order: tuple[BrokerDefault, ...], allowed: bool
 ) -> None:
-    """DynamicBrokerConfig; whichever is learnt first. Allowed by neither for a moment, nothing is elected."""
+    """DynamicBrokerConfig, in either order of reading. While neither allows it, no leader is elected."""
     settings = {STATIC: not allowed, DYNAMIC: allowed}
     driver.submit(events.UncleanElectionRead(defaults={source: settings[source] for source in order}))
 
@@ -58,8 +58,8 @@ def test_the_dynamic_default_counts_before_the_one_in_brokers_files(
     assert (2 if allowed else -1) == driver.state("orders-0").leader
 
 
-def test_what_is_set_no_more_counts_no_more(driver: Driver) -> None:
-    """A configuration that was removed says nothing; who leads already goes on."""
+def test_a_removed_setting_no_longer_applies(driver: Driver) -> None:
+    """Present leaders stay."""
     driver.submit(events.UncleanElectionRead({"orders": True}, {DYNAMIC: True}))
     driver.submit(events.UncleanElectionRead({"orders": None}, {DYNAMIC: None}))
 
@@ -67,23 +67,23 @@ def test_what_is_set_no_more_counts_no_more(driver: Driver) -> None:
     assert driver.state("orders-0").leader == 2
 
 
-def test_what_is_known_already_leads_to_nothing(driver: Driver) -> None:
-    """A look too many changes nothing, and topics that nobody knows are none."""
+def test_known_settings_have_no_effect(driver: Driver) -> None:
+    """A repeated read changes nothing, and unknown topics are ignored."""
     driver.submit(events.UncleanElectionRead({"logs": None, "never": True}, {STATIC: None}))
 
     assert driver.changes == []
     assert driver.told(Message) == []
 
 
-def test_a_topic_that_is_gone_takes_its_setting_with_it(driver: Driver) -> None:
-    """Another topic of that name begins with what it says itself."""
+def test_a_deleted_topic_loses_its_setting(driver: Driver) -> None:
+    """Another topic of that name starts with its own setting."""
     driver.submit(events.UncleanElectionRead({"logs": True}))
     driver.submit(events.TopicsRead((), ("logs",)))
 
     assert driver.cluster.unclean_topics == {}
 
 
-def test_a_topic_that_a_broker_made_comes_with_its_setting() -> None:
+def test_a_topic_created_by_a_broker_has_its_setting() -> None:
     """Brokers write a topic's configuration before its assignment (AdminZkClient)."""
     driver = cluster_with([1, 2])
     driver.write_topic("auto", [[1, 2]])

@@ -1,4 +1,4 @@
-"""Kafka itself as the judge: one JVM for all tests of this folder, which answers what Kafka's own classes decide."""
+"""Kafka as the reference: one JVM for all tests of this folder, which returns the results of Kafka's own classes."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ class Judge:
         self._process = process
 
     def ask(self, what: str, cases: Sequence[dict[str, Any]]) -> list[Any]:
-        """Return Kafka's answer to each case; a refusal is {"refused": its message, "of_value": a ConfigException or not}."""
+        """Return Kafka's result for each case; an error is {"refused": its message, "of_value": a ConfigException or not}."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"ask": what, "cases": list(cases)}) + "\n")

@@ -1,4 +1,4 @@
-"""ACLs, judged by both of Kafka 3.9.2's authorizers: that of ZooKeeper mode and that of KRaft."""
+"""ACLs compared with both authorizers of Kafka 3.9.2: that of ZooKeeper mode and that of KRaft."""
 
 import json
 import random
@@ -44,7 +44,7 @@ def _entry(entry: Any) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def judged() -> list[tuple[Case, dict[str, list[Any]]]]:
-    """Cases and what Kafka says of them; one JVM is asked once."""
+    """Return cases and Kafka's results for them; the JVM is called once."""
     chance = random.Random(11)
     cases = [random_case(chance, QUESTIONS) for _ in range(CASES)]
     lines = "".join(_written(case) + "\n" for case in cases)
@@ -54,7 +54,7 @@ def judged() -> list[tuple[Case, dict[str, list[Any]]]]:
 
 
 @pytest.mark.parametrize("judge", ["zookeeper", "standard"])
-def test_questions_are_answered_as_kafka_does(judge: str, judged: list[tuple[Case, dict[str, list[Any]]]]) -> None:
+def test_authorization_results_are_kafkas(judge: str, judged: list[tuple[Case, dict[str, list[Any]]]]) -> None:
     """AclAuthorizer.authorize, StandardAuthorizer.authorize."""
     seen = set()
     for case, answer in judged:
@@ -66,7 +66,7 @@ def test_questions_are_answered_as_kafka_does(judge: str, judged: list[tuple[Cas
     assert seen == {True, False}
 
 
-def test_whether_any_resource_is_open_is_answered_as_kafka_does(
+def test_authorization_by_resource_type_is_kafkas(
     judged: list[tuple[Case, dict[str, list[Any]]]],
 ) -> None:
     """AclAuthorizer.authorizeByResourceType (KIP-679)."""
@@ -76,7 +76,7 @@ def test_whether_any_resource_is_open_is_answered_as_kafka_does(
             assert bool(authorize_any(acls, case.rules, *question[:4])) == expected, (case, question)
 
 
-def test_filters_find_what_kafka_finds(judged: list[tuple[Case, dict[str, list[Any]]]]) -> None:
+def test_filters_find_the_same_acls_as_kafka(judged: list[tuple[Case, dict[str, list[Any]]]]) -> None:
     """AclAuthorizer.acls."""
     for case, answer in judged:
         acls = Acls(case.known())

@@ -1,4 +1,4 @@
-"""Elections and states, judged by Kafka 3.9's Election and PartitionState."""
+"""Elections and partition states compared with Kafka 3.9's Election and PartitionState."""
 
 import random
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from controller_core.model.ids import NO_LEADER
 from controller_core.rules.election import (
     Election,
-    Reason,
+    ElectionReason,
     elect_offline,
     elect_preferred,
     elect_reassigned,
@@ -26,7 +26,7 @@ CASES = 10_000
 def ask(
     judge: Judge, selector: str, cases: list[PartitionCase], removing: list[list[int]] | None = None
 ) -> list[dict[str, Any] | None]:
-    """Have Kafka elect; with replicas being removed, a case's assignment is a reassignment's target."""
+    """Let Kafka elect; if replicas are being removed, a case's assignment is a reassignment's target."""
     return judge.ask(
         "elect",
         [
@@ -47,7 +47,7 @@ def ask(
 
 
 def answer_of(elected: Election) -> dict[str, Any] | None:
-    """Write an election as the judge does."""
+    """Format an election like the reference."""
     if elected.leader == NO_LEADER:
         return None
     recovery = "RECOVERING" if elected.unclean else "RECOVERED"
@@ -55,17 +55,17 @@ def answer_of(elected: Election) -> dict[str, Any] | None:
 
 
 def drawn(seed: int) -> list[PartitionCase]:
-    """Draw many partitions."""
+    """Generate many partitions."""
     source = random.Random(seed)
     return [random_partition(source) for _ in range(CASES)]
 
 
 def live(case: PartitionCase) -> set[int]:
-    """Return the live brokers as Kafka counts them: those that shut down are none."""
+    """Return the live brokers by Kafka's definition: without those that shut down."""
     return case.live - case.shutting_down
 
 
-def test_offline_partitions_elect_as_kafka_does(judge: Judge) -> None:
+def test_offline_elections_are_kafkas(judge: Judge) -> None:
     """Election.leaderForOffline, with the recovery state of unclean leaders (KIP-704)."""
     cases = drawn(1)
 
@@ -74,15 +74,15 @@ def test_offline_partitions_elect_as_kafka_does(judge: Judge) -> None:
         assert answer_of(elected) == expected, case
 
 
-def test_preferred_leaders_are_elected_as_kafka_does(judge: Judge) -> None:
-    """Election.leaderForPreferredReplica; that none is needed is found by Kafka's caller, so those cases are left out."""
+def test_preferred_elections_are_kafkas(judge: Judge) -> None:
+    """Election.leaderForPreferredReplica; Kafka's caller detects unneeded elections, so those cases are excluded."""
     cases = [case for case in drawn(2) if case.leader != case.assignment[0]]
 
     for case, expected in zip(cases, ask(judge, "preferred", cases), strict=True):
         assert answer_of(elect_preferred(case.leader, case.assignment, case.isr, live(case))) == expected, case
 
 
-def test_shutdowns_elect_as_kafka_does(judge: Judge) -> None:
+def test_shutdown_elections_are_kafkas(judge: Judge) -> None:
     """Election.leaderForControlledShutdown."""
     cases = drawn(3)
 
@@ -90,8 +90,8 @@ def test_shutdowns_elect_as_kafka_does(judge: Judge) -> None:
         assert answer_of(elect_shutdown(case.assignment, case.isr, case.live, case.shutting_down)) == expected, case
 
 
-def test_reassigned_partitions_elect_as_kafka_does(judge: Judge) -> None:
-    """Election.leaderForReassign: of a partition that has the union of old and target replicas, the target counts."""
+def test_reassignment_elections_are_kafkas(judge: Judge) -> None:
+    """Election.leaderForReassign: for a partition with the union of old and target replicas, the target is used."""
     cases = drawn(4)
     source = random.Random(5)
     others = [sorted(set(range(MAX_BROKER)) - set(case.assignment)) for case in cases]
@@ -101,8 +101,8 @@ def test_reassigned_partitions_elect_as_kafka_does(judge: Judge) -> None:
         assert answer_of(elect_reassigned(case.assignment, case.isr, live(case))) == expected, case
 
 
-def test_every_reason_is_met_by_the_cases_drawn() -> None:
-    """A comparison that never sees a kind of outcome would show nothing about it."""
+def test_the_generated_cases_cover_every_reason() -> None:
+    """Without a kind of result the comparison would not test it."""
     met = set()
     for case in drawn(6):
         met |= {
@@ -112,7 +112,7 @@ def test_every_reason_is_met_by_the_cases_drawn() -> None:
             elect_shutdown(case.assignment, case.isr, case.live, case.shutting_down).reason,
         }
 
-    assert met == set(Reason) - {Reason.NEW}
+    assert met == set(ElectionReason) - {ElectionReason.NEW}
 
 
 def test_states_have_kafkas_names_and_numbers(judge: Judge) -> None:

@@ -1,4 +1,4 @@
-"""Placement, judged by Kafka's AdminUtils and AdminZkClient (invariant C11: equal to Kafka's formula)."""
+"""Placement compared with Kafka's AdminUtils and AdminZkClient (invariant C11: equal to Kafka's formula)."""
 
 import random
 from typing import Any
@@ -15,13 +15,13 @@ CASES = 10_000
 
 
 def pairs(brokers: Racks) -> list[tuple[int, str | None]]:
-    """Return brokers as the judge takes them."""
+    """Return brokers in the reference's form."""
     return list(brokers.items())
 
 
 @pytest.mark.shows("C11")
-def test_ten_thousand_random_clusters_are_placed_as_kafka_places_them(judge: Judge) -> None:
-    """C11, AdminUtils.assignReplicasToBrokers: half with fixedStartIndex, half with its random source reseeded and so both numbers apart."""
+def test_placements_of_ten_thousand_random_clusters_are_kafkas(judge: Judge) -> None:
+    """C11, AdminUtils.assignReplicasToBrokers: half with fixedStartIndex, half with its random source reseeded, so that both numbers differ."""
     source = random.Random(3003)
     cases: list[dict[str, Any]] = []
     for number in range(CASES):
@@ -45,8 +45,8 @@ def test_ten_thousand_random_clusters_are_placed_as_kafka_places_them(judge: Jud
 
 
 @pytest.mark.shows("C11")
-def test_partitions_are_added_as_kafka_adds_them(judge: Judge) -> None:
-    """C11, AdminZkClient.createNewPartitionsAssignment: the start comes from partition 0's first replica, alive or not."""
+def test_placements_of_added_partitions_are_kafkas(judge: Judge) -> None:
+    """C11, AdminZkClient.createNewPartitionsAssignment: the start comes from partition 0's first replica, live or not."""
     source = random.Random(3004)
     cases: list[dict[str, Any]] = []
     for _ in range(CASES // 10):
@@ -75,7 +75,7 @@ def test_partitions_are_added_as_kafka_adds_them(judge: Judge) -> None:
         ({1: "a", 2: None}, 1, 3),
     ],
 )
-def test_the_impossible_is_refused_with_kafkas_words(
+def test_impossible_placements_are_refused_with_kafkas_message(
     judge: Judge, brokers: Racks, partitions: int, factor: int
 ) -> None:
     """AdminUtils.assignReplicasToBrokers, with its order of checks."""

@@ -1,14 +1,14 @@
-"""Topics' names and configs, judged by Kafka's Topic, ConfigDef and LogConfig."""
+"""Topic names and configs compared with Kafka's Topic, ConfigDef and LogConfig."""
 
 import random
 from typing import Any
 
 import pytest
 
-from controller_core.rules.config_rules import ConfigType, Invalid, parse, show
+from controller_core.rules.config_rules import ConfigType, InvalidValue, java_string, parse
 from controller_core.rules.topic_config_table import ROWS, TOPIC_CONFIGS
-from controller_core.rules.topic_configs import ConfigSetting, topic_config_error
-from controller_core.rules.topic_names import collisions, illegal_because
+from controller_core.rules.topic_configs import ConfigContext, topic_config_error
+from controller_core.rules.topic_names import collisions, illegal_name_reason
 from lab.jars import kafka_jars
 from tests.controller_core.rules.judged.conftest import Judge
 from tools.extract_topic_configs import render, run_java, version_of
@@ -109,25 +109,25 @@ TEXTS = [*WHOLE, *LIMITS, *DOUBLES, *WORDS, *NAMES, *STRANGE]
 
 
 def refusal(answer: Any) -> tuple[str, bool] | None:
-    """Read an answer that is a refusal or null."""
+    """Parse a result that is an error or null."""
     return None if answer is None else (answer["refused"], answer["of_value"])
 
 
 def ours(case: dict[str, Any]) -> tuple[str, bool] | None:
-    """Check a case's configs ourselves."""
-    setting = ConfigSetting(existing=case["existing"], remote_storage=case["remote"], zookeeper=case["zookeeper"])
+    """Validate a case's configs with the controller's code."""
+    setting = ConfigContext(existing=case["existing"], remote_storage=case["remote"], zookeeper=case["zookeeper"])
     error = topic_config_error(case["configs"], setting)
     return None if error is None else (error.message, error.of_value)
 
 
 def case_of(configs: dict[str, str], *, remote: bool = False, zookeeper: bool = True) -> dict[str, Any]:
-    """Make a case for the judge."""
+    """Build a case for the reference."""
     return {"configs": configs, "existing": {}, "remote": remote, "zookeeper": zookeeper}
 
 
 @pytest.mark.parametrize("name", TOPIC_CONFIGS)
-def test_every_config_takes_and_refuses_what_kafka_does(judge: Judge, name: str) -> None:
-    """LogConfig.validate as a ZooKeeper-mode broker calls it: the same words, for the same texts."""
+def test_every_config_accepts_and_refuses_the_same_values_as_kafka(judge: Judge, name: str) -> None:
+    """LogConfig.validate as a ZooKeeper-mode broker calls it: the same messages for the same values."""
     cases = [case_of({name: text}) for text in TEXTS]
 
     expected = [refusal(answer) for answer in judge.ask("config", cases)]
@@ -135,8 +135,8 @@ def test_every_config_takes_and_refuses_what_kafka_does(judge: Judge, name: str)
     assert [ours(case) for case in cases] == expected
 
 
-def test_maps_with_several_errors_are_refused_for_the_same_one(judge: Judge) -> None:
-    """Of several illegal values the first by Kafka's order of definition is named."""
+def test_maps_with_several_errors_are_refused_with_the_same_one(judge: Judge) -> None:
+    """Of several invalid values, the first by Kafka's order of definition is reported."""
     source = random.Random(39)
     names = sorted(TOPIC_CONFIGS)
     cases = [
@@ -149,8 +149,8 @@ def test_maps_with_several_errors_are_refused_for_the_same_one(judge: Judge) -> 
     assert [ours(case) for case in cases] == expected
 
 
-def test_configs_of_tiered_storage_are_refused_for_the_same_reasons(judge: Judge) -> None:
-    """LogConfig.validateTopicLogConfigValues, in ZooKeeper mode and in KRaft mode, with the system's switch on and off."""
+def test_configs_of_tiered_storage_are_refused_with_the_same_errors(judge: Judge) -> None:
+    """LogConfig.validateTopicLogConfigValues, in ZooKeeper mode and KRaft mode, with the system setting on and off."""
     source = random.Random(405)
     values = {
         "remote.storage.enable": ["true", "false"],
@@ -177,8 +177,8 @@ def test_configs_of_tiered_storage_are_refused_for_the_same_reasons(judge: Judge
     assert [ours(case) for case in cases] == expected
 
 
-def test_an_unknown_name_is_refused_in_the_same_words(judge: Judge) -> None:
-    """LogConfig.validateNames comes before any value is looked at."""
+def test_an_unknown_name_is_refused_with_the_same_message(judge: Judge) -> None:
+    """LogConfig.validateNames precedes the validation of values."""
     cases = [case_of({"retention.ms": "abc", name: "1"}) for name in ("foo", "", "Retention.ms", "log.retention.ms")]
 
     expected = [refusal(answer) for answer in judge.ask("config", cases)]
@@ -187,15 +187,15 @@ def test_an_unknown_name_is_refused_in_the_same_words(judge: Judge) -> None:
 
 
 def printed(kind: ConfigType, text: str) -> str:
-    """Read a text and print the value, or say in Kafka's words why it is none."""
+    """Parse a text and format the value, or return Kafka's error."""
     try:
-        return show(parse(kind, text))
+        return java_string(parse(kind, text))
     except ValueError as wrong:
-        return Invalid("judged", text, str(wrong)).message
+        return InvalidValue("judged", text, str(wrong)).message
 
 
 @pytest.mark.parametrize("kind", ConfigType)
-def test_texts_are_read_and_printed_as_java_does(judge: Judge, kind: ConfigType) -> None:
+def test_values_are_parsed_and_formatted_as_by_java(judge: Judge, kind: ConfigType) -> None:
     """ConfigDef.parseType and toString."""
     answers = judge.ask("parse", [{"type": kind.value, "text": text} for text in TEXTS])
 
@@ -204,8 +204,8 @@ def test_texts_are_read_and_printed_as_java_does(judge: Judge, kind: ConfigType)
     assert [printed(kind, text) for text in TEXTS] == expected
 
 
-def test_doubles_are_read_as_java_does(judge: Judge) -> None:
-    """Of numbers of all sizes the value is compared: Java before 19 prints some with more digits than they need."""
+def test_doubles_are_parsed_as_by_java(judge: Judge) -> None:
+    """Values are compared: Java before 19 prints some doubles with more digits than needed."""
     source = random.Random(17)
     texts = [f"{source.randint(-9999, 9999)}e{source.randint(-330, 310)}" for _ in range(MAPS)]
     answers = judge.ask("parse", [{"type": "DOUBLE", "text": text} for text in texts])
@@ -215,8 +215,8 @@ def test_doubles_are_read_as_java_does(judge: Judge) -> None:
     ]
 
 
-def test_the_table_is_what_the_tool_draws() -> None:
-    """The table is generated and never edited: drawing it again from the jars gives the same rows."""
+def test_the_table_is_generated_from_the_jars() -> None:
+    """Generating the table again gives the same rows."""
     jars = kafka_jars()
     drawn: dict[str, Any] = {}
     exec(render(run_java(jars), version_of(jars)), drawn)  # our own tool's output
@@ -225,13 +225,13 @@ def test_the_table_is_what_the_tool_draws() -> None:
 
 
 def test_defaults_are_the_brokers_defaults(judge: Judge) -> None:
-    """The table is drawn from LogConfig; a broker without settings of its own validates an empty map with the same ones."""
+    """The table is generated from LogConfig; a broker without settings validates an empty map with the same defaults."""
     cases = [case_of({row.name: row.default}) for row in ROWS]
 
     assert judge.ask("config", cases) == [None] * len(ROWS)
 
 
-def test_names_are_refused_and_collide_as_kafkas(judge: Judge) -> None:
+def test_names_are_refused_and_collide_as_in_kafka(judge: Judge) -> None:
     """Topic.validate, hasCollisionChars and hasCollision."""
     source = random.Random(249)
     letters = ["a", "Z", "0", ".", "_", "-", " ", "/", "\u00e9", "\U0001f600", "\n"]
@@ -244,7 +244,7 @@ def test_names_are_refused_and_collide_as_kafkas(judge: Judge) -> None:
     answers = judge.ask("name", [{"name": name, "others": others} for name in names])
 
     for name, answer in zip(names, answers, strict=True):
-        if (reason := illegal_because(name)) is not None:
+        if (reason := illegal_name_reason(name)) is not None:
             assert answer == {"refused": f"Topic name is invalid: {reason}", "of_value": False}
         else:
             assert sorted(set(answer) - {name}) == collisions(name, others)
