@@ -7,7 +7,7 @@ import pytest
 
 from controller_core.shell import broker_settings as learning_module
 from controller_core.shell.zookeeper import controller_election as presence_module
-from controller_core.shell.zookeeper import sessions as lives_module
+from controller_core.shell.zookeeper import sessions as sessions_module
 from kafka_wire.net.backoff import Backoff
 from tests.controller_core.shell.process_life import Life
 from tests.controller_core.shell.tenures import Tenure
@@ -26,16 +26,16 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
 async def life(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Life]:
     """A process that is not started yet, and ends with its test; every task and session of it ends, too."""
     life = Life()
-    monkeypatch.setattr(lives_module.ZooKeeperSession, "connect", life.connect)
-    monkeypatch.setattr(learning_module, "inquire", life.inquire)
-    monkeypatch.setattr(lives_module, "PAUSES", Backoff(initial_ms=1, cap_ms=2))
-    monkeypatch.setattr(lives_module, "RECONNECT_S", 0.001)
+    monkeypatch.setattr(sessions_module.ZooKeeperSession, "connect", life.connect)
+    monkeypatch.setattr(learning_module, "read_broker_settings", life.read_broker_settings)
+    monkeypatch.setattr(sessions_module, "SESSION_PAUSES", Backoff(initial_ms=1, cap_ms=2))
+    monkeypatch.setattr(sessions_module, "RECONNECT_S", 0.001)
     monkeypatch.setattr(presence_module, "RETRY_S", 0.001)
 
     async def no_chroot(_settings: object) -> None:
         pass
 
-    monkeypatch.setattr(lives_module, "ensure_chroot", no_chroot)
+    monkeypatch.setattr(sessions_module, "ensure_chroot", no_chroot)
     yield life
     life.process.stop()
     if life.run is not None:

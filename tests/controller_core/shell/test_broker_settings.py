@@ -10,7 +10,7 @@ import pytest
 from controller_core.model.changes import TopicDeletion
 from controller_core.shell import broker_settings as learning_module
 from controller_core.shell.active import Defaults, TopicDefault
-from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError
+from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError
 from controller_core.shell.startup_checks import IdentityError, PolicyError
 from kafka_node.security.brokers import BrokerSecurity
 from kafka_zookeeper import paths
@@ -102,7 +102,7 @@ def answer_in_turn(monkeypatch: pytest.MonkeyPatch, answers: list[BrokerSettings
     async def changing(_broker: int, _endpoint: object, _security: BrokerSecurity) -> BrokerSettings:
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
-    monkeypatch.setattr(learning_module, "inquire", changing)
+    monkeypatch.setattr(learning_module, "read_broker_settings", changing)
 
 
 @pytest.mark.parametrize("entity", ["brokers/<default>", "brokers/1", None])
@@ -116,7 +116,7 @@ async def test_a_registration_or_a_notification_makes_the_controller_poll_at_onc
     broker = life.broker(1)
     life.start()
     await life.until_active()
-    learning = life.process._lives.learning
+    learning = life.process._sessions.learning
     await life.until(lambda: learning.defaults == first.defaults)
     answer_in_turn(monkeypatch, [then])
     if entity is None:
@@ -138,7 +138,7 @@ async def test_a_change_is_found_however_late_a_broker_applies_it(life: Life, mo
     life.broker(1)
     life.start()
     await life.until_active()
-    learning = life.process._lives.learning
+    learning = life.process._sessions.learning
     await life.until(lambda: learning.defaults == first.defaults)
     answer_in_turn(monkeypatch, [*[first] * MANY_POLLS, then])
     life.server.put(f"{paths.CONFIG_CHANGE_PREFIX}0000000001", encode_config_change("brokers/<default>"))
@@ -157,7 +157,7 @@ async def test_a_poll_asks_the_broker_that_answered_last_and_another_one_only_wh
         life.broker(broker)
     life.start()
     await life.until_active()
-    learning = life.process._lives.learning
+    learning = life.process._sessions.learning
     await life.until(lambda: learning._deletion.keys() == {0, 1, 2})
     asked: list[int] = []
     failing: set[int] = set()
@@ -166,10 +166,10 @@ async def test_a_poll_asks_the_broker_that_answered_last_and_another_one_only_wh
         asked.append(broker)
         await asyncio.sleep(0)
         if broker in failing:
-            raise InquiryError("no answer")
+            raise BrokerSettingsError("no answer")
         return life.told
 
-    monkeypatch.setattr(learning_module, "inquire", recording)
+    monkeypatch.setattr(learning_module, "read_broker_settings", recording)
     last = learning._answered_last
     assert last is not None
     await life.until(lambda: len(asked) >= MANY_POLLS)
@@ -190,13 +190,13 @@ async def test_callers_wait_while_the_cluster_is_read(life: Life) -> None:
     callers: list[asyncio.Task[None]] = []
     # Topics are read before the election as well, for the check of the controller's id; producer ids are not.
     life.server.before_reads.append(
-        (paths.PRODUCER_ID_BLOCK, lambda: callers.append(asyncio.create_task(life.process._lives.settling.wait())))
+        (paths.PRODUCER_ID_BLOCK, lambda: callers.append(asyncio.create_task(life.process._sessions.settling.wait())))
     )
     life.start()
     await life.until(lambda: bool(callers) and callers[0].done())
 
     assert life.process.active is not None
-    await life.process._lives.settling.wait()
+    await life.process._sessions.settling.wait()
 
 
 async def test_one_broker_that_forbids_deletions_is_enough(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ async def test_one_broker_that_forbids_deletions_is_enough(life: Life, monkeypat
             await last_is_asked.wait()
         return BrokerSettings(Defaults(delete_topic_enable=broker == 1), 1000)
 
-    monkeypatch.setattr(learning_module, "inquire", differing)
+    monkeypatch.setattr(learning_module, "read_broker_settings", differing)
     life.server.put(paths.topic("orders"), b'{"partitions":{"0":[1]}}')
     life.server.put(paths.delete_topic("orders"))
     life.broker(1)
@@ -220,7 +220,7 @@ async def test_one_broker_that_forbids_deletions_is_enough(life: Life, monkeypat
     await life.until_active()
     assert life.process.active is not None
     cluster = life.process.active.cluster
-    await life.until(lambda: life.process._lives.learning.defaults is not None)
+    await life.until(lambda: life.process._sessions.learning.defaults is not None)
     assert cluster.topic_deletion is TopicDeletion.UNKNOWN
     assert paths.delete_topic("orders") in life.server.znodes
 

@@ -4,14 +4,14 @@ import pytest
 
 from controller_core.model.events import RepairAssignments
 from controller_core.shell.startup_checks import MAX_PARTITIONS_NAMED, IdentityError, holds_replicas
-from controller_core.shell.zookeeper.controller_election import Place
+from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.loading import load_cluster, refuse_own_replicas
 from controller_core.zookeeper_mode.decide import decide
 from kafka_zookeeper import paths
 from tests.controller_core.shell.process_life import OWN_ID, Life
 from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeZooKeeper
 
-PLACE = Place(epoch=9, epoch_version=0, taken_from=-1)
+PLACE = Controllership(epoch=9, epoch_version=0, taken_from=-1)
 
 
 def state(leader: int, isr: list[int], epoch: int = 0) -> bytes:

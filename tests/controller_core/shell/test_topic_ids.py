@@ -10,7 +10,7 @@ from controller_core.model.sends import SendLeaderAndIsr
 from controller_core.shell import periodic_tasks as topic_ids_module
 from controller_core.shell.active import Defaults
 from controller_core.shell.periodic_tasks import assign_topic_ids
-from controller_core.shell.zookeeper.watching import Watching
+from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.topics import decode_topic
 from tests.controller_core.shell.tenures import Tenure, settled
@@ -27,7 +27,7 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     """A tenure over brokers 1, 2 and 3 that watches, and knows nothing of the brokers' settings yet."""
     monkeypatch.setattr(topic_ids_module, "POLL_S", 0.0)
     tenure = Tenure(monkeypatch, 1, 2, 3)
-    Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
+    ClusterWatcher(tenure.controller, tenure.session, tenure.store.unreadable).start()
     tenure.controller.spawn(assign_topic_ids(tenure.controller), "assign topic ids")
     await settled()
     yield tenure

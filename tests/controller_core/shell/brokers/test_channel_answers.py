@@ -38,7 +38,7 @@ async def test_a_stale_controller_epoch_at_the_top_level_deposes(
     await world.channels.idle(PATIENCE_MS)
 
     assert world.deposed == 1
-    assert [record.getMessage() for record in caplog.records] == ["a broker has heard of a newer controller"]
+    assert [record.getMessage() for record in caplog.records] == ["Broker knows a newer controller"]
 
 
 async def test_a_partition_error_11_deposes_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:

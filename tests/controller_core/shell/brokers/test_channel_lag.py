@@ -38,7 +38,7 @@ async def test_a_broker_that_lags_too_far_behind_is_told_the_present_state_inste
     apply(world.cluster, read_change(world.cluster, "known orders-0=1/9/1/11"))
     await world.send(lead(world.cluster, 1), lead(world.cluster, 1))
     assert [record.getMessage() for record in caplog.records] == [
-        "a broker lags too far behind and is told everything anew"
+        "Broker request queue full; replacing queued requests with a full state update"
     ]
     release.set()
 

@@ -130,9 +130,9 @@ async def test_a_failure_on_one_answer_does_not_end_the_channel(
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("controller_core.shell.brokers.answers.meaning_of", fail)
+    monkeypatch.setattr("controller_core.shell.brokers.answers.interpret_answer", fail)
     await world.send(lead(world.cluster, 1), metadata(world.cluster))
 
     assert await world.channels.idle(PATIENCE_MS)
     assert first.keys == [LEAD, META]
-    assert {record.getMessage() for record in caplog.records} == {"unexpected failure on a request to broker"}
+    assert {record.getMessage() for record in caplog.records} == {"Unexpected failure of a request to a broker"}

@@ -92,7 +92,7 @@ async def test_a_request_is_sent_again_until_it_is_answered(world: World, caplog
     assert first.keys[:3] == [META, META, META]
     assert first.keys[-1] == LEAD
     assert first.keys.count(LEAD) == 1
-    again = [record for record in caplog.records if "sent again" in record.getMessage()]
+    again = [record for record in caplog.records if "retrying until it is answered" in record.getMessage()]
     assert [(record.broker, record.api) for record in again] == [(1, "UPDATE_METADATA")]
 
 

@@ -16,7 +16,12 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata, SendStopReplica
 from controller_core.shell.brokers import requests
-from controller_core.shell.brokers.requests import OwnAddress, is_told_anew, stop_replica, stopped_partitions
+from controller_core.shell.brokers.requests import (
+    OwnAddress,
+    is_covered_by_full_update,
+    stop_replica,
+    stopped_partitions,
+)
 from controller_core.zookeeper_mode.apis import CALLED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
@@ -260,10 +265,10 @@ def test_no_rows_are_no_topics(cluster: Cluster) -> None:
 def test_only_topics_that_are_no_more_are_never_told_again(cluster: Cluster) -> None:
     """What a broker that lags must hear all the same."""
     state = metadata(cluster)
-    assert is_told_anew(requests.leader_and_isr(cluster, lead(cluster, 1), OWN))
-    assert is_told_anew(requests.update_metadata(cluster, state, OWN))
-    assert not is_told_anew(requests.update_metadata(cluster, metadata(cluster, deleting=True), OWN))
-    assert not is_told_anew(stop_replica(cluster, stop(delete=False)))
+    assert is_covered_by_full_update(requests.leader_and_isr(cluster, lead(cluster, 1), OWN))
+    assert is_covered_by_full_update(requests.update_metadata(cluster, state, OWN))
+    assert not is_covered_by_full_update(requests.update_metadata(cluster, metadata(cluster, deleting=True), OWN))
+    assert not is_covered_by_full_update(stop_replica(cluster, stop(delete=False)))
 
 
 @pytest.mark.parametrize(

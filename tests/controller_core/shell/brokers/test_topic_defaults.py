@@ -4,7 +4,11 @@ import pytest
 
 from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import TopicDefault
-from controller_core.shell.brokers.inquiry import settings_asked, static_unclean_election, topic_defaults
+from controller_core.shell.brokers.describe_configs import (
+    static_unclean_election,
+    topic_default_settings,
+    topic_defaults,
+)
 from kafka_wire.codec import Body
 
 DYNAMIC_DEFAULT, STATIC, DEFAULT = 3, 4, 5
@@ -20,8 +24,8 @@ def test_every_setting_that_may_give_a_default_is_asked_for() -> None:
     """All first names, and those that come after them."""
     first = {key.broker_name for key in TOPIC_CONFIGS.values() if key.broker_name is not None}
 
-    assert first < set(settings_asked())
-    assert set(settings_asked()) - first == {
+    assert first < set(topic_default_settings())
+    assert set(topic_default_settings()) - first == {
         "log.roll.hours",
         "log.roll.jitter.hours",
         "log.flush.scheduler.interval.ms",

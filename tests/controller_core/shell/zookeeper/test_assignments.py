@@ -1,4 +1,4 @@
-"""Assignments of known topics are looked at in turn: what somebody else wrote is seen, and our own work is no news."""
+"""AssignmentPoller of known topics are looked at in turn: what somebody else wrote is seen, and our own work is no news."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -8,7 +8,7 @@ import pytest
 from controller_core.model.cluster import Deletion
 from controller_core.model.events import CreatePartitions, NewPartitions
 from controller_core.shell.zookeeper import assignments as assignments_module
-from controller_core.shell.zookeeper.assignments import Assignments
+from controller_core.shell.zookeeper.assignments import AssignmentPoller
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.topics import TopicAssignment, encode_topic
 from tests.controller_core.shell.tenures import Tenure, settled
@@ -20,7 +20,7 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     monkeypatch.setattr(assignments_module, "PAUSE_S", 0.0)
     tenure = Tenure(monkeypatch, 1, 2, 3)
     tenure.controller.spawn(
-        Assignments(tenure.controller, tenure.session, tenure.store.unreadable).follow(), "assignments"
+        AssignmentPoller(tenure.controller, tenure.session, tenure.store.unreadable).follow(), "assignments"
     )
     await settled()
     yield tenure
@@ -87,8 +87,8 @@ async def test_an_assignment_that_cannot_be_read_is_named_once_and_changes_nothi
 
 
 async def test_topics_are_looked_at_a_share_at_a_time(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit on everything: however many there are, a lap has LAP_S shares at most."""
-    monkeypatch.setattr(assignments_module, "MIN_SHARE", 2)
+    """A limit on everything: however many there are, a lap has POLLING_CYCLE_S shares at most."""
+    monkeypatch.setattr(assignments_module, "MIN_TOPICS_PER_POLL", 2)
     for number in range(11):
         await tenure.create(f"t{number}", (1, 2))
     await settled(300)

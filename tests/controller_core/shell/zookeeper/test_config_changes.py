@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller_core.shell.zookeeper.watching import Watching
+from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.configs import encode_config, encode_config_change
 from tests.controller_core.shell.tenures import Tenure, settled
@@ -20,7 +20,7 @@ async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     """A tenure over brokers 1 and 2 whose topic's last replica in sync is away; a notice of old is there."""
     tenure = Tenure(monkeypatch, 1, 2)
     tenure.server.put(f"{paths.CONFIG_CHANGE_PREFIX}0000000000", encode_config_change("users/alice"))
-    Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
+    ClusterWatcher(tenure.controller, tenure.session, tenure.store.unreadable).start()
     await tenure.create("orders", (1, 2))
     tenure.isr_by("orders-0", (1,))
     tenure.server.drop(paths.broker(1))
@@ -87,9 +87,9 @@ async def test_garbage_is_named_once_and_left_to_the_brokers(
     await settled()
 
     assert leader_of(tenure) == 2
-    named = [record for record in caplog.records if "notice" in record.getMessage()]
+    named = [record for record in caplog.records if "notification" in record.getMessage()]
     assert [record.path for record in named] == [f"{paths.CONFIG_CHANGES}/by hand"]
-    assert all(record.levelno == logging.WARNING and record.why for record in named)
+    assert all(record.levelno == logging.WARNING and record.error for record in named)
 
 
 async def test_a_configuration_that_cannot_be_read_allows_nothing(tenure: Tenure) -> None:

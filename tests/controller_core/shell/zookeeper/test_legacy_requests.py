@@ -8,7 +8,7 @@ import pytest
 from controller_core.model.events import AlterPartition, BrokersRead, IsrChange
 from controller_core.shell import state_log
 from controller_core.shell.zookeeper import watching as watching_module
-from controller_core.shell.zookeeper.watching import Watching
+from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.admin import encode_preferred_replica_election, encode_reassignment
 from kafka_zookeeper.formats.documents import TopicPartition
@@ -36,10 +36,10 @@ GARBAGE_OF_MOVES = [
 @pytest.fixture
 async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     """A tenure over brokers 1, 2 and 3, with a topic of two partitions, that has had its first looks."""
-    monkeypatch.setattr(watching_module, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(watching_module, "OVERLOAD_PAUSE_S", 0.0)
     tenure = Tenure(monkeypatch, 1, 2, 3)
     await tenure.create("orders", (1, 2), (1, 2))
-    Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
+    ClusterWatcher(tenure.controller, tenure.session, tenure.store.unreadable).start()
     await settled()
     yield tenure
     assert not tenure.controller.has_ended, await tenure.controller.ended()
@@ -153,7 +153,7 @@ async def test_what_cannot_be_read_is_said_once_with_its_path_and_removed(
 
     assert path not in tenure.server.znodes
     assert [record.path for record in warnings(caplog)] == [path]
-    assert all(record.why for record in warnings(caplog))
+    assert all(record.error for record in warnings(caplog))
     assert sent == len(tenure.channels.sent)
     assert tenure.cluster.moves == {}
 
@@ -187,7 +187,7 @@ async def test_a_list_that_was_there_before_the_tenure_is_taken_up(monkeypatch: 
     await led_by_another(tenure)
     tenure.server.put(MOVES, moves(orders_1=[1, 3]))
     tenure.server.put(ELECTIONS, elections("orders-0"))
-    Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
+    ClusterWatcher(tenure.controller, tenure.session, tenure.store.unreadable).start()
     await settled()
 
     assert tenure.state("orders-0")[0] == 1

@@ -10,7 +10,7 @@ import pytest
 
 from controller_core.model.events import Heal
 from controller_core.shell import controller as controller_module
-from controller_core.shell.zookeeper import sessions as lives_module
+from controller_core.shell.zookeeper import sessions as sessions_module
 from kafka_wire.net.backoff import Backoff
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ConnectFailedError
@@ -19,7 +19,7 @@ from tests.controller_core.shell.process_life import OWN_ID, Life, fails
 
 async def test_it_stops_while_it_pauses_after_a_failure(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pause of half a minute is nobody's reason to wait for so long."""
-    monkeypatch.setattr(lives_module, "PAUSES", Backoff(initial_ms=60_000, cap_ms=60_000))
+    monkeypatch.setattr(sessions_module, "SESSION_PAUSES", Backoff(initial_ms=60_000, cap_ms=60_000))
     life.start()
     for lives in (1, 2):
         await life.until(lambda lives=lives: len(life.sessions) == lives)  # type: ignore[misc]
@@ -49,7 +49,7 @@ async def test_a_session_that_is_lost_is_followed_by_another(life: Life, caplog:
         await life.until_active()
 
     assert life.server.at(paths.CONTROLLER_EPOCH).data == b"9"
-    assert [record.getMessage() for record in caplog.records].count("no session with ZooKeeper") == 2
+    assert [record.getMessage() for record in caplog.records].count("Failed to connect to ZooKeeper; retrying") == 2
 
 
 async def test_a_session_that_is_lost_while_everything_is_read_is_followed_by_another(life: Life) -> None:

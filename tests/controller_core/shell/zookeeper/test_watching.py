@@ -1,4 +1,4 @@
-"""Watching brokers, topics and the queue of deletions: a watch only says "look again"."""
+"""ClusterWatcher brokers, topics and the queue of deletions: a watch only says "look again"."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from controller_core.model.events import ControlledShutdown, CreateTopics, NewTo
 from controller_core.model.sends import SendMetadata
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.zookeeper import watching as watching_module
-from controller_core.shell.zookeeper.watching import Watching
+from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
 from tests.controller_core.shell.tenures import Tenure, isr_wish, settled
@@ -27,9 +27,9 @@ async def refused(_event: object) -> None:
 @pytest.fixture
 async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     """A tenure over brokers 1, 2 and 3 that has had its first looks."""
-    monkeypatch.setattr(watching_module, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(watching_module, "OVERLOAD_PAUSE_S", 0.0)
     tenure = Tenure(monkeypatch, 1, 2, 3)
-    Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
+    ClusterWatcher(tenure.controller, tenure.session, tenure.store.unreadable).start()
     await settled()
     yield tenure
     assert not tenure.controller.has_ended, await tenure.controller.ended()
@@ -153,7 +153,7 @@ async def test_a_look_that_leads_to_nothing_is_taken_again(
         tenure.server.put(paths.topic("auto"), TOPIC)
         await settled()
     assert tenure.cluster.topics == {}
-    assert {record.at for record in caplog.records if record.levelno == logging.WARNING} == {"topics"}
+    assert {record.watch for record in caplog.records if record.levelno == logging.WARNING} == {"topics"}
     await settled()
 
     assert list(tenure.cluster.topics) == ["auto"]

@@ -125,7 +125,7 @@ class World:
     async def _catch_up(self) -> list[str]:
         found = await refresh(self.session, self.cluster, self.outcome, UnreadableTopics())
         lines = [f"found: {change_text(self.cluster, change)}" for change in found.changes]
-        lines += [f"stranger: {record.name} version {record.version}" for record in found.strangers]
+        lines += [f"stranger: {record.name} version {record.version}" for record in found.unknown_topics]
         for change in found.changes:
             apply(self.cluster, change)
         return [*self.told(), *(lines or ["found: nothing new"])]

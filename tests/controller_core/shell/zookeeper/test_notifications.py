@@ -8,9 +8,9 @@ import pytest
 
 from controller_core.model.events import AlterReassignments
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
-from controller_core.shell.zookeeper import notifications as notices_module
+from controller_core.shell.zookeeper import notifications as notifications_module
 from controller_core.shell.zookeeper import watching as watching_module
-from controller_core.shell.zookeeper.watching import Watching
+from controller_core.shell.zookeeper.watching import ClusterWatcher
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.documents import TopicPartition
 from kafka_zookeeper.formats.notifications import encode_isr_change, encode_log_dir_event
@@ -22,9 +22,9 @@ from tests.controller_core.shell.zookeeper.vocabulary import tp
 @pytest.fixture
 async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
     """A tenure over brokers 1, 2 and 3 that has had its first looks."""
-    monkeypatch.setattr(watching_module, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(watching_module, "OVERLOAD_PAUSE_S", 0.0)
     tenure = Tenure(monkeypatch, 1, 2, 3)
-    Watching(tenure.controller, tenure.session, tenure.store.unreadable).start()
+    ClusterWatcher(tenure.controller, tenure.session, tenure.store.unreadable).start()
     await settled()
     yield tenure
     assert not tenure.controller.has_ended, await tenure.controller.ended()
@@ -125,7 +125,7 @@ async def test_garbage_is_named_once_with_path_and_reason_and_removed(
         f"{paths.ISR_CHANGE_NOTIFICATION}/by hand",
     }
     assert len(named) == 2
-    assert all(record.why for record in named)
+    assert all(record.error for record in named)
 
 
 async def test_a_notice_with_something_below_it_is_removed(tenure: Tenure) -> None:
@@ -138,7 +138,7 @@ async def test_a_notice_with_something_below_it_is_removed(tenure: Tenure) -> No
 
 async def test_more_notices_than_one_look_takes_are_all_heeded(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit on everything: the removal of the first ones brings the next look."""
-    monkeypatch.setattr(notices_module, "MAX_NOTICES_PER_LOOK", 2)
+    monkeypatch.setattr(notifications_module, "MAX_NOTIFICATIONS_PER_READ", 2)
     await tenure.create("orders", (1, 2), (1, 2), (1, 2))
     for partition in range(3):
         tenure.isr_by(f"orders-{partition}", (1,))

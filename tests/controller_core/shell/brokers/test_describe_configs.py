@@ -6,8 +6,8 @@ import pytest
 
 from controller_core.model.broker import Endpoint
 from controller_core.shell.active import Defaults
-from controller_core.shell.brokers import inquiry as inquiry_module
-from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
+from controller_core.shell.brokers import describe_configs
+from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError, read_broker_settings
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
 from kafka_wire.errors import ErrorCode
@@ -36,7 +36,7 @@ async def test_a_broker_is_asked_for_its_settings(world: World) -> None:
 
     policies = {"create.topic.policy.class.name": "com.example.Policy"}
     expected = BrokerSettings(Defaults(3, 2, delete_topic_enable=False, uses_topic_ids=True), 1000, policies)
-    assert await inquire(1, at(first.port)) == expected
+    assert await read_broker_settings(1, at(first.port)) == expected
     ((_, request),) = first.taken
     (resource,) = request["resources"]
     assert (resource["resource_type"], resource["resource_name"]) == (4, "1")
@@ -74,19 +74,19 @@ async def test_a_broker_that_does_not_tell_is_asked_again_later(
     others = {"reserved.broker.max.id": "1000", "default.replication.factor": "2", "delete.topic.enable": "true"}
     first.react = settings_told({} if changed is None else others | changed, error_code)
 
-    with pytest.raises(InquiryError, match="broker 1"):
-        await inquire(1, at(first.port))
+    with pytest.raises(BrokerSettingsError, match="broker 1"):
+        await read_broker_settings(1, at(first.port))
 
 
 async def test_a_broker_that_cannot_be_asked_is_asked_again_later(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not there, does not know the request, or does not answer in time."""
-    monkeypatch.setattr(inquiry_module, "TIMEOUT_MS", 50)
+    monkeypatch.setattr(describe_configs, "TIMEOUT_MS", 50)
     first, second = world.brokers
     del first.ranges[ApiKey.DESCRIBE_CONFIGS]
     second.react = hang
 
     for port in (1, first.port, second.port):
-        with pytest.raises(InquiryError, match="broker 1"):
-            await inquire(1, at(port))
+        with pytest.raises(BrokerSettingsError, match="broker 1"):
+            await read_broker_settings(1, at(port))
