@@ -71,7 +71,7 @@ class Active:
         """They are known."""
         return Defaults()
 
-    async def brokers_know(self, _timeout_ms: int, _silence_ms: int) -> bool:
+    async def brokers_answered(self, _timeout_ms: int, _silence_ms: int) -> bool:
         """They do."""
         return True
 
@@ -79,7 +79,7 @@ class Active:
         """Return whether it is active: nothing else changes the cluster."""
         return holds()
 
-    async def topic_gone(self, name: str, _timeout_ms: int) -> bool:
+    async def topic_removed(self, name: str, _timeout_ms: int) -> bool:
         """Return whether it is inactive."""
         return name not in self.cluster.topics
 

@@ -20,13 +20,13 @@ from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.sends import Send
-from controller_core.shell.active import Defaults, OverloadedError, TenureLostError
+from controller_core.shell.active import Defaults, OverloadedError, TermEndedError
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.event_source import source_of
 from controller_core.shell.metrics import Metrics
-from controller_core.shell.scheduler import Turns
+from controller_core.shell.scheduler import Scheduler
 from controller_core.shell.state_log import log_change
 from controller_core.shell.store import Outcome, Store, StoreError
 from controller_core.zookeeper_mode.decide import decide
@@ -61,7 +61,7 @@ class Controller:
     ) -> None:
         self.cluster = cluster
         self.cluster_id = cluster_id
-        self.turns = Turns()
+        self.scheduler = Scheduler()
         self._store = store
         store.deliver_to(self._take_committed)
         self._own = own
@@ -139,7 +139,7 @@ class Controller:
         await asyncio.wait([self.post(event)])
 
     async def submit(self, event: events.Event) -> Any:
-        """Decide an event in its turn. Raises TenureLostError, OverloadedError.
+        """Decide an event in its turn. Raises TermEndedError, OverloadedError.
 
         A caller that is cancelled leaves the event to its end: between a write and its application nothing may stop.
         """
@@ -147,15 +147,15 @@ class Controller:
         self._answered.add(task)
         await asyncio.wait([task])
         if task.cancelled():
-            raise TenureLostError("the tenure ended before the event did")
+            raise TermEndedError("the tenure ended before the event did")
         return task.result()
 
-    async def look(self, read: Callable[[], Coroutine[Any, Any, events.Event | None]]) -> None:
+    async def read_and_decide(self, read: Callable[[], Coroutine[Any, Any, events.Event | None]]) -> None:
         """Read something of the world while nobody writes, and decide on what was found, in one turn.
 
         Read outside the turn, a list of topics could miss one that is just being written, and take it for removed.
         """
-        async with self.turns.take(events.Heal().scope):
+        async with self.scheduler.run_exclusively(events.Heal().scope):
             event = await read()
             if event is not None:
                 with self._metrics.event(event) as begins:
@@ -176,7 +176,7 @@ class Controller:
     async def _take_turn(self, event: events.Event) -> Any:
         self._check()
         with self._metrics.event(event) as begins:
-            async with self.turns.take(event.scope, source_of(event, self.cluster.brokers)):
+            async with self.scheduler.run_exclusively(event.scope, source_of(event, self.cluster.brokers)):
                 begins()
                 return await self._run(event)
 
@@ -188,7 +188,7 @@ class Controller:
                 # One that cannot be done keeps none of the others from being done.
                 await asyncio.wait([self.post(event)])
 
-    def learn(self, defaults: Defaults) -> None:
+    def set_defaults(self, defaults: Defaults) -> None:
         """Take what a broker told for the cluster's settings."""
         self._defaults = defaults
         self._has_defaults.set()
@@ -197,14 +197,14 @@ class Controller:
         )
         if not defaults.delete_topic_enable:
             # One broker is enough; that topics may be deleted is known when all brokers were asked.
-            self.learn_topic_deletion(changes.TopicDeletion.DISABLED)
+            self.set_topic_deletion(changes.TopicDeletion.DISABLED)
 
-    def learn_topic_deletion(self, setting: changes.TopicDeletion) -> None:
+    def set_topic_deletion(self, setting: changes.TopicDeletion) -> None:
         """Take in what brokers reported for `delete.topic.enable`; deletions wait for it."""
         self.post(events.TopicDeletionRead(setting))
 
     async def known_defaults(self, timeout_ms: int) -> Defaults | None:
-        """Wait until a broker has told the cluster's settings; None when time is up first. Raises TenureLostError."""
+        """Wait until a broker has told the cluster's settings; None when time is up first. Raises TermEndedError."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._has_defaults.wait()
@@ -213,18 +213,18 @@ class Controller:
         self._check()
         return self._defaults
 
-    async def brokers_know(self, timeout_ms: int, silence_ms: int) -> bool:
+    async def brokers_answered(self, timeout_ms: int, silence_ms: int) -> bool:
         """Wait until the live brokers have answered what they were sent so far; see ActiveController."""
         return await self._channels.idle(timeout_ms, silence_ms)
 
     async def until(self, holds: Callable[[], bool], timeout_ms: int) -> bool:
-        """Wait until a condition on the cluster holds; False when the time is up first. Raises TenureLostError."""
+        """Wait until a condition on the cluster holds; False when the time is up first. Raises TermEndedError."""
         held = await self._commits.wait_until(lambda: self.has_ended or holds(), timeout_ms)
         self._check()
         return held
 
-    async def topic_gone(self, name: str, timeout_ms: int) -> bool:
-        """Wait until a topic is no more; False when time is up first. Raises TenureLostError."""
+    async def topic_removed(self, name: str, timeout_ms: int) -> bool:
+        """Wait until a topic is no more; False when time is up first. Raises TermEndedError."""
         if name not in self.cluster.topics:
             return True
         # One for each life of a topic: another one may be made under the name before the waiter runs.
@@ -240,7 +240,7 @@ class Controller:
     @property
     def is_busy(self) -> bool:
         """Whether events are being processed or requests wait for brokers: long computations for clients then go slowly."""
-        return self.turns.are_busy or any(self._channels.queued().values())
+        return self.scheduler.is_busy or any(self._channels.queued().values())
 
     def queued(self) -> dict[int, int]:
         """Count the requests that wait, by broker."""
@@ -291,13 +291,13 @@ class Controller:
         except OverloadedError as error:
             _put_off(type(event).__name__, error)
 
-    def _lost(self, error: StoreError) -> TenureLostError:
+    def _lost(self, error: StoreError) -> TermEndedError:
         self.end(str(error))
-        return TenureLostError(str(error))
+        return TermEndedError(str(error))
 
     def _check(self) -> None:
         if self.has_ended:
-            raise TenureLostError(self._ended.result())
+            raise TermEndedError(self._ended.result())
 
     async def _take_committed(self, committed: Sequence[changes.Change]) -> None:
         """Apply committed changes in their order and notify the brokers.
@@ -339,9 +339,9 @@ class Controller:
             found = await self._store.reread(self.cluster, outcome)
         except StoreError as error:
             raise self._lost(error) from error
-        if found.strangers:
-            await self._follow_up(events.TopicsRead(found.strangers, ()))
-        return outcome.unknown or found.changed or bool(found.strangers)
+        if found.unknown_topics:
+            await self._follow_up(events.TopicsRead(found.unknown_topics, ()))
+        return outcome.unknown or found.changed or bool(found.unknown_topics)
 
     def _on_answered(self, event: events.StopReplicaAnswered | events.ReplicasAnswered) -> None:
         self.post(event)
@@ -371,7 +371,7 @@ class Controller:
             if not is_answered:
                 _put_off(task.get_name(), error)
             return
-        if not isinstance(error, TenureLostError | StoreError):
+        if not isinstance(error, TermEndedError | StoreError):
             # A defect. Whoever holds the cluster next reads everything anew: that is the safest way on.
             log.error("unexpected failure", exc_info=error, extra={"event": task.get_name()})
         # The class of the store's own error names what happened.

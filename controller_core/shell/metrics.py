@@ -200,7 +200,7 @@ class Metrics:
             if change.unclean is not None:
                 self.unclean_elections.inc(int(change.unclean.sum()))
 
-    def look_at_queues(self, waiting_events: int, requests: Mapping[int, int]) -> None:
+    def update_queues(self, waiting_events: int, requests: Mapping[int, int]) -> None:
         """Take in how many events wait, and how many requests for each broker."""
         self.queue_size.set(waiting_events)
         self.requests.clear()
@@ -208,7 +208,7 @@ class Metrics:
             self.requests.labels(str(broker)).set(count)
         self.all_requests.set(sum(requests.values()))
 
-    def look_at(self, cluster: Cluster | None) -> None:
+    def update(self, cluster: Cluster | None) -> None:
         """Look at the whole cluster: a few passes over columns. None: another holds it, so that nothing is ours to count."""
         if cluster is None:
             for gauge in self._of_the_cluster:

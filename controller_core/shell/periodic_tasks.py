@@ -42,7 +42,7 @@ async def _assign(controller: Controller, random: Random) -> None:
             await controller.submit(events.AssignTopicIds({name: draw_topic_id(random) for name in names}))
         except OverloadedError:
             return  # Somebody else writes the same znodes; the next check tries again.
-        await controller.brokers_know(BROKERS_ANSWER_MS, BROKERS_ANSWER_MS)
+        await controller.brokers_answered(BROKERS_ANSWER_MS, BROKERS_ANSWER_MS)
 
 
 FIRST_CHECK_S = 5.0

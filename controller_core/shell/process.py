@@ -136,11 +136,11 @@ class ControllerProcess:
         probes = Probes(self.metrics, self._before_scrape, self._why_not_ready, self._inside)
         stack.push_async_callback(probes.close)
         await probes.listen(self.settings.metrics_host, self.settings.metrics_port)
-        authority, settled = self._authority, self._lives.settling.wait
+        authority, settled = self._authority, self._lives.activation_gate.wait
         own = handlers(
             lambda: self.active,
             settled,
-            topic_defaults=self._lives.learning.topic_defaults,
+            topic_defaults=self._lives.broker_settings.topic_defaults,
             configs=EntityConfigs(lambda: self._lives.session),
             features=Features(lambda: self._lives.session),
             registered=self._registered,
@@ -202,9 +202,9 @@ class ControllerProcess:
         self.metrics.longest_stall.set(self._loop_watch.take_longest_stall_s())
         self.metrics.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
         self.metrics.sessions_given_up.set(self._loop_watch.given_up)
-        self.metrics.look_at(None if active is None else active.cluster)
+        self.metrics.update(None if active is None else active.cluster)
         self.metrics.unreadable_topics.set(len(self._lives.unreadable))
-        self.metrics.look_at_queues(*((0, {}) if active is None else (active.turns.waiting, active.queued())))
+        self.metrics.update_queues(*((0, {}) if active is None else (active.scheduler.waiting, active.queued())))
 
     def _inside(self, topic: str | None) -> Document | None:
         """Tell what a person who looks inside is told."""
@@ -213,7 +213,7 @@ class ControllerProcess:
             return None if active is None else topic_inside(active.cluster, topic)
         if active is None:
             return standing_by(self.settings.controller_id)
-        return inside(active.cluster, active.cluster_id, active.queued(), active.turns.waiting) | {
+        return inside(active.cluster, active.cluster_id, active.queued(), active.scheduler.waiting) | {
             "unreadable_topics": self._lives.unreadable.names()[:MAX_LISTED]
         }
 

@@ -23,7 +23,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable
 
-from controller_core.shell.store import Known, UpdateEntries
+from controller_core.shell.store import AclCache, UpdateEntries
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS, Attempt, optimistic_update
 from controller_core.shell.zookeeper.watched_reads import ArmedReads
 from kafka_node.authorization import acl
@@ -132,7 +132,7 @@ RACES = {RefusedReason.BAD_VERSION, RefusedReason.NO_NODE, RefusedReason.NODE_EX
 class AclKeeper:
     """The ACLs during one session; `follow` is to run as long as it lasts. Implements `metadata_stores.AclStore`."""
 
-    def __init__(self, session: ZooKeeperSession, known: Known, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, session: ZooKeeperSession, known: AclCache, clock: Callable[[], float] = time.monotonic) -> None:
         self._session = session
         self.known = known
         self._purging = Purging(clock)

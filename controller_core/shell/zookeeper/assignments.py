@@ -53,7 +53,7 @@ class Assignments:
                 if not suspected:
                     continue
                 try:
-                    await self._controller.look(partial(self._changed, suspected))
+                    await self._controller.read_and_decide(partial(self._changed, suspected))
                 except OverloadedError as error:
                     log.warning("changed assignments are looked at in the next lap", extra={"why": str(error)})
 

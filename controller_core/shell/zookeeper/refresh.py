@@ -23,7 +23,7 @@ class Found:
 
     changes: list[Change] = field(default_factory=list)
     """To be applied: what is known, and is not as it was thought to be."""
-    strangers: tuple[events.TopicRecord, ...] = ()
+    unknown_topics: tuple[events.TopicRecord, ...] = ()
     """To be decided on: topics that nobody knew."""
 
 
@@ -43,8 +43,8 @@ async def refresh(session: ZooKeeperSession, cluster: Cluster, outcome: Outcome,
         topics = await find_topics(session, names)
         unreadable.note(names, topics)
         records = {record.name: record for record in topics.records}
-        strangers = [record for name, record in records.items() if name not in cluster.topics]
-        found.strangers = await with_configs(session, strangers)
+        unknown_topics = [record for name, record in records.items() if name not in cluster.topics]
+        found.unknown_topics = await with_configs(session, unknown_topics)
         known = [name for name in names if name in cluster.topics and name not in topics.unreadable]
         found.changes += [change for name in known if (change := _topic(cluster, name, records.get(name))) is not None]
     if outcome.stale_producer_ids:

@@ -18,9 +18,9 @@ from typing import Any
 from controller_core.model import events
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
-from controller_core.shell.activation_gate import Settling
-from controller_core.shell.active import TenureLostError
-from controller_core.shell.broker_settings import Learning
+from controller_core.shell.activation_gate import ActivationGate
+from controller_core.shell.active import TermEndedError
+from controller_core.shell.broker_settings import BrokerSettingsReader
 from controller_core.shell.brokers.log_listing import list_logs
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
@@ -88,9 +88,9 @@ class Lives:
         self.session: ZooKeeperSession | None = None
         self.connected = False
         self._checked_replicas = False
-        self.settling = Settling()
+        self.activation_gate = ActivationGate()
         self.registered = RegisteredBrokers(settings.controller_id, self._registration_ended)
-        self.learning = Learning(
+        self.broker_settings = BrokerSettingsReader(
             settings.controller_id,
             settings.inter_broker_listener,
             security,
@@ -167,14 +167,14 @@ class Lives:
             place = await presence.take()
             # Once more: it may have taken months until the place was free.
             await loading.refuse_brokers_id(session, self.settings.controller_id)
-            self.settling.begin()
+            self.activation_gate.begin()
             try:
                 lost = await self._hold(session, presence, place)
-            except TenureLostError as error:
+            except TermEndedError as error:
                 # While everything was being read, another took the place: there is nothing to undo.
                 log.info("the place was lost before it was filled", extra={"why": str(error)})
             finally:
-                self.settling.end()
+                self.activation_gate.end()
             # Tasks and callbacks refer to each other: left to itself, this tenure's state stays beside the next one's.
             gc.unfreeze()
             gc.collect()
@@ -196,18 +196,18 @@ class Lives:
             store,
             self._own_address(),
             cluster_id,
-            self.learning.defaults,
+            self.broker_settings.defaults,
             self._metrics,
             self._security,
             broker_left=self._broker_left,
-            brokers_changed=self.learning.ask_again,
+            brokers_changed=self.broker_settings.poll_soon,
         )
         lost = asyncio.create_task(presence.lost(), name="watch /controller")
         ended = asyncio.create_task(controller.ended(), name="tenure")
         try:
             await controller.start(events.Activated())
             self.active = controller
-            self.settling.end()
+            self.activation_gate.end()
             self._metrics.active.set(1)
             self.unreadable = store.unreadable
             Watching(controller, session, store.unreadable).start()
@@ -215,10 +215,10 @@ class Lives:
             controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
             controller.spawn(assign_topic_ids(controller), "assign topic ids")
             controller.spawn(
-                self.learning.learn(controller, partial(_cluster_id, session)), "learn the brokers' settings"
+                self.broker_settings.follow(controller, partial(_cluster_id, session)), "learn the brokers' settings"
             )
             controller.spawn(self._survey(controller).run(), "compare brokers' logs")
-            waits: list[asyncio.Future[Any]] = [lost, ended, self.learning.refused]
+            waits: list[asyncio.Future[Any]] = [lost, ended, self.broker_settings.refused]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             is_lost = lost.done()
         finally:
@@ -229,8 +229,8 @@ class Lives:
                 task.cancel()
             await asyncio.gather(lost, ended, return_exceptions=True)
             await controller.close()
-        if self.learning.refused.done():
-            self.learning.refused.result()
+        if self.broker_settings.refused.done():
+            self.broker_settings.refused.result()
         return is_lost
 
     def _survey(self, controller: Controller) -> LogSurvey:

@@ -23,7 +23,7 @@ from controller_core.model.changes import (
     TopicRemoved,
 )
 from controller_core.model.cluster import Cluster
-from controller_core.shell.active import TenureLostError
+from controller_core.shell.active import TermEndedError
 from controller_core.shell.pace import Pace
 from controller_core.shell.store import Deliver, Outcome, Reread
 from controller_core.shell.zookeeper.batches import last_path, write_groups
@@ -85,7 +85,7 @@ class Store:
     async def commit(self, cluster: Cluster, changes: Sequence[Change]) -> Outcome:
         """Write changes, and deliver in their order those that were written.
 
-        Those of one decision concern different znodes, so that none waits for another. Raises TenureLostError when the fence does
+        Those of one decision concern different znodes, so that none waits for another. Raises TermEndedError when the fence does
         not hold, StoreError.
         """
         outcome = Outcome()
@@ -101,11 +101,11 @@ class Store:
         return outcome
 
     async def reread(self, cluster: Cluster, outcome: Outcome) -> Reread:
-        """Read again what was refused, or may be written or not, and deliver what differs. Raises TenureLostError, StoreError."""
+        """Read again what was refused, or may be written or not, and deliver what differs. Raises TermEndedError, StoreError."""
         with store_errors():
             found = await refresh(self._session, cluster, outcome, self.unreadable)
         await self._deliver(found.changes)
-        return Reread(bool(found.changes), found.strangers)
+        return Reread(bool(found.changes), found.unknown_topics)
 
     async def _commit_one(self, cluster: Cluster, change: Change) -> Outcome:
         match change:
@@ -188,14 +188,14 @@ class Store:
     async def transact(self, operations: Sequence[Operation]) -> Committed | Refused | None:
         """Do operations at once behind the fence. Refused never names the fence. None: the connection went, done or not.
 
-        Raises TenureLostError when the fence does not hold.
+        Raises TermEndedError when the fence does not hold.
         """
         async with self._in_flight:
             result = await self._session.multi([self._fence, *operations])
         if not isinstance(result, Refused):
             return result if isinstance(result, Committed) else None
         if result.index == FENCE:
-            raise TenureLostError("another controller raised the controller epoch")
+            raise TermEndedError("another controller raised the controller epoch")
         if result.reason not in OTHERS_WROTE:
             path = operations[result.index - 1].path if result.index > FENCE else "a whole transaction"
             extra = {"path": path, "reason": result.reason.value, "why": result.detail}

@@ -72,7 +72,7 @@ class Watching:
             while True:
                 changed.clear()
                 try:
-                    await self._controller.look(partial(look, reads))
+                    await self._controller.read_and_decide(partial(look, reads))
                 except OverloadedError as error:
                     log.warning("looked in vain, and looks again", extra={"at": name, "why": str(error)})
                     await asyncio.sleep(LOOK_AGAIN_S)

@@ -59,7 +59,7 @@ def gauges(metrics: Metrics) -> dict[str, float]:
 def test_the_whole_cluster_is_counted(metrics: Metrics, cluster: Cluster) -> None:
     """Kafka.controller: KafkaController's gauges."""
     apply(cluster, read_change(cluster, "move orders 0=2,1"))
-    metrics.look_at(cluster)
+    metrics.update(cluster)
 
     expected = {
         "controllerepoch": 9,
@@ -78,7 +78,7 @@ def test_refused_and_left_behind_replicas_are_counted(metrics: Metrics, cluster:
     """What an operator has to look into: a log in the way of a replica, and logs that wait for their deletion."""
     cluster.refused_replicas = {0: {2: "INCONSISTENT_TOPIC_ID"}, 1: {1: "INCONSISTENT_TOPIC_ID", 2: "UNKNOWN"}}
     cluster.left_behind = {2: {3, 4}}
-    metrics.look_at(cluster)
+    metrics.update(cluster)
 
     counted = {
         name: metrics.registry.get_sample_value(f"steward_controller_{name}")
@@ -90,7 +90,7 @@ def test_refused_and_left_behind_replicas_are_counted(metrics: Metrics, cluster:
 def test_a_leader_that_is_not_registered_is_no_leader(metrics: Metrics, cluster: Cluster) -> None:
     """As long as nobody was elected in its place."""
     apply(cluster, BrokersObserved((Broker(2, 102, ()),)))
-    metrics.look_at(cluster)
+    metrics.update(cluster)
 
     assert sample(metrics, "offlinepartitionscount") == 3
 
@@ -101,7 +101,7 @@ def test_topics_that_are_to_be_deleted_are_neither_offline_nor_out_of_balance(
     """KafkaController.offlinePartitionCount: not for topics that are queued for deletion, or every deletion is an alarm."""
     apply(cluster, read_change(cluster, "queued orders"))
     apply(cluster, DeletionStarted("orders", {1: (0, 1, 2, 3)}))
-    metrics.look_at(cluster)
+    metrics.update(cluster)
 
     assert sample(metrics, "offlinepartitionscount") == 0
     assert sample(metrics, "preferredreplicaimbalancecount") == 0
@@ -110,8 +110,8 @@ def test_topics_that_are_to_be_deleted_are_neither_offline_nor_out_of_balance(
 
 def test_a_process_that_does_not_hold_the_cluster_counts_nothing(metrics: Metrics, cluster: Cluster) -> None:
     """Of several processes one holds the cluster: sums over all of them must be right."""
-    metrics.look_at(cluster)
-    metrics.look_at(None)
+    metrics.update(cluster)
+    metrics.update(None)
 
     assert set(gauges(metrics).values()) == {0.0}
 
@@ -172,8 +172,8 @@ def test_every_event_has_a_state_of_kafkas_or_is_known_to_have_none() -> None:
 
 def test_queues_are_counted_for_each_broker(metrics: Metrics) -> None:
     """ControllerChannelManager: QueueSize by broker, TotalQueueSize; one that left is counted no more."""
-    metrics.look_at_queues(4, {1: 2, 2: 3})
-    metrics.look_at_queues(1, {2: 3})
+    metrics.update_queues(4, {1: 2, 2: 3})
+    metrics.update_queues(1, {2: 3})
 
     prefix = "kafka_controller_controllerchannelmanager"
     assert metrics.registry.get_sample_value("kafka_controller_controllereventmanager_eventqueuesize") == 1
@@ -187,7 +187,7 @@ def test_deletions_that_cannot_go_on_are_counted(metrics: Metrics, cluster: Clus
     apply(cluster, BrokersObserved((Broker(2, 102, ()),)))
     apply(cluster, read_change(cluster, "queued orders"))
     apply(cluster, DeletionBlocked("orders", "brokers [1] are away"))
-    metrics.look_at(cluster)
+    metrics.update(cluster)
 
     counted = ("topicstodeletecount", "topicsineligibletodeletecount", "replicastodeletecount")
     assert [sample(metrics, name) for name in counted] == [1, 1, 8]
@@ -196,7 +196,7 @@ def test_deletions_that_cannot_go_on_are_counted(metrics: Metrics, cluster: Clus
 
 def test_all_of_it_can_be_scraped(metrics: Metrics, cluster: Cluster) -> None:
     """Prometheus' text form, with words for people."""
-    metrics.look_at(cluster)
+    metrics.update(cluster)
     text = generate_latest(metrics.registry).decode()
 
     assert f"# HELP {PREFIX}_offlinepartitionscount Partitions without a leader." in text

@@ -18,7 +18,7 @@ from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.metrics import Metrics
 from tests.controller_core.shell.log_store import LogStore
-from tests.controller_core.shell.tenures import CONTROLLER, CONTROLLER_EPOCH, INTERNAL, FakeChannels, new_topic, settled
+from tests.controller_core.shell.terms import CONTROLLER, CONTROLLER_EPOCH, INTERNAL, FakeChannels, new_topic, settled
 
 
 def broker(broker_id: int) -> Broker:

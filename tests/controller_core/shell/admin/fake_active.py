@@ -71,13 +71,13 @@ class FakeActive:
         self.state_waits_ms.append(timeout_ms)
         return holds()
 
-    async def brokers_know(self, timeout_ms: int, silence_ms: int) -> bool:
+    async def brokers_answered(self, timeout_ms: int, silence_ms: int) -> bool:
         """They do."""
         assert silence_ms > 0
         self.waits_ms.append(timeout_ms)
         return True
 
-    async def topic_gone(self, name: str, timeout_ms: int) -> bool:
+    async def topic_removed(self, name: str, timeout_ms: int) -> bool:
         """Look whether the topic is gone."""
         self.deletion_waits_ms.append(timeout_ms)
         return name not in self.cluster.topics

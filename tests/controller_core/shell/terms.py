@@ -89,7 +89,7 @@ class FakeChannels:
         self.closed = True
 
 
-class Tenure:
+class Term:
     """One tenure, in a cluster with brokers and without topics."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *broker_ids: int) -> None:
@@ -173,14 +173,14 @@ async def settled(steps: int = 80) -> None:
         await asyncio.sleep(0)
 
 
-def isr_wish(tenure: Tenure, partition: str, isr: tuple[int, ...]) -> AlterPartition:
+def isr_request(term: Term, partition: str, isr: tuple[int, ...]) -> AlterPartition:
     """The leader's wish for an ISR, as it knows the partition."""
-    row = tenure.cluster.row_of(*tp(partition))
+    row = term.cluster.row_of(*tp(partition))
     assert row is not None
-    columns = tenure.cluster.columns
+    columns = term.cluster.columns
     leader = int(columns.leader[row])
     change = IsrChange(tp(partition), int(columns.leader_epoch[row]), isr, int(columns.partition_epoch[row]))
-    return AlterPartition(leader, tenure.cluster.brokers[leader].epoch, (change,))
+    return AlterPartition(leader, term.cluster.brokers[leader].epoch, (change,))
 
 
 def failing_decisions(kind: type[Event]) -> Callable[[Cluster, Event], object]:
