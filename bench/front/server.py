@@ -30,6 +30,7 @@ from controller_core.shell.front.front import open_front
 from controller_core.shell.front.route import BrokerEndpoint
 from controller_core.shell.memory_limit import buffer_bytes
 from controller_core.shell.zookeeper.authority import Authority
+from controller_core.zookeeper_mode.apis import NOT_OFFERED, SERVED
 from controller_core.zookeeper_mode.decide import decide
 from controller_core.zookeeper_mode.propagation import carry_out
 from kafka_node.authorization.authorizer import Rules
@@ -181,6 +182,8 @@ async def serve(mode: str, sink_port: int) -> None:
         0,
         own,
         lambda: [BrokerEndpoint(1, "127.0.0.1", sink_port)],
+        served=SERVED,
+        not_offered=NOT_OFFERED,
         demands=demands,
         guard=guard,
         buffers=Buffers(buffer_bytes(256 * 1024 * 1024)),

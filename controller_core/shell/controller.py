@@ -12,7 +12,7 @@ Leaves out how the tenure was won (presence) and who brings events (watches, the
 # MERGED controller_core.shell.controller: """Waiting for the cluster to reach some state: waiters check their condition after every commit."""
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from controller_core.model import changes, events
@@ -26,11 +26,10 @@ from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.event_source import source_of
 from controller_core.shell.metrics import Metrics
+from controller_core.shell.mode import Mode
 from controller_core.shell.scheduler import Scheduler
 from controller_core.shell.state_log import log_change
 from controller_core.shell.store import Outcome, Store, StoreError
-from controller_core.zookeeper_mode.decide import decide
-from controller_core.zookeeper_mode.propagation import carry_out
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 
 log = logging.getLogger(__name__)
@@ -56,12 +55,14 @@ class Controller:
         metrics: Metrics,
         security: BrokerSecurity = UNPROTECTED,
         *,
+        mode: Mode,
         broker_left: Callable[[Broker], None] = lambda _: None,
         brokers_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.cluster = cluster
         self.cluster_id = cluster_id
         self.scheduler = Scheduler()
+        self._mode = mode
         self._store = store
         store.deliver_to(self._take_committed)
         self._own = own
@@ -84,6 +85,7 @@ class Controller:
         self._channels = Channels(
             cluster,
             own,
+            mode=mode,
             answered=self._on_answered,
             refused=self._on_refused,
             deposed=lambda: self.end("a broker knows a newer controller"),
@@ -255,7 +257,7 @@ class Controller:
             self._check()
             # What is about everything reads all of the columns.
             async with self._pace.step(self.cluster.columns.end if event.scope.everything else 0):
-                decision = decide(self.cluster, event)
+                decision = self._mode.decide(self.cluster, event)
             outcome = await self._write(decision)
             then += [following for following in decision.then if following not in then]
             later += [another for another in decision.later if another not in later]
@@ -310,11 +312,11 @@ class Controller:
                 sends = self._apply(change)
             await self._channels.send(sends)
 
-    def _apply(self, change: changes.Change) -> tuple[Send, ...]:
+    def _apply(self, change: changes.Change) -> Iterable[Send]:
         log_change(self.cluster, change)
         self._metrics.change(self.cluster, change)
         before = self.cluster.brokers
-        sends = carry_out(self.cluster, change)
+        sends = self._mode.apply(self.cluster, change)
         match change:
             case changes.TopicRemoved(topic=name):
                 if (gone := self._removed.pop(name, None)) is not None:

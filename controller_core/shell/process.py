@@ -41,6 +41,7 @@ from controller_core.shell.zookeeper.scram_users import ScramUsers
 from controller_core.shell.zookeeper.security import zookeeper_settings
 from controller_core.shell.zookeeper.sessions import Lives
 from controller_core.views.debug_state import MAX_LISTED, Document, inside, standing_by, topic_inside
+from controller_core.zookeeper_mode.apis import NOT_OFFERED, SERVED
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.probes import ProbeServer
 from kafka_node.security.brokers import broker_security
@@ -155,6 +156,8 @@ class ControllerProcess:
                 listener.port,
                 own if authority is None else authority.before(own, settled),
                 partial(self._live_brokers.on, listener.name),
+                served=SERVED,
+                not_offered=NOT_OFFERED,
                 demands=self._demands[listener.security_protocol],
                 security=self._brokers,
                 guard=None if authority is None else authority.guard,
@@ -195,7 +198,7 @@ class ControllerProcess:
 
     def _broker_left(self, broker: Broker) -> None:
         for front in self._fronts.values():
-            front.relay.broker_gone(broker.id)
+            front.broker_gone(broker.id)
 
     def _before_scrape(self) -> None:
         active = self.active

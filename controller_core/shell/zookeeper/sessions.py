@@ -31,6 +31,7 @@ from controller_core.shell.settings import ControllerSettings
 from controller_core.shell.zookeeper import loading
 from controller_core.shell.zookeeper.broker_registrations import RegisteredBrokers
 from controller_core.shell.zookeeper.controller_election import Place, Presence
+from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
@@ -199,6 +200,7 @@ class Lives:
             self.broker_settings.defaults,
             self._metrics,
             self._security,
+            mode=ZOOKEEPER_MODE,
             broker_left=self._broker_left,
             brokers_changed=self.broker_settings.poll_soon,
         )

@@ -5,11 +5,13 @@ Source: ARCHITECTURE.md (the one idea, how a tenure lives).
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from controller_core.decisions.topics import TopicCreation
 from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision
 from controller_core.model.events import (
     BrokersRead,
     Event,
@@ -18,6 +20,7 @@ from controller_core.model.events import (
 )
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
 from controller_core.shell import controller as controller_module
+from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from kafka_zookeeper import paths
 from kafka_zookeeper.writes import MultiResult, Operation
 from tests.controller_core.shell.terms import Term, failing_decisions, isr_request, settled
@@ -87,9 +90,9 @@ async def test_a_look_reads_within_its_turn(term: Term) -> None:
     assert (await later).failure is None
 
 
-async def test_a_look_that_finds_nothing_decides_nothing(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_look_that_finds_nothing_decides_nothing(term: Term) -> None:
     """A look too many changes nothing."""
-    monkeypatch.setattr(controller_module, "decide", failing_decisions(Heal))
+    term.decide_with(failing_decisions(Heal))
 
     async def read() -> Event | None:
         return None
@@ -108,15 +111,14 @@ async def test_every_tick_looks_at_everything_whatever_became_of_the_last(
     await term.controller.submit(BrokersRead((term.broker(2), term.broker(3))))
     seen: list[str] = []
     enough = asyncio.Event()
-    decide = controller_module.decide
 
-    def decide_and_note(cluster: Cluster, event: Event) -> object:
+    def decide_and_note(cluster: Cluster, event: Event) -> Decision[Any]:
         seen.append(type(event).__name__)
         if seen.count("AdvanceDeletions") == 3:
             enough.set()
-        return decide(cluster, event)
+        return ZOOKEEPER_MODE.decide(cluster, event)
 
-    monkeypatch.setattr(controller_module, "decide", decide_and_note)
+    term.decide_with(decide_and_note)
     ticking = term.controller.spawn(term.controller.tick(), "tick")
     waiting = asyncio.create_task(enough.wait())
     await asyncio.wait([ticking, waiting], return_when=asyncio.FIRST_COMPLETED)

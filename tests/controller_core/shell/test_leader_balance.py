@@ -9,7 +9,6 @@ import pytest
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import AlterPartition, BalanceLeaders, BrokersRead, Event, IsrChange
-from controller_core.shell import controller as controller_module
 from controller_core.shell import periodic_tasks
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.periodic_tasks import balance_leaders
@@ -93,7 +92,7 @@ async def test_the_percentage_is_the_one_that_was_set(term: Term, monkeypatch: p
         seen.append(event)
         return decision()
 
-    monkeypatch.setattr(controller_module, "decide", note)
+    term.decide_with(note)
     term.controller.spawn(balance_leaders(term.controller, LeaderBalance(percentage=25)), "balance")
     await settled()
     await pauses.end()

@@ -10,6 +10,7 @@ from controller_core.model.scope import ALL
 from controller_core.shell.admin.handlers import handlers
 from controller_core.shell.event_source import MAX_CLIENT_WAITING
 from controller_core.shell.front.front import Front, open_front
+from controller_core.zookeeper_mode.apis import SERVED
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -34,7 +35,7 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
 @pytest.fixture
 async def front(term: Term) -> AsyncIterator[Front]:
     """The listener as the controller opens it."""
-    front = await open_front(INTERNAL, "127.0.0.1", 0, handlers(lambda: term.controller), list)
+    front = await open_front(INTERNAL, "127.0.0.1", 0, handlers(lambda: term.controller), list, served=SERVED)
     yield front
     await front.close()
 

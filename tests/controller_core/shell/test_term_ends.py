@@ -12,7 +12,6 @@ from controller_core.model.events import (
     DeleteTopics,
     Heal,
 )
-from controller_core.shell import controller as controller_module
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.controller import Controller
 from kafka_zookeeper import paths
@@ -93,10 +92,10 @@ async def test_callers_of_a_tenure_that_is_closed_are_told_so(term: Term) -> Non
 
 
 async def test_a_defect_in_a_decision_ends_the_tenure_and_nothing_else(
-    term: Term, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    term: Term, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Invariants are checked in production; the next controller reads everything again (ADR 5)."""
-    monkeypatch.setattr(controller_module, "decide", failing_decisions(DeleteTopics))
+    term.decide_with(failing_decisions(DeleteTopics))
 
     with pytest.raises(AssertionError, match="C2"):
         await term.controller.submit(DeleteTopics(("orders",)))
@@ -106,10 +105,10 @@ async def test_a_defect_in_a_decision_ends_the_tenure_and_nothing_else(
 
 
 async def test_the_first_event_of_a_tenure_may_fail_without_taking_the_process_with_it(
-    term: Term, monkeypatch: pytest.MonkeyPatch
+    term: Term,
 ) -> None:
     """The tenure has ended then, and says why."""
-    monkeypatch.setattr(controller_module, "decide", failing_decisions(Heal))
+    term.decide_with(failing_decisions(Heal))
     await term.controller.start(Heal())
 
     assert "C2" in await term.controller.ended()

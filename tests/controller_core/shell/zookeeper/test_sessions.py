@@ -4,13 +4,14 @@ Sources: ADR 5; ARCHITECTURE.md (how a tenure lives).
 """
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from controller_core.model.events import Heal
-from controller_core.shell import controller as controller_module
-from controller_core.shell.zookeeper import sessions as lives_module
+from controller_core.shell.zookeeper import sessions
+from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from kafka_wire.net.backoff import Backoff
 from kafka_zookeeper import paths
 from kafka_zookeeper.errors import ConnectFailedError
@@ -21,7 +22,7 @@ async def test_it_stops_while_it_pauses_after_a_failure(
     running: RunningProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pause of half a minute is nobody's reason to wait for so long."""
-    monkeypatch.setattr(lives_module, "PAUSES", Backoff(initial_ms=60_000, cap_ms=60_000))
+    monkeypatch.setattr(sessions, "PAUSES", Backoff(initial_ms=60_000, cap_ms=60_000))
     running.start()
     for lives in (1, 2):
         await running.until(lambda lives=lives: len(running.sessions) == lives)  # type: ignore[misc]
@@ -94,7 +95,6 @@ async def test_a_failed_tenure_gives_the_place_up_and_is_followed_by_another(
     running: RunningProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A defect ends a tenure and nothing else: for as long as we pause, a broker can stand in."""
-    decide = controller_module.decide
     failures = 3
 
     def decide_or_fail(cluster: Any, event: Any) -> Any:
@@ -102,9 +102,9 @@ async def test_a_failed_tenure_gives_the_place_up_and_is_followed_by_another(
         if isinstance(event, Heal) and failures:
             failures -= 1
             raise ZeroDivisionError
-        return decide(cluster, event)
+        return ZOOKEEPER_MODE.decide(cluster, event)
 
-    monkeypatch.setattr(controller_module, "decide", decide_or_fail)
+    monkeypatch.setattr(sessions, "ZOOKEEPER_MODE", replace(ZOOKEEPER_MODE, decide=decide_or_fail))
     running.start()
     await running.until(lambda: failures == 0)
     await running.until(lambda: running.process.active is not None and not running.process.active.has_ended)
