@@ -160,7 +160,7 @@ class Controller:
         async with self.scheduler.run_exclusively(events.Heal().scope):
             event = await read()
             if event is not None:
-                with self._metrics.event(event) as begins:
+                with self._metrics.events.time(event) as begins:
                     begins()
                     await self._run(event)
 
@@ -177,7 +177,7 @@ class Controller:
 
     async def _take_turn(self, event: events.Event) -> Any:
         self._check()
-        with self._metrics.event(event) as begins:
+        with self._metrics.events.time(event) as begins:
             async with self.scheduler.run_exclusively(event.scope, source_of(event, self.cluster.brokers)):
                 begins()
                 return await self._run(event)
@@ -314,7 +314,7 @@ class Controller:
 
     def _apply(self, change: changes.Change) -> Iterable[Send]:
         log_change(self.cluster, change)
-        self._metrics.change(self.cluster, change)
+        self._metrics.count_elections(self.cluster, change)
         before = self.cluster.brokers
         sends = self._mode.apply(self.cluster, change)
         match change:

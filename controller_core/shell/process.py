@@ -202,10 +202,10 @@ class ControllerProcess:
 
     def _before_scrape(self) -> None:
         active = self.active
-        self.metrics.longest_stall.set(self._loop_watch.take_longest_stall_s())
-        self.metrics.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
-        self.metrics.sessions_given_up.set(self._loop_watch.given_up)
-        self.metrics.update(None if active is None else active.cluster)
+        self.metrics.loop.longest_stall.set(self._loop_watch.take_longest_stall_s())
+        self.metrics.loop.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
+        self.metrics.loop.sessions_given_up.set(self._loop_watch.given_up)
+        self.metrics.cluster.update(None if active is None else active.cluster)
         self.metrics.unreadable_topics.set(len(self._lives.unreadable))
         self.metrics.update_queues(*((0, {}) if active is None else (active.scheduler.waiting, active.queued())))
 
