@@ -157,7 +157,7 @@ class Controller:
 
         Read outside the turn, a list of topics could miss one that is just being written, and take it for removed.
         """
-        async with self.scheduler.run_exclusively(events.Heal().scope):
+        async with self.scheduler.run_exclusively(events.RepairPartitions().scope):
             event = await read()
             if event is not None:
                 with self._metrics.events.time(event) as begins:
@@ -186,7 +186,7 @@ class Controller:
         """Look, for ever, at what may have been left undone."""
         while True:
             await asyncio.sleep(TICK_S)
-            for event in (events.Heal(), events.AdvanceMoves(), events.AdvanceDeletions(retry=True)):
+            for event in (events.RepairPartitions(), events.AdvanceMoves(), events.AdvanceDeletions(retry=True)):
                 # One that cannot be done keeps none of the others from being done.
                 await asyncio.wait([self.post(event)])
 
@@ -263,7 +263,7 @@ class Controller:
             later += [another for another in decision.later if another not in later]
             if outcome.is_whole or not await self._catch_up(outcome):
                 break
-            event = decision.again or event
+            event = decision.retry_event or event
         for following in then:
             await self._follow_up(following)
         for another in later:
@@ -345,7 +345,7 @@ class Controller:
             await self._follow_up(events.TopicsRead(found.unknown_topics, ()))
         return outcome.unknown or found.changed or bool(found.unknown_topics)
 
-    def _on_answered(self, event: events.StopReplicaAnswered | events.ReplicasAnswered) -> None:
+    def _on_answered(self, event: events.StopReplicaAnswered | events.LeaderAndIsrAnswered) -> None:
         self.post(event)
 
     def _on_refused(self, retry: Retry) -> None:

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summ
 
 from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
-from controller_core.model.ids import NO_LEADER, NOBODY
-from controller_core.views.partition_health import health_of
+from controller_core.model.ids import NO_BROKER, NO_LEADER
+from controller_core.views.partition_health import service_health
 
 PREFIX = "kafka_controller_kafkacontroller"
 STATS_PREFIX = "kafka_controller_controllerstats"
@@ -26,7 +26,7 @@ EVENT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 
 CONTROLLER_STATES: Mapping[type[events.Event], str] = {
     events.Activated: "controllerchange",
     events.BrokersRead: "leaderelection",
-    events.Heal: "leaderelection",
+    events.RepairPartitions: "leaderelection",
     events.TopicsRead: "topicchange",
     events.CreateTopics: "topicchange",
     events.CreatePartitions: "topicchange",
@@ -39,11 +39,11 @@ CONTROLLER_STATES: Mapping[type[events.Event], str] = {
     events.AlterReassignments: "partitionreassignment",
     events.AdvanceMoves: "partitionreassignment",
     events.RepairAssignments: "partitionreassignment",
-    events.MoveRequestsRead: "partitionreassignment",
-    events.ReviewMoveRequests: "partitionreassignment",
+    events.ReassignmentRequestsRead: "partitionreassignment",
+    events.ReviewReassignmentRequests: "partitionreassignment",
     events.ElectLeaders: "manualleaderbalance",
     events.ElectionRequestsRead: "manualleaderbalance",
-    events.ForgetElectionRequests: "manualleaderbalance",
+    events.RemoveElectionRequests: "manualleaderbalance",
     events.BalanceLeaders: "autoleaderbalance",
     events.AlterPartition: "isrchange",
     events.IsrChangesRead: "isrchange",
@@ -51,9 +51,9 @@ CONTROLLER_STATES: Mapping[type[events.Event], str] = {
     events.TopicsChanged: "topicchange",
     events.AssignTopicIds: "topicchange",
     events.UncleanElectionRead: "uncleanleaderelectionenable",
-    events.ReplicasAnswered: "leaderandisrresponsereceived",
+    events.LeaderAndIsrAnswered: "leaderandisrresponsereceived",
     events.ControlledShutdown: "controlledshutdown",
-    events.ReplicasRefused: "leaderandisrresponsereceived",
+    events.LeaderAndIsrRejected: "leaderandisrresponsereceived",
     events.ReplaceStaleLogs: "leaderandisrresponsereceived",
     events.StrayLogsFound: "topicdeletion",
     events.UnregisterBroker: "topicdeletion",
@@ -109,7 +109,7 @@ class ClusterGauges:
             for gauge in self._all:
                 gauge.set(0)
             return
-        health = health_of(cluster)
+        health = service_health(cluster)
         self._epoch.set(cluster.controller_epoch)
         self._brokers.set(len(cluster.brokers))
         self._unreachable.set(len(cluster.unreachable))
@@ -120,7 +120,7 @@ class ClusterGauges:
         self._update_deletions(cluster)
         self._moves.set(len(cluster.moves))
         self._refused.set(sum(map(len, cluster.refused_replicas.values())))
-        self._left_behind.set(sum(map(len, cluster.left_behind.values())))
+        self._left_behind.set(sum(map(len, cluster.stray_replicas.values())))
 
     def _update_deletions(self, cluster: Cluster) -> None:
         columns, registered = cluster.columns, cluster.columns.flags(cluster.unfenced())
@@ -129,8 +129,8 @@ class ClusterGauges:
         refused = [len(cluster.topics[name].rows) for name, deletion in cluster.deletions.items() if deletion.refused]
         self._to_delete.set(len(cluster.deletions))
         self._topics_ineligible.set(sum(bool(deletion.blocked) for deletion in cluster.deletions.values()))
-        self._replicas_to_delete.set(int((replicas != NOBODY).sum()))
-        self._replicas_ineligible.set(int((~registered[replicas] & (replicas != NOBODY)).sum()) + sum(refused))
+        self._replicas_to_delete.set(int((replicas != NO_BROKER).sum()))
+        self._replicas_ineligible.set(int((~registered[replicas] & (replicas != NO_BROKER)).sum()) + sum(refused))
 
 
 class EventMetrics:

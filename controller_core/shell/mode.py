@@ -24,7 +24,7 @@ class Mode:
     """Decides on an event. Changes nothing."""
     apply: Callable[[Cluster, Change], Iterable[Send]]
     """Applies a committed change, and returns the requests that notify brokers of it."""
-    full_metadata: Callable[[Cluster, tuple[int, ...]], SendMetadata]
+    full_metadata_request: Callable[[Cluster, tuple[int, ...]], SendMetadata]
     """Returns an UpdateMetadata with every live broker and partition, for these brokers."""
-    lead_or_follow: Callable[[Cluster, Iterable[int], IntArray], Iterable[SendLeaderAndIsr]]
+    leader_and_isr_requests: Callable[[Cluster, Iterable[int], IntArray], Iterable[SendLeaderAndIsr]]
     """Returns a LeaderAndIsr for each of these brokers that has replicas of these rows."""

@@ -40,8 +40,8 @@ from controller_core.shell.zookeeper.features import Features
 from controller_core.shell.zookeeper.scram_users import ScramUsers
 from controller_core.shell.zookeeper.security import zookeeper_settings
 from controller_core.shell.zookeeper.sessions import Lives
-from controller_core.views.debug_state import MAX_LISTED, Document, inside, standing_by, topic_inside
-from controller_core.zookeeper_mode.apis import NOT_OFFERED, SERVED
+from controller_core.views.debug_state import MAX_LISTED, Document, cluster_document, standby_document, topic_document
+from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.probes import ProbeServer
 from kafka_node.security.brokers import broker_security
@@ -157,7 +157,7 @@ class ControllerProcess:
                 own if authority is None else authority.before(own, settled),
                 partial(self._live_brokers.on, listener.name),
                 served=SERVED,
-                not_offered=NOT_OFFERED,
+                not_advertised=NOT_ADVERTISED,
                 demands=self._demands[listener.security_protocol],
                 security=self._brokers,
                 guard=None if authority is None else authority.guard,
@@ -213,10 +213,10 @@ class ControllerProcess:
         """Tell what a person who looks inside is told."""
         active = self.active
         if topic is not None:
-            return None if active is None else topic_inside(active.cluster, topic)
+            return None if active is None else topic_document(active.cluster, topic)
         if active is None:
-            return standing_by(self.settings.controller_id)
-        return inside(active.cluster, active.cluster_id, active.queued(), active.scheduler.waiting) | {
+            return standby_document(self.settings.controller_id)
+        return cluster_document(active.cluster, active.cluster_id, active.queued(), active.scheduler.waiting) | {
             "unreadable_topics": self._lives.unreadable.names()[:MAX_LISTED]
         }
 

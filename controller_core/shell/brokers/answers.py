@@ -12,7 +12,7 @@ Leaves out what is told again, and when (channels, refusals).
 # MERGED controller_core.shell.brokers.answers: many rounds as the logarithm of its size the others are taken and the one at fault is alone. It is told again for as long as
 # MERGED controller_core.shell.brokers.answers: the broker refuses it, each time after twice the pause.
 # MERGED controller_core.shell.brokers.answers:
-# MERGED controller_core.shell.brokers.answers: Leaves out clocks and what is told (`zookeeper_mode.replica_answers`).
+# MERGED controller_core.shell.brokers.answers: Leaves out clocks and what is told (`zookeeper_mode.leader_and_isr_answers`).
 # MERGED controller_core.shell.brokers.answers: """
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def meaning_of(broker: int, key: ApiKey, request: Body | StatesBody, answer: Bod
 
 def replicas_answered(
     broker: int, request: StatesBody, answer: Body, cluster: Cluster, failed: Sequence[tuple[TopicPartition, str]]
-) -> events.ReplicasAnswered | None:
+) -> events.LeaderAndIsrAnswered | None:
     """Read from an answer to LeaderAndIsr which replicas are offline (failed log directory, refused), and which no longer are.
 
     None where nothing has changed. A partition error STALE_CONTROLLER_EPOCH does not count, as with Kafka.
@@ -92,7 +92,7 @@ def replicas_answered(
         return None
     ids = {name: topic_id for topic_id, name in request.topic_names.items()} if refused or taken else {}
     topic_ids = {name.topic: ids[name.topic] for name in (*refused, *taken) if name.topic in ids}
-    return events.ReplicasAnswered(broker, request.head["broker_epoch"], offline, online, refused, topic_ids, taken)
+    return events.LeaderAndIsrAnswered(broker, request.head["broker_epoch"], offline, online, refused, topic_ids, taken)
 
 
 def _verdict(code: int) -> Verdict:
@@ -166,7 +166,7 @@ class Retry:
     """Partitions that are to be told again together."""
 
     pause_s: float
-    event: events.ReplicasRefused
+    event: events.LeaderAndIsrRejected
 
 
 class Refusals:
@@ -179,13 +179,13 @@ class Refusals:
     def refused(self, broker: int, leader_epochs: Mapping[TopicPartition, int]) -> Iterator[Retry]:
         """Take in a refused request; say what is to be told again, and when."""
         if len(leader_epochs) == 1:
-            yield Retry(self._pause_s(broker, *leader_epochs), events.ReplicasRefused(broker, leader_epochs))
+            yield Retry(self._pause_s(broker, *leader_epochs), events.LeaderAndIsrRejected(broker, leader_epochs))
             return
         told = list(leader_epochs.items())
         middle = len(told) // 2
         for half in (told[:middle], told[middle:]):
             if half:
-                yield Retry(PAUSE_S, events.ReplicasRefused(broker, dict(half)))
+                yield Retry(PAUSE_S, events.LeaderAndIsrRejected(broker, dict(half)))
 
     def remember(self, broker: int) -> bool:
         """Whether a broker refused any partition alone."""

@@ -38,7 +38,7 @@ class Channels:
         own: requests.OwnAddress,
         *,
         mode: Mode,
-        answered: Callable[[events.StopReplicaAnswered | events.ReplicasAnswered], None],
+        answered: Callable[[events.StopReplicaAnswered | events.LeaderAndIsrAnswered], None],
         refused: Callable[[answers.Retry], None],
         deposed: Callable[[], None],
         pace: Pace,
@@ -146,11 +146,11 @@ class Channels:
         """Replace what waits by the present state; what speaks of topics that are no more is kept: nothing else says it."""
         log.warning("a broker lags too far behind and is told everything anew", extra={"broker": broker.id})
         channel.keep_only(lambda request: not requests.is_told_anew(request.body))
-        metadata = self._mode.full_metadata(self._cluster, (broker.id,))
+        metadata = self._mode.full_metadata_request(self._cluster, (broker.id,))
         channel.put(
             ApiKey.UPDATE_METADATA, self._body(broker, requests.update_metadata(self._cluster, metadata, self._own))
         )
-        for hosted in self._mode.lead_or_follow(self._cluster, (broker.id,), metadata.rows):
+        for hosted in self._mode.leader_and_isr_requests(self._cluster, (broker.id,), metadata.rows):
             channel.put(
                 ApiKey.LEADER_AND_ISR, self._body(broker, requests.leader_and_isr(self._cluster, hosted, self._own))
             )

@@ -51,7 +51,7 @@ class Front:
         live_brokers: LiveBrokers | None,
         *,
         served: Mapping[ApiKey, versions.VersionRange],
-        not_offered: Container[ApiKey] = (),
+        not_advertised: Container[ApiKey] = (),
         relay_limits: RelayLimits = DEFAULT_LIMITS,
         security: BrokerSecurity = UNPROTECTED,
         guard: Guard | None = None,
@@ -67,7 +67,7 @@ class Front:
         if live_brokers is not None:
             self.relay = Relay(live_brokers, limits=relay_limits, security=security)
             self._shared_versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
-        self._offered = {key: at for key, at in self._own.items() if key not in not_offered}
+        self._offered = {key: at for key, at in self._own.items() if key not in not_advertised}
         self._server: Server | None = None
         self._sliced = {False: SlicedAnswers(), True: SlicedAnswers()}
         """By whether brokers send the API: their requests must not wait for the slices of clients."""
@@ -293,7 +293,7 @@ async def open_front(
     live_brokers: LiveBrokers | None,
     *,
     served: Mapping[ApiKey, versions.VersionRange],
-    not_offered: Container[ApiKey] = (),
+    not_advertised: Container[ApiKey] = (),
     limits: ServerLimits = DEFAULT_SERVER_LIMITS,
     relay_limits: RelayLimits = DEFAULT_LIMITS,
     demands: Demands = NOTHING,
@@ -304,7 +304,7 @@ async def open_front(
 ) -> Front:
     """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
 
-    `handlers` answer the controller's own requests, in the versions of `served`; those of `not_offered` are answered without being
+    `handlers` answer the controller's own requests, in the versions of `served`; those of `not_advertised` are answered without being
     listed in ApiVersions. `live_brokers` returns the endpoints of live brokers on the same listener, to which all other requests are
     relayed; None: there is no relay, and connections with other requests are closed. `demands` are made on clients, `security` is for the way to brokers.
     `guard` judges every request before it is answered or passed on; without one nobody is refused. `is_urgent` reports whether
@@ -316,7 +316,7 @@ async def open_front(
         handlers,
         live_brokers,
         served=served,
-        not_offered=not_offered,
+        not_advertised=not_advertised,
         relay_limits=relay_limits,
         security=security,
         guard=guard,

@@ -2,6 +2,15 @@
 
 from controller_core.shell.mode import Mode
 from controller_core.zookeeper_mode.decide import decide
-from controller_core.zookeeper_mode.propagation import carry_out, full_metadata, lead_or_follow
+from controller_core.zookeeper_mode.propagation import (
+    apply_and_build_requests,
+    full_metadata_request,
+    leader_and_isr_requests,
+)
 
-ZOOKEEPER_MODE = Mode(decide=decide, apply=carry_out, full_metadata=full_metadata, lead_or_follow=lead_or_follow)
+ZOOKEEPER_MODE = Mode(
+    decide=decide,
+    apply=apply_and_build_requests,
+    full_metadata_request=full_metadata_request,
+    leader_and_isr_requests=leader_and_isr_requests,
+)

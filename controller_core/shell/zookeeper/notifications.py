@@ -160,9 +160,11 @@ class LegacyRequests:
         node = await reads.get(paths.REASSIGN_PARTITIONS)
         if node is None:
             # Whoever takes the list away takes back no move that runs.
-            return events.MoveRequestsRead({}, NO_EPOCH) if self._cluster.move_requests else None
+            return events.ReassignmentRequestsRead({}, NO_EPOCH) if self._cluster.reassignment_requests else None
         found = _decoded(paths.REASSIGN_PARTITIONS, node, decode_reassignment) or {}
-        return events.MoveRequestsRead({TopicPartition(*name): target for name, target in found.items()}, node.version)
+        return events.ReassignmentRequestsRead(
+            {TopicPartition(*name): target for name, target in found.items()}, node.version
+        )
 
     async def elections(self, reads: ArmedReads) -> events.Event | None:
         """Look at the preferred leaders that are asked for."""

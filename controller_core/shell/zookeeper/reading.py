@@ -15,7 +15,7 @@ from controller_core.model import changes, events
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster, ProducerIds
 from controller_core.model.columns import IntArray
-from controller_core.model.ids import MAX_BROKER_ID, NOBODY
+from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER
 from controller_core.shell.pace import Pauses
 from controller_core.shell.zookeeper.validation import can_be, check_assignment
 from kafka_zookeeper import paths
@@ -152,7 +152,7 @@ async def read_states(
     there = np.flatnonzero(columns.present & sound)
     if not len(there):
         return None
-    versions = np.array([NOBODY if node is None else node.version for node in nodes], dtype=np.int32)
+    versions = np.array([NO_BROKER if node is None else node.version for node in nodes], dtype=np.int32)
     return changes.StatesObserved(
         rows[there],
         columns.leader[there],
@@ -169,7 +169,7 @@ def _rectangle(flat: IntArray, offsets: npt.NDArray[np.int64], counts: npt.NDArr
     width = int(counts.max(initial=1))
     slots = np.arange(width)
     filled = slots < counts[:, None]
-    rectangle = np.full((len(counts), width), NOBODY, dtype=np.int32)
+    rectangle = np.full((len(counts), width), NO_BROKER, dtype=np.int32)
     rectangle[filled] = flat[(offsets[:-1, None] + slots)[filled]]
     return rectangle
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from controller_core.model.changes import (
     Change,
-    DeletionForgotten,
-    ElectionRequestsDone,
-    MoveRequestsLeft,
-    NoticesHeeded,
+    DeletionDequeued,
+    ElectionRequestsProcessed,
+    NotificationsProcessed,
     Origin,
     PartitionStates,
+    PendingReassignmentRequestsChanged,
     ProducerIdsAllocated,
     TopicRemoved,
 )
@@ -111,11 +111,11 @@ class Store:
         match change:
             case TopicRemoved(origin=Origin.REQUESTED):
                 done = await remove_topic(self, change.topic)
-            case DeletionForgotten():
+            case DeletionDequeued():
                 done = await forget_deletions(self, change.names)
-            case NoticesHeeded():
+            case NotificationsProcessed():
                 done = await remove_notices(self, change.paths)
-            case MoveRequestsLeft() | ElectionRequestsDone():
+            case PendingReassignmentRequestsChanged() | ElectionRequestsProcessed():
                 return await self._commit_list(cluster, change)
             case _:
                 return await self._commit_groups(cluster, change)

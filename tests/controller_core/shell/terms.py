@@ -17,8 +17,8 @@ from controller_core.model.events import (
     CreateTopics,
     Event,
     IsrChange,
+    LeaderAndIsrAnswered,
     NewTopic,
-    ReplicasAnswered,
     StopReplicaAnswered,
 )
 from controller_core.model.ids import TopicPartition
@@ -51,7 +51,7 @@ class FakeChannels:
         own: OwnAddress,
         *,
         mode: Mode,
-        answered: Callable[[StopReplicaAnswered | ReplicasAnswered], None],
+        answered: Callable[[StopReplicaAnswered | LeaderAndIsrAnswered], None],
         refused: Callable[[Retry], None],
         deposed: Callable[[], None],
         **_others: Any,

@@ -15,7 +15,7 @@ from controller_core.model.decision import Decision
 from controller_core.model.events import (
     BrokersRead,
     Event,
-    Heal,
+    RepairPartitions,
     TopicsRead,
 )
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
@@ -92,7 +92,7 @@ async def test_a_look_reads_within_its_turn(term: Term) -> None:
 
 async def test_a_look_that_finds_nothing_decides_nothing(term: Term) -> None:
     """A look too many changes nothing."""
-    term.decide_with(failing_decisions(Heal))
+    term.decide_with(failing_decisions(RepairPartitions))
 
     async def read() -> Event | None:
         return None
@@ -125,4 +125,4 @@ async def test_every_tick_looks_at_everything_whatever_became_of_the_last(
     waiting.cancel()
 
     assert not ticking.done()
-    assert seen[:3] == ["Heal", "AdvanceMoves", "AdvanceDeletions"]
+    assert seen[:3] == ["RepairPartitions", "AdvanceMoves", "AdvanceDeletions"]

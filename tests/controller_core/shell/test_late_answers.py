@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from controller_core.model.events import AlterReassignments, StopReplicaAnswered
-from controller_core.model.move import Stage
+from controller_core.model.move import MoveStage
 from controller_core.model.sends import SendStopReplica
 from controller_core.shell.brokers.answers import meaning_of
 from controller_core.shell.brokers.requests import stop_replica
@@ -53,13 +53,13 @@ async def test_an_answer_to_an_earlier_request_does_not_end_a_later_move(term: T
     term.channels.answered(_answer(first))
     await settled()
 
-    assert (term.cluster.moves[row].stage, term.cluster.moves[row].waiting) == (Stage.REMOVING, (1,))
+    assert (term.cluster.moves[row].stage, term.cluster.moves[row].waiting) == (MoveStage.REMOVING, (1,))
 
     term.channels.answered(_answer(stop_replica(term.cluster, last)))
     await settled()
 
     assert term.cluster.moves == {}
-    assert term.cluster.left_behind == {}
+    assert term.cluster.stray_replicas == {}
 
 
 def _answer(request: Body) -> StopReplicaAnswered:

@@ -9,14 +9,14 @@ from prometheus_client import generate_latest
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
-    Announcement,
     BrokersObserved,
     DeletionBlocked,
     DeletionStarted,
     PartitionStates,
+    RequestsToBrokers,
 )
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import AllocateProducerIds, Event, Heal
+from controller_core.model.events import AllocateProducerIds, Event, RepairPartitions
 from controller_core.shell.metrics import CONTROLLER_STATES, Metrics
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
 from tests.controller_core.states import NewState, partition_states
@@ -77,7 +77,7 @@ def test_the_whole_cluster_is_counted(metrics: Metrics, cluster: Cluster) -> Non
 def test_refused_and_left_behind_replicas_are_counted(metrics: Metrics, cluster: Cluster) -> None:
     """What an operator has to look into: a log in the way of a replica, and logs that wait for their deletion."""
     cluster.refused_replicas = {0: {2: "INCONSISTENT_TOPIC_ID"}, 1: {1: "INCONSISTENT_TOPIC_ID", 2: "UNKNOWN"}}
-    cluster.left_behind = {2: {3, 4}}
+    cluster.stray_replicas = {2: {3, 4}}
     metrics.cluster.update(cluster)
 
     counted = {
@@ -118,7 +118,7 @@ def test_a_process_that_does_not_hold_the_cluster_counts_nothing(metrics: Metric
 
 def change(*states: NewState) -> PartitionStates:
     """A change of states."""
-    found = partition_states(states, Announcement.LEADER_AND_ISR)
+    found = partition_states(states, RequestsToBrokers.LEADER_AND_ISR)
     assert found is not None
     return found
 
@@ -146,17 +146,19 @@ def test_changes_without_states_count_nothing(metrics: Metrics, cluster: Cluster
 
 def test_events_are_timed_by_their_kind_also_when_they_fail(metrics: Metrics) -> None:
     """From an event's arrival to the end of its turn."""
-    with metrics.events.time(Heal()) as begins:
+    with metrics.events.time(RepairPartitions()) as begins:
         begins()
-    with pytest.raises(ZeroDivisionError), metrics.events.time(Heal()):
+    with pytest.raises(ZeroDivisionError), metrics.events.time(RepairPartitions()):
         raise ZeroDivisionError
 
-    assert metrics.registry.get_sample_value("steward_controller_event_seconds_count", {"event": "Heal"}) == 2
+    assert (
+        metrics.registry.get_sample_value("steward_controller_event_seconds_count", {"event": "RepairPartitions"}) == 2
+    )
 
 
 def test_events_are_timed_in_kafkas_states_from_the_begin_of_their_turn(metrics: Metrics) -> None:
     """ControllerState.rateAndTimeMetricName; the queue's time is another metric (EventQueueTimeMs)."""
-    with metrics.events.time(Heal()) as begins:
+    with metrics.events.time(RepairPartitions()) as begins:
         begins()
 
     name = "kafka_controller_controllerstats_leaderelectionrateandtimems_count"

@@ -72,7 +72,7 @@ async def test_a_failed_log_directory_is_taken(term: Term) -> None:
     """KIP-112: the answer to LeaderAndIsr is the only news of it."""
     async with flooded(term):
         epoch = term.cluster.brokers[1].epoch
-        term.channels.answered(events.ReplicasAnswered(1, epoch, names("orders-0"), ()))
+        term.channels.answered(events.LeaderAndIsrAnswered(1, epoch, names("orders-0"), ()))
         await settled()
 
     leader, _, isr = term.state("orders-0")
@@ -112,7 +112,7 @@ async def test_timers_and_watches_are_taken(term: Term) -> None:
         (events.AlterPartition(77, 5, ()), CLIENT),
         (events.DeleteTopics(()), CLIENT),
         (events.ElectLeaders(None), CLIENT),
-        (events.Heal(), OWN),
+        (events.RepairPartitions(), OWN),
         (events.StopReplicaAnswered(1, ()), OWN),
     ],
     ids=lambda value: type(value).__name__,

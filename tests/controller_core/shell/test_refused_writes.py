@@ -11,7 +11,7 @@ from controller_core.model.events import (
     AlterReassignments,
     BrokersRead,
     CreateTopics,
-    ReplicasRefused,
+    LeaderAndIsrRejected,
 )
 from controller_core.model.sends import SendLeaderAndIsr
 from controller_core.shell import controller as controller_module
@@ -68,7 +68,7 @@ async def test_what_a_broker_refused_is_told_again_under_a_higher_leader_epoch(t
     await term.create("orders", (1, 2), (1, 2))
     term.channels.sent.clear()
 
-    term.channels.refused(Retry(0, ReplicasRefused(2, {tp("orders-1"): 0})))
+    term.channels.refused(Retry(0, LeaderAndIsrRejected(2, {tp("orders-1"): 0})))
     await settled()
 
     assert term.state("orders-0") == (1, 0, (1, 2))
@@ -93,7 +93,7 @@ async def test_what_a_broker_refused_is_told_again_though_others_write_meanwhile
             term.server.before_writes.append(somebody_writes)
 
     term.server.before_writes.append(somebody_writes)
-    term.channels.refused(Retry(0, ReplicasRefused(2, {tp("orders-0"): 0})))
+    term.channels.refused(Retry(0, LeaderAndIsrRejected(2, {tp("orders-0"): 0})))
     await settled(2000)
 
     assert writes == 2 * MAX_ATTEMPTS
@@ -168,7 +168,7 @@ async def test_what_follows_is_put_off_when_it_is_refused_and_the_reply_is_not(
 
     assert [result.failure for result in results.values()] == [None, None]
     assert term.state("sound-0") == (1, 0, (1,))
-    assert [record.event for record in caplog.records if "put off" in record.getMessage()] == ["Heal"]
+    assert [record.event for record in caplog.records if "put off" in record.getMessage()] == ["RepairPartitions"]
     assert not term.controller.has_ended
 
 

@@ -96,7 +96,7 @@ async def test_a_partition_whose_isr_names_the_id_is_never_repaired() -> None:
     written(server, [1, 2], 1, [1, 2])
     cluster = await load_cluster(server.session(), OWN_ID, PLACE, "INTERNAL")
     cluster.columns.replicas[0, 1] = cluster.columns.isr[0, 1] = OWN_ID
-    cluster.columns.note_ids(cluster.columns.replicas[0])
+    cluster.columns.record_ids(cluster.columns.replicas[0])
 
     assert decide(cluster, RepairAssignments()).changes == ()
 

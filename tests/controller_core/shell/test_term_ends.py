@@ -10,7 +10,7 @@ import pytest
 
 from controller_core.model.events import (
     DeleteTopics,
-    Heal,
+    RepairPartitions,
 )
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.controller import Controller
@@ -32,7 +32,7 @@ async def test_when_the_fence_does_not_hold_nothing_is_written_and_the_term_ends
     assert "another controller" in await term.controller.ended()
     assert before == term.server.at(paths.partition_state("orders", 0)).data
     with pytest.raises(TermEndedError):
-        await term.controller.submit(Heal())
+        await term.controller.submit(RepairPartitions())
 
 
 async def test_a_session_that_ends_in_the_middle_of_an_event_ends_the_tenure(term: Term) -> None:
@@ -80,7 +80,7 @@ async def test_callers_of_a_tenure_that_is_closed_are_told_so(term: Term) -> Non
     writing = asyncio.Event()
     term.server.before_writes.append(writing.set)
     running = asyncio.create_task(term.controller.submit(isr_request(term, "orders-0", (1,))))
-    waiting = asyncio.create_task(term.controller.submit(Heal()))
+    waiting = asyncio.create_task(term.controller.submit(RepairPartitions()))
     await writing.wait()
 
     await term.controller.close()
@@ -108,8 +108,8 @@ async def test_the_first_event_of_a_tenure_may_fail_without_taking_the_process_w
     term: Term,
 ) -> None:
     """The tenure has ended then, and says why."""
-    term.decide_with(failing_decisions(Heal))
-    await term.controller.start(Heal())
+    term.decide_with(failing_decisions(RepairPartitions))
+    await term.controller.start(RepairPartitions())
 
     assert "C2" in await term.controller.ended()
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from controller_core.model.events import AlterReassignments, BrokersRead, TopicsChanged
-from controller_core.model.move import Stage
+from controller_core.model.move import MoveStage
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.zookeeper.assignments import Assignments
 from controller_core.shell.zookeeper.controller_election import Place
@@ -146,5 +146,5 @@ async def test_an_assignment_by_hand_is_a_move_at_a_take_over_too(term: Term) ->
     assert row is not None
     move = cluster.moves[row]
     assert (move.replicas, move.adding, move.removing) == ((4, 1, 2, 3), (4,), (1, 2, 3))
-    assert move.stage is Stage.PLANNED
+    assert move.stage is MoveStage.PLANNED
     assert (cluster.columns.leader[row], cluster.columns.isr_of(row)) == (1, (1, 2, 3))

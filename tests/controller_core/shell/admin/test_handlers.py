@@ -85,7 +85,7 @@ async def test_every_served_version_is_answered_without_an_error(key: ApiKey) ->
     for version in SERVED[key].all():
         with case(key.message, version):
             active = await active_with_topic("a", {0: (2, 1)})
-            active.cluster.left_behind = {0: {9}} if key == ApiKey.UNREGISTER_BROKER else {}
+            active.cluster.stray_replicas = {0: {9}} if key == ApiKey.UNREGISTER_BROKER else {}
             # The preferred leader leads already.
             expected = {ErrorCode.ELECTION_NOT_NEEDED} if key == ApiKey.ELECT_LEADERS else set()
 

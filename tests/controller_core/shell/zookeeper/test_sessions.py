@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controller_core.model.events import Heal
+from controller_core.model.events import RepairPartitions
 from controller_core.shell.zookeeper import sessions
 from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from kafka_wire.net.backoff import Backoff
@@ -99,7 +99,7 @@ async def test_a_failed_tenure_gives_the_place_up_and_is_followed_by_another(
 
     def decide_or_fail(cluster: Any, event: Any) -> Any:
         nonlocal failures
-        if isinstance(event, Heal) and failures:
+        if isinstance(event, RepairPartitions) and failures:
             failures -= 1
             raise ZeroDivisionError
         return ZOOKEEPER_MODE.decide(cluster, event)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model.changes import Announcement, Change, Origin, PartitionStates, TopicAdded
+from controller_core.model.changes import Change, Origin, PartitionStates, RequestsToBrokers, TopicAdded
 from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import store as store_module
@@ -42,7 +42,7 @@ def states(made: World) -> PartitionStates:
         columns.replicas[rows, 0],
         columns.leader_epoch[rows] + 1,
         columns.replicas[rows],
-        Announcement.LEADER_AND_ISR,
+        RequestsToBrokers.LEADER_AND_ISR,
     )
 
 
