@@ -37,7 +37,7 @@ ReadClusterId = Callable[[], Awaitable[str]]
 """Reads the cluster's id from the store; empty where there is none yet."""
 
 
-class Learning:
+class BrokerSettingsReader:
     """The settings that brokers reported last; made within a running loop."""
 
     def __init__(
@@ -67,11 +67,11 @@ class Learning:
         """Return the brokers' defaults for topics; empty until a broker has answered."""
         return {} if self.defaults is None else self.defaults.topic_defaults
 
-    def ask_again(self) -> None:
+    def poll_soon(self) -> None:
         """Poll soon: a broker registered, or a notification names a changed configuration."""
         self._changed.set()
 
-    async def learn(self, controller: Controller, cluster_id: ReadClusterId) -> None:
+    async def follow(self, controller: Controller, cluster_id: ReadClusterId) -> None:
         """Read the brokers' settings, and poll them until cancelled; `cluster_id` reads the id, which the first broker creates."""
         self._changed.clear()
         await self._ask_all(controller, cluster_id, is_first=True)
@@ -150,9 +150,9 @@ class Learning:
             and self.defaults.delete_topic_enable
         ):
             self.defaults = replace(self.defaults, delete_topic_enable=False)
-            controller.learn(self.defaults)
+            controller.set_defaults(self.defaults)
         if setting is not controller.cluster.topic_deletion:
-            controller.learn_topic_deletion(setting)
+            controller.set_topic_deletion(setting)
 
     async def _inquire(self, broker: Broker) -> tuple[int, BrokerSettings] | None:
         """Ask one broker; None where it did not answer."""
@@ -183,5 +183,5 @@ class Learning:
         defaults = replace(known.defaults, delete_topic_enable=is_enabled)
         if is_first or defaults != self.defaults:
             self.defaults = defaults
-            controller.learn(defaults)
+            controller.set_defaults(defaults)
         controller.cluster_id = controller.cluster_id or await cluster_id()

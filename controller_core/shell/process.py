@@ -40,7 +40,8 @@ from controller_core.shell.zookeeper.features import Features
 from controller_core.shell.zookeeper.scram_users import ScramUsers
 from controller_core.shell.zookeeper.security import zookeeper_settings
 from controller_core.shell.zookeeper.sessions import SessionSupervisor
-from controller_core.views.debug_state import MAX_LISTED, Document, inside, standing_by, topic_inside
+from controller_core.views.debug_state import MAX_LISTED, Document, cluster_document, standby_document, topic_document
+from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.probes import ProbeServer
 from kafka_node.security.brokers import broker_security
@@ -136,11 +137,11 @@ class ControllerProcess:
         probes = Probes(self.metrics, self._before_scrape, self._why_not_ready, self._inside)
         stack.push_async_callback(probes.close)
         await probes.listen(self.settings.metrics_host, self.settings.metrics_port)
-        authorizer, settled = self._authorizer, self._sessions.settling.wait
+        authorizer, settled = self._authorizer, self._sessions.activation_gate.wait
         own = handlers(
             lambda: self.active,
             settled,
-            topic_defaults=self._sessions.learning.topic_defaults,
+            topic_defaults=self._sessions.broker_settings.topic_defaults,
             configs=EntityConfigs(lambda: self._sessions.session),
             features=Features(lambda: self._sessions.session),
             registered=self._registered,
@@ -155,6 +156,8 @@ class ControllerProcess:
                 listener.port,
                 own if authorizer is None else authorizer.with_screens(own, settled),
                 partial(self._live_brokers.on, listener.name),
+                served=SERVED,
+                not_advertised=NOT_ADVERTISED,
                 demands=self._demands[listener.security_protocol],
                 security=self._brokers,
                 guard=None if authorizer is None else authorizer.guard,
@@ -195,25 +198,25 @@ class ControllerProcess:
 
     def _broker_left(self, broker: Broker) -> None:
         for front in self._fronts.values():
-            front.relay.broker_gone(broker.id)
+            front.broker_gone(broker.id)
 
     def _before_scrape(self) -> None:
         active = self.active
-        self.metrics.longest_stall.set(self._loop_watch.take_longest_stall_s())
-        self.metrics.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
-        self.metrics.sessions_given_up.set(self._loop_watch.given_up)
-        self.metrics.look_at(None if active is None else active.cluster)
+        self.metrics.loop.longest_stall.set(self._loop_watch.take_longest_stall_s())
+        self.metrics.loop.longest_cpu.set(self._loop_watch.take_longest_cpu_s())
+        self.metrics.loop.sessions_given_up.set(self._loop_watch.given_up)
+        self.metrics.cluster.update(None if active is None else active.cluster)
         self.metrics.unreadable_topics.set(len(self._sessions.unreadable))
-        self.metrics.look_at_queues(*((0, {}) if active is None else (active.turns.waiting, active.queued())))
+        self.metrics.update_queues(*((0, {}) if active is None else (active.scheduler.waiting, active.queued())))
 
     def _inside(self, topic: str | None) -> Document | None:
         """Tell what a person who looks inside is told."""
         active = self.active
         if topic is not None:
-            return None if active is None else topic_inside(active.cluster, topic)
+            return None if active is None else topic_document(active.cluster, topic)
         if active is None:
-            return standing_by(self.settings.controller_id)
-        return inside(active.cluster, active.cluster_id, active.queued(), active.turns.waiting) | {
+            return standby_document(self.settings.controller_id)
+        return cluster_document(active.cluster, active.cluster_id, active.queued(), active.scheduler.waiting) | {
             "unreadable_topics": self._sessions.unreadable.names()[:MAX_LISTED]
         }
 

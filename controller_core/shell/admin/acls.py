@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from controller_core.shell.admin.outcomes import Outcome, error_fields, timed_out
 from controller_core.shell.front.handler import OwnHandler
-from controller_core.shell.store import AclStore, Known
+from controller_core.shell.store import AclCache, AclStore
 from kafka_node.authorization import acl
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
@@ -32,7 +32,7 @@ NO_SESSION = timed_out(
 class AclService:
     """What the handlers work on: the ACLs that are known, and who changes them while there is a session."""
 
-    def __init__(self, known: Known, keeper: Callable[[], AclStore | None]) -> None:
+    def __init__(self, known: AclCache, keeper: Callable[[], AclStore | None]) -> None:
         self.known = known
         self._keeper = keeper
 

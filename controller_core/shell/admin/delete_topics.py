@@ -108,7 +108,7 @@ async def gone_in_time(active: ActiveController, names: Iterable[str], timeout_m
     if timeout_ms <= 0:
         return frozenset()
     waited = list(names)
-    gone = await asyncio.gather(*(active.topic_gone(name, min(timeout_ms, MAX_WAIT_MS)) for name in waited))
+    gone = await asyncio.gather(*(active.topic_removed(name, min(timeout_ms, MAX_WAIT_MS)) for name in waited))
     return frozenset(name for name, is_gone in zip(waited, gone, strict=True) if is_gone)
 
 

@@ -13,7 +13,7 @@ from controller_core.model import events
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, by_topic, error_fields
-from controller_core.shell.admin.waiting import brokers_know
+from controller_core.shell.admin.waiting import brokers_answered
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
 from kafka_wire.codec import Body
@@ -38,7 +38,7 @@ async def elect_leaders(active: ActiveController, context: RequestContext, body:
     else:
         results = await active.submit(event)
     if any(failure is None for failure in results.values()):
-        await brokers_know(active, body["timeout_ms"])
+        await brokers_answered(active, body["timeout_ms"])
     return elect_leaders_response(results)
 
 

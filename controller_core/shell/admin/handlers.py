@@ -19,7 +19,7 @@ from functools import partial
 from random import Random, SystemRandom
 
 from controller_core.model.cluster import Cluster
-from controller_core.shell.active import ActiveController, OverloadedError, TenureLostError, TopicDefault
+from controller_core.shell.active import ActiveController, OverloadedError, TermEndedError, TopicDefault
 from controller_core.shell.admin import broker_requests, own_node, reassignments
 from controller_core.shell.admin.acls import AclService, acl_handlers
 from controller_core.shell.admin.client_quotas import quota_handlers
@@ -176,7 +176,7 @@ async def answer(
         return api.refused(context, body, NOT_CONTROLLER)
     try:
         return await api.answer(tenure, context, body)
-    except TenureLostError:
+    except TermEndedError:
         return api.refused(context, body, NOT_CONTROLLER)
     except OverloadedError:
         return api.refused(context, body, OVERLOADED)

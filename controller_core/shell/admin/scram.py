@@ -120,14 +120,14 @@ def _results(outcomes: dict[str, Outcome]) -> Body:
 
 MECHANISM_OF = {mechanism.type_id: mechanism for mechanism in scram_keys.SCRAM_MECHANISMS.values()}
 
-NOBODY = Failure(ErrorCode.RESOURCE_NOT_FOUND, "Username must not be empty")
+NO_BROKER = Failure(ErrorCode.RESOURCE_NOT_FOUND, "Username must not be empty")
 
 
 async def describe_user_scram_credentials(configs: EntityConfigStore, body: Body) -> Body:
     """Answer with the mechanisms and iterations of the users that are named; with no name, of all that have any."""
     named = [each["name"] for each in body["users"] or []]
     outcomes: dict[str, Outcome | list[Body]] = {
-        name: _twice(name) if name else NOBODY for name, times in Counter(named).items() if not name or times > 1
+        name: _twice(name) if name else NO_BROKER for name, times in Counter(named).items() if not name or times > 1
     }
     configs_of = await _named(
         configs, [name for name in dict.fromkeys(named) if name not in outcomes], all_users=not named

@@ -39,13 +39,13 @@ async def known_defaults(active: ActiveController, timeout_ms: int) -> Defaults 
     return SETTINGS_UNKNOWN if found is None else found
 
 
-async def brokers_know(active: ActiveController, timeout_ms: int) -> None:
+async def brokers_answered(active: ActiveController, timeout_ms: int) -> None:
     """Wait until the live brokers know what was decided, within the request's timeout and MAX_WAIT_MS.
 
     It is no failure when they do not know it in time: it is decided and written, and they will.
     """
     if timeout_ms > 0:
-        await active.brokers_know(min(timeout_ms, MAX_WAIT_MS), MAX_SILENCE_MS)
+        await active.brokers_answered(min(timeout_ms, MAX_WAIT_MS), MAX_SILENCE_MS)
 
 
 async def topics_are_led(active: ActiveController, names: Iterable[str], timeout_ms: int) -> dict[str, Failure]:
@@ -57,7 +57,7 @@ async def topics_are_led(active: ActiveController, names: Iterable[str], timeout
     loop = asyncio.get_running_loop()
     deadline = loop.time() + min(timeout_ms, MAX_WAIT_MS) / 1000
     await active.until(lambda: not _without_leader(active.cluster, wanted), min(timeout_ms, MAX_WAIT_MS))
-    await brokers_know(active, int(1000 * (deadline - loop.time())))
+    await brokers_answered(active, int(1000 * (deadline - loop.time())))
     return dict.fromkeys(_without_leader(active.cluster, wanted), LEADERLESS)
 
 

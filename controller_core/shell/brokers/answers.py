@@ -71,7 +71,7 @@ def interpret_answer(broker: int, key: ApiKey, request: Body | StatesBody, answe
 
 def replicas_answered(
     broker: int, request: StatesBody, answer: Body, cluster: Cluster, failed: Sequence[tuple[TopicPartition, str]]
-) -> events.ReplicasAnswered | None:
+) -> events.LeaderAndIsrAnswered | None:
     """Return which replicas an answer to LeaderAndIsr reports as offline (failed log directory, refused), and which no longer are.
 
     None if nothing has changed. A partition error STALE_CONTROLLER_EPOCH is ignored, as in Kafka.
@@ -93,7 +93,9 @@ def replicas_answered(
         return None
     ids = {name: topic_id for topic_id, name in request.topic_names.items()} if refused or accepted else {}
     topic_ids = {name.topic: ids[name.topic] for name in (*refused, *accepted) if name.topic in ids}
-    return events.ReplicasAnswered(broker, request.head["broker_epoch"], offline, online, refused, topic_ids, accepted)
+    return events.LeaderAndIsrAnswered(
+        broker, request.head["broker_epoch"], offline, online, refused, topic_ids, accepted
+    )
 
 
 def _status(code: int) -> AnswerStatus:
@@ -157,7 +159,7 @@ class Retry:
     """Partitions to be sent again in one request."""
 
     pause_s: float
-    event: events.ReplicasRefused
+    event: events.LeaderAndIsrRejected
 
 
 class RefusedPartitions:
@@ -170,13 +172,13 @@ class RefusedPartitions:
     def retries(self, broker: int, leader_epochs: Mapping[TopicPartition, int]) -> Iterator[Retry]:
         """Record a refused request; returns what is to be sent again, and when."""
         if len(leader_epochs) == 1:
-            yield Retry(self._pause_s(broker, *leader_epochs), events.ReplicasRefused(broker, leader_epochs))
+            yield Retry(self._pause_s(broker, *leader_epochs), events.LeaderAndIsrRejected(broker, leader_epochs))
             return
         sent = list(leader_epochs.items())
         middle = len(sent) // 2
         for half in (sent[:middle], sent[middle:]):
             if half:
-                yield Retry(PAUSE_S, events.ReplicasRefused(broker, dict(half)))
+                yield Retry(PAUSE_S, events.LeaderAndIsrRejected(broker, dict(half)))
 
     def has_any(self, broker: int) -> bool:
         """Return whether a broker refuses any partition in a request of its own."""

@@ -12,8 +12,8 @@ from controller_core.model.ids import TopicPartition
 from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
 from controller_core.shell.brokers import answers, requests
 from controller_core.shell.brokers.channel import Channel, Request
+from controller_core.shell.mode import Mode
 from controller_core.shell.pace import Pace
-from controller_core.zookeeper_mode.propagation import full_metadata, lead_or_follow
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -34,13 +34,15 @@ class Channels:
         cluster: Cluster,
         own: requests.OwnAddress,
         *,
-        answered: Callable[[events.StopReplicaAnswered | events.ReplicasAnswered], None],
+        mode: Mode,
+        answered: Callable[[events.StopReplicaAnswered | events.LeaderAndIsrAnswered], None],
         refused: Callable[[answers.Retry], None],
         deposed: Callable[[], None],
         pace: Pace,
         security: BrokerSecurity = UNPROTECTED,
     ) -> None:
         self._cluster = cluster
+        self._mode = mode
         self._pace = pace
         self._own = own
         self._answered = answered
@@ -143,11 +145,11 @@ class Channels:
             "Broker request queue full; replacing queued requests with a full state update", extra={"broker": broker.id}
         )
         channel.keep_only(lambda request: not requests.is_covered_by_full_update(request.body))
-        metadata = full_metadata(self._cluster, (broker.id,))
+        metadata = self._mode.full_metadata_request(self._cluster, (broker.id,))
         channel.put(
             ApiKey.UPDATE_METADATA, self._body(broker, requests.update_metadata(self._cluster, metadata, self._own))
         )
-        for hosted in lead_or_follow(self._cluster, (broker.id,), metadata.rows):
+        for hosted in self._mode.leader_and_isr_requests(self._cluster, (broker.id,), metadata.rows):
             channel.put(
                 ApiKey.LEADER_AND_ISR, self._body(broker, requests.leader_and_isr(self._cluster, hosted, self._own))
             )

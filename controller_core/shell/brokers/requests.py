@@ -16,11 +16,11 @@ import numpy as np
 
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray, keep_ids, pad, places_of
-from controller_core.model.ids import LEADER_DURING_DELETE, NO_EPOCH, NOBODY, TopicPartition
+from controller_core.model.columns import IntArray, keep_ids, pad, positions_of
+from controller_core.model.ids import LEADER_DURING_DELETE, NO_BROKER, NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata, SendStopReplica
-from controller_core.rules.offline_replicas import offline_among
+from controller_core.rules.offline_replicas import offline_flags
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -169,8 +169,8 @@ def metadata_states(cluster: Cluster, send: SendMetadata) -> StateColumns:
     if send.deleting:
         numbers["leader"] = np.full(len(rows), LEADER_DURING_DELETE, dtype=np.int32)
     replicas = lists["replicas"]
-    offline = (~cluster.columns.flags(cluster.may_lead())[replicas] | offline_among(cluster, rows, replicas)) & (
-        replicas != NOBODY
+    offline = (~cluster.columns.flags(cluster.may_lead())[replicas] | offline_flags(cluster, rows, replicas)) & (
+        replicas != NO_BROKER
     )
     if offline.any():
         lists["offline_replicas"] = keep_ids(replicas, offline)
@@ -192,7 +192,7 @@ def _moves(cluster: Cluster, rows: IntArray) -> dict[str, IntArray]:
     """List the replicas that moves add and remove; none for a move whose target replicas are the only ones left."""
     moves = [
         (place, move)
-        for place in places_of(cluster.moves, rows)
+        for place in positions_of(cluster.moves, rows)
         if (move := cluster.moves[int(rows[place])]).replicas == cluster.columns.replicas_of(int(rows[place]))
     ]
     if not moves:
@@ -207,7 +207,7 @@ def _moves(cluster: Cluster, rows: IntArray) -> dict[str, IntArray]:
 def _at(places: Sequence[int], lists: Sequence[Replicas], count: int) -> IntArray:
     """Put lists at their places among many rows; all other rows have an empty list."""
     given = pad(lists)
-    ids = np.full((count, given.shape[1]), NOBODY, dtype=np.int32)
+    ids = np.full((count, given.shape[1]), NO_BROKER, dtype=np.int32)
     ids[places] = given
     return ids
 
@@ -234,7 +234,7 @@ def _by_topic(cluster: Cluster, rows: IntArray) -> tuple[tuple[TopicStates, ...]
 
 def _begins(indices: IntArray) -> IntArray:
     """Return the places at which a number differs from the one before."""
-    return np.flatnonzero(np.diff(indices, prepend=NOBODY - 1)).astype(np.int32)
+    return np.flatnonzero(np.diff(indices, prepend=NO_BROKER - 1)).astype(np.int32)
 
 
 def decode_answer(key: ApiKey, version: int, frame: bytes) -> Body:

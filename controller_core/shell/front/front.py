@@ -4,7 +4,7 @@ Left out: what the controller's own requests do (their handlers), who is let in 
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 
 from controller_core.shell.front import request_limits
@@ -13,7 +13,6 @@ from controller_core.shell.front.handler import OwnHandler, RelayInstead
 from controller_core.shell.front.relay import DEFAULT_LIMITS, Relay, RelayLimits
 from controller_core.shell.front.route import LiveBrokers
 from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
-from controller_core.zookeeper_mode.apis import NOT_OFFERED, SERVED
 from kafka_node import versions
 from kafka_node.acks import has_response
 from kafka_node.authorization.guard import Guard
@@ -49,12 +48,13 @@ class Front:
         self,
         listener: str,
         handlers: Mapping[ApiKey, OwnHandler],
-        live_brokers: LiveBrokers,
+        live_brokers: LiveBrokers | None,
         *,
+        served: Mapping[ApiKey, versions.VersionRange],
+        not_advertised: Container[ApiKey] = (),
         relay_limits: RelayLimits = DEFAULT_LIMITS,
         security: BrokerSecurity = UNPROTECTED,
         guard: Guard | None = None,
-        served: Mapping[ApiKey, versions.VersionRange] = SERVED,
     ) -> None:
         if ApiKey.API_VERSIONS in handlers or not handlers.keys() <= served.keys():
             raise ValueError("handlers are for requests with versions in the table, and ApiVersions is the front's own")
@@ -62,9 +62,12 @@ class Front:
         self._handlers = dict(handlers)
         self._guard = guard
         self._own = {key: (served[key][0], served[key][1]) for key in [ApiKey.API_VERSIONS, *handlers]}
-        self.relay = Relay(live_brokers, limits=relay_limits, security=security)
-        self._versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
-        self._offered = {key: at for key, at in self._own.items() if key not in NOT_OFFERED}
+        self.relay: Relay | None = None
+        self._shared_versions: SharedVersions | None = None
+        if live_brokers is not None:
+            self.relay = Relay(live_brokers, limits=relay_limits, security=security)
+            self._shared_versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
+        self._offered = {key: at for key, at in self._own.items() if key not in not_advertised}
         self._server: Server | None = None
         self._sliced = {False: SlicedAnswers(), True: SlicedAnswers()}
         """By whether brokers send the API: their requests must not wait for the slices of clients."""
@@ -104,7 +107,9 @@ class Front:
         """Return the largest frame that an API's requests may have here."""
         if key in self._own:
             return request_limits.own_bytes(ApiKey(key))
-        if key in versions.BETWEEN_SERVERS or (key not in _KNOWN_KEYS and key not in self._versions.latest.ranges):
+        if self.relay is None or key in versions.BETWEEN_SERVERS:
+            return request_limits.SMALL_BYTES
+        if key not in _KNOWN_KEYS and key not in self._relayed_ranges():
             return request_limits.SMALL_BYTES
         return request_limits.relayed_bytes(key)
 
@@ -112,7 +117,16 @@ class Front:
         """Take no more connections, let requests under way end within the grace, then end every connection."""
         if self._server is not None:
             await self._server.close(grace_ms)
-        await self.relay.close()
+        if self.relay is not None:
+            await self.relay.close()
+
+    def broker_gone(self, broker_id: int) -> None:
+        """End the relayed connections to a broker that is no longer live."""
+        if self.relay is not None:
+            self.relay.broker_gone(broker_id)
+
+    def _relayed_ranges(self) -> Mapping[int, versions.VersionRange]:
+        return {} if self._shared_versions is None else self._shared_versions.latest.ranges
 
     async def handle(self, peer: Peer, frame: bytes) -> Response | None:
         """Answer one request frame, or have a broker answer it (a server's Handler)."""
@@ -127,9 +141,14 @@ class Front:
                 refused = await self._refused(self._guard, self._context(peer, header), header, frame)
                 if refused is not None:
                     return refused
-            return await self.relay.forward(peer, header, frame)
+            return await self._relay(peer, header, frame)
         except CodecError as why:
             raise MalformedRequest(str(why)) from why
+
+    async def _relay(self, peer: Peer, header: RequestHeader, frame: bytes) -> bytes | None:
+        if self.relay is None:
+            raise CloseConnection(f"api key {header.api_key} is not served here")
+        return await self.relay.forward(peer, header, frame)
 
     async def _api_versions(self, header: RequestHeader, frame: bytes) -> bytes:
         version = header.api_version
@@ -142,7 +161,8 @@ class Front:
         ):
             body = {"error_code": ErrorCode.INVALID_REQUEST}
         else:
-            body = versions.api_versions_body(self._offered, await self._versions.shared(), version)
+            shared = versions.NO_BROKER if self._shared_versions is None else await self._shared_versions.shared()
+            body = versions.api_versions_body(self._offered, shared, version)
         return codec.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, body)
 
     async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> Response | None:
@@ -158,7 +178,7 @@ class Front:
                 return await self._sliced[request_limits.SLICED[key].is_from_brokers].answer(key, header, frame, answer)
             body = await answer(codec.decode_bounded(frame, header, request_limits.own_units(key)), is_slice=False)
         except RelayInstead:
-            return await self.relay.forward(peer, header, frame)
+            return await self._relay(peer, header, frame)
         except AnswerError as why:
             raise self._failed(key, peer, header, why) from why
         if isinstance(body, EncodedBody):
@@ -241,9 +261,12 @@ class Front:
     def _check_relayable(self, header: RequestHeader) -> None:
         """Keep away from brokers what no client has reason to send; raises CloseConnection."""
         key, version = header.api_key, header.api_version
+        if self.relay is None:
+            # As Kafka's controller does with an API that its listener has not enabled (SocketServer.processCompletedReceives).
+            raise CloseConnection(f"api key {key} is not served here")
         if key in versions.BETWEEN_SERVERS:
             raise CloseConnection(f"{ApiKey(key).name} is a request between servers and is not relayed")
-        shared = self._versions.latest.ranges.get(key)
+        shared = self._relayed_ranges().get(key)
         if shared is not None and not shared[0] <= version <= shared[1]:
             raise CloseConnection(f"not every live broker serves version {version} of api key {key}")
         if shared is None and key not in _KNOWN_KEYS:
@@ -267,8 +290,10 @@ async def open_front(
     host: str,
     port: int,
     handlers: Mapping[ApiKey, OwnHandler],
-    live_brokers: LiveBrokers,
+    live_brokers: LiveBrokers | None,
     *,
+    served: Mapping[ApiKey, versions.VersionRange],
+    not_advertised: Container[ApiKey] = (),
     limits: ServerLimits = DEFAULT_SERVER_LIMITS,
     relay_limits: RelayLimits = DEFAULT_LIMITS,
     demands: Demands = NOTHING,
@@ -279,12 +304,22 @@ async def open_front(
 ) -> Front:
     """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
 
-    `handlers` answer the controller's own requests, with the versions of served.SERVED; `live_brokers` gives
-    where the live brokers are reached on the same listener. `demands` are made on clients, `security` is for the way to brokers.
+    `handlers` answer the controller's own requests, in the versions of `served`; those of `not_advertised` are answered without being
+    listed in ApiVersions. `live_brokers` returns the endpoints of live brokers on the same listener, to which all other requests are
+    relayed; None: there is no relay, and connections with other requests are closed. `demands` are made on clients, `security` is for the way to brokers.
     `guard` judges every request before it is answered or passed on; without one nobody is refused. `is_urgent` reports whether
     the controller has events to process, which go before the writing of long responses. `buffers` are shared by the listeners of
     a process; without them the listener has its own. Raises OSError when the address cannot be had.
     """
-    front = Front(listener, handlers, live_brokers, relay_limits=relay_limits, security=security, guard=guard)
+    front = Front(
+        listener,
+        handlers,
+        live_brokers,
+        served=served,
+        not_advertised=not_advertised,
+        relay_limits=relay_limits,
+        security=security,
+        guard=guard,
+    )
     await front.listen(host, port, limits, demands, is_urgent, buffers)
     return front

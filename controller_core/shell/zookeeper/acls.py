@@ -19,7 +19,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable
 
-from controller_core.shell.store import Known, UpdateEntries
+from controller_core.shell.store import AclCache, UpdateEntries
 from controller_core.shell.zookeeper.optimistic import MAX_ATTEMPTS, Attempt, optimistic_update
 from controller_core.shell.zookeeper.watched_reads import WatchedReads
 from kafka_node.authorization import acl
@@ -56,7 +56,7 @@ Notification = tuple[bool, str]
 class ZooKeeperAcls:
     """The ACLs in one session; `follow` has to run for as long as it lasts. Implements `shell.store.AclStore`."""
 
-    def __init__(self, session: ZooKeeperSession, known: Known, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, session: ZooKeeperSession, known: AclCache, clock: Callable[[], float] = time.monotonic) -> None:
         self._session = session
         self.known = known
         self._purger = NotificationPurger(clock)

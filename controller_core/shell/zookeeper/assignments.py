@@ -53,7 +53,7 @@ class AssignmentPoller:
                 if not names:
                     continue
                 try:
-                    await self._controller.look(partial(self._read_changed, names))
+                    await self._controller.read_and_decide(partial(self._read_changed, names))
                 except OverloadedError as error:
                     log.warning(
                         "Failed to process changed assignments; retrying in the next polling cycle",

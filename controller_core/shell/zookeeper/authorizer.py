@@ -7,7 +7,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.acls import AclService
 from controller_core.shell.admin.screens import screened
 from controller_core.shell.front.handler import OwnHandler
-from controller_core.shell.store import Known
+from controller_core.shell.store import AclCache
 from controller_core.shell.zookeeper.acls import ZooKeeperAcls
 from controller_core.zookeeper_mode.required_rights import NEEDS
 from kafka_node.authorization.authorizer import Rules
@@ -22,7 +22,7 @@ class ProcessAuthorizer:
     def __init__(self, rules: Rules, cluster: Callable[[], Cluster | None]) -> None:
         self._cluster = cluster
         self._acls: ZooKeeperAcls | None = None
-        known = Known()
+        known = AclCache()
         self.guard = Guard(known, rules, self._topic_name, NEEDS)
         self.service = AclService(known, lambda: self._acls)
 

@@ -33,9 +33,11 @@ class LegacyRequests:
         node = await reads.get(paths.REASSIGN_PARTITIONS)
         if node is None:
             # Deleting the list does not cancel a running reassignment.
-            return events.MoveRequestsRead({}, NO_EPOCH) if self._cluster.move_requests else None
+            return events.ReassignmentRequestsRead({}, NO_EPOCH) if self._cluster.reassignment_requests else None
         found = _decoded(paths.REASSIGN_PARTITIONS, node, decode_reassignment) or {}
-        return events.MoveRequestsRead({TopicPartition(*name): target for name, target in found.items()}, node.version)
+        return events.ReassignmentRequestsRead(
+            {TopicPartition(*name): target for name, target in found.items()}, node.version
+        )
 
     async def elections(self, reads: WatchedReads) -> events.Event | None:
         """Read the requested preferred leader elections."""

@@ -19,7 +19,7 @@ from controller_core.shell.zookeeper import reading
 from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.store import Store
 from controller_core.zookeeper_mode.controller_id import claimed_by_states, claimed_partitions
-from controller_core.zookeeper_mode.observed_topics import added_topic
+from controller_core.zookeeper_mode.observed_topics import build_topic_added
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.cluster_id import decode_cluster_id
 from kafka_zookeeper.formats.documents import FormatError
@@ -119,7 +119,7 @@ async def _load_partitions(session: ZooKeeperSession, cluster: Cluster) -> None:
     pauses = Pauses(STATES_PER_READ)
     for start in range(0, len(names), TOPICS_PER_READ):
         for record in await reading.read_topics(session, names[start : start + TOPICS_PER_READ]):
-            apply(cluster, added_topic(cluster, record, repaired=False))
+            apply(cluster, build_topic_added(cluster, record, repaired=False))
             await pauses.after(len(record.replicas))
     rows = cluster.columns.used()
     claimed = [rows[:0]]

@@ -18,7 +18,7 @@ import numpy as np
 from controller_core.model import changes
 from controller_core.model.cluster import Cluster, Topic
 from controller_core.model.columns import unpad
-from controller_core.model.ids import NO_EPOCH, NOBODY
+from controller_core.model.ids import NO_BROKER, NO_EPOCH
 from controller_core.model.move import Move, Replicas
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.admin import encode_reassignment
@@ -64,9 +64,9 @@ def groups_of(cluster: Cluster, change: changes.Change, present: AbstractSet[str
         case changes.DeletionQueued(origin=changes.Origin.REQUESTED):
             queued = [paths.delete_topic(name) for name in change.topics]
             return [Group((Create(path, None),)) for path in queued if path not in present]
-        case changes.MoveRequestsLeft(origin=changes.Origin.REQUESTED):
+        case changes.PendingReassignmentRequestsChanged(origin=changes.Origin.REQUESTED):
             return [Group((_move_requests(change),))]
-        case changes.ElectionRequestsDone():
+        case changes.ElectionRequestsProcessed():
             return [Group((Delete(paths.PREFERRED_REPLICA_ELECTION, change.version),))]
         case changes.ProducerIdsAllocated():
             return [_producer_ids(cluster, change)]
@@ -127,13 +127,13 @@ def _assignment(
 
 def _states(cluster: Cluster, change: changes.PartitionStates, present: AbstractSet[str]) -> list[Group]:
     """Write partition states, one group each; a partition's first state is created together with its parent."""
-    counts = (change.isr != NOBODY).sum(axis=1)
+    counts = (change.isr != NO_BROKER).sum(axis=1)
     offsets = np.concatenate(([0], np.cumsum(counts)))
     documents = encode_partition_states(
         change.leader,
         change.leader_epoch,
         cluster.controller_epoch,
-        change.isr[change.isr != NOBODY],
+        change.isr[change.isr != NO_BROKER],
         offsets,
         leader_recovery_state=change.recovering_after(cluster.columns.recovering[change.rows]).astype(np.int8),
     )
@@ -167,7 +167,7 @@ def parents_of(cluster: Cluster, change: changes.Change) -> list[str]:
     return [paths.partitions(topic.name) for topic, _ in cluster.by_topic(first.tolist())]
 
 
-def _move_requests(change: changes.MoveRequestsLeft) -> Operation:
+def _move_requests(change: changes.PendingReassignmentRequestsChanged) -> Operation:
     if not change.targets:
         return Delete(paths.REASSIGN_PARTITIONS, change.version)
     targets = {WrittenName(*name): target for name, target in change.targets.items()}

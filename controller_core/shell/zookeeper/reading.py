@@ -14,7 +14,7 @@ from controller_core.model import changes, events
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster, ProducerIds
 from controller_core.model.columns import IntArray
-from controller_core.model.ids import MAX_BROKER_ID, NOBODY, TopicPartition
+from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, TopicPartition
 from controller_core.shell.pace import Pauses
 from controller_core.shell.zookeeper.validation import check_assignment, is_valid_state
 from kafka_zookeeper import paths
@@ -155,7 +155,7 @@ async def read_states(
     valid = np.flatnonzero(columns.present & is_valid)
     if not len(valid):
         return None
-    versions = np.array([NOBODY if node is None else node.version for node in nodes], dtype=np.int32)
+    versions = np.array([NO_BROKER if node is None else node.version for node in nodes], dtype=np.int32)
     return changes.StatesObserved(
         rows[valid],
         columns.leader[valid],
@@ -176,7 +176,7 @@ def _rectangle(flat: IntArray, offsets: npt.NDArray[np.int64], counts: npt.NDArr
     width = int(counts.max(initial=1))
     slots = np.arange(width)
     filled = slots < counts[:, None]
-    rectangle = np.full((len(counts), width), NOBODY, dtype=np.int32)
+    rectangle = np.full((len(counts), width), NO_BROKER, dtype=np.int32)
     rectangle[filled] = flat[(offsets[:-1, None] + slots)[filled]]
     return rectangle
 

@@ -10,7 +10,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper.reading import find_topics, read_producer_ids, read_states, with_configs
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
-from controller_core.zookeeper_mode.observed_topics import observed_topic
+from controller_core.zookeeper_mode.observed_topics import build_topic_observed
 from kafka_zookeeper.session import ZooKeeperSession
 
 
@@ -58,4 +58,4 @@ def _topic(cluster: Cluster, name: str, record: events.TopicRecord | None) -> Ch
         return TopicRemoved(name, Origin.OBSERVED)
     if record.version == cluster.topics[name].version:
         return None
-    return observed_topic(record)
+    return build_topic_observed(record)

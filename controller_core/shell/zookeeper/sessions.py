@@ -18,9 +18,9 @@ from typing import Any
 from controller_core.model import events
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
-from controller_core.shell.activation_gate import Settling
-from controller_core.shell.active import TenureLostError
-from controller_core.shell.broker_settings import Learning
+from controller_core.shell.activation_gate import ActivationGate
+from controller_core.shell.active import TermEndedError
+from controller_core.shell.broker_settings import BrokerSettingsReader
 from controller_core.shell.brokers.log_listing import list_logs
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
@@ -31,6 +31,7 @@ from controller_core.shell.settings import ControllerSettings
 from controller_core.shell.zookeeper import loading
 from controller_core.shell.zookeeper.broker_registrations import RegisteredBrokers
 from controller_core.shell.zookeeper.controller_election import ControllerElection, Controllership
+from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from controller_core.shell.zookeeper.optimistic import store_errors
 from controller_core.shell.zookeeper.store import Store
 from controller_core.shell.zookeeper.unreadable_topics import UnreadableTopics
@@ -88,9 +89,9 @@ class SessionSupervisor:
         self.session: ZooKeeperSession | None = None
         self.connected = False
         self._checked_replicas = False
-        self.settling = Settling()
+        self.activation_gate = ActivationGate()
         self.registered = RegisteredBrokers(settings.controller_id, self._registration_ended)
-        self.learning = Learning(
+        self.broker_settings = BrokerSettingsReader(
             settings.controller_id,
             settings.inter_broker_listener,
             security,
@@ -165,14 +166,14 @@ class SessionSupervisor:
             controllership = await election.acquire()
             # A broker may have registered under this id during the wait, which can last for months.
             await loading.refuse_brokers_id(session, self.settings.controller_id)
-            self.settling.begin()
+            self.activation_gate.begin()
             try:
                 is_lost = await self._run_active(session, election, controllership)
-            except TenureLostError as error:
+            except TermEndedError as error:
                 # Another process acquired it in the meantime: there is nothing to undo.
                 log.info("Lost controllership while loading cluster state", extra={"error": str(error)})
             finally:
-                self.settling.end()
+                self.activation_gate.end()
             # Tasks and callbacks form reference cycles: without a collection the next term's state is loaded while this one's
             # still occupies memory.
             gc.unfreeze()
@@ -190,11 +191,11 @@ class SessionSupervisor:
         try:
             await controller.start(events.Activated())
             self.active = controller
-            self.settling.end()
+            self.activation_gate.end()
             self._metrics.active.set(1)
             self.unreadable = store.unreadable
             self._start_tasks(session, store, controller)
-            waits: list[asyncio.Future[Any]] = [lost, ended, self.learning.refused]
+            waits: list[asyncio.Future[Any]] = [lost, ended, self.broker_settings.refused]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             is_lost = lost.done()
         finally:
@@ -205,8 +206,8 @@ class SessionSupervisor:
                 task.cancel()
             await asyncio.gather(lost, ended, return_exceptions=True)
             await controller.close()
-        if self.learning.refused.done():
-            self.learning.refused.result()
+        if self.broker_settings.refused.done():
+            self.broker_settings.refused.result()
         return is_lost
 
     async def _load(self, session: ZooKeeperSession, store: Store, controllership: Controllership) -> Controller:
@@ -223,11 +224,12 @@ class SessionSupervisor:
             store,
             self._own_address(),
             cluster_id,
-            self.learning.defaults,
+            self.broker_settings.defaults,
             self._metrics,
             self._security,
+            mode=ZOOKEEPER_MODE,
             broker_left=self._broker_left,
-            brokers_changed=self.learning.ask_again,
+            brokers_changed=self.broker_settings.poll_soon,
         )
 
     def _start_tasks(self, session: ZooKeeperSession, store: Store, controller: Controller) -> None:
@@ -236,7 +238,7 @@ class SessionSupervisor:
         controller.spawn(controller.tick(), "tick")
         controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")
         controller.spawn(assign_topic_ids(controller), "assign topic ids")
-        controller.spawn(self.learning.learn(controller, partial(_cluster_id, session)), "read broker settings")
+        controller.spawn(self.broker_settings.follow(controller, partial(_cluster_id, session)), "read broker settings")
         controller.spawn(self._log_survey(controller).run(), "compare brokers' logs")
 
     def _log_survey(self, controller: Controller) -> LogSurvey:

@@ -12,17 +12,17 @@ import numpy as np
 
 from controller_core.model.changes import (
     Change,
-    DeletionForgotten,
-    ElectionRequestsDone,
-    MoveRequestsLeft,
-    NoticesHeeded,
+    DeletionDequeued,
+    ElectionRequestsProcessed,
+    NotificationsProcessed,
     Origin,
     PartitionStates,
+    PendingReassignmentRequestsChanged,
     ProducerIdsAllocated,
     TopicRemoved,
 )
 from controller_core.model.cluster import Cluster
-from controller_core.shell.active import TenureLostError
+from controller_core.shell.active import TermEndedError
 from controller_core.shell.pace import Pace
 from controller_core.shell.store import Deliver, Outcome, Reread
 from controller_core.shell.zookeeper.batches import target_path, write_groups
@@ -84,7 +84,7 @@ class Store:
     async def commit(self, cluster: Cluster, changes: Sequence[Change]) -> Outcome:
         """Write changes, and deliver in their order those that were written.
 
-        The changes of one decision concern different znodes, so they are written concurrently. Raises TenureLostError when the fence
+        The changes of one decision concern different znodes, so they are written concurrently. Raises TermEndedError when the fence
         does not hold, StoreError.
         """
         outcome = Outcome()
@@ -100,7 +100,7 @@ class Store:
         return outcome
 
     async def reread(self, cluster: Cluster, outcome: Outcome) -> Reread:
-        """Read again what was refused or whose result is unknown, and deliver what differs. Raises TenureLostError, StoreError."""
+        """Read again what was refused or whose result is unknown, and deliver what differs. Raises TermEndedError, StoreError."""
         with store_errors():
             found = await refresh(self._session, cluster, outcome, self.unreadable)
         await self._deliver(found.changes)
@@ -110,11 +110,11 @@ class Store:
         match change:
             case TopicRemoved(origin=Origin.REQUESTED):
                 done = await remove_topic(self, change.topic)
-            case DeletionForgotten():
+            case DeletionDequeued():
                 done = await forget_deletions(self, change.names)
-            case NoticesHeeded():
+            case NotificationsProcessed():
                 done = await remove_notifications(self, change.paths)
-            case MoveRequestsLeft() | ElectionRequestsDone():
+            case PendingReassignmentRequestsChanged() | ElectionRequestsProcessed():
                 return await self._commit_list(cluster, change)
             case _:
                 return await self._commit_groups(cluster, change)
@@ -187,14 +187,14 @@ class Store:
     async def transact(self, operations: Sequence[Operation]) -> Committed | Refused | None:
         """Commit operations in one transaction behind the fence. None: the connection was lost and the result is unknown.
 
-        Raises TenureLostError when the fence does not hold.
+        Raises TermEndedError when the fence does not hold.
         """
         async with self._in_flight:
             result = await self._session.multi([self._fence, *operations])
         if not isinstance(result, Refused):
             return result if isinstance(result, Committed) else None
         if result.index == FENCE:
-            raise TenureLostError("another controller raised the controller epoch")
+            raise TermEndedError("another controller raised the controller epoch")
         if result.reason not in OTHERS_WROTE:
             path = operations[result.index - 1].path if result.index > FENCE else "a whole transaction"
             extra = {"path": path, "reason": result.reason.value, "error": result.detail}

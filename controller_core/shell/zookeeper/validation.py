@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from controller_core.model.columns import BoolArray, IntArray, any_of
-from controller_core.model.ids import MAX_BROKER_ID, NO_LEADER, NOBODY
+from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, NO_LEADER
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.documents import FormatError, shown
 from kafka_zookeeper.formats.topics import TopicAssignment
@@ -43,13 +43,13 @@ def is_valid_state(
     member is a replica.
     """
     ordered = np.sort(isr, axis=1)
-    distinct = ~any_of((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOBODY))
+    distinct = ~any_of((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER))
     known = np.zeros(len(isr), dtype=np.bool_)
     for member in isr.T:
         is_replica = any_of(replicas == member[:, None]) if shares_a_replica else True
-        known |= is_replica & (member != NOBODY)
+        known |= is_replica & (member != NO_BROKER)
     led = (leader == NO_LEADER) | ((leader >= 0) & any_of(isr == leader[:, None]))
-    in_range = (isr.min(axis=1) >= NOBODY) & (isr.max(axis=1) <= MAX_BROKER_ID)
+    in_range = (isr.min(axis=1) >= NO_BROKER) & (isr.max(axis=1) <= MAX_BROKER_ID)
     epochs = (leader_epoch >= 0) & (leader_epoch <= MAX_LEADER_EPOCH)
     valid: BoolArray = distinct & known & led & in_range & epochs
     return valid

@@ -73,7 +73,7 @@ class ClusterWatcher:
             while True:
                 changed.clear()
                 try:
-                    await self._controller.look(partial(read, reads))
+                    await self._controller.read_and_decide(partial(read, reads))
                 except OverloadedError as error:
                     log.warning(
                         "Failed to process ZooKeeper watch; retrying", extra={"watch": name, "error": str(error)}

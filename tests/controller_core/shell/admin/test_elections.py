@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.model.events import ControlledShutdown, ElectLeaders, Heal
+from controller_core.model.events import ControlledShutdown, ElectLeaders, RepairPartitions
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.admin import elections
 from kafka_wire.api import ApiKey
@@ -88,7 +88,7 @@ async def test_an_unclean_election_takes_a_replica_out_of_sync() -> None:
     active = await active_with_topic("a", {0: (1, 2)})
     active.sync(TopicPartition("a", 0), (1,))
     active.brokers_are(broker(2))
-    active.run(Heal())
+    active.run(RepairPartitions())
 
     refused = await ask(active, ApiKey.ELECT_LEADERS, asking({"a": [0]}))
     response = await ask(active, ApiKey.ELECT_LEADERS, asking({"a": [0]}, UNCLEAN))

@@ -8,12 +8,12 @@ from tests.controller_core.shell.admin.asking import active_with_topic, ask
 async def test_what_a_broker_may_hold_is_not_waited_for_any_longer() -> None:
     """The only trace of a broker that is not registered in ZooKeeper mode."""
     active = await active_with_topic("a", {0: (1, 2)})
-    active.cluster.left_behind[int(active.cluster.topics["a"].rows[0])] = {9}
+    active.cluster.stray_replicas[int(active.cluster.topics["a"].rows[0])] = {9}
 
     response = await ask(active, ApiKey.UNREGISTER_BROKER, {"broker_id": 9})
 
     assert response["error_code"] == ErrorCode.NONE
-    assert active.cluster.left_behind == {}
+    assert active.cluster.stray_replicas == {}
 
 
 async def test_a_broker_that_runs_is_not_unregistered() -> None:

@@ -12,6 +12,7 @@ from controller_core.model.sends import Send, SendStopReplica
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.pace import Pace
+from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from kafka_wire.api import ApiKey
 from tests.controller_core.shell.brokers.clusters import OWN, broker, cluster_of
 from tests.controller_core.shell.brokers.fake_broker import FakeBroker
@@ -33,6 +34,7 @@ class World:
         self.channels = Channels(
             self.cluster,
             OWN,
+            mode=ZOOKEEPER_MODE,
             answered=self.answers.append,
             refused=self.retries.append,
             deposed=self._depose,

@@ -10,7 +10,7 @@ from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokersObserved
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
+from controller_core.model.events import LeaderAndIsrAnswered, StopReplicaAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.brokers.answers import AnswerStatus, interpret_answer, replicas_answered
 from controller_core.shell.brokers.requests import StatesBody
@@ -114,7 +114,7 @@ def test_a_refused_replica_is_an_event_with_its_error_and_the_topics_id(version:
     event = replicas_answered(1, request, found, Cluster(1000, 1), failed)
 
     refused = {A1: "INCONSISTENT_TOPIC_ID"}
-    assert event == ReplicasAnswered(1, 101, (A0,), (), refused, {"a": A_ID})
+    assert event == LeaderAndIsrAnswered(1, 101, (A0,), (), refused, {"a": A_ID})
 
 
 @pytest.mark.parametrize("code", [ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH])
@@ -132,7 +132,7 @@ def test_a_broker_that_has_a_partition_which_another_refuses_is_news(code: Error
 
     event = replicas_answered(1, request, found, cluster, failed)
 
-    assert event == ReplicasAnswered(1, 101, (), (), {A1: "INCONSISTENT_TOPIC_ID"}, {"a": A_ID}, (A0,))
+    assert event == LeaderAndIsrAnswered(1, 101, (), (), {A1: "INCONSISTENT_TOPIC_ID"}, {"a": A_ID}, (A0,))
 
 
 def test_deleted_replicas_are_an_event() -> None:

@@ -6,8 +6,8 @@ Sources: C10; protocol notes, Z30; KIP-112.
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model.changes import ReplicasObserved
-from controller_core.model.events import ReplicasAnswered, StopReplicaAnswered
+from controller_core.model.changes import OfflineReplicasObserved
+from controller_core.model.events import LeaderAndIsrAnswered, StopReplicaAnswered
 from controller_core.model.ids import EPOCH_DURING_DELETE, TopicPartition
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -69,9 +69,9 @@ async def test_replicas_in_failed_log_directories_are_an_event_when_that_is_news
 
     world.brokers[0].react = react
     for expected in (
-        ReplicasAnswered(1, 101, (TopicPartition("orders", 0),), ()),
+        LeaderAndIsrAnswered(1, 101, (TopicPartition("orders", 0),), ()),
         None,
-        ReplicasAnswered(1, 101, (), (TopicPartition("orders", 0),)),
+        LeaderAndIsrAnswered(1, 101, (), (TopicPartition("orders", 0),)),
         None,
     ):
         world.answers.clear()
@@ -79,7 +79,7 @@ async def test_replicas_in_failed_log_directories_are_an_event_when_that_is_news
         await world.channels.idle(PATIENCE_MS)
         assert ([] if expected is None else [expected]) == world.answers
         if expected is not None:
-            apply(world.cluster, ReplicasObserved(1, expected.offline, expected.online))
+            apply(world.cluster, OfflineReplicasObserved(1, expected.offline, expected.online))
         else:
             code = ErrorCode.NONE
 
@@ -89,7 +89,7 @@ async def test_replicas_in_failed_log_directories_are_an_event_when_that_is_news
 @pytest.mark.parametrize("code", [ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.KAFKA_STORAGE_ERROR])
 async def test_an_answer_that_brings_no_news_of_a_failed_log_directory_is_no_event(world: World, code: int) -> None:
     """A leader epoch that the broker has already says nothing of the replica."""
-    apply(world.cluster, ReplicasObserved(1, (TopicPartition("orders", 0),), ()))
+    apply(world.cluster, OfflineReplicasObserved(1, (TopicPartition("orders", 0),), ()))
 
     async def react(_key: ApiKey, body: Body) -> Body | None:
         topic_id = body["topic_states"][0]["topic_id"]

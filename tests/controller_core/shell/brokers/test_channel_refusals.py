@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from controller_core.model.events import ReplicasRefused
+from controller_core.model.events import LeaderAndIsrRejected
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.brokers import channels as channels_module
 from kafka_wire.api import ApiKey
@@ -48,8 +48,8 @@ async def test_a_leader_and_isr_that_a_broker_throws_at_comes_back_in_halves(
 
     assert first.keys == [LEAD, META]
     halves = [
-        ReplicasRefused(1, {TopicPartition("orders", 0): 4}),
-        ReplicasRefused(1, {TopicPartition("orders", 1): 0}),
+        LeaderAndIsrRejected(1, {TopicPartition("orders", 0): 4}),
+        LeaderAndIsrRejected(1, {TopicPartition("orders", 1): 0}),
     ]
     assert halves == [retry.event for retry in world.retries]
     assert [record.error for record in caplog.records] == ["NOT_LEADER_OR_FOLLOWER"]

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.model.events import ReplicasRefused
+from controller_core.model.events import LeaderAndIsrRejected
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.brokers.answers import MAX_PAUSE_S, PACE_S, PAUSE_S, RefusedPartitions
 
@@ -37,7 +37,7 @@ def test_a_request_comes_back_as_its_halves() -> None:
 
     told = named(5)
     halves = [dict(list(told.items())[:2]), dict(list(told.items())[2:])]
-    assert [ReplicasRefused(1, half) for half in halves] == [retry.event for retry in retries]
+    assert [LeaderAndIsrRejected(1, half) for half in halves] == [retry.event for retry in retries]
     assert [retry.pause_s for retry in retries] == [PAUSE_S, PAUSE_S]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model.changes import ReplicasObserved, ShutdownBegun
+from controller_core.model.changes import ControlledShutdownStarted, OfflineReplicasObserved
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata, SendStopReplica
@@ -140,8 +140,8 @@ def test_once_the_target_stands_alone_no_move_is_told_any_more() -> None:
 
 def test_everybody_hears_who_leads_and_which_replicas_are_away(cluster: Cluster) -> None:
     """A broker that is shutting down is away already, and a replica in a failed log directory (isReplicaOnline)."""
-    apply(cluster, ShutdownBegun(3))
-    apply(cluster, ReplicasObserved(2, (TopicPartition("orders", 1),), ()))
+    apply(cluster, ControlledShutdownStarted(3))
+    apply(cluster, OfflineReplicasObserved(2, (TopicPartition("orders", 1),), ()))
     body = update_metadata(cluster, metadata(cluster, "orders-1"), OWN)
     expected = {
         "partition_index": 1,

@@ -263,4 +263,4 @@ def test_a_handler_without_versions_is_a_mistake() -> None:
     """And ApiVersions is the front's own."""
     for key in (ApiKey.PRODUCE, ApiKey.API_VERSIONS):
         with pytest.raises(ValueError, match="handlers are for requests"):
-            Front("CLIENT", {key: Own()}, list)
+            Front("CLIENT", {key: Own()}, list, served=SERVED)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller_core.decisions.transition import apply
-from controller_core.shell.active import TenureLostError
+from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import batches as batches_module
 from controller_core.shell.zookeeper import removal as removal_module
@@ -178,7 +178,7 @@ async def test_a_removal_that_another_controller_cuts_short_is_taken_up_by_it() 
     await world.do("commit queue t")
     world.happens("quietly")
     world.happens("meanwhile another controller")
-    with pytest.raises(TenureLostError):
+    with pytest.raises(TermEndedError):
         await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")])
     assert world.server.children(paths.DELETE_TOPICS) == ["t"]
     assert 0 < len(world.server.children(f"{paths.topic('t')}/partitions")) < 300

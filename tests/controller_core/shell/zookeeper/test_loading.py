@@ -8,7 +8,7 @@ from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Move
-from controller_core.shell.active import TenureLostError
+from controller_core.shell.active import TermEndedError
 from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.loading import load_cluster, make_features, make_parents, read_cluster_id
 from controller_core.shell.zookeeper.store import Store
@@ -157,7 +157,7 @@ async def test_features_are_not_created_under_a_newer_controller() -> None:
     """C5: fenced by /controller_epoch, as every write of a term."""
     world = World()
     world.server.put(paths.CONTROLLER_EPOCH, b"10")
-    with pytest.raises(TenureLostError):
+    with pytest.raises(TermEndedError):
         await make_features(Store(world.session, PLACE.epoch_version))
 
     assert paths.FEATURE not in world.server.znodes

@@ -24,8 +24,8 @@ from controller_core.model.events import (
 from controller_core.model.ids import MAX_BROKER_ID, TopicPartition
 from controller_core.shell.zookeeper.validation import MAX_LEADER_EPOCH, MAX_REPLICAS, check_assignment, is_valid_state
 from controller_core.zookeeper_mode.decide import decide
-from controller_core.zookeeper_mode.observed_topics import added_topic
-from controller_core.zookeeper_mode.propagation import carry_out
+from controller_core.zookeeper_mode.observed_topics import build_topic_added
+from controller_core.zookeeper_mode.propagation import apply_and_build_requests
 from kafka_zookeeper.formats.documents import INT32_MAX, FormatError
 from kafka_zookeeper.formats.topics import TopicAssignment
 from tests.controller_core.states import column
@@ -80,7 +80,7 @@ def run(cluster: Cluster, event: Event) -> None:
     """Decide and apply as the loop does, everything being committed."""
     decision = decide(cluster, event)
     for change in decision.changes:
-        carry_out(cluster, change)
+        apply_and_build_requests(cluster, change)
     for following in (*decision.then, *decision.later):
         run(cluster, following)
 
@@ -137,7 +137,7 @@ def test_on_a_state_that_is_taken_every_decision_keeps_its_rules(
     leader, leader_epoch, isr = state
     cluster = Cluster(1000, 7)
     apply(cluster, BrokersObserved(BROKERS))
-    apply(cluster, added_topic(cluster, TopicRecord("t", None, {0: REPLICAS}), repaired=False))
+    apply(cluster, build_topic_added(cluster, TopicRecord("t", None, {0: REPLICAS}), repaired=False))
     found = pad([isr])
     apply(
         cluster,

@@ -16,7 +16,7 @@ tree PATH                what is written there and below
 from controller_core.decisions.transition import apply
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
-from controller_core.shell.active import TenureLostError
+from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome, StoreError
 from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.store import Store
@@ -109,7 +109,7 @@ class World:
     async def _commit(self, changes: list[Change]) -> list[str]:
         try:
             self.outcome = await self.store.commit(self.cluster, changes)
-        except (TenureLostError, StoreError) as error:
+        except (TermEndedError, StoreError) as error:
             return [*self.told(), f"{type(error.__cause__ or error).__name__}: {error}"]
         lines = [f"committed: {change_text(self.cluster, change)}" for change in self.outcome.committed]
         if self.outcome.stale_rows:

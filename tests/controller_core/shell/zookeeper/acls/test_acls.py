@@ -17,7 +17,7 @@ from kafka_node.authorization.acl import Operation, PatternType
 from kafka_node.authorization.acls import Entries
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper.writes import Refused, RefusedReason
-from tests.controller_core.shell.tenures import settled
+from tests.controller_core.shell.terms import settled
 from tests.controller_core.shell.zookeeper.acls.acl_world import AclZooKeeper, allow, following, topic
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 

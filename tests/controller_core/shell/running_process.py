@@ -27,7 +27,7 @@ SETTINGS = ControllerSettings(
 )
 
 
-class Life:
+class RunningProcess:
     """A process that runs, and the world it runs in."""
 
     def __init__(self) -> None:
