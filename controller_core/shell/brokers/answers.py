@@ -51,7 +51,7 @@ class AnswerStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Interpretation:
-    """What a controller concludes from an answer."""
+    """The controller's conclusions from an answer."""
 
     status: AnswerStatus
     event: events.StopReplicaAnswered | None = None
@@ -170,7 +170,7 @@ class RefusedPartitions:
         """By broker: how often it refused each partition in a request of its own, since it last accepted the partition."""
 
     def retries(self, broker: int, leader_epochs: Mapping[TopicPartition, int]) -> Iterator[Retry]:
-        """Record a refused request; returns what is to be sent again, and when."""
+        """Record a refused request; returns the requests to be sent again, each with its pause."""
         if len(leader_epochs) == 1:
             yield Retry(self._pause_s(broker, *leader_epochs), events.LeaderAndIsrRejected(broker, leader_epochs))
             return

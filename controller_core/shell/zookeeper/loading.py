@@ -1,6 +1,6 @@
 """Loading of the cluster's state at the beginning of an active term: everything is read once, in bulk.
 
-What changes after it was read is found by the first read of each watch (`watching`).
+Later changes are found by the first read of each watch (`watching`).
 """
 
 import logging

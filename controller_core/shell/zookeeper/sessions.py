@@ -233,7 +233,7 @@ class SessionSupervisor:
         )
 
     def _start_tasks(self, session: ZooKeeperSession, store: Store, controller: Controller) -> None:
-        """Start what runs until the active term ends."""
+        """Start the tasks that run until the active term ends."""
         ClusterWatcher(controller, session, store.unreadable).start()
         controller.spawn(controller.tick(), "tick")
         controller.spawn(balance_leaders(controller, self.settings.leader_balance), "balance leaders")

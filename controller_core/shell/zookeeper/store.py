@@ -69,7 +69,7 @@ class Store:
 
     def __init__(self, session: ZooKeeperSession, epoch_version: int) -> None:
         self.pace = Pace()
-        """Of the tenure's long computations: those of writes and those of the controller's loop."""
+        """Steps of the active term's long computations: those of writes and those of the controller's loop."""
         self.unreadable = UnreadableTopics()
         self._deliver: Deliver = _discard
         self._session = session

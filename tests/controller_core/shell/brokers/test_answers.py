@@ -1,4 +1,4 @@
-"""What brokers' answers mean. Sources: protocol notes, Z30, Z47 and Z81; ReplicaManager's errors."""
+"""Interpretation of brokers' answers. Sources: protocol notes, Z30, Z47 and Z81; ReplicaManager's errors."""
 
 from typing import Any
 from uuid import UUID
@@ -36,7 +36,7 @@ DELETE: Body = {
 
 
 def answer(key: ApiKey, version: int, body: Body) -> Body:
-    """An answer as it comes from the wire: every field that any version has is there."""
+    """An answer as decoded: it has every field that any version has."""
     name = key.message + "Response"
     return codec.decode(name, version, codec.encode(name, version, body))
 
@@ -48,7 +48,7 @@ def errors(*found: tuple[int, int]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("key", [ApiKey.LEADER_AND_ISR, ApiKey.UPDATE_METADATA, ApiKey.STOP_REPLICA])
 @pytest.mark.parametrize(
-    ("code", "verdict"),
+    ("code", "status"),
     [
         (ErrorCode.NONE, AnswerStatus.ACCEPTED),
         (ErrorCode.STALE_CONTROLLER_EPOCH, AnswerStatus.STALE_CONTROLLER),
@@ -58,12 +58,11 @@ def errors(*found: tuple[int, int]) -> list[dict[str, Any]]:
         (32_000, AnswerStatus.FAILED),
     ],
 )
-def test_the_error_of_the_whole_answer_is_the_verdict(key: ApiKey, code: int, verdict: AnswerStatus) -> None:
+def test_the_top_level_error_is_the_status_of_an_answer(key: ApiKey, code: int, status: AnswerStatus) -> None:
     """Protocol notes, Z2 and Z3: the broker answers a stale controller epoch with 11 and a stale broker epoch with 77, at the top."""
     for version in (CALLED[key].lowest, CALLED[key].highest):
-        assert (
-            verdict is interpret_answer(1, key, {"topic_states": []}, answer(key, version, {"error_code": code})).status
-        )
+        found = answer(key, version, {"error_code": code})
+        assert interpret_answer(1, key, {"topic_states": []}, found).status is status
 
 
 A_ID = UUID(int=7)
@@ -71,21 +70,21 @@ LEAD_A = StatesBody(ApiKey.LEADER_AND_ISR, {}, StateColumns((TopicStates("a", A_
 
 
 @pytest.mark.parametrize("version", [4, 5, 7])
-def test_a_partition_that_knows_the_leader_epoch_already_is_no_failure(version: int) -> None:
-    """Protocol notes, Z30: per-partition 11 is normal when the leader epoch is what the broker has; it deposes nobody."""
+def test_a_partition_that_has_the_leader_epoch_already_is_no_failure(version: int) -> None:
+    """Protocol notes, Z30: partition error 11 is normal when the broker has the leader epoch; it does not depose the controller."""
     found = [{"topic_name": "a", "partition_index": 0, "error_code": ErrorCode.STALE_CONTROLLER_EPOCH}]
     body = {"partition_errors": found} if version < 5 else {"topics": [{"partition_errors": found[:0]}]}
     if version >= 5:
         body["topics"][0]["partition_errors"] = [{"partition_index": 0, "error_code": 11}]
-    meaning = interpret_answer(1, ApiKey.LEADER_AND_ISR, LEAD_A, answer(ApiKey.LEADER_AND_ISR, version, body))
+    result = interpret_answer(1, ApiKey.LEADER_AND_ISR, LEAD_A, answer(ApiKey.LEADER_AND_ISR, version, body))
 
-    assert meaning.status is AnswerStatus.ACCEPTED
-    assert meaning.failed == ()
+    assert result.status is AnswerStatus.ACCEPTED
+    assert result.failed == ()
 
 
 @pytest.mark.parametrize("version", [4, 7])
-def test_a_partition_that_a_broker_cannot_take_on_is_named(version: int) -> None:
-    """Before version 5 by its topic's name, since then by its topic's id, which the request has the name of."""
+def test_a_partition_that_a_broker_cannot_host_is_named(version: int) -> None:
+    """Below version 5 by its topic's name, later by its topic's id, whose name is in the request."""
     flat = [{"topic_name": "a", "partition_index": 1, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}]
     by_topic = [
         {"topic_id": A_ID, "partition_errors": [{"partition_index": 1, "error_code": ErrorCode.KAFKA_STORAGE_ERROR}]}
@@ -101,7 +100,7 @@ def test_a_partition_that_a_broker_cannot_take_on_is_named(version: int) -> None
 
 @pytest.mark.parametrize("version", [4, 7])
 def test_a_refused_replica_is_an_event_with_its_error_and_the_topics_id(version: int) -> None:
-    """ReplicaManager.becomeLeaderOrFollower: INCONSISTENT_TOPIC_ID; the id tells for which topic of that name."""
+    """ReplicaManager.becomeLeaderOrFollower: INCONSISTENT_TOPIC_ID; the id identifies the topic among those of that name."""
     flat = [
         {"topic_name": "a", "partition_index": 0, "error_code": ErrorCode.KAFKA_STORAGE_ERROR},
         {"topic_name": "a", "partition_index": 1, "error_code": ErrorCode.INCONSISTENT_TOPIC_ID},
@@ -118,7 +117,7 @@ def test_a_refused_replica_is_an_event_with_its_error_and_the_topics_id(version:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH])
-def test_a_broker_that_has_a_partition_which_another_refuses_is_news(code: ErrorCode) -> None:
+def test_a_broker_that_has_a_partition_which_another_broker_refuses_is_an_event(code: ErrorCode) -> None:
     """ReplicaManager checks the topic id before the leader epoch: STALE_CONTROLLER_EPOCH means that it has the partition."""
     cluster = Cluster(1000, 1)
     apply(cluster, BrokersObserved((Broker(1, 101, ()), Broker(2, 102, ()))))
@@ -155,7 +154,7 @@ def test_replicas_that_could_not_be_deleted_are_named_with_their_error() -> None
     assert interpret_answer(3, ApiKey.STOP_REPLICA, DELETE, found).event == expected
 
 
-def test_a_refusal_of_the_whole_request_is_one_of_every_replica() -> None:
+def test_a_refusal_of_the_whole_request_refuses_every_replica() -> None:
     """Nothing was deleted."""
     found = answer(ApiKey.STOP_REPLICA, 3, {"error_code": ErrorCode.UNKNOWN_SERVER_ERROR})
 
@@ -164,16 +163,16 @@ def test_a_refusal_of_the_whole_request_is_one_of_every_replica() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.STALE_BROKER_EPOCH])
-def test_an_answer_to_somebody_elses_request_says_nothing_of_replicas(code: int) -> None:
-    """Another controller rules, or the broker lives anew: either will be told to delete again."""
+def test_an_answer_from_a_stale_controller_or_broker_epoch_reports_no_replicas(code: int) -> None:
+    """Another controller is active, or the broker has registered again: the deletion is sent again in both cases."""
     assert (
         interpret_answer(3, ApiKey.STOP_REPLICA, DELETE, answer(ApiKey.STOP_REPLICA, 4, {"error_code": code})).event
         is None
     )
 
 
-def test_a_stop_without_deletion_says_nothing_of_replicas() -> None:
-    """Controlled shutdown, and the first of the two that a deletion sends."""
+def test_an_answer_to_a_stop_without_deletion_reports_no_replicas() -> None:
+    """Controlled shutdown, and the first of the two StopReplica requests of a deletion."""
     request = {
         "topic_states": [{"topic_name": "a", "partition_states": [{"partition_index": 0, "delete_partition": False}]}]
     }
