@@ -51,14 +51,14 @@ TOPICS_PER_READ = 200
 """Topics read before they become columns, for the same reason: the garbage collector traverses each partition's replicas."""
 
 
-async def make_parents(store: Store) -> None:
+async def create_parents(store: Store) -> None:
     """Create the watched znodes that are missing; one after another, since some are children of others."""
     for path, node in zip(WATCHED_PARENTS, await store.nodes_of(WATCHED_PARENTS), strict=True):
         if node is None:
             await store.ensure([path])
 
 
-async def make_features(store: Store) -> None:
+async def create_features(store: Store) -> None:
     """Create `/feature` where it is missing: enabled, without any feature (KafkaController.enableFeatureVersioning).
 
     Brokers then report finalized features of epoch 0 instead of none. An existing znode is not changed: it was written for the
@@ -69,14 +69,14 @@ async def make_features(store: Store) -> None:
         await store.transact([Create(paths.FEATURE, encode_features(FinalizedFeatures()))])
 
 
-async def refuse_brokers_id(session: ZooKeeperSession, own: int) -> None:
+async def require_no_broker_with_id(session: ZooKeeperSession, own: int) -> None:
     """Raise IdentityError when a broker is registered under the controller's id."""
     node = await session.get(paths.broker(own))
     if node is not None:
         raise is_registered(own, next(iter(reading.decode_brokers({str(own): node}, -1)), None))
 
 
-async def refuse_own_replicas(session: ZooKeeperSession, controller_id: int) -> None:
+async def require_no_replicas_with_id(session: ZooKeeperSession, controller_id: int) -> None:
     """Raise IdentityError if a broker may have replicas under the controller's id. Writes nothing."""
     await _load_partitions(session, Cluster(controller_id, NO_EPOCH))
 

@@ -234,7 +234,7 @@ def _is_true(text: str) -> bool:
 async def read_producer_ids(session: ZooKeeperSession) -> ProducerIds:
     """Read the last allocated block of producer ids.
 
-    If it cannot be decoded, no more ids are allocated: an id must never be allocated twice.
+    If it cannot be decoded, no ids are allocated any longer: an id must never be allocated twice.
     """
     node = await session.get(paths.PRODUCER_ID_BLOCK)
     if node is None:
@@ -243,7 +243,7 @@ async def read_producer_ids(session: ZooKeeperSession) -> ProducerIds:
         block = decode_producer_id_block(node.data)
     except FormatError as error:
         log.error(
-            "Failed to decode the last block of producer ids; no more are allocated. Correct the znode and restart the controller",
+            "Failed to decode the last block of producer ids; none is allocated any longer. Correct the znode and restart the controller",
             extra={"error": str(error)},
         )
         return ProducerIds(INT64_MAX, node.version)

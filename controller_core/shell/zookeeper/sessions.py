@@ -158,14 +158,14 @@ class SessionSupervisor:
         election = ControllerElection(session, self.settings.controller_id)
         if not self._checked_replicas:
             # Before the first write. Each active term repeats the check on the state that it loads.
-            await loading.refuse_own_replicas(session, self.settings.controller_id)
+            await loading.require_no_replicas_with_id(session, self.settings.controller_id)
             self._checked_replicas = True
         is_lost = True
         while is_lost:
-            await loading.refuse_brokers_id(session, self.settings.controller_id)
+            await loading.require_no_broker_with_id(session, self.settings.controller_id)
             controllership = await election.acquire()
             # A broker may have registered under this id during the wait, which can last for months.
-            await loading.refuse_brokers_id(session, self.settings.controller_id)
+            await loading.require_no_broker_with_id(session, self.settings.controller_id)
             self.activation_gate.begin()
             try:
                 is_lost = await self._run_active(session, election, controllership)
@@ -211,8 +211,8 @@ class SessionSupervisor:
         return is_lost
 
     async def _load(self, session: ZooKeeperSession, store: Store, controllership: Controllership) -> Controller:
-        await loading.make_parents(store)
-        await loading.make_features(store)
+        await loading.create_parents(store)
+        await loading.create_features(store)
         cluster = await loading.load_cluster(
             session, self.settings.controller_id, controllership, self.settings.inter_broker_listener
         )

@@ -1,4 +1,4 @@
-"""What brokers tell by sequential znodes is heeded and removed; what cannot be read is removed as well, and named once."""
+"""Notifications of ISR changes and failed log directories: processed and removed; those that cannot be decoded are logged once."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ from tests.controller_core.shell.zookeeper.vocabulary import tp
 
 @pytest.fixture
 async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
-    """A tenure over brokers 1, 2 and 3 that has had its first looks."""
+    """An active term with brokers 1, 2 and 3, after the first reads."""
     monkeypatch.setattr(watching_module, "OVERLOAD_PAUSE_S", 0.0)
     term = Term(monkeypatch, 1, 2, 3)
     ClusterWatcher(term.controller, term.session, term.store.unreadable).start()
@@ -31,53 +31,53 @@ async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     await term.controller.close()
 
 
-def tell_isr(term: Term, number: int, *partitions: str) -> None:
-    """A broker leaves a notice that it wrote ISRs."""
+def notify_isr_change(term: Term, number: int, *partitions: str) -> None:
+    """A broker notifies the controller that it wrote ISRs."""
     named = tuple(TopicPartition(*tp(partition)) for partition in partitions)
     term.server.put(f"{paths.ISR_CHANGE_PREFIX}{number:010}", encode_isr_change(named))
 
 
-def notices(term: Term) -> list[str]:
-    """What nobody has heeded yet."""
+def unprocessed(term: Term) -> list[str]:
+    """Notifications that are still there."""
     server = term.server
     return [*server.children(paths.ISR_CHANGE_NOTIFICATION), *server.children(paths.LOG_DIR_EVENT_NOTIFICATION)]
 
 
-async def test_an_isr_that_a_broker_wrote_is_known_and_told_to_everybody(term: Term) -> None:
-    """KafkaController.processIsrChangeNotification: the cache is updated, and UpdateMetadata goes to all brokers."""
+async def test_an_isr_written_by_a_broker_is_sent_to_all_brokers(term: Term) -> None:
+    """KafkaController.processIsrChangeNotification: the cache is updated, and all brokers get UpdateMetadata."""
     await term.create("orders", (1, 2, 3), (2, 3, 1))
     term.channels.sent.clear()
 
     term.isr_by("orders-0", (1, 3))
-    tell_isr(term, 0, "orders-0", "orders-1")
+    notify_isr_change(term, 0, "orders-0", "orders-1")
     await settled()
 
     assert term.state("orders-0") == (1, 0, (1, 3))
-    (told,) = term.channels.sent
-    assert isinstance(told, SendMetadata)
-    assert ((1, 2, 3), [term.cluster.row_of("orders", 0)]) == (told.brokers, told.rows.tolist())
-    assert notices(term) == []
+    (send,) = term.channels.sent
+    assert isinstance(send, SendMetadata)
+    assert (send.brokers, send.rows.tolist()) == ((1, 2, 3), [term.cluster.row_of("orders", 0)])
+    assert unprocessed(term) == []
 
 
-async def test_a_notice_of_what_is_known_tells_nobody(term: Term) -> None:
-    """A refused write found it before: brokers were told then."""
+async def test_a_notification_of_known_states_sends_nothing(term: Term) -> None:
+    """A refused write found the states before, and they were sent then."""
     await term.create("orders", (1, 2))
     term.channels.sent.clear()
 
-    tell_isr(term, 0, "orders-0", "never-7")
+    notify_isr_change(term, 0, "orders-0", "never-7")
     await settled()
 
     assert term.channels.sent == []
-    assert notices(term) == []
+    assert unprocessed(term) == []
 
 
-async def test_a_move_goes_on_when_a_broker_writes_that_its_target_is_in_sync(term: Term) -> None:
-    """Brokers of both kinds take part in a rolling upgrade; processIsrChangeNotification completes reassignments, too."""
+async def test_a_move_continues_when_a_broker_writes_an_isr_with_its_target(term: Term) -> None:
+    """During a rolling upgrade some brokers write ISRs themselves; processIsrChangeNotification also completes reassignments."""
     await term.create("orders", (1, 2))
     await term.controller.submit(AlterReassignments({tp("orders-0"): (3,)}))
 
     term.isr_by("orders-0", (1, 2, 3))
-    tell_isr(term, 0, "orders-0")
+    notify_isr_change(term, 0, "orders-0")
     await settled()
 
     leader, _, isr = term.state("orders-0")
@@ -85,8 +85,8 @@ async def test_a_move_goes_on_when_a_broker_writes_that_its_target_is_in_sync(te
     assert {send.broker for send in term.channels.deletions()} == {1, 2}
 
 
-async def test_a_broker_whose_log_directory_failed_is_told_all_it_holds_under_the_same_epochs(term: Term) -> None:
-    """KafkaController.onBrokerLogDirFailure: its answer says which replicas are lost; nobody else hears anything."""
+async def test_a_broker_with_a_failed_log_directory_gets_its_partitions_with_unchanged_epochs(term: Term) -> None:
+    """KafkaController.onBrokerLogDirFailure: its answer reports the offline replicas; no other broker gets a request."""
     await term.create("orders", (1, 2), (2, 3), (3, 1))
     term.channels.sent.clear()
 
@@ -94,71 +94,73 @@ async def test_a_broker_whose_log_directory_failed_is_told_all_it_holds_under_th
     term.server.put(f"{paths.LOG_DIR_EVENT_PREFIX}0000000001", encode_log_dir_event(77))
     await settled()
 
-    (told,) = term.channels.sent
-    assert isinstance(told, SendLeaderAndIsr)
-    assert (told.broker, term.cluster.columns.partition[told.rows].tolist()) == (2, [0, 1])
-    assert not np.any(told.is_new)
+    (send,) = term.channels.sent
+    assert isinstance(send, SendLeaderAndIsr)
+    assert (send.broker, term.cluster.columns.partition[send.rows].tolist()) == (2, [0, 1])
+    assert not np.any(send.is_new)
     assert term.state("orders-0") == (1, 0, (1, 2))
-    assert notices(term) == []
+    assert unprocessed(term) == []
 
 
 @pytest.mark.parametrize(
     "garbage", [None, b"", b"\xff\xfe", b"{", b"[1]", b'{"version":1}', b'{"partitions":[{"topic":3}]}']
 )
-async def test_garbage_is_named_once_with_path_and_reason_and_removed(
+async def test_a_garbage_notification_is_logged_once_and_removed(
     term: Term, caplog: pytest.LogCaptureFixture, garbage: bytes | None
 ) -> None:
-    """Bad input: nothing else is disturbed; the notices beside it are heeded."""
+    """With its path and the reason. The other notifications are processed."""
     await term.create("orders", (1, 2))
     term.isr_by("orders-0", (1,))
 
-    term.server.put(f"{paths.LOG_DIR_EVENT_NOTIFICATION}/by hand", garbage)
-    term.server.put(f"{paths.ISR_CHANGE_NOTIFICATION}/by hand", garbage)
-    tell_isr(term, 0, "orders-0")
+    term.server.put(f"{paths.LOG_DIR_EVENT_NOTIFICATION}/garbage", garbage)
+    term.server.put(f"{paths.ISR_CHANGE_NOTIFICATION}/garbage", garbage)
+    notify_isr_change(term, 0, "orders-0")
     await settled(200)
 
     assert term.state("orders-0") == (1, 0, (1,))
-    assert notices(term) == []
+    assert unprocessed(term) == []
     named = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert {record.path for record in named} == {
-        f"{paths.LOG_DIR_EVENT_NOTIFICATION}/by hand",
-        f"{paths.ISR_CHANGE_NOTIFICATION}/by hand",
+        f"{paths.LOG_DIR_EVENT_NOTIFICATION}/garbage",
+        f"{paths.ISR_CHANGE_NOTIFICATION}/garbage",
     }
     assert len(named) == 2
     assert all(record.error for record in named)
 
 
-async def test_a_notice_with_something_below_it_is_removed(term: Term) -> None:
-    """Somebody's hand made it: it must not be looked at for ever."""
+async def test_a_notification_with_children_is_removed(term: Term) -> None:
+    """An administrator created it: it must not be read again and again."""
     term.server.put(f"{paths.ISR_CHANGE_NOTIFICATION}/deep/er/and deeper")
     await settled()
 
-    assert notices(term) == []
+    assert unprocessed(term) == []
 
 
-async def test_more_notices_than_one_look_takes_are_all_heeded(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit on everything: the removal of the first ones brings the next look."""
+async def test_more_notifications_than_one_read_takes_are_all_processed(
+    term: Term, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The removal of the first ones causes the next read."""
     monkeypatch.setattr(notifications_module, "MAX_NOTIFICATIONS_PER_READ", 2)
     await term.create("orders", (1, 2), (1, 2), (1, 2))
     for partition in range(3):
         term.isr_by(f"orders-{partition}", (1,))
     term.session.blink()
     for number in range(7):
-        tell_isr(term, number, f"orders-{number % 3}")
+        notify_isr_change(term, number, f"orders-{number % 3}")
     await settled(300)
 
     assert [term.state(f"orders-{partition}") for partition in range(3)] == [(1, 0, (1,))] * 3
-    assert notices(term) == []
+    assert unprocessed(term) == []
 
 
 @pytest.mark.parametrize("fault", [Fault.DONE, Fault.NOT_DONE])
-async def test_a_removal_whose_answer_is_lost_is_done_all_the_same(term: Term, fault: Fault) -> None:
-    """The connection goes, with the write done or not: what was told is told twice at most, which does no harm."""
+async def test_a_removal_whose_answer_is_lost_is_completed(term: Term, fault: Fault) -> None:
+    """Whether the write was done or not: at worst brokers get the state twice, which does no harm."""
     await term.create("orders", (1, 2))
     term.isr_by("orders-0", (1,))
     term.server.faults.append(fault)
-    tell_isr(term, 0, "orders-0")
+    notify_isr_change(term, 0, "orders-0")
     await settled()
 
     assert term.state("orders-0") == (1, 0, (1,))
-    assert notices(term) == []
+    assert unprocessed(term) == []
