@@ -195,7 +195,7 @@ class ControllerProcess:
 
     def _broker_left(self, broker: Broker) -> None:
         for front in self._fronts.values():
-            front.relay.broker_gone(broker.id)
+            front.relay.disconnect_broker(broker.id)
 
     def _before_scrape(self) -> None:
         active = self.active

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from controller_core.shell.admin.outcomes import Outcome, error_fields, timed_out
-from controller_core.shell.front.handler import OwnHandler
+from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import AclStore, Known
 from kafka_node.authorization import acl
 from kafka_node.context import RequestContext
@@ -69,7 +69,7 @@ class AclService:
         return outcomes
 
 
-def acl_handlers(service: AclService | None) -> Mapping[ApiKey, OwnHandler]:
+def acl_handlers(service: AclService | None) -> Mapping[ApiKey, RequestHandler]:
     """Make the three handlers; without a service they say that there is no authorizer."""
 
     async def create(_: RequestContext, body: Body) -> Body:

@@ -14,7 +14,7 @@ from controller_core.model.quota import EntityName, QuotaChange, QuotaEntity, Qu
 from controller_core.rules.client_quotas import Match, QuotaFilter, alter_quotas, quota_values, read_entity, read_filter
 from controller_core.shell.admin.config_backed import where_kept
 from controller_core.shell.admin.outcomes import Outcome, error_fields
-from controller_core.shell.front.handler import OwnHandler
+from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import Config, EntityConfigStore
 from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
@@ -37,7 +37,7 @@ async def is_host(name: str) -> bool:
         return False
 
 
-def quota_handlers(configs: EntityConfigStore | None, resolves: IsHost = is_host) -> Mapping[ApiKey, OwnHandler]:
+def quota_handlers(configs: EntityConfigStore | None, resolves: IsHost = is_host) -> Mapping[ApiKey, RequestHandler]:
     """Make the handlers; with nowhere to read and write they leave requests to a broker."""
 
     async def alter(kept: EntityConfigStore, body: Body) -> Body:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from controller_core.shell.front.handler import OwnHandler, RelayInstead
+from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from controller_core.shell.store import EntityConfigStore
 from kafka_node.context import RequestContext
 from kafka_wire.codec import Body
@@ -10,7 +10,7 @@ from kafka_wire.codec import Body
 
 def where_kept(
     configs: EntityConfigStore | None, what: str, answer: Callable[[EntityConfigStore, Body], Awaitable[Body]]
-) -> OwnHandler:
+) -> RequestHandler:
     """Make a handler that answers by these configurations; None: with nowhere to read and write it raises RelayInstead."""
 
     async def handle(_: RequestContext, body: Body) -> Body:

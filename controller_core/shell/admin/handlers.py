@@ -35,7 +35,7 @@ from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, OVERLOADED
 from controller_core.shell.admin.scram import scram_handlers
 from controller_core.shell.admin.topic_description import describe_topic_partitions, describe_topic_partitions_refused
-from controller_core.shell.front.handler import OwnHandler, RelayInstead
+from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from controller_core.shell.store import EntityConfigStore, FeatureStore
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
@@ -77,7 +77,7 @@ def handlers(
     features: FeatureStore | None = None,
     is_urgent: Callable[[], bool] = never,
     registered: Callable[[], int | None] = no_brokers,
-) -> dict[ApiKey, OwnHandler]:
+) -> dict[ApiKey, RequestHandler]:
     """Make the handlers of all APIs that the controller answers itself, for every listener alike.
 
     `settled` waits while a tenure is about to begin. `random` draws topic ids and where placement starts; by default it is the system's, so that no two processes draw the
@@ -91,7 +91,7 @@ def handlers(
     """
     encoder = MetadataEncoder(is_urgent)
     table = apis(random or SystemRandom(), topic_defaults, features, MutationQuotas(configs), encoder)
-    of_tenure: dict[ApiKey, OwnHandler] = {
+    of_tenure: dict[ApiKey, RequestHandler] = {
         key: partial(answer, key, api, active, settled, registered) for key, api in table.items()
     }
 

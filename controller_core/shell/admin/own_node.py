@@ -25,7 +25,7 @@ from controller_core.rules.topic_names import refuse_name
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, error_fields
 from controller_core.shell.admin.topic_description import known_topic
-from controller_core.shell.front.handler import OwnHandler, RelayInstead
+from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
@@ -50,7 +50,7 @@ NO_DATA = "(a controller holds no data)"
 """The path of the only log directory."""
 
 
-def own_node_handlers(cluster: Callable[[], Cluster | None]) -> Mapping[ApiKey, OwnHandler]:
+def own_node_handlers(cluster: Callable[[], Cluster | None]) -> Mapping[ApiKey, RequestHandler]:
     """Make the handlers. `cluster` returns the cluster while this process is the controller, otherwise None."""
 
     async def describe_producers(_: RequestContext, body: Body) -> Body:

@@ -19,7 +19,7 @@ from functools import partial
 from controller_core.model.quota import DEFAULT, QuotaEntity
 from controller_core.shell.admin.config_backed import where_kept
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, Outcome, error_fields
-from controller_core.shell.front.handler import OwnHandler
+from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import Config, EntityConfigStore
 from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
@@ -38,7 +38,7 @@ NOT_THERE = Failure(ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user cred
 
 def scram_handlers(
     configs: EntityConfigStore | None, is_controller: Callable[[], Awaitable[bool]]
-) -> Mapping[ApiKey, OwnHandler]:
+) -> Mapping[ApiKey, RequestHandler]:
     """Make the handlers; with nowhere to read and write they leave requests to a broker."""
 
     async def alter(kept: EntityConfigStore, body: Body) -> Body:

@@ -24,7 +24,7 @@ from controller_core.shell.admin.create_topics import create_topics_refused
 from controller_core.shell.admin.metadata import is_for_all_topics
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID, NOT_CONTROLLER, error_fields
 from controller_core.shell.admin.topic_description import describe_topic_partitions_refused, failed_topic, known_topics
-from controller_core.shell.front.handler import OwnHandler, RelayInstead
+from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_node.authorization.authorized_operations import SUPPORTED, authorized_operations
 from kafka_node.authorization.guard import Ask, Guard
@@ -48,12 +48,12 @@ Screen = Callable[[Ask, NowCluster, Answer, RequestContext, Body], Awaitable[Bod
 
 
 def screened(
-    handlers: Mapping[ApiKey, OwnHandler], guard: Guard, cluster: NowCluster, settled: Callable[[], Awaitable[None]]
-) -> dict[ApiKey, OwnHandler]:
+    handlers: Mapping[ApiKey, RequestHandler], guard: Guard, cluster: NowCluster, settled: Callable[[], Awaitable[None]]
+) -> dict[ApiKey, RequestHandler]:
     """Put the screens before their handlers. `settled` waits while a tenure is about to begin, as handlers do."""
 
     async def behind(
-        key: ApiKey, screen: Screen, handler: OwnHandler, context: RequestContext, body: Body
+        key: ApiKey, screen: Screen, handler: RequestHandler, context: RequestContext, body: Body
     ) -> Body | EncodedBody:
         await settled()
         ask = guard.asking(context)
@@ -63,7 +63,9 @@ def screened(
             check_standby(key, context, body)
             raise
 
-    async def with_rights(key: ApiKey, handler: OwnHandler, context: RequestContext, body: Body) -> Body | EncodedBody:
+    async def with_rights(
+        key: ApiKey, handler: RequestHandler, context: RequestContext, body: Body
+    ) -> Body | EncodedBody:
         await settled()
         try:
             return await handler(replace(context, rights=CallerRights(guard, context)), body)

@@ -9,7 +9,7 @@ from uuid import UUID
 from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.acls import AclService
 from controller_core.shell.admin.screens import screened
-from controller_core.shell.front.handler import OwnHandler
+from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import Known
 from controller_core.shell.zookeeper.acls import AclKeeper
 from controller_core.zookeeper_mode.required_rights import NEEDS
@@ -38,8 +38,8 @@ class Authority:
             self._keeper = None
 
     def before(
-        self, handlers: Mapping[ApiKey, OwnHandler], settled: Callable[[], Awaitable[None]]
-    ) -> dict[ApiKey, OwnHandler]:
+        self, handlers: Mapping[ApiKey, RequestHandler], settled: Callable[[], Awaitable[None]]
+    ) -> dict[ApiKey, RequestHandler]:
         """Put screens before handlers that are judged topic by topic."""
         return screened(handlers, self.guard, self._cluster, settled)
 

@@ -81,9 +81,9 @@ async def test_a_broker_that_cannot_be_asked_is_left_out_for_a_while(start_broke
     for _ in range(3):
         assert (await versions.shared()).ranges[ApiKey.FETCH] == (0, 17)
     assert len(caplog.records) == 1
-    assert caplog.records[0].broker_id == 2
+    assert caplog.records[0].broker == 2
     await brokers[1].start(port)
-    versions._ask_again = dict.fromkeys(versions._ask_again, 0.0)
+    versions._retry_at = dict.fromkeys(versions._retry_at, 0.0)
     await versions.shared()
 
     assert _asked(brokers[1]) == 1
@@ -91,7 +91,7 @@ async def test_a_broker_that_cannot_be_asked_is_left_out_for_a_while(start_broke
 
 async def test_a_silent_broker_holds_nobody_up_for_long(start_brokers, monkeypatch) -> None:
     """A frozen process accepts connections and answers nothing."""
-    monkeypatch.setattr(broker_versions, "ASK_TIMEOUT_MS", 30)
+    monkeypatch.setattr(broker_versions, "REQUEST_TIMEOUT_MS", 30)
     [good] = await start_brokers(1)
     silent = await serve(lambda _peer, _frame: asyncio.Event().wait(), "127.0.0.1", 0)
     frozen = type(good.endpoint)(2, "127.0.0.1", silent.port)

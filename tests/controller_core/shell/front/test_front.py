@@ -165,7 +165,7 @@ async def test_a_handler_that_breaks_costs_one_connection_and_one_line(start_fro
     assert await client.is_closed_by_server()
     assert (await other.call(ApiKey.DESCRIBE_CLUSTER, 0, {}))["cluster_id"] == "ours"
     [record] = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert ("CREATE_TOPICS", 5, ZeroDivisionError) == (record.api_key, record.api_version, record.exc_info[0])
+    assert (record.api, record.api_version, record.exc_info[0]) == ("CREATE_TOPICS", 5, ZeroDivisionError)
 
 
 async def test_a_handlers_answer_that_cannot_be_encoded_is_the_handlers_failure(start_front, connect, caplog) -> None:
@@ -262,5 +262,5 @@ async def test_random_frames_leave_the_front_as_it_was(seed, start_brokers, star
 def test_a_handler_without_versions_is_a_mistake() -> None:
     """And ApiVersions is the front's own."""
     for key in (ApiKey.PRODUCE, ApiKey.API_VERSIONS):
-        with pytest.raises(ValueError, match="handlers are for requests"):
+        with pytest.raises(ValueError, match="handlers must be for APIs"):
             Front("CLIENT", {key: Own()}, list)

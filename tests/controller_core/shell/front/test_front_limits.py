@@ -271,7 +271,7 @@ async def test_brokers_do_not_wait_for_the_slices_of_clients(start_front: StartF
     """KIP-497: with 2,000 requests of clients in flight an AlterPartition waited minutes for its turn to be decoded."""
     front = await start_front([], {ApiKey.METADATA: Echo(), ApiKey.ALTER_PARTITION: Echo()})
     client, of_broker = await connect(front), await connect(front)
-    async with front._sliced[False]._turn:  # as while a client's slice is decoded, with many more in the queue
+    async with front._sliced[False]._coding_lock:  # as while a client's slice is decoded, with many more in the queue
         await client.send(codec.encode_request(ApiKey.METADATA, 4, 7, "tests", {"topics": [{"name": "a"}]}))
         body = {"topics": [{"partitions": [{"partition_index": 0}]}]}
         answer = await of_broker.call(ApiKey.ALTER_PARTITION, 3, body)
