@@ -8,7 +8,7 @@ from uuid import UUID
 
 from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.acls import AclService
-from controller_core.shell.admin.screens import screened
+from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import Known
 from controller_core.shell.zookeeper.acls import AclKeeper
@@ -41,7 +41,7 @@ class Authority:
         self, handlers: Mapping[ApiKey, RequestHandler], settled: Callable[[], Awaitable[None]]
     ) -> dict[ApiKey, RequestHandler]:
         """Put screens before handlers that are judged topic by topic."""
-        return screened(handlers, self.guard, self._cluster, settled)
+        return authorize_topics(handlers, self.guard, self._cluster, settled)
 
     def _topic_name(self, topic_id: UUID) -> str | None:
         cluster = self._cluster()

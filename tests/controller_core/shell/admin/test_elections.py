@@ -146,7 +146,7 @@ async def test_without_a_tenure_an_election_of_all_is_refused_at_the_top() -> No
 
 async def test_all_partitions_are_elected_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """One small request must not hold the event loop for as long as the cluster is large; the answer is as for one event."""
-    monkeypatch.setattr(elections, "ELECTED_AT_ONCE", 2)
+    monkeypatch.setattr(elections, "MAX_PARTITIONS_PER_EVENT", 2)
     active = active_with(broker(1), broker(2))
     names = [f"t{number}" for number in range(5)]
     for name in names:

@@ -26,8 +26,8 @@ from controller_core.model.changes import (
 from controller_core.model.columns import pad
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.admin import metadata_encoder
-from controller_core.shell.admin.handlers import at_once, handlers
-from controller_core.shell.admin.screens import screened
+from controller_core.shell.admin.handlers import handlers, no_wait
+from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RelayInstead
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
 from kafka_wire import codec
@@ -149,7 +149,7 @@ async def answer_bytes(active: FakeActive, version: int, body: Body, granted: li
     """The product's answer in bytes."""
     table = handlers(lambda: active)
     if granted is not None:
-        table = screened(table, guard_of(*granted), lambda: active.cluster, at_once)
+        table = authorize_topics(table, guard_of(*granted), lambda: active.cluster, no_wait)
     try:
         answer = await table[KEY](context(version), body)
     except RelayInstead:

@@ -173,7 +173,7 @@ async def test_answers_that_are_still_read_bound_what_is_encoded_anew() -> None:
 
 async def test_without_room_and_an_earlier_answer_a_request_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """It never waits for ever: what it waits for may be behind it on its own connection."""
-    monkeypatch.setattr(metadata_encoder, "MAX_ROOM_WAIT_S", 0)
+    monkeypatch.setattr(metadata_encoder, "MAX_MEMORY_WAIT_S", 0)
     active, encoder = active_with_topics(), MetadataEncoder(max_live_bytes=1)
     read_slowly = []
     for number in range(3):

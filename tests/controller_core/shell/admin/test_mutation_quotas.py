@@ -164,5 +164,5 @@ async def test_while_quotas_cannot_be_read_the_last_known_ones_apply(caplog: pyt
     world.now_s += 1
     assert (await world.create("b"))[0] == EXCEEDED
     assert [record.getMessage() for record in caplog.records] == [
-        "Failed to read mutation quotas; the last known ones apply"
+        "Failed to read mutation quotas; keeping the last known quotas"
     ]

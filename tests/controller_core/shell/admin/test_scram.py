@@ -148,18 +148,18 @@ async def test_a_credential_is_removed() -> None:
 @pytest.mark.parametrize(
     ("upserts", "deletions", "expected"),
     [
-        ([upsert("")], [], scram.NO_NAME),
-        ([], [delete("")], scram.NO_NAME),
+        ([upsert("")], [], scram.EMPTY_NAME),
+        ([], [delete("")], scram.EMPTY_NAME),
         ([upsert(mechanism=0)], [], scram.UNKNOWN_MECHANISM),
         ([], [delete(mechanism=3)], scram.UNKNOWN_MECHANISM),
-        ([upsert(iterations=4095)], [], scram.TOO_FEW),
-        ([upsert(iterations=16385)], [], scram.TOO_MANY),
-        ([upsert(salt=b"s" * 1025)], [], scram.TOO_LONG_A_SALT),
-        ([upsert(), upsert()], [], scram.TWICE),
-        ([upsert()], [delete()], scram.TWICE),
-        ([], [delete(mechanism=2)], scram.NOT_THERE),
-        ([], [delete("nobody")], scram.NOT_THERE),
-        ([upsert()], [delete(mechanism=2)], scram.NOT_THERE),
+        ([upsert(iterations=4095)], [], scram.TOO_FEW_ITERATIONS),
+        ([upsert(iterations=16385)], [], scram.TOO_MANY_ITERATIONS),
+        ([upsert(salt=b"s" * 1025)], [], scram.SALT_TOO_LONG),
+        ([upsert(), upsert()], [], scram.DUPLICATE_ALTERATION),
+        ([upsert()], [delete()], scram.DUPLICATE_ALTERATION),
+        ([], [delete(mechanism=2)], scram.MISSING_CREDENTIAL),
+        ([], [delete("nobody")], scram.MISSING_CREDENTIAL),
+        ([upsert()], [delete(mechanism=2)], scram.MISSING_CREDENTIAL),
     ],
 )
 async def test_what_cannot_be_is_refused_for_its_user_alone(upserts: Any, deletions: Any, expected: Any) -> None:

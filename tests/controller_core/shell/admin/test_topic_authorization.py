@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from controller_core.shell.admin.handlers import at_once, handlers
-from controller_core.shell.admin.screens import SCREENS, screened
+from controller_core.shell.admin.handlers import handlers, no_wait
+from controller_core.shell.admin.topic_authorization import REQUEST_FILTERS, authorize_topics
 from controller_core.shell.front.handler import RelayInstead
 from controller_core.zookeeper_mode.apis import SERVED
 from kafka_node.authorization.acl import CLUSTER_NAME, Operation, ResourceType
@@ -45,7 +45,7 @@ async def ask(active: FakeActive | None, key: ApiKey, body: Body, *rights: Right
     at = SERVED[key].highest if version is None else version
     request = codec.decode(key.message + "Request", at, codec.encode(key.message + "Request", at, body))
     table = handlers(lambda: active, random=Random(3))
-    behind = screened(table, guard_of(*rights), lambda: None if active is None else active.cluster, at_once)
+    behind = authorize_topics(table, guard_of(*rights), lambda: None if active is None else active.cluster, no_wait)
     return decoded(key, at, await behind[key](context(at), request))
 
 
@@ -122,7 +122,7 @@ async def test_an_id_does_not_tell_a_name_that_may_not_be_described(active: Fake
 
 async def test_a_standby_that_becomes_active_in_between_deletes_nothing_unjudged(active: FakeActive) -> None:
     """The screen knew no topic by that id; its handler would."""
-    behind = screened(handlers(lambda: active, random=Random(3)), guard_of(), lambda: None, at_once)
+    behind = authorize_topics(handlers(lambda: active, random=Random(3)), guard_of(), lambda: None, no_wait)
     topic_id = active.cluster.topics["theirs"].topic_id
     body = {"topics": [{"name": None, "topic_id": topic_id}], "timeout_ms": 99}
 
@@ -241,7 +241,7 @@ async def test_a_topic_is_not_made_by_who_asks_what_it_may_do(active: FakeActive
     assert by_name(answer["topics"]) == {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
-@pytest.mark.parametrize("key", SCREENS)
+@pytest.mark.parametrize("key", REQUEST_FILTERS)
 async def test_a_standby_sends_elsewhere_what_it_may_not_judge_or_answer(key: ApiKey) -> None:
     """Every screen without a cluster; nothing is shown or done."""
     bodies: dict[ApiKey, Body] = {
