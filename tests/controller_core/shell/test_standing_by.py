@@ -57,7 +57,7 @@ async def test_a_broker_describes_the_cluster_in_its_place(
     client = await client_of(life)
     frame = codec.encode_request(key, 1, 7, "tests", {})
 
-    assert await client.ask(frame) == frame[4:8] + broker.answer(frame)
+    assert await client.exchange(frame) == frame[4:8] + broker.answer(frame)
     assert life.process.active is None
     await client.close()
     await life.end()
