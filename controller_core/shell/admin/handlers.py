@@ -16,10 +16,26 @@ from random import Random, SystemRandom
 
 from controller_core.model.cluster import Cluster
 from controller_core.shell.active import ActiveController, OverloadedError, TenureLostError, TopicDefault
-from controller_core.shell.admin import broker_requests, controller_node, reassignments
 from controller_core.shell.admin.acls import AclService, acl_handlers
+from controller_core.shell.admin.broker_requests import (
+    allocate_producer_ids,
+    allocate_producer_ids_refused,
+    alter_partition,
+    alter_partition_refused,
+    controlled_shutdown,
+    controlled_shutdown_refused,
+    unregister_broker,
+    unregister_broker_refused,
+)
 from controller_core.shell.admin.client_quotas import quota_handlers
 from controller_core.shell.admin.cluster_nodes import describe_cluster, describe_cluster_refused
+from controller_core.shell.admin.controller_node import (
+    alter_configs,
+    controller_node_handlers,
+    describe_configs,
+    incremental_alter_configs,
+    relay_refused,
+)
 from controller_core.shell.admin.create_partitions import create_partitions, create_partitions_refused
 from controller_core.shell.admin.create_topics import create_topics, create_topics_refused
 from controller_core.shell.admin.delete_topics import delete_topics, delete_topics_refused
@@ -29,6 +45,12 @@ from controller_core.shell.admin.metadata import metadata, metadata_refused
 from controller_core.shell.admin.metadata_encoder import MetadataEncoder
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
 from controller_core.shell.admin.outcomes import NOT_CONTROLLER, OVERLOADED
+from controller_core.shell.admin.reassignments import (
+    alter_reassignments,
+    alter_reassignments_refused,
+    list_reassignments,
+    list_reassignments_refused,
+)
 from controller_core.shell.admin.scram import scram_handlers
 from controller_core.shell.admin.topic_description import describe_topic_partitions, describe_topic_partitions_refused
 from controller_core.shell.front.handler import RelayInstead, RequestHandler
@@ -109,7 +131,7 @@ def handlers(
 
     return {
         **term_handlers,
-        **controller_node.controller_node_handlers(cluster),
+        **controller_node_handlers(cluster),
         **acl_handlers(acls),
         **scram_handlers(configs, is_controller),
         **quota_handlers(configs),
@@ -142,24 +164,16 @@ def apis(
         ApiKey.DELETE_TOPICS: Api(delete_topics_handler, delete_topics_refused),
         ApiKey.CREATE_PARTITIONS: Api(create_partitions_handler, create_partitions_refused),
         ApiKey.ELECT_LEADERS: Api(elect_leaders, elect_leaders_refused),
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(
-            reassignments.alter_reassignments, reassignments.alter_reassignments_refused
-        ),
-        ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(
-            reassignments.list_reassignments, reassignments.list_reassignments_refused
-        ),
-        ApiKey.DESCRIBE_CONFIGS: Api(controller_node.describe_configs, controller_node.relay_refused),
-        ApiKey.ALTER_CONFIGS: Api(controller_node.alter_configs, controller_node.relay_refused),
-        ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(controller_node.incremental_alter_configs, controller_node.relay_refused),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(alter_reassignments, alter_reassignments_refused),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(list_reassignments, list_reassignments_refused),
+        ApiKey.DESCRIBE_CONFIGS: Api(describe_configs, relay_refused),
+        ApiKey.ALTER_CONFIGS: Api(alter_configs, relay_refused),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(incremental_alter_configs, relay_refused),
         ApiKey.UPDATE_FEATURES: Api(partial(update_features, features), update_features_refused),
-        ApiKey.UNREGISTER_BROKER: Api(broker_requests.unregister_broker, broker_requests.unregister_broker_refused),
-        ApiKey.ALTER_PARTITION: Api(broker_requests.alter_partition, broker_requests.alter_partition_refused),
-        ApiKey.CONTROLLED_SHUTDOWN: Api(
-            broker_requests.controlled_shutdown, broker_requests.controlled_shutdown_refused
-        ),
-        ApiKey.ALLOCATE_PRODUCER_IDS: Api(
-            broker_requests.allocate_producer_ids, broker_requests.allocate_producer_ids_refused
-        ),
+        ApiKey.UNREGISTER_BROKER: Api(unregister_broker, unregister_broker_refused),
+        ApiKey.ALTER_PARTITION: Api(alter_partition, alter_partition_refused),
+        ApiKey.CONTROLLED_SHUTDOWN: Api(controlled_shutdown, controlled_shutdown_refused),
+        ApiKey.ALLOCATE_PRODUCER_IDS: Api(allocate_producer_ids, allocate_producer_ids_refused),
     }
 
 

@@ -41,7 +41,7 @@ LARGE_BYTES = 16 * MIB
 OWN_UNITS = 100_000
 """Decoding budget of a request that the controller answers: 17 ms and 3 MB at most (measured over all APIs)."""
 
-JUDGED_UNITS = 40_000
+AUTHORIZATION_UNITS = 40_000
 """Decoding budget of a relayed request that is decoded for the authorizer: 7 ms. Relayed requests can be answered by any node and
 contain few groups, topics or transactions."""
 ANSWERED_UNITS = {ApiKey.ALTER_REPLICA_LOG_DIRS: 40_000}
