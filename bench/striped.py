@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controller_core.model.columns import IntArray
-from controller_core.rules.placement import Places, Racks, check_placement, has_racks, numbers_of, rack_alternated
+from controller_core.rules.placement import Positions, Racks, alternate_racks, check_placement, has_racks, number_racks
 from move_planner.leaders import even_leaders
 from move_planner.shares import shares_by_rack
 from move_planner.table import Table
@@ -52,9 +52,9 @@ def place_striped(brokers: Racks, partitions: int, replication_factor: int, mixe
     `mixed_by` is any number from 0; the same number gives the same placement. Raises PlacementError as `place_replicas` does.
     """
     check_placement(brokers, partitions, replication_factor)
-    circle = rack_alternated(brokers) if has_racks(brokers) else sorted(brokers)
+    circle = alternate_racks(brokers) if has_racks(brokers) else sorted(brokers)
     racks = (
-        np.array(numbers_of([brokers[broker] for broker in circle])) if has_racks(brokers) else np.arange(len(circle))
+        np.array(number_racks([brokers[broker] for broker in circle])) if has_racks(brokers) else np.arange(len(circle))
     )
     by_rack = shares_by_rack(np.bincount(racks).tolist(), replication_factor)
     shares = [by_rack[rack] for rack in racks.tolist()]
@@ -88,7 +88,7 @@ def place_striped(brokers: Racks, partitions: int, replication_factor: int, mixe
     return placed
 
 
-def mixed_orders(racks: Places, count: int, mixed_by: int) -> Places:
+def mixed_orders(racks: Positions, count: int, mixed_by: int) -> Positions:
     """Return orders of brokers, one a row, in which each rack's brokers stand side by side."""
     rows = np.arange(count, dtype=np.uint64)[:, None] + np.uint64(mixed_by % 2**32) * np.uint64(2**20)
     places: Mixed = np.arange(len(racks), dtype=np.uint64)
@@ -106,7 +106,7 @@ def _mix(numbers: Mixed) -> Mixed:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def _widths(shares: Sequence[Fraction], order: Sequence[int], length: int) -> Places:
+def _widths(shares: Sequence[Fraction], order: Sequence[int], length: int) -> Positions:
     """Return whole widths on a strip of `length` combs, in the order: each the share's floor or ceiling."""
     edges = [0]
     reached = Fraction(0)
@@ -116,7 +116,7 @@ def _widths(shares: Sequence[Fraction], order: Sequence[int], length: int) -> Pl
     return np.diff(np.array(edges))[None, :]
 
 
-def comb(orders: Places, widths: Places, leads: Places) -> Places:
+def comb(orders: Positions, widths: Positions, leads: Positions) -> Positions:
     """Lay all combs on each strip: shape (strips, combs, teeth); `leads` says by comb which tooth is first.
 
     Combs are in an order in which neighbours are far apart.
@@ -128,7 +128,7 @@ def comb(orders: Places, widths: Places, leads: Places) -> Places:
     strips = np.repeat(orders.ravel(), widths.ravel()).reshape(len(orders), teeth * length)
     at = np.arange(length) * _step(length) % length
     tooth = (leads[at][:, None] + np.arange(teeth)) % teeth
-    laid: Places = strips[:, at[:, None] + tooth * length]
+    laid: Positions = strips[:, at[:, None] + tooth * length]
     return laid
 
 
@@ -144,7 +144,7 @@ def _step(length: int) -> int:
     return step
 
 
-def leading_teeth(brokers: int, replication_factor: int) -> Places:
+def leading_teeth(brokers: int, replication_factor: int) -> Positions:
     """Return by comb the tooth whose broker leads, where all brokers are equally wide: each leads one comb.
 
     >>> leading_teeth(4, 2).tolist()
@@ -157,7 +157,7 @@ def leading_teeth(brokers: int, replication_factor: int) -> Places:
     return leads
 
 
-def _even(places: Places, brokers: int) -> None:
+def _even(places: Positions, brokers: int) -> None:
     """Even leaders to the one, in place."""
     stays = np.append(np.ones(brokers, dtype=np.bool_), False)
     rack = np.full(brokers + 1, -1, dtype=np.intp)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controller_core.model.columns import BoolArray, IntArray
-from controller_core.model.ids import NOBODY
+from controller_core.model.ids import NO_BROKER
 from move_planner.request import LoadArray, MeasuredRequest
 
 Rows = npt.NDArray[np.intp]
@@ -74,13 +74,13 @@ class Table:
 
     def ids_of(self, replicas: Rows) -> IntArray:
         """Turn broker numbers into padded ids."""
-        return np.append(self.ids, np.int32(NOBODY))[replicas]
+        return np.append(self.ids, np.int32(NO_BROKER))[replicas]
 
 
 def table_of(request: MeasuredRequest) -> Table:
     """Lay a request out as a table; brokers in the columns alone are there, and do not stay."""
     found = np.unique(request.replicas)
-    ids = np.union1d(found[found != NOBODY], np.array(sorted(request.brokers), dtype=np.int32)).astype(np.int32)
+    ids = np.union1d(found[found != NO_BROKER], np.array(sorted(request.brokers), dtype=np.int32)).astype(np.int32)
     stays = np.array(
         [int(broker) in request.brokers and int(broker) not in request.drained for broker in ids] + [False]
     )
@@ -120,5 +120,5 @@ def doubled(table: Table, replicas: Rows) -> BoolArray:
 def _numbers(ids: IntArray, brokers: IntArray) -> Rows:
     """Turn ids into broker numbers; ids that are unknown, such as -1, into the number of nobody."""
     numbers = np.searchsorted(ids, brokers)
-    known = np.append(ids, np.int32(NOBODY))[numbers] == brokers
-    return np.where(known & (np.asarray(brokers) != NOBODY), numbers, len(ids)).astype(np.intp)
+    known = np.append(ids, np.int32(NO_BROKER))[numbers] == brokers
+    return np.where(known & (np.asarray(brokers) != NO_BROKER), numbers, len(ids)).astype(np.intp)

@@ -7,7 +7,7 @@ the bootstrap server for the controller and sends it there. Leaves out what the 
 import asyncio
 import sys
 
-from controller_core.model.ids import NOBODY
+from controller_core.model.ids import NO_BROKER
 from kafka_node.security.brokers import BrokerSecurity, broker_security
 from kafka_node.security.settings import SecuritySettings, TlsFiles
 from kafka_wire.api import ApiKey
@@ -78,7 +78,7 @@ async def _controller(bootstrap_server: str, settings: NodeSettings) -> tuple[st
     found = await _call(host.strip("[]"), int(port), settings, ApiKey.METADATA, {"topics": []})
     controller = found["controller_id"]
     for node in found["brokers"]:
-        if node["node_id"] == controller != NOBODY:
+        if node["node_id"] == controller != NO_BROKER:
             return node["host"], node["port"]
     raise UnregisterError(f"{bootstrap_server} knows of no controller at present; try again")
 

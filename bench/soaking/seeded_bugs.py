@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 CORE = ("tests/controller_core/decisions", "tests/controller_core/rules", "tests/controller_core/zookeeper_mode")
 CHANNELS = ("tests/controller_core/shell/brokers",)
-TENURE = ("tests/controller_core/shell/test_tenure_ends.py", "tests/controller_core/shell/zookeeper")
+TERM = ("tests/controller_core/shell/test_term_ends.py", "tests/controller_core/shell/zookeeper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +86,13 @@ SEEDED_BUGS = (
         "controller_core/shell/zookeeper/store.py",
         "Check(paths.CONTROLLER_EPOCH, epoch_version)",
         "Check(paths.CONTROLLER_EPOCH, -1)",
-        TENURE,
+        TERM,
     ),
     SeededBug(
         "C7",
         "an unclean leader is elected where nobody allows it",
         f"{_DECISIONS}/failover.py",
-        "unclean = cluster.unclean_at(rows)",
+        "unclean = cluster.unclean_allowed(rows)",
         "unclean = np.ones(len(rows), dtype=np.bool_)",
     ),
     SeededBug(
@@ -120,8 +120,8 @@ SEEDED_BUGS = (
         "C8",
         "a broker on its way out stays in ISRs",
         f"{_DECISIONS}/shutdown.py",
-        "decision(changes.ShutdownBegun(event.broker), moved, following,",
-        "decision(changes.ShutdownBegun(event.broker), moved,",
+        "decision(changes.ControlledShutdownStarted(event.broker), moved, following,",
+        "decision(changes.ControlledShutdownStarted(event.broker), moved,",
     ),
     SeededBug(
         "C9",
@@ -169,7 +169,7 @@ SEEDED_BUGS = (
         "C10",
         "what is written of a topic under deletion begins a move",
         f"{_DECISIONS}/transition.py",
-        "    if cluster.is_doomed(change.name):\n        return",
+        "    if cluster.is_pending_deletion(change.name):\n        return",
         "    if change.name not in cluster.topics:\n        return",
     ),
     SeededBug(
@@ -197,7 +197,7 @@ SEEDED_BUGS = (
         "C12",
         "a broker that comes is not told what it leads",
         f"{_ZOOKEEPER_MODE}/registered_brokers.py",
-        "*hosted_by(cluster, added), *left_behind]",
+        "*leader_and_isr_for_hosted(cluster, added), *left_behind]",
         "*left_behind]",
     ),
     SeededBug(

@@ -89,7 +89,7 @@ def _unknown() -> Failure:
 
 def _is_done_already(cluster: Cluster, change: events.IsrChange, row: int) -> bool:
     """Whether the wish is the present state: a leader whose answer was lost asks again under the old partition epoch."""
-    if row in cluster.mended:
+    if row in cluster.corrected_rows:
         return False  # What is known is not what is written yet.
     columns = cluster.columns
     return (
@@ -100,7 +100,7 @@ def _is_done_already(cluster: Cluster, change: events.IsrChange, row: int) -> bo
 
 
 def _refuse(cluster: Cluster, broker: int, change: events.IsrChange, row: int | None) -> Failure | None:
-    if row is None or cluster.is_doomed(change.partition.topic):
+    if row is None or cluster.is_pending_deletion(change.partition.topic):
         return _unknown()
     columns = cluster.columns
     leader_epoch, partition_epoch = int(columns.leader_epoch[row]), int(columns.partition_epoch[row])

@@ -25,9 +25,9 @@ from controller_core.model import events
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import NO_EPOCH, NOBODY
+from controller_core.model.ids import NO_BROKER, NO_EPOCH
 from controller_core.rules.election_columns import elect_preferred
-from controller_core.rules.offline_replicas import offline_among
+from controller_core.rules.offline_replicas import offline_flags
 from controller_core.rules.partition_change import change_leaders
 
 PERCENT = 100
@@ -40,7 +40,7 @@ def decide_balance_leaders(cluster: Cluster, event: events.BalanceLeaders) -> De
     preferred = columns.replicas[rows, 0]
     elsewhere = (columns.leader[rows] != preferred) & (columns.partition_epoch[rows] != NO_EPOCH)
     over = brokers_over(preferred, elsewhere, event.imbalance_percentage)
-    available = ~offline_among(cluster, rows, preferred)
+    available = ~offline_flags(cluster, rows, preferred)
     candidates = _at_rest(cluster, rows[elsewhere & over[preferred] & available])
     elections = elect_preferred(
         columns.leader[candidates],
@@ -71,7 +71,7 @@ def _counted(cluster: Cluster) -> IntArray:
     columns = cluster.columns
     rows = columns.used()
     queued = [cluster.topics[name].index for name in cluster.deletions if name in cluster.topics]
-    counted: IntArray = rows[columns.replicas[rows, 0] != NOBODY]
+    counted: IntArray = rows[columns.replicas[rows, 0] != NO_BROKER]
     return counted[~np.isin(columns.topic[counted], queued)] if queued else counted
 
 

@@ -16,19 +16,19 @@ from controller_core.model import events
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.ids import NO_EPOCH, TopicPartition
-from controller_core.rules.election import Election, Reason, elect_offline, elect_preferred, nobody
+from controller_core.rules.election import Election, ElectionReason, elect_offline, elect_preferred, no_leader
 from controller_core.rules.partition_change import NewState, change_states
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
-FAILURES: Mapping[Reason, Failure] = {
-    Reason.ELECTION_NOT_NEEDED: Failure(
+FAILURES: Mapping[ElectionReason, Failure] = {
+    ElectionReason.ELECTION_NOT_NEEDED: Failure(
         ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
     ),
-    Reason.PREFERRED_LEADER_NOT_AVAILABLE: Failure(
+    ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE: Failure(
         ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."
     ),
-    Reason.NO_REPLICA_ONLINE: Failure(
+    ElectionReason.NO_REPLICA_ONLINE: Failure(
         ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."
     ),
 }
@@ -79,13 +79,13 @@ def decide_elect_leaders(
             elected.append(partition)
             states.append(NewState(row, election.leader, election.isr, unclean=election.unclean))
             results[partition] = None
-        elif event.partitions is not None or election.reason is not Reason.ELECTION_NOT_NEEDED:
+        elif event.partitions is not None or election.reason is not ElectionReason.ELECTION_NOT_NEEDED:
             results[partition] = FAILURES[election.reason]
     written = change_states(cluster, states)
     if written is None:
-        return Decision(reply=results, again=event)
+        return Decision(reply=results, retry_event=event)
     epochs = {**event.elected, **dict(zip(elected, written.leader_epoch.tolist(), strict=True))}
-    return Decision((written,), reply=results, again=replace(event, elected=epochs))
+    return Decision((written,), reply=results, retry_event=replace(event, elected=epochs))
 
 
 def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
@@ -100,11 +100,13 @@ def _was_elected(cluster: Cluster, row: int, leader_epoch: int | None) -> bool:
 def _elect(cluster: Cluster, row: int, live: frozenset[int], *, unclean: bool) -> Election:
     columns = cluster.columns
     if columns.partition_epoch[row] == NO_EPOCH:
-        # It never had a leader, since no replica lived so far; `Heal` gives it the first one.
-        return nobody((), Reason.NO_REPLICA_ONLINE if unclean else Reason.PREFERRED_LEADER_NOT_AVAILABLE)
+        # It never had a leader, since no replica lived so far; `RepairPartitions` gives it the first one.
+        return no_leader(
+            (), ElectionReason.NO_REPLICA_ONLINE if unclean else ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE
+        )
     leader, replicas, isr = int(columns.leader[row]), columns.replicas_of(row), columns.isr_of(row)
     if not unclean:
         return elect_preferred(leader, replicas, isr, live)
     if leader in live:
-        return Election(leader, isr, False, Reason.ELECTION_NOT_NEEDED)
+        return Election(leader, isr, False, ElectionReason.ELECTION_NOT_NEEDED)
     return elect_offline(replicas, isr, live, unclean_allowed=True)

@@ -25,7 +25,7 @@ from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import NO_EPOCH, NO_LEADER, TopicPartition
-from controller_core.model.move import Move, Replicas, Stage, plan_move, present_replicas, without
+from controller_core.model.move import Move, MoveStage, Replicas, current_replicas, plan_move, without
 from controller_core.rules.election import elect_reassigned
 from controller_core.rules.partition_change import NewState, change_states, raise_epochs
 from kafka_node.errors import Failure
@@ -66,9 +66,9 @@ def decide_alter_reassignments(cluster: Cluster, event: events.AlterReassignment
     # A partition without a leader may have one now: a replica that lives is being added. And a move that is on its way
     # already may have been written before, and we did not hear of it then.
     topics = frozenset(partition.topic for partition, failure in results.items() if failure is None)
-    later = (events.ReviewMoveRequests(),) if overtaken else ()
-    then = (events.Heal(topics), events.AdvanceMoves(topics)) if topics else ()
-    return Decision(made, then=then, later=later, reply=results, again=replace(event, cancelled=cancelled))
+    later = (events.ReviewReassignmentRequests(),) if overtaken else ()
+    then = (events.RepairPartitions(topics), events.AdvanceMoves(topics)) if topics else ()
+    return Decision(made, then=then, later=later, reply=results, retry_event=replace(event, cancelled=cancelled))
 
 
 def _was_cancelled(cluster: Cluster, partition: TopicPartition, event: events.AlterReassignments) -> bool:
@@ -81,16 +81,20 @@ def _was_cancelled(cluster: Cluster, partition: TopicPartition, event: events.Al
 
 def _overtaken_requests(
     cluster: Cluster, moves: Mapping[str, Mapping[int, Move]]
-) -> tuple[changes.MoveRequestsLeft, ...]:
+) -> tuple[changes.PendingReassignmentRequestsChanged, ...]:
     """Take the moves that were asked for in ZooKeeper itself out of their list, where others take their place."""
     left = {
         partition: target
-        for partition, target in cluster.move_requests.items()
+        for partition, target in cluster.reassignment_requests.items()
         if partition.partition not in moves.get(partition.topic, ())
     }
-    if left == cluster.move_requests:
+    if left == cluster.reassignment_requests:
         return ()
-    return (changes.MoveRequestsLeft(left, cluster.move_requests_version, changes.Origin.REQUESTED),)
+    return (
+        changes.PendingReassignmentRequestsChanged(
+            left, cluster.reassignment_requests_version, changes.Origin.REQUESTED
+        ),
+    )
 
 
 def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) -> Move | Failure | None:
@@ -99,7 +103,7 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
     running = None if row is None else cluster.moves.get(row)
     if target is None:
         # Also for a partition that does not exist (KafkaController.maybeBuildReassignment).
-        if running is None or running.stage is Stage.REMOVING:
+        if running is None or running.stage is MoveStage.REMOVING:
             return Failure(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
     elif (failure := _refuse_target(cluster, row, target)) is not None:
         return failure
@@ -117,7 +121,7 @@ def _plan(cluster: Cluster, partition: TopicPartition, target: Replicas | None) 
             return Failure(ErrorCode.INVALID_REPLICA_ASSIGNMENT, words)
         if (failure := _refuse_target(cluster, row, target)) is not None:
             return failure
-    present, adding = present_replicas(cluster.columns.replicas_of(row), running)
+    present, adding = current_replicas(cluster.columns.replicas_of(row), running)
     if target == (running.target if running else present):
         return None
     return plan_move(present, adding, target)
@@ -157,20 +161,20 @@ def decide_advance_moves(cluster: Cluster, event: events.AdvanceMoves) -> Decisi
     for row, move in _moves_of(cluster, event.topics):
         name = cluster.name_of(row)
         if cluster.columns.partition_epoch[row] == NO_EPOCH:
-            continue  # No leader yet: Heal comes first.
-        if move.stage is Stage.REMOVING:
+            continue  # No leader yet: RepairPartitions comes first.
+        if move.stage is MoveStage.REMOVING:
             if set(move.waiting).isdisjoint(cluster.unfenced()):
                 finished.setdefault(name.topic, {})[name.partition] = move.target
         elif (narrow := _narrow(cluster, row, move)) is not None:
             narrowed.append(narrow)
-        elif move.stage is Stage.PLANNED:
+        elif move.stage is MoveStage.PLANNED:
             # Brokers take a new replica list only under a higher epoch.
             raised.append(row)
     # Removed replicas may all be away; then the end can be written at once. A deletion may have waited for the end.
     then: list[events.Event] = [events.AdvanceMoves(event.topics)] if narrowed else []
     later: list[events.Event] = [events.AdvanceDeletions()] if finished and cluster.deletions else []
-    if cluster.move_requests and (finished or (event.topics is None and _any_request_is_over(cluster))):
-        later.append(events.ReviewMoveRequests())
+    if cluster.reassignment_requests and (finished or (event.topics is None and _any_request_is_over(cluster))):
+        later.append(events.ReviewReassignmentRequests())
     return decision(
         *(changes.MovesFinished(topic, replicas) for topic, replicas in finished.items()),
         raise_epochs(cluster, raised),
@@ -181,7 +185,9 @@ def decide_advance_moves(cluster: Cluster, event: events.AdvanceMoves) -> Decisi
 
 
 def _any_request_is_over(cluster: Cluster) -> bool:
-    return not all(cluster.runs_to(partition, target) for partition, target in cluster.move_requests.items())
+    return not all(
+        cluster.is_moving_to(partition, target) for partition, target in cluster.reassignment_requests.items()
+    )
 
 
 def _moves_of(cluster: Cluster, topics: frozenset[str] | None) -> list[tuple[int, Move]]:

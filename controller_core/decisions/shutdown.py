@@ -14,12 +14,12 @@ from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray
 from controller_core.model.decision import Decision, decision
-from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY, TopicPartition
+from controller_core.model.ids import NO_BROKER, NO_EPOCH, NO_LEADER, TopicPartition
 from controller_core.model.sends import SendStopReplica
 from controller_core.rules import election
 from controller_core.rules.election import Election
 from controller_core.rules.election_columns import elect_shutdown
-from controller_core.rules.offline_replicas import elect_apart
+from controller_core.rules.offline_replicas import elect_rows_with_offline_replicas
 from controller_core.rules.partition_change import change_leaders, shrink_isr, shrunk_leader_epochs
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
@@ -48,16 +48,16 @@ def decide_controlled_shutdown(cluster: Cluster, event: events.ControlledShutdow
     following = _follow_no_more(cluster, event.broker)
     stop = _stop(cluster, event.broker)
     remaining = Remaining(tuple(cluster.names_of(kept)))
-    written = decision(changes.ShutdownBegun(event.broker), moved, following, sends=[stop] if stop else [])
+    written = decision(changes.ControlledShutdownStarted(event.broker), moved, following, sends=[stop] if stop else [])
     return Decision(written.changes, written.sends, reply=remaining)
 
 
 def _led_with_others(cluster: Cluster, broker: int) -> IntArray:
     """Rows that the broker leads and that have another replica: a partition of one replica has nowhere to go."""
     columns = cluster.columns
-    rows = cluster.not_deleting(columns.led_by(columns.flags([broker])))
+    rows = cluster.without_pending_deletion(columns.led_by(columns.flags([broker])))
     # A second slot in use: more than one replica. A broker is in the first slots of a list without gaps.
-    shared: IntArray = rows[columns.replicas[rows, 1] != NOBODY]
+    shared: IntArray = rows[columns.replicas[rows, 1] != NO_BROKER]
     return shared
 
 
@@ -71,7 +71,7 @@ def _hand_over(cluster: Cluster, rows: IntArray, leaving: BoolArray) -> tuple[ch
         online = unfenced - cluster.offline_at(row)
         return election.elect_shutdown(columns.replicas_of(row), columns.isr_of(row), online, shutting_down)
 
-    elections = elect_apart(cluster, rows, elections, elect)
+    elections = elect_rows_with_offline_replicas(cluster, rows, elections, elect)
     return change_leaders(cluster, rows, elections), rows[~elections.elected]
 
 
@@ -81,17 +81,17 @@ def _follow_no_more(cluster: Cluster, broker: int) -> changes.PartitionStates | 
     Where nobody leads, the ISR stays as it is: its members are the ones that may lead again.
     """
     columns = cluster.columns
-    rows = cluster.not_deleting(columns.with_in_isr(columns.flags([broker])))
+    rows = cluster.without_pending_deletion(columns.with_in_isr(columns.flags([broker])))
     isr = columns.isr[rows]
     led_by_another = (columns.leader[rows] != broker) & (columns.leader[rows] != NO_LEADER)
-    follows = led_by_another & ((isr != NOBODY).sum(axis=1) > 1)
+    follows = led_by_another & ((isr != NO_BROKER).sum(axis=1) > 1)
     return shrink_isr(cluster, rows[follows], isr[follows] != broker)
 
 
 def _stop(cluster: Cluster, broker: int) -> SendStopReplica | None:
     """Tell the broker to stop following, without deleting: it harms nothing should the ISRs still name it."""
     columns = cluster.columns
-    rows = cluster.not_deleting(columns.hosted_by(columns.flags([broker])))
+    rows = cluster.without_pending_deletion(columns.hosted_by(columns.flags([broker])))
     rows = rows[(columns.leader[rows] != broker) & (columns.partition_epoch[rows] != NO_EPOCH)]
     if not len(rows):
         return None

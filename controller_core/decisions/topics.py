@@ -20,12 +20,12 @@ from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import IntArray, pad, unpad
 from controller_core.model.decision import Decision
-from controller_core.model.ids import NOBODY
+from controller_core.model.ids import NO_BROKER
 from controller_core.model.move import Replicas
 from controller_core.rules.mutation_quota import Spending
 from controller_core.rules.placement import PlacementError, place_added, place_replicas
 from controller_core.rules.topic_configs import topic_config_error
-from controller_core.rules.topic_names import refuse_name
+from controller_core.rules.topic_names import topic_name_error
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
@@ -78,7 +78,7 @@ def decide_create_topics(cluster: Cluster, event: events.CreateTopics) -> Decisi
                 )
             )
     created = frozenset(name for name, result in results.items() if result.failure is None)
-    then = (events.Heal(created),) if created and not event.validate_only else ()
+    then = (events.RepairPartitions(created),) if created and not event.validate_only else ()
     return Decision(tuple(made), then=then, reply=results)
 
 
@@ -108,7 +108,7 @@ def _place_topic(
     if new.name in cluster.topics:
         return Failure(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
     made = [name for name, creation in earlier.items() if creation.failure is None]
-    if (failure := refuse_name(new.name, chain(cluster.topics, made))) is not None:
+    if (failure := topic_name_error(new.name, chain(cluster.topics, made))) is not None:
         return failure
     if (wrong := topic_config_error(new.configs)) is not None:
         return Failure(ErrorCode.INVALID_CONFIG, wrong.message)
@@ -149,11 +149,11 @@ def _known_brokers(cluster: Cluster, lists: Iterable[Replicas]) -> frozenset[int
 
     Kafka in ZooKeeper mode accepts any number (ZkAdminManager.createTopics); one that nothing in the cluster names is a mistake.
     """
-    known = frozenset(cluster.known())
+    known = frozenset(cluster.registered())
     if not known.issuperset(chain.from_iterable(lists)):
         columns = cluster.columns
         known |= frozenset(np.unique(columns.replicas[columns.used()]).tolist())
-    return known - {NOBODY, cluster.controller_id}
+    return known - {NO_BROKER, cluster.controller_id}
 
 
 def _refuse_replicas(cluster: Cluster, replicas: Replicas, known: Iterable[int]) -> str | None:
@@ -183,7 +183,7 @@ def decide_create_partitions(cluster: Cluster, event: events.CreatePartitions) -
             partitions = np.arange(first, first + len(placed), dtype=np.int32)
             made.append(changes.PartitionsAdded(new.topic, partitions, placed, changes.Origin.REQUESTED))
     # Also for those that are refused: they may have grown when the request was decided before, and a part of it was refused.
-    then = () if event.validate_only else (events.Heal(frozenset(results)),)
+    then = () if event.validate_only else (events.RepairPartitions(frozenset(results)),)
     return Decision(tuple(made), then=then, reply=results)
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from controller_core.model import changes
 from controller_core.model.cluster import Cluster, Deletion
 from controller_core.model.columns import IntArray, any_of, keep_ids, pad
-from controller_core.model.ids import NO_EPOCH, NO_LEADER, NOBODY
-from controller_core.model.move import Move, Replicas, Stage, plan_move, present_replicas, without
-from controller_core.rules.partition_change import among, check_states, next_partition_epoch
+from controller_core.model.ids import NO_BROKER, NO_EPOCH, NO_LEADER
+from controller_core.model.move import Move, MoveStage, Replicas, current_replicas, plan_move, without
+from controller_core.rules.partition_change import check_states, contained_in, next_partition_epoch
 from controller_core.rules.topic_configs import config_value
 
 K = TypeVar("K")
@@ -30,12 +30,12 @@ UNCLEAN_ELECTION = "unclean.leader.election.enable"
 NOT_IN_METADATA = (
     changes.AssignmentRestored,
     changes.DeletionQueued,
-    changes.ElectionRequestsDone,
-    changes.MoveRequestsLeft,
-    changes.NoticesHeeded,
+    changes.ElectionRequestsProcessed,
+    changes.PendingReassignmentRequestsChanged,
+    changes.NotificationsProcessed,
     changes.ProducerIdsAllocated,
     changes.ProducerIdsObserved,
-    changes.RemovalAnswered,
+    changes.ReplicaRemovalAnswered,
     changes.ReplicasDeleted,
     changes.UncleanElectionObserved,
 )
@@ -57,7 +57,7 @@ def apply(cluster: Cluster, change: changes.Change) -> None:
 @_apply.register
 def _observe_brokers(change: changes.BrokersObserved, cluster: Cluster) -> None:
     before = cluster.brokers
-    cluster.columns.note_ids(np.array([broker.id for broker in change.brokers], dtype=np.int32))
+    cluster.columns.record_ids(np.array([broker.id for broker in change.brokers], dtype=np.int32))
     cluster.brokers = {broker.id: broker for broker in change.brokers}
     cluster.unreachable = {broker.id: broker for broker in change.unreachable}
     # A broker that left, or is back under another epoch, is no longer on its way out.
@@ -75,7 +75,7 @@ def _observe_brokers(change: changes.BrokersObserved, cluster: Cluster) -> None:
 
 
 @_apply.register
-def _begin_shutdown(change: changes.ShutdownBegun, cluster: Cluster) -> None:
+def _begin_shutdown(change: changes.ControlledShutdownStarted, cluster: Cluster) -> None:
     cluster.shutting_down.add(change.broker)
 
 
@@ -94,7 +94,7 @@ def _observe_topic_deletion(change: changes.TopicDeletionObserved, cluster: Clus
 def _add_topic(change: changes.TopicAdded, cluster: Cluster) -> None:
     assert change.name not in cluster.topics, f"topic {change.name} is there already"
     written_again = change.origin is changes.Origin.REPAIRED
-    topic = cluster.enter_topic(change.name, change.topic_id, change.version + written_again)
+    topic = cluster.add_topic(change.name, change.topic_id, change.version + written_again)
     topic.rows = cluster.columns.add(topic.index, change.partitions, change.replicas)
     for place, partition in enumerate(change.partitions.tolist()):
         if (move := change.moves.get(partition)) is not None:
@@ -129,8 +129,8 @@ def _change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
         cluster.controller_epoch,
         recovering,
     )
-    if cluster.mended:
-        cluster.mended.difference_update(change.rows.tolist())
+    if cluster.corrected_rows:
+        cluster.corrected_rows.difference_update(change.rows.tolist())
     for row in _moving_rows(cluster, change.rows):
         move = cluster.moves[row]
         leader_epoch = int(columns.leader_epoch[row])
@@ -138,9 +138,9 @@ def _change_states(change: changes.PartitionStates, cluster: Cluster) -> None:
             # Brokers that are away are not waited for: they may never be back. If they are, they are told.
             waiting = tuple(replica for replica in move.removing if replica in cluster.unfenced())
             _record_stray_replicas(cluster, row, without(move.removing, waiting))
-            cluster.moves[row] = replace(move, stage=Stage.REMOVING, waiting=waiting, left_epoch=leader_epoch)
-        elif move.stage is Stage.PLANNED and change.announcement is changes.Announcement.LEADER_AND_ISR:
-            cluster.moves[row] = replace(move, stage=Stage.UNION)
+            cluster.moves[row] = replace(move, stage=MoveStage.REMOVING, waiting=waiting, removal_epoch=leader_epoch)
+        elif move.stage is MoveStage.PLANNED and change.requests is changes.RequestsToBrokers.LEADER_AND_ISR:
+            cluster.moves[row] = replace(move, stage=MoveStage.UNION)
 
 
 @_apply.register
@@ -154,13 +154,13 @@ def _observe_states(change: changes.StatesObserved, cluster: Cluster) -> None:
         change.controller_epoch,
         change.recovering,
     )
-    if cluster.mended:
-        cluster.mended.difference_update(change.rows.tolist())
+    if cluster.corrected_rows:
+        cluster.corrected_rows.difference_update(change.rows.tolist())
     _drop_non_replicas_from_isr(cluster, change.rows)
 
 
 @_apply.register
-def _observe_replicas(change: changes.ReplicasObserved, cluster: Cluster) -> None:
+def _observe_replicas(change: changes.OfflineReplicasObserved, cluster: Cluster) -> None:
     for name in change.offline:
         row = cluster.row_of(*name)
         assert row is not None, f"{name} is offline and is not there"
@@ -175,7 +175,7 @@ def _observe_replicas(change: changes.ReplicasObserved, cluster: Cluster) -> Non
 
 
 @_apply.register
-def _end_notices(change: changes.NoticesHeeded, cluster: Cluster) -> None:
+def _end_notices(change: changes.NotificationsProcessed, cluster: Cluster) -> None:
     """Nothing is known of notices: what they said came in by other changes."""
 
 
@@ -185,7 +185,7 @@ def _observe_topic(change: changes.TopicObserved, cluster: Cluster) -> None:
     topic.version = change.version
     if topic.topic_id is None and change.topic_id is not None:
         cluster.set_topic_id(topic, change.topic_id)
-    if cluster.is_doomed(change.name):
+    if cluster.is_pending_deletion(change.name):
         return  # Whatever is written of it by now begins nothing any more (C10): it goes as it was told to go.
     added = [partition for partition in sorted(change.replicas) if cluster.row_of(change.name, partition) is None]
     if added:
@@ -257,20 +257,20 @@ def _finish_moves(change: changes.MovesFinished, cluster: Cluster) -> None:
 
 
 @_apply.register
-def _update_move_requests(change: changes.MoveRequestsLeft, cluster: Cluster) -> None:
-    cluster.move_requests = dict(change.targets)
+def _update_move_requests(change: changes.PendingReassignmentRequestsChanged, cluster: Cluster) -> None:
+    cluster.reassignment_requests = dict(change.targets)
     is_written = change.origin is changes.Origin.REQUESTED
     # With the last of them the list goes.
-    cluster.move_requests_version = change.version + is_written if change.targets else NO_EPOCH
+    cluster.reassignment_requests_version = change.version + is_written if change.targets else NO_EPOCH
 
 
 @_apply.register
-def _end_election_requests(_change: changes.ElectionRequestsDone, _cluster: Cluster) -> None:
+def _end_election_requests(_change: changes.ElectionRequestsProcessed, _cluster: Cluster) -> None:
     """Nothing of it is known in memory."""
 
 
 @_apply.register
-def _note_removal(change: changes.RemovalAnswered, cluster: Cluster) -> None:
+def _note_removal(change: changes.ReplicaRemovalAnswered, cluster: Cluster) -> None:
     row = cluster.row_of(change.topic, change.partition)
     if row is None:
         return
@@ -281,15 +281,15 @@ def _note_removal(change: changes.RemovalAnswered, cluster: Cluster) -> None:
 
 
 @_apply.register
-def _note_left_replicas(change: changes.ReplicasLeftBehind, cluster: Cluster) -> None:
+def _note_left_replicas(change: changes.StrayReplicasObserved, cluster: Cluster) -> None:
     for name in change.partitions:
         if (row := cluster.row_of(*name)) is not None:
             _record_stray_replicas(cluster, row, (change.broker,))
 
 
 @_apply.register
-def _forget_broker(change: changes.BrokerForgotten, cluster: Cluster) -> None:
-    for row in list(cluster.left_behind):
+def _forget_broker(change: changes.BrokerUnregistered, cluster: Cluster) -> None:
+    for row in list(cluster.stray_replicas):
         _clear_stray_replicas(cluster, row, (change.broker,))
 
 
@@ -300,7 +300,7 @@ def _queue_deletions(change: changes.DeletionQueued, cluster: Cluster) -> None:
 
 
 @_apply.register
-def _forget_deletions(change: changes.DeletionForgotten, cluster: Cluster) -> None:
+def _forget_deletions(change: changes.DeletionDequeued, cluster: Cluster) -> None:
     for name in change.names:
         cluster.deletions.pop(name, None)
 
@@ -328,9 +328,9 @@ def _note_deleted_replicas(change: changes.ReplicasDeleted, cluster: Cluster) ->
 
 @_apply.register
 def _remove_topic(change: changes.TopicRemoved, cluster: Cluster) -> None:
-    cluster.leave_topic(change.topic)
+    cluster.remove_topic(change.topic)
     if change.origin is changes.Origin.REQUESTED:
-        cluster.note_deleted(change.topic)
+        cluster.record_deleted_topic(change.topic)
 
 
 @_apply.register
@@ -369,15 +369,15 @@ def _clear_offline_replica(cluster: Cluster, row: int, broker: int) -> None:
 def _record_stray_replicas(cluster: Cluster, row: int, brokers: Replicas) -> None:
     """Record brokers that may still hold a stray replica of a row; the controller's own id holds nothing."""
     if left := set(brokers) - {cluster.controller_id}:
-        cluster.left_behind.setdefault(row, set()).update(left)
+        cluster.stray_replicas.setdefault(row, set()).update(left)
 
 
 def _clear_stray_replicas(cluster: Cluster, row: int, brokers: Replicas) -> None:
     """Forget stray replicas of a row: the brokers have deleted them, or are replicas again."""
-    if row in cluster.left_behind:
-        cluster.left_behind[row] -= set(brokers)
-        if not cluster.left_behind[row]:
-            del cluster.left_behind[row]
+    if row in cluster.stray_replicas:
+        cluster.stray_replicas[row] -= set(brokers)
+        if not cluster.stray_replicas[row]:
+            del cluster.stray_replicas[row]
 
 
 def _has_state(cluster: Cluster, row: int) -> bool:
@@ -393,7 +393,7 @@ def _start_move_from_isr(cluster: Cluster, row: int, replicas: Replicas, target:
     target = without(target, (cluster.controller_id,))
     if not target:
         return
-    move = plan_move(*present_replicas(replicas, cluster.moves.get(row)), target)
+    move = plan_move(*current_replicas(replicas, cluster.moves.get(row)), target)
     cluster.moves[row] = move
     cluster.columns.set_replicas(np.array([row], dtype=np.int32), pad([move.replicas]))
     _clear_stray_replicas(cluster, row, move.replicas)
@@ -403,22 +403,22 @@ def _drop_non_replicas_from_isr(cluster: Cluster, rows: IntArray) -> None:
     """Drop brokers from the ISR, and from the lead, that are not replicas (C1, C2).
 
     Somebody wrote a znode by hand, or a native controller was relieved between its writes of the assignment and of the ISR
-    (KafkaController.updateCurrentReassignment). `Heal` writes the corrected state. Where no member of the ISR is a replica, the
+    (KafkaController.updateCurrentReassignment). `RepairPartitions` writes the corrected state. Where no member of the ISR is a replica, the
     partition moves from the ISR to its replicas.
     """
     columns = cluster.columns
     isr = columns.isr[rows]
-    members = among(isr, columns.replicas[rows])
-    for row in rows[~any_of(members) & any_of(isr != NOBODY)].tolist():
+    members = contained_in(isr, columns.replicas[rows])
+    for row in rows[~any_of(members) & any_of(isr != NO_BROKER)].tolist():
         known = cluster.moves.pop(row, None)
         _start_move_from_isr(
             cluster, row, columns.isr_of(row), columns.replicas_of(row) if known is None else known.target
         )
-    mixed = any_of(members) & any_of(~members & (isr != NOBODY))
+    mixed = any_of(members) & any_of(~members & (isr != NO_BROKER))
     if not mixed.any():
         return
     rows = rows[mixed]
-    cluster.mended.update(rows.tolist())
+    cluster.corrected_rows.update(rows.tolist())
     columns.isr[rows] = keep_ids(isr[mixed], members[mixed])
     led = any_of(columns.isr[rows] == columns.leader[rows][:, None])
     columns.leader[rows] = np.where(led, columns.leader[rows], NO_LEADER)

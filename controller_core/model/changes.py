@@ -30,13 +30,13 @@ class Origin(Enum):
     """Found written with an assignment that names the controller, or without a topic id: to be written again."""
 
 
-class Announcement(Enum):
-    """Whom a change of partition states is told."""
+class RequestsToBrokers(Enum):
+    """Requests that brokers get for a change of partition states."""
 
     LEADER_AND_ISR = "leader and isr"
-    """Replicas by LeaderAndIsr, then everybody by UpdateMetadata."""
-    METADATA = "metadata"
-    """Everybody by UpdateMetadata: the leader itself asked for the change and knows it from the answer."""
+    """LeaderAndIsr to the replicas, then UpdateMetadata to all brokers."""
+    METADATA_ONLY = "metadata only"
+    """UpdateMetadata to all brokers: the leader requested the change and gets it with the response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class BrokersObserved:
 
 
 @dataclass(frozen=True, slots=True)
-class ShutdownBegun:
+class ControlledShutdownStarted:
     """A broker asked to leave: it is given no leadership from now on. In memory only."""
 
     broker: int
@@ -129,7 +129,7 @@ class PartitionStates:
     leader: IntArray
     leader_epoch: IntArray
     isr: IntArray
-    announcement: Announcement
+    requests: RequestsToBrokers
     replicas: IntArray | None = None
     """What brokers are told of the replicas from now on: a move's target, when all of it is in sync."""
     unclean: BoolArray | None = None
@@ -149,7 +149,7 @@ class PartitionStates:
             self.leader[places],
             self.leader_epoch[places],
             self.isr[places],
-            self.announcement,
+            self.requests,
             None if self.replicas is None else self.replicas[places],
             None if self.unclean is None else self.unclean[places],
             None if self.recovering is None else self.recovering[places],
@@ -170,7 +170,7 @@ class StatesObserved:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicasObserved:
+class OfflineReplicasObserved:
     """Replicas of a live broker went offline (the log directory failed, or the broker refused), or are online again. In memory only."""
 
     broker: int
@@ -181,7 +181,7 @@ class ReplicasObserved:
 
 
 @dataclass(frozen=True, slots=True)
-class NoticesHeeded:
+class NotificationsProcessed:
     """What brokers told by znodes of their own is done, or cannot be read: these znodes are removed."""
 
     paths: tuple[str, ...]
@@ -236,7 +236,7 @@ class MovesFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class MoveRequestsLeft:
+class PendingReassignmentRequestsChanged:
     """Of the moves that were asked for in ZooKeeper itself these run; the others are done, refused, or overtaken."""
 
     targets: Mapping[TopicPartition, Replicas]
@@ -247,7 +247,7 @@ class MoveRequestsLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class ElectionRequestsDone:
+class ElectionRequestsProcessed:
     """The preferred leaders that were asked for in ZooKeeper itself were elected, but for those that failed."""
 
     version: int
@@ -256,7 +256,7 @@ class ElectionRequestsDone:
 
 
 @dataclass(frozen=True, slots=True)
-class RemovalAnswered:
+class ReplicaRemovalAnswered:
     """A broker dropped, or cannot drop, its replica of a partition that moved away. In memory only."""
 
     topic: str
@@ -265,7 +265,7 @@ class RemovalAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicasLeftBehind:
+class StrayReplicasObserved:
     """A broker holds logs of partitions that are not assigned to it. In memory only."""
 
     broker: int
@@ -273,7 +273,7 @@ class ReplicasLeftBehind:
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerForgotten:
+class BrokerUnregistered:
     """A broker that is away never returns: nothing waits for the logs that partitions left on it. In memory only."""
 
     broker: int
@@ -288,7 +288,7 @@ class DeletionQueued:
 
 
 @dataclass(frozen=True, slots=True)
-class DeletionForgotten:
+class DeletionDequeued:
     """Names are taken out of the deletion queue: no such topic exists, or `delete.topic.enable` is false."""
 
     names: tuple[str, ...]
@@ -349,27 +349,27 @@ class ProducerIdsObserved:
 
 Change = (
     BrokersObserved
-    | ShutdownBegun
+    | ControlledShutdownStarted
     | UncleanElectionObserved
     | TopicDeletionObserved
     | TopicAdded
     | PartitionsAdded
     | PartitionStates
     | StatesObserved
-    | ReplicasObserved
-    | NoticesHeeded
+    | OfflineReplicasObserved
+    | NotificationsProcessed
     | TopicObserved
     | TopicIdAssigned
     | AssignmentRestored
     | MovesStarted
     | MovesFinished
-    | MoveRequestsLeft
-    | ElectionRequestsDone
-    | RemovalAnswered
-    | ReplicasLeftBehind
-    | BrokerForgotten
+    | PendingReassignmentRequestsChanged
+    | ElectionRequestsProcessed
+    | ReplicaRemovalAnswered
+    | StrayReplicasObserved
+    | BrokerUnregistered
     | DeletionQueued
-    | DeletionForgotten
+    | DeletionDequeued
     | DeletionStarted
     | DeletionBlocked
     | ReplicasDeleted

@@ -16,7 +16,7 @@ from controller_core.model.broker import Broker
 from controller_core.model.changes import BrokerDefault, TopicDeletion
 from controller_core.model.columns import BoolArray, IntArray, PartitionColumns
 from controller_core.model.ids import NO_EPOCH, TopicPartition
-from controller_core.model.mode_rules import ZOOKEEPER_RULES, Rules
+from controller_core.model.mode_rules import ZOOKEEPER_RULES, ModeRules
 from controller_core.model.move import Move, Replicas
 
 MAX_DELETED_TOPICS = 10_000
@@ -61,7 +61,7 @@ class ProducerIds:
 class Cluster:
     """State of one Kafka cluster. Brokers are those registered; partitions live in `columns`."""
 
-    def __init__(self, controller_id: int, controller_epoch: int, rules: Rules = ZOOKEEPER_RULES) -> None:
+    def __init__(self, controller_id: int, controller_epoch: int, rules: ModeRules = ZOOKEEPER_RULES) -> None:
         self.controller_id = controller_id
         self.controller_epoch = controller_epoch
         self.rules = rules
@@ -72,7 +72,7 @@ class Cluster:
         self.topics: dict[str, Topic] = {}
         self.columns = PartitionColumns()
         self.moves: dict[int, Move] = {}
-        self.left_behind: dict[int, set[int]] = {}
+        self.stray_replicas: dict[int, set[int]] = {}
         """Row to the brokers outside the assignment that may still hold a log of the partition, and lead it: they were away when
         it moved, or their logs were listed."""
         self.offline_replicas: dict[int, set[int]] = {}
@@ -80,13 +80,13 @@ class Cluster:
         rows without any are not in it."""
         self.refused_replicas: dict[int, dict[int, str]] = {}
         """Row to the live brokers that refuse the replica, with the error that they answered."""
-        self.mended: set[int] = set()
+        self.corrected_rows: set[int] = set()
         """Rows whose written ISR or leader is not a replica: it is corrected in memory, and is to be written."""
         self.deleted_topics: dict[str, None] = {}
         """Topics that this controller deleted in this term, oldest first: a log of such a name and another id is garbage."""
-        self.move_requests: dict[TopicPartition, Replicas] = {}
+        self.reassignment_requests: dict[TopicPartition, Replicas] = {}
         """Moves that were asked for in ZooKeeper itself and run, with their targets."""
-        self.move_requests_version = NO_EPOCH
+        self.reassignment_requests_version = NO_EPOCH
         self.deletions: dict[str, Deletion] = {}
         self.topic_deletion = TopicDeletion.UNKNOWN
         """Brokers' `delete.topic.enable`. No deletion starts before it is known to be true."""
@@ -100,7 +100,7 @@ class Cluster:
         self._free_indices: list[int] = []
         self._names_by_id: dict[UUID, str] = {}
 
-    def known(self) -> AbstractSet[int]:
+    def registered(self) -> AbstractSet[int]:
         """Ids of the brokers that are registered: they may be named in assignments."""
         return self.brokers.keys()
 
@@ -172,13 +172,13 @@ class Cluster:
         """Whether a move of any of the topic's partitions runs."""
         return bool(self.moves) and any(row in self.moves for row in topic.rows.tolist())
 
-    def runs_to(self, name: TopicPartition, target: Replicas) -> bool:
+    def is_moving_to(self, name: TopicPartition, target: Replicas) -> bool:
         """Whether a move of a partition to exactly this target runs."""
         row = self.row_of(*name)
         move = None if row is None else self.moves.get(row)
         return move is not None and move.target == target
 
-    def is_doomed(self, name: str) -> bool:
+    def is_pending_deletion(self, name: str) -> bool:
         """Whether a topic is out of service for good, since it is to be deleted: nothing is elected for it (C10).
 
         Its deletion waits for moves that run, so until these end it is in service: they need a leader and a growing ISR.
@@ -191,7 +191,7 @@ class Cluster:
             return True
         return self.topic_deletion is not TopicDeletion.NOT_REPORTED and not self.is_moving(topic)
 
-    def unclean_at(self, rows: IntArray) -> BoolArray:
+    def unclean_allowed(self, rows: IntArray) -> BoolArray:
         """Tell row by row whether a replica from outside the ISR may lead, where no other is left (C7): shape (rows,)."""
         default = self.unclean_defaults.get(BrokerDefault.STATIC, False)
         allowed = np.full(len(self._by_index), self.unclean_defaults.get(BrokerDefault.DYNAMIC, default))
@@ -200,12 +200,12 @@ class Cluster:
                 allowed[topic.index] = is_allowed
         return allowed[self.columns.topic[rows]]
 
-    def not_deleting(self, rows: IntArray) -> IntArray:
+    def without_pending_deletion(self, rows: IntArray) -> IntArray:
         """Leave out the rows of topics that are out of service, since they are to be deleted (C10)."""
-        doomed = [self.topics[name].index for name in self.deletions if self.is_doomed(name)]
+        doomed = [self.topics[name].index for name in self.deletions if self.is_pending_deletion(name)]
         return rows[~np.isin(self.columns.topic[rows], doomed)] if doomed else rows
 
-    def enter_topic(self, name: str, topic_id: UUID | None, version: int) -> Topic:
+    def add_topic(self, name: str, topic_id: UUID | None, version: int) -> Topic:
         """Make a place for a topic without partitions."""
         if self._free_indices:
             index = self._free_indices.pop()
@@ -226,15 +226,15 @@ class Cluster:
         topic.topic_id = topic_id
         self._names_by_id[topic_id] = topic.name
 
-    def leave_topic(self, name: str) -> None:
+    def remove_topic(self, name: str) -> None:
         """Forget a topic and its partitions."""
         topic = self.topics.pop(name)
         for row in topic.rows.tolist():
             self.moves.pop(row, None)
-            self.left_behind.pop(row, None)
+            self.stray_replicas.pop(row, None)
             self.offline_replicas.pop(row, None)
             self.refused_replicas.pop(row, None)
-            self.mended.discard(row)
+            self.corrected_rows.discard(row)
         self.columns.remove(topic.rows)
         self._by_index[topic.index] = None
         self._free_indices.append(topic.index)
@@ -243,7 +243,7 @@ class Cluster:
         self.deletions.pop(name, None)
         self.unclean_topics.pop(name, None)
 
-    def note_deleted(self, name: str) -> None:
+    def record_deleted_topic(self, name: str) -> None:
         """Remember that a topic was deleted, with all of its logs that are known."""
         self.deleted_topics.pop(name, None)
         self.deleted_topics[name] = None

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.ids import MAX_BROKER_ID, NO_EPOCH, NO_LEADER, NOBODY
+from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, NO_EPOCH, NO_LEADER
 
 IntArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
@@ -35,13 +35,13 @@ def pad(lists: Sequence[Sequence[int]], width: int = 0) -> IntArray:
     [[1, 2], [3, -1]]
     """
     width = max(width, max(map(len, lists), default=0), 1)
-    return np.array([[*ids, *[NOBODY] * (width - len(ids))] for ids in lists], dtype=np.int32).reshape(-1, width)
+    return np.array([[*ids, *[NO_BROKER] * (width - len(ids))] for ids in lists], dtype=np.int32).reshape(-1, width)
 
 
 def widen(ids: IntArray, width: int) -> IntArray:
     """Pad a rectangle of ids to at least a width."""
     missing = width - ids.shape[1]
-    return ids if missing <= 0 else np.pad(ids, ((0, 0), (0, missing)), constant_values=NOBODY)
+    return ids if missing <= 0 else np.pad(ids, ((0, 0), (0, missing)), constant_values=NO_BROKER)
 
 
 def unpad(ids: IntArray) -> tuple[int, ...]:
@@ -50,7 +50,7 @@ def unpad(ids: IntArray) -> tuple[int, ...]:
     >>> unpad(pad([(1, 2), (3,)])[1])
     (3,)
     """
-    return tuple(int(replica) for replica in ids if replica != NOBODY)
+    return tuple(int(replica) for replica in ids if replica != NO_BROKER)
 
 
 class PartitionColumns:
@@ -64,8 +64,8 @@ class PartitionColumns:
         self.partition_epoch: IntArray = np.full(INITIAL_ROWS, NO_EPOCH, dtype=np.int32)
         self.controller_epoch: IntArray = np.full(INITIAL_ROWS, NO_EPOCH, dtype=np.int32)
         self.recovering: BoolArray = np.zeros(INITIAL_ROWS, dtype=np.bool_)
-        self.replicas: IntArray = np.full((INITIAL_ROWS, INITIAL_WIDTH), NOBODY, dtype=np.int32)
-        self.isr: IntArray = np.full((INITIAL_ROWS, INITIAL_WIDTH), NOBODY, dtype=np.int32)
+        self.replicas: IntArray = np.full((INITIAL_ROWS, INITIAL_WIDTH), NO_BROKER, dtype=np.int32)
+        self.isr: IntArray = np.full((INITIAL_ROWS, INITIAL_WIDTH), NO_BROKER, dtype=np.int32)
         self._end = 0
         self._free: list[int] = []
         self._highest_id = 0
@@ -95,13 +95,13 @@ class PartitionColumns:
         for column in (self.leader_epoch, self.partition_epoch, self.controller_epoch):
             column[rows] = NO_EPOCH
         self.recovering[rows] = False
-        self.replicas[rows] = NOBODY
-        self.isr[rows] = NOBODY
+        self.replicas[rows] = NO_BROKER
+        self.isr[rows] = NO_BROKER
         self._free.extend(rows.tolist())
 
     def set_replicas(self, rows: IntArray, replicas: IntArray) -> None:
         """Set replica lists: shape (rows, any width)."""
-        self.note_ids(replicas)
+        self.record_ids(replicas)
         self._fit(replicas.shape[1])
         self.replicas[rows] = widen(replicas, self.width)
 
@@ -117,8 +117,8 @@ class PartitionColumns:
     ) -> None:
         """Set leader, epochs, ISR and whether the leader recovers: shapes (rows,), ISR (rows, any width)."""
         # A state that was written by hand may name a leader that is in no list: it is asked for all the same.
-        self.note_ids(leader)
-        self.note_ids(isr)
+        self.record_ids(leader)
+        self.record_ids(isr)
         self._fit(isr.shape[1])
         self.leader[rows] = leader
         self.leader_epoch[rows] = leader_epoch
@@ -183,15 +183,15 @@ class PartitionColumns:
         self.partition_epoch = np.pad(self.partition_epoch, (0, more), constant_values=NO_EPOCH)
         self.controller_epoch = np.pad(self.controller_epoch, (0, more), constant_values=NO_EPOCH)
         self.recovering = np.pad(self.recovering, (0, more))
-        self.replicas = np.pad(self.replicas, ((0, more), (0, 0)), constant_values=NOBODY)
-        self.isr = np.pad(self.isr, ((0, more), (0, 0)), constant_values=NOBODY)
+        self.replicas = np.pad(self.replicas, ((0, more), (0, 0)), constant_values=NO_BROKER)
+        self.isr = np.pad(self.isr, ((0, more), (0, 0)), constant_values=NO_BROKER)
 
     def _fit(self, width: int) -> None:
         if width > self.width:
             self.isr = widen(self.isr, width)
             self.replicas = widen(self.replicas, width)
 
-    def note_ids(self, ids: IntArray) -> None:
+    def record_ids(self, ids: IntArray) -> None:
         """Learn of broker ids, so that flags reach that far. Ids over MAX_BROKER_ID are refused: ValueError."""
         highest = int(ids.max(initial=0))
         if highest > MAX_BROKER_ID:
@@ -205,13 +205,13 @@ def unpad_all(ids: IntArray) -> list[list[int]]:
     >>> unpad_all(pad([(1, 2), (3,)]))
     [[1, 2], [3]]
     """
-    return [[replica for replica in row if replica != NOBODY] for row in ids.tolist()]
+    return [[replica for replica in row if replica != NO_BROKER] for row in ids.tolist()]
 
 
-def places_of(some: Collection[int], rows: IntArray) -> list[int]:
+def positions_of(some: Collection[int], rows: IntArray) -> list[int]:
     """Find the places in `rows` of those that are among some few; a look at each row is avoided while there are none.
 
-    >>> places_of({7, 9}, np.array([9, 8, 7], dtype=np.int32))
+    >>> positions_of({7, 9}, np.array([9, 8, 7], dtype=np.int32))
     [0, 2]
     """
     if not some:
@@ -228,8 +228,8 @@ def keep_ids(ids: IntArray, kept: BoolArray) -> IntArray:
     [[2, 3, -1], [4, 5, -1]]
     """
     # A stable sort of "is dropped" moves the kept ids to the left and changes nothing else.
-    order = np.argsort(~(kept & (ids != NOBODY)), axis=1, kind="stable")
-    closed = np.take_along_axis(np.where(kept, ids, np.int32(NOBODY)), order, axis=1)
+    order = np.argsort(~(kept & (ids != NO_BROKER)), axis=1, kind="stable")
+    closed = np.take_along_axis(np.where(kept, ids, np.int32(NO_BROKER)), order, axis=1)
     return closed.astype(np.int32, copy=False)
 
 

@@ -27,7 +27,7 @@ class Decision(Generic[Reply_co]):
     then: tuple[Event, ...] = ()
     later: tuple[Event, ...] = ()
     reply: Reply_co | None = None
-    again: Event | None = None
+    retry_event: Event | None = None
     """What is decided in place of the event, should a write be refused: for a reply that depends on what was tried before."""
 
 

@@ -114,7 +114,7 @@ class IsrChangesRead:
     """Brokers below 2.7 told by notices (their paths) that they wrote ISRs; states: those that are news, None for none."""
 
     states: StatesObserved | None
-    notices: tuple[str, ...]
+    notifications: tuple[str, ...]
     scope: Scope = scope.ALL
 
 
@@ -123,12 +123,12 @@ class LogDirsFailed:
     """Brokers told by notices (their paths) that a log directory of theirs failed (KIP-112)."""
 
     brokers: tuple[int, ...]
-    notices: tuple[str, ...]
+    notifications: tuple[str, ...]
     scope: Scope = scope.ALL
 
 
 @dataclass(frozen=True, slots=True)
-class MoveRequestsRead:
+class ReassignmentRequestsRead:
     """Moves are wanted that somebody wrote down in ZooKeeper itself, as tools did before KIP-455."""
 
     targets: Mapping[TopicPartition, Replicas]
@@ -138,12 +138,12 @@ class MoveRequestsRead:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewMoveRequests:
+class ReviewReassignmentRequests:
     """Take out of the list of moves what is done, refused, or overtaken by another request."""
 
-    found: MoveRequestsRead | None = None
+    found: ReassignmentRequestsRead | None = None
     """The list as it was read just now; None: as it is known."""
-    scope: Scope = field(default_factory=lambda: scope.topics([MOVE_REQUESTS]))
+    scope: Scope = field(default_factory=lambda: scope.topics([REASSIGNMENT_REQUESTS]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class ElectionRequestsRead:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetElectionRequests:
+class RemoveElectionRequests:
     """Take away the list of elections, which were held as far as they could be."""
 
     found: ElectionRequestsRead
@@ -174,7 +174,7 @@ class UncleanElectionRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Heal:
+class RepairPartitions:
     """Mend partitions, of these topics or (None) of all, that have no live leader or dead brokers in the ISR."""
 
     topics: frozenset[str] | None = None
@@ -226,7 +226,7 @@ class StopReplicaAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicasAnswered:
+class LeaderAndIsrAnswered:
     """A broker (of that epoch) answered a LeaderAndIsr: some replicas are or were in a failed log directory (KIP-112), or refused."""
 
     broker: int
@@ -243,7 +243,7 @@ class ReplicasAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicasRefused:
+class LeaderAndIsrRejected:
     """A broker refused a LeaderAndIsr as a whole: it may have taken none of it, some of it, or half of a partition."""
 
     broker: int
@@ -443,7 +443,7 @@ class AllocateProducerIds:
 
 PRODUCER_IDS = "/latest_producer_id_block"
 """The scope of producer ids: no topic can have this name."""
-MOVE_REQUESTS = "/admin/reassign_partitions"
+REASSIGNMENT_REQUESTS = "/admin/reassign_partitions"
 """The scope of the list of moves that are asked for in ZooKeeper itself."""
 
 Event = (
@@ -458,17 +458,17 @@ Event = (
     | IsrChangesRead
     | LogDirsFailed
     | UncleanElectionRead
-    | MoveRequestsRead
-    | ReviewMoveRequests
+    | ReassignmentRequestsRead
+    | ReviewReassignmentRequests
     | ElectionRequestsRead
-    | ForgetElectionRequests
-    | Heal
+    | RemoveElectionRequests
+    | RepairPartitions
     | RepairAssignments
     | AdvanceMoves
     | AdvanceDeletions
     | StopReplicaAnswered
-    | ReplicasAnswered
-    | ReplicasRefused
+    | LeaderAndIsrAnswered
+    | LeaderAndIsrRejected
     | ReplaceStaleLogs
     | StrayLogsFound
     | UnregisterBroker

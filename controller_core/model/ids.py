@@ -20,7 +20,7 @@ INITIAL_LEADER_EPOCH = 0
 NO_EPOCH = -1
 """An epoch not known: a partition that has no state yet, a caller that sent none."""
 
-NOBODY = -1
+NO_BROKER = -1
 """Padding of replica and ISR columns: no broker has a negative id."""
 
 MAX_BROKER_ID = 10_000_000

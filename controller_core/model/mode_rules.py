@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ModeRules:
     """What differs between modes where a partition's leader, ISR and epochs change."""
 
     elr: bool
@@ -21,7 +21,7 @@ class Rules:
     """Whether a move ends in the change that brings its last target replica into the ISR, or when removed replicas are deleted."""
 
 
-ZOOKEEPER_RULES = Rules(
+ZOOKEEPER_RULES = ModeRules(
     elr=False,
     # Brokers take in a LeaderAndIsr only under a higher leader epoch.
     isr_shrink_raises_leader_epoch=True,

@@ -17,7 +17,7 @@ from controller_core.model.ids import NO_EPOCH
 Replicas = tuple[int, ...]
 
 
-class Stage(Enum):
+class MoveStage(Enum):
     """How far a move has come. Only UNION and what follows from the lists survive a change of controller."""
 
     PLANNED = "planned"
@@ -35,10 +35,10 @@ class Move:
     replicas: Replicas
     adding: Replicas
     removing: Replicas
-    stage: Stage = Stage.PLANNED
+    stage: MoveStage = MoveStage.PLANNED
     waiting: Replicas = ()
     """In REMOVING: brokers that were told to delete their replica and have not answered."""
-    left_epoch: int = NO_EPOCH
+    removal_epoch: int = NO_EPOCH
     """In REMOVING: the leader epoch under which the removed replicas were left, and told so."""
 
     @property
@@ -75,11 +75,11 @@ def without(replicas: Sequence[int], others: Sequence[int]) -> Replicas:
     return tuple(replica for replica in replicas if replica not in others)
 
 
-def present_replicas(replicas: Replicas, running: Move | None) -> tuple[Replicas, Replicas]:
+def current_replicas(replicas: Replicas, running: Move | None) -> tuple[Replicas, Replicas]:
     """Tell where a new move of a partition begins: its replicas, and which of them are not in service yet, or no longer."""
     if running is None:
         return replicas, ()
-    if running.stage is not Stage.REMOVING:
+    if running.stage is not MoveStage.REMOVING:
         return running.replicas, running.adding
     # Replicas that were told to delete and have not answered stay in the lists, or nothing would wait for the answer.
     return (*running.target, *running.waiting), running.waiting
@@ -91,12 +91,12 @@ def plan_move(replicas: Sequence[int], adding: Sequence[int], target: Sequence[i
     The target comes first, so that its first replica is preferred from the start.
 
     >>> plan_move((1, 2, 3), (), (2, 3, 4))
-    Move(replicas=(2, 3, 4, 1), adding=(4,), removing=(1,), stage=<Stage.PLANNED: 'planned'>, waiting=(), left_epoch=-1)
+    Move(replicas=(2, 3, 4, 1), adding=(4,), removing=(1,), stage=<MoveStage.PLANNED: 'planned'>, waiting=(), removal_epoch=-1)
 
     A cancel is the move to the origin: what was being added is removed.
 
     >>> plan_move((2, 3, 4, 1), (4,), (2, 3, 1))
-    Move(replicas=(2, 3, 1, 4), adding=(4,), removing=(4,), stage=<Stage.PLANNED: 'planned'>, waiting=(), left_epoch=-1)
+    Move(replicas=(2, 3, 1, 4), adding=(4,), removing=(4,), stage=<MoveStage.PLANNED: 'planned'>, waiting=(), removal_epoch=-1)
     """
     union = (*target, *without(replicas, target))
     origin = without(replicas, adding)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from controller_core.model.ids import NO_LEADER, NOBODY
+from controller_core.model.ids import NO_BROKER, NO_LEADER
 
 IntArray = npt.NDArray[np.signedinteger]
 BoolArray = npt.NDArray[np.bool_]
@@ -45,7 +45,7 @@ def partition_health(
 ) -> PartitionHealth:
     """Compute flags from columns of shape (n,).
 
-    `leader` is a broker id, NO_LEADER where no live broker leads; `preferred` the first replica, NOBODY where there is none; `replicas`,
+    `leader` is a broker id, NO_LEADER where no live broker leads; `preferred` the first replica, NO_BROKER where there is none; `replicas`,
     `in_sync` and `adding` are counts: of all replicas, of those in the ISR, and of those that a reassignment adds.
 
     >>> health = partition_health(*(np.array(column) for column in ([1, 2, -1], [1, 1, 3], [3, 3, 2], [3, 2, 1])))
@@ -55,7 +55,7 @@ def partition_health(
     return PartitionHealth(
         offline=(leader == NO_LEADER) & (replicas > 0),
         under_replicated=in_sync < replicas - adding,
-        not_led_by_preferred=(leader != preferred) & (preferred != NOBODY),
+        not_led_by_preferred=(leader != preferred) & (preferred != NO_BROKER),
     )
 
 
@@ -70,7 +70,7 @@ def leader_imbalance(preferred: IntArray, not_led_by_preferred: BoolArray) -> Le
     >>> leader_imbalance(np.array([1, 2, 2, 3]), np.array([False, True, False, False]))
     LeaderImbalance(not_led_by_preferred=1, worst_broker=2, worst_not_led=1, worst_preferring=2)
     """
-    has_preferred = preferred != NOBODY
+    has_preferred = preferred != NO_BROKER
     brokers, row = np.unique(preferred[has_preferred], return_inverse=True)
     if not len(brokers):
         return LeaderImbalance(0, None, 0, 0)

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controller_core.model.quota import DEFAULT, EntityName, QuotaChange, QuotaEntity, QuotaEntityType
-from controller_core.rules.config_rules import WHOLE_BITS, ConfigType, parse, parse_double, show_double, trim
+from controller_core.rules.config_rules import WHOLE_BITS, ConfigType, java_double_string, parse, parse_double, trim
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
@@ -94,7 +94,7 @@ def _written(entity: QuotaEntity, key: str, value: float) -> str | Failure:
             return _failed(f"{key} is no quota: credentials are altered by AlterUserScramCredentials")
         return _invalid(f"Invalid configuration key {key}")
     if kind is ConfigType.DOUBLE:
-        return show_double(value)
+        return java_double_string(value)
     whole = java_whole(value + EPSILON, kind)
     if abs(float(whole) - value) > EPSILON:
         return _invalid(f"Configuration {key} must be a {kind.value} value")
@@ -147,7 +147,7 @@ _WORDS = {QuotaEntityType.USER: "user", QuotaEntityType.CLIENT_ID: "client", Quo
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class NameMatch:
     """What one part of an entity must be."""
 
     name: EntityName | None
@@ -162,15 +162,15 @@ class Match:
 class QuotaFilter:
     """Which entities are asked for. None: the filter does not name that part."""
 
-    user: Match | None = None
-    client_id: Match | None = None
-    ip: Match | None = None
+    user: NameMatch | None = None
+    client_id: NameMatch | None = None
+    ip: NameMatch | None = None
     strict: bool = False
 
     def selects(self, entity: QuotaEntity) -> bool:
         """Judge an entity.
 
-        >>> alice = QuotaFilter(user=Match("alice"))
+        >>> alice = QuotaFilter(user=NameMatch("alice"))
         >>> alice.selects(QuotaEntity(user="alice", client_id="c")), alice.selects(QuotaEntity(client_id="c"))
         (True, False)
         """
@@ -180,7 +180,7 @@ class QuotaFilter:
             return False
         return self._fits(self.user, entity.user) and self._fits(self.client_id, entity.client_id)
 
-    def _fits(self, match: Match | None, name: EntityName | None) -> bool:
+    def _fits(self, match: NameMatch | None, name: EntityName | None) -> bool:
         return name is None or not self.strict if match is None else match.fits(name)
 
     @property
@@ -206,7 +206,7 @@ class QuotaFilter:
 
 def read_filter(components: Sequence[tuple[str, int, str | None]], *, strict: bool) -> QuotaFilter | Failure:
     """Read a filter: type, kind of match and name of each component."""
-    matches: dict[QuotaEntityType, Match] = {}
+    matches: dict[QuotaEntityType, NameMatch] = {}
     for entity_type, kind, name in components:
         if entity_type not in list(QuotaEntityType):
             return _not_known(entity_type)
@@ -231,10 +231,10 @@ def read_filter(components: Sequence[tuple[str, int, str | None]], *, strict: bo
     return found
 
 
-def _match(kind: int, name: str | None) -> Match | None:
+def _match(kind: int, name: str | None) -> NameMatch | None:
     if kind == EXACT:
-        return None if name is None else Match(name)
-    return {OF_DEFAULT: Match(DEFAULT), SPECIFIED: Match(None)}.get(kind)
+        return None if name is None else NameMatch(name)
+    return {OF_DEFAULT: NameMatch(DEFAULT), SPECIFIED: NameMatch(None)}.get(kind)
 
 
 def quota_values(entity: QuotaEntity, config: Config) -> Mapping[str, float] | Failure:

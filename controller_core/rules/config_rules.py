@@ -109,18 +109,18 @@ def parse_double(trimmed: str) -> float:
     raise ValueError("Not a number of type DOUBLE")
 
 
-def show(value: ConfigValue) -> str:
+def java_string(value: ConfigValue) -> str:
     """Print a value as Java's toString does, which is how Kafka's messages quote it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return show_double(value)
+        return java_double_string(value)
     if isinstance(value, tuple):
         return f"[{', '.join(value)}]"
     return str(value)
 
 
-def show_double(value: float) -> str:
+def java_double_string(value: float) -> str:
     """Print a double as Java 19 and later do: the shortest digits that read back as the same number."""
     if math.isnan(value):
         return "NaN"
@@ -135,7 +135,7 @@ def show_double(value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Invalid:
+class InvalidValue:
     """A value that a config refuses: which config, the value as Kafka quotes it, and Kafka's reason."""
 
     name: str
@@ -152,7 +152,7 @@ class Invalid:
 class AnyValue:
     """Every value of the type is legal."""
 
-    def check(self, name: str, value: ConfigValue) -> Invalid | None:  # noqa: ARG002  # every rule is asked alike
+    def check(self, name: str, value: ConfigValue) -> InvalidValue | None:  # noqa: ARG002  # every rule is asked alike
         """Accept."""
         return None
 
@@ -164,13 +164,13 @@ class Range:
     least: int | None
     most: int | None = None
 
-    def check(self, name: str, value: ConfigValue) -> Invalid | None:
+    def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
         """Compare with both bounds."""
         assert isinstance(value, int | float)
         if self.least is not None and value < self.least:
-            return Invalid(name, show(value), f"Value must be at least {self.least}")
+            return InvalidValue(name, java_string(value), f"Value must be at least {self.least}")
         if self.most is not None and value > self.most:
-            return Invalid(name, show(value), f"Value must be no more than {self.most}")
+            return InvalidValue(name, java_string(value), f"Value must be no more than {self.most}")
         return None
 
 
@@ -182,13 +182,13 @@ class RangeOr:
     most: int
     special: int
 
-    def check(self, name: str, value: ConfigValue) -> Invalid | None:
+    def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
         """Compare with the bounds and the special number."""
         assert isinstance(value, int)
         if self.least <= value <= self.most or value == self.special:
             return None
         reason = f"Value must be between {self.least} and {self.most} or equal to {self.special}"
-        return Invalid(name, show(value), reason)
+        return InvalidValue(name, java_string(value), reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +197,11 @@ class OneOf:
 
     words: tuple[str, ...]
 
-    def check(self, name: str, value: ConfigValue) -> Invalid | None:
+    def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
         """Look every word up."""
         for word in value if isinstance(value, tuple) else (value,):
             if word not in self.words:
-                return Invalid(name, show(word), f"String must be one of: {', '.join(self.words)}")
+                return InvalidValue(name, java_string(word), f"String must be one of: {', '.join(self.words)}")
         return None
 
 
@@ -211,14 +211,14 @@ class VersionName:
 
     known: frozenset[str]
 
-    def check(self, name: str, value: ConfigValue) -> Invalid | None:
+    def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
         """Cut what is ignored and look the name up."""
         assert isinstance(value, str)
         significant = 3 if value.startswith("0.") else 2
         # Java's split drops empty segments at the end, so "3.0." has two segments and stays whole.
         segments = value.rstrip(".").split(".") if value.strip(".") else []
         key = value if len(segments) <= significant else ".".join(segments[:significant])
-        return None if key in self.known else Invalid(name, value, f"Version {value} is not a valid version")
+        return None if key in self.known else InvalidValue(name, value, f"Version {value} is not a valid version")
 
 
 PARTITION_AND_BROKER = re.compile(r"(?:[0-9]+:[0-9]+)?")
@@ -228,15 +228,17 @@ PARTITION_AND_BROKER = re.compile(r"(?:[0-9]+:[0-9]+)?")
 class ThrottledReplicas:
     """Pairs partition:broker, or the single word * for all of them."""
 
-    def check(self, name: str, value: ConfigValue) -> Invalid | None:
+    def check(self, name: str, value: ConfigValue) -> InvalidValue | None:
         """Look at every pair."""
         assert isinstance(value, tuple)
         pairs = [trim(pair) for pair in value]
         if all(PARTITION_AND_BROKER.fullmatch(pair) for pair in pairs) or "".join(pairs) == "*":
             return None
         form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
-        return Invalid(
-            name, show(value), f"{name} must be the literal '*' or a list of replicas in the following format: {form}"
+        return InvalidValue(
+            name,
+            java_string(value),
+            f"{name} must be the literal '*' or a list of replicas in the following format: {form}",
         )
 
 
@@ -256,10 +258,10 @@ class ConfigKey:
     rule: Rule
     broker_name: str | None
 
-    def read(self, text: str) -> ConfigValue | Invalid:
+    def read(self, text: str) -> ConfigValue | InvalidValue:
         """Read `text` as this config's value, or tell why it is none."""
         try:
             value = parse(self.kind, text)
         except ValueError as wrong:
-            return Invalid(self.name, text, str(wrong))
+            return InvalidValue(self.name, text, str(wrong))
         return self.rule.check(self.name, value) or value

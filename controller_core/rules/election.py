@@ -29,7 +29,7 @@ from controller_core.model.ids import NO_LEADER
 Replicas = tuple[int, ...]
 
 
-class Reason(IntEnum):
+class ElectionReason(IntEnum):
     """Why an election ended as it did; below zero nobody was elected. Fits an int8 column."""
 
     LIVE_IN_ISR = 1
@@ -64,7 +64,7 @@ class Election:
     leader: int
     isr: Replicas
     unclean: bool
-    reason: Reason
+    reason: ElectionReason
 
     @property
     def elected(self) -> bool:
@@ -78,32 +78,32 @@ def elect_offline(
     """Elect for a partition whose leader is gone: a live member of the ISR, else, where allowed, any live replica.
 
     >>> elect_offline([1, 2, 3], [3, 1, 2], {2, 3}, unclean_allowed=False)
-    Election(leader=2, isr=(3, 2), unclean=False, reason=<Reason.LIVE_IN_ISR: 1>)
+    Election(leader=2, isr=(3, 2), unclean=False, reason=<ElectionReason.LIVE_IN_ISR: 1>)
     """
     online = among(assignment, live)
     if in_sync := among(online, isr):
-        return Election(in_sync[0], among(isr, live), False, Reason.LIVE_IN_ISR)
+        return Election(in_sync[0], among(isr, live), False, ElectionReason.LIVE_IN_ISR)
     if online and unclean_allowed:
-        return Election(online[0], online[:1], True, Reason.UNCLEAN)
-    return nobody(isr, Reason.NO_REPLICA_ONLINE)
+        return Election(online[0], online[:1], True, ElectionReason.UNCLEAN)
+    return no_leader(isr, ElectionReason.NO_REPLICA_ONLINE)
 
 
 def elect_reassigned(target: Sequence[int], isr: Sequence[int], live: Collection[int]) -> Election:
     """Elect the first replica of a reassignment's target that lives and is in the ISR."""
     candidates = among(among(target, live), isr)
     if not candidates:
-        return nobody(isr, Reason.NO_REPLICA_ONLINE)
-    return Election(candidates[0], tuple(isr), False, Reason.REASSIGNED)
+        return no_leader(isr, ElectionReason.NO_REPLICA_ONLINE)
+    return Election(candidates[0], tuple(isr), False, ElectionReason.REASSIGNED)
 
 
 def elect_preferred(leader: int, assignment: Sequence[int], isr: Sequence[int], live: Collection[int]) -> Election:
     """Give the lead back to the first replica of the assignment, if it does not have it already."""
     preferred = assignment[0]
     if preferred == leader:
-        return Election(leader, tuple(isr), False, Reason.ELECTION_NOT_NEEDED)
+        return Election(leader, tuple(isr), False, ElectionReason.ELECTION_NOT_NEEDED)
     if preferred not in live or preferred not in isr:
-        return nobody(isr, Reason.PREFERRED_LEADER_NOT_AVAILABLE)
-    return Election(preferred, tuple(isr), False, Reason.PREFERRED)
+        return no_leader(isr, ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE)
+    return Election(preferred, tuple(isr), False, ElectionReason.PREFERRED)
 
 
 def elect_shutdown(
@@ -112,13 +112,13 @@ def elect_shutdown(
     """Move the lead off brokers that shut down; `live` includes these.
 
     >>> elect_shutdown([1, 2, 3], [1, 2, 3], {1, 2, 3}, {1})
-    Election(leader=2, isr=(2, 3), unclean=False, reason=<Reason.SHUTDOWN: 5>)
+    Election(leader=2, isr=(2, 3), unclean=False, reason=<ElectionReason.SHUTDOWN: 5>)
     """
     online = among(assignment, live)
     staying = tuple(replica for replica in isr if replica not in shutting_down)
     if candidates := among(online, staying):
-        return Election(candidates[0], staying, False, Reason.SHUTDOWN)
-    return nobody(isr, Reason.STATE_CHANGE_FAILED)
+        return Election(candidates[0], staying, False, ElectionReason.SHUTDOWN)
+    return no_leader(isr, ElectionReason.STATE_CHANGE_FAILED)
 
 
 def among(replicas: Sequence[int], members: Collection[int]) -> Replicas:
@@ -126,6 +126,6 @@ def among(replicas: Sequence[int], members: Collection[int]) -> Replicas:
     return tuple(replica for replica in replicas if replica in members)
 
 
-def nobody(isr: Sequence[int], reason: Reason) -> Election:
+def no_leader(isr: Sequence[int], reason: ElectionReason) -> Election:
     """Elect nobody: the ISR stays as it is."""
     return Election(NO_LEADER, tuple(isr), False, reason)

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from controller_core.model.columns import BoolArray, IntArray
-from controller_core.model.ids import NO_LEADER, NOBODY
-from controller_core.rules.election import Reason
+from controller_core.model.ids import NO_BROKER, NO_LEADER
+from controller_core.rules.election import ElectionReason
 
 FEW = 4
 """So many brokers are looked for one by one; more are looked up by id. One broker that leaves is the usual event."""
@@ -61,11 +61,11 @@ def elect_offline(replicas: IntArray, isr: IntArray, live: BoolArray, unclean_al
     tried = leaderless[unclean_allowed[leaderless]]
     leader[tried] = first_where([slot[tried] for slot in slots], [flag[tried] for flag in online])
     chosen = tried[leader[tried] != NO_LEADER]
-    new_isr[chosen] = NOBODY
+    new_isr[chosen] = NO_BROKER
     new_isr[chosen, 0] = leader[chosen]
-    elections = conclude(leader, new_isr, Reason.LIVE_IN_ISR, Reason.NO_REPLICA_ONLINE)
+    elections = conclude(leader, new_isr, ElectionReason.LIVE_IN_ISR, ElectionReason.NO_REPLICA_ONLINE)
     elections.unclean[chosen] = True
-    elections.reason[chosen] = Reason.UNCLEAN
+    elections.reason[chosen] = ElectionReason.UNCLEAN
     return elections
 
 
@@ -75,8 +75,8 @@ def elect_preferred(leader: IntArray, replicas: IntArray, isr: IntArray, live: B
     not_needed = preferred == leader
     available = live.take(preferred) & is_in(preferred, slots_of(isr))
     new_leader = first_where([preferred], [available | not_needed])
-    elections = conclude(new_leader, isr, Reason.PREFERRED, Reason.PREFERRED_LEADER_NOT_AVAILABLE)
-    elections.reason[not_needed] = Reason.ELECTION_NOT_NEEDED
+    elections = conclude(new_leader, isr, ElectionReason.PREFERRED, ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE)
+    elections.reason[not_needed] = ElectionReason.ELECTION_NOT_NEEDED
     return elections
 
 
@@ -89,7 +89,7 @@ def elect_shutdown(replicas: IntArray, isr: IntArray, live: BoolArray, shutting_
     new_isr = drop_where(isr_slots, flags_of(shutting_down, isr_slots))
     failed = np.flatnonzero(leader == NO_LEADER)
     new_isr[failed] = isr[failed]
-    return conclude(leader, new_isr, Reason.SHUTDOWN, Reason.STATE_CHANGE_FAILED)
+    return conclude(leader, new_isr, ElectionReason.SHUTDOWN, ElectionReason.STATE_CHANGE_FAILED)
 
 
 def elect_new(replicas: IntArray, live: BoolArray) -> Elections:
@@ -97,10 +97,10 @@ def elect_new(replicas: IntArray, live: BoolArray) -> Elections:
     slots = slots_of(replicas)
     online = flags_of(live, slots)
     leader, isr = first_where(slots, online), drop_where(slots, [~flag for flag in online])
-    return conclude(leader, isr, Reason.NEW, Reason.NO_REPLICA_ONLINE)
+    return conclude(leader, isr, ElectionReason.NEW, ElectionReason.NO_REPLICA_ONLINE)
 
 
-def conclude(leader: IntArray, isr: IntArray, won: Reason, lost: Reason) -> Elections:
+def conclude(leader: IntArray, isr: IntArray, won: ElectionReason, lost: ElectionReason) -> Elections:
     """Finish a clean election: a reason for every row."""
     reason = np.full(len(leader), won, dtype=np.int8)
     reason[leader == NO_LEADER] = lost
@@ -144,7 +144,7 @@ def drop_where(slots: Slots, dropped: list[BoolArray]) -> IntArray:
         if dropped[place].any():
             for later in range(place, len(slots) - 1):
                 blend(closed[later], closed[later + 1], dropped[place])
-            blend(closed[-1], NOBODY, dropped[place])
+            blend(closed[-1], NO_BROKER, dropped[place])
     return closed.T
 
 

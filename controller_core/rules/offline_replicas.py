@@ -1,7 +1,7 @@
 """Offline replicas of live brokers: in a failed log directory (KIP-112), or refused by their broker.
 
 A broker says so in its answer to a LeaderAndIsr, partition by partition (KAFKA_STORAGE_ERROR). From then on such a replica
-counts like one on a dead broker: `Heal` takes its leadership, and takes it out of the ISR, nobody elects it, and no leader may
+counts like one on a dead broker: `RepairPartitions` takes its leadership, and takes it out of the ISR, nobody elects it, and no leader may
 take it back in. It is online again when a later answer has no error for it, or when its broker registers anew, since only a
 restart brings a directory back. A topic with such a replica is not deleted until then: its log would stay behind.
 
@@ -21,30 +21,30 @@ from collections.abc import Callable
 import numpy as np
 
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import BoolArray, IntArray, pad, places_of, widen
+from controller_core.model.columns import BoolArray, IntArray, pad, positions_of, widen
 from controller_core.rules.election import Election
 from controller_core.rules.election_columns import Elections
 
 
-def offline_among(cluster: Cluster, rows: IntArray, ids: IntArray) -> BoolArray:
+def offline_flags(cluster: Cluster, rows: IntArray, ids: IntArray) -> BoolArray:
     """Flag the ids (shape (rows,) or (rows, width)) whose replica of that row is offline although the broker lives."""
     flags = np.zeros(ids.shape, dtype=np.bool_)
-    for place in places_of(cluster.offline_replicas, rows):
+    for place in positions_of(cluster.offline_replicas, rows):
         flags[place] = np.isin(ids[place], list(cluster.offline_at(int(rows[place]))))
     return flags
 
 
-def led_offline(cluster: Cluster) -> list[int]:
+def rows_led_by_offline_replica(cluster: Cluster) -> list[int]:
     """List the rows whose leader's replica is offline although the broker lives."""
     leader = cluster.columns.leader
     return [row for row, brokers in cluster.offline_replicas.items() if int(leader[row]) in brokers]
 
 
-def elect_apart(
+def elect_rows_with_offline_replicas(
     cluster: Cluster, rows: IntArray, elections: Elections, elect: Callable[[int, int], Election]
 ) -> Elections:
     """Replace what columns say of rows with offline replicas by a plain selector's word: `elect` takes a place in `rows` and the row."""
-    concerned = places_of(cluster.offline_replicas, rows)
+    concerned = positions_of(cluster.offline_replicas, rows)
     if not concerned:
         return elections
     leader, isr = elections.leader.copy(), elections.isr.copy()

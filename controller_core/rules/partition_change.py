@@ -1,6 +1,6 @@
 """One arithmetic of leader, ISR and epochs: every change of partition states is built here.
 
-Goals: a leader epoch is decided in one place, by the cluster's `Rules`, and the same for one partition and for 200,000.
+Goals: a leader epoch is decided in one place, by the cluster's `ModeRules`, and the same for one partition and for 200,000.
 Constraints: columns only; the one choice that is made here is what follows from a choice. Who is elected is for `election`
 and `election_columns`, when an event asks for a change is for the deciding modules.
 
@@ -35,7 +35,7 @@ import numpy as np
 from controller_core.model import changes
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray, any_of, keep_ids, pad
-from controller_core.model.ids import INITIAL_LEADER_EPOCH, NO_EPOCH, NO_LEADER, NOBODY
+from controller_core.model.ids import INITIAL_LEADER_EPOCH, NO_BROKER, NO_EPOCH, NO_LEADER
 from controller_core.model.move import Replicas
 from controller_core.rules.election_columns import Elections
 
@@ -86,7 +86,7 @@ def change_leaders(
         elections.leader[chosen],
         next_leader_epochs(cluster, rows[chosen]),
         elections.isr[chosen],
-        changes.Announcement.LEADER_AND_ISR,
+        changes.RequestsToBrokers.LEADER_AND_ISR,
         unclean=elections.unclean[chosen],
     )
 
@@ -98,7 +98,7 @@ def shrink_isr(cluster: Cluster, rows: IntArray, kept: BoolArray) -> changes.Par
     columns = cluster.columns
     isr = keep_ids(columns.isr[rows], kept)
     epochs = shrunk_leader_epochs(cluster, rows)
-    return changes.PartitionStates(rows, columns.leader[rows], epochs, isr, changes.Announcement.LEADER_AND_ISR)
+    return changes.PartitionStates(rows, columns.leader[rows], epochs, isr, changes.RequestsToBrokers.LEADER_AND_ISR)
 
 
 def raise_epochs(cluster: Cluster, rows: Sequence[int]) -> changes.PartitionStates | None:
@@ -108,7 +108,7 @@ def raise_epochs(cluster: Cluster, rows: Sequence[int]) -> changes.PartitionStat
     columns, raised = cluster.columns, np.array(rows, dtype=np.int32)
     epochs = next_leader_epochs(cluster, raised)
     return changes.PartitionStates(
-        raised, columns.leader[raised], epochs, columns.isr[raised], changes.Announcement.LEADER_AND_ISR
+        raised, columns.leader[raised], epochs, columns.isr[raised], changes.RequestsToBrokers.LEADER_AND_ISR
     )
 
 
@@ -124,7 +124,7 @@ def change_states(cluster: Cluster, states: Sequence[NewState]) -> changes.Parti
         np.array([state.leader for state in states], dtype=np.int32),
         next_leader_epochs(cluster, rows),
         pad([state.isr for state in states]),
-        changes.Announcement.LEADER_AND_ISR,
+        changes.RequestsToBrokers.LEADER_AND_ISR,
         replicas=pad(replicas) if replicas else None,
         unclean=np.array([state.unclean for state in states], dtype=np.bool_),
     )
@@ -142,7 +142,7 @@ def change_isr(
         columns.leader[changed],
         columns.leader_epoch[changed],
         pad(isr),
-        changes.Announcement.METADATA,
+        changes.RequestsToBrokers.METADATA_ONLY,
         recovering=np.array(recovering, dtype=np.bool_),
     )
 
@@ -154,14 +154,14 @@ def check_states(cluster: Cluster, change: changes.PartitionStates) -> None:
     led = change.leader != NO_LEADER
     in_isr = (change.isr == change.leader[:, None]).any(axis=1)
     assert bool((in_isr | ~led).all()), "C1: a leader outside its ISR"
-    in_sync = change.isr != NOBODY
-    assert bool((among(change.isr, replicas) == in_sync).all()), "C2: an ISR outside its replicas"
+    in_sync = change.isr != NO_BROKER
+    assert bool((contained_in(change.isr, replicas) == in_sync).all()), "C2: an ISR outside its replicas"
     assert rules.empty_isr_allowed or bool(any_of(in_sync).all()), "C2: an ISR without anybody"
     assert not _any_twice(change.isr), "C3: a replica twice in an ISR"
     assert not _any_twice(replicas), "C3: a replica twice among the replicas"
     stays, grows = change.leader_epoch == columns.leader_epoch[rows], change.leader_epoch > columns.leader_epoch[rows]
     # The leader that asked for its ISR keeps its epoch; whoever is told to lead or follow needs a higher one to listen.
-    if change.announcement is changes.Announcement.METADATA:
+    if change.requests is changes.RequestsToBrokers.METADATA_ONLY:
         assert bool(stays.all()), "C4: a leader epoch that its leader does not know"
     elif rules.isr_shrink_raises_leader_epoch or change.replicas is not None:
         assert bool(grows.all()), "C4: a leader epoch that does not grow"
@@ -172,13 +172,13 @@ def check_states(cluster: Cluster, change: changes.PartitionStates) -> None:
 
 def _any_twice(ids: IntArray) -> bool:
     ordered = np.sort(ids, axis=1)
-    return bool(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOBODY)).any())
+    return bool(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)).any())
 
 
-def among(inner: IntArray, outer: IntArray) -> BoolArray:
+def contained_in(inner: IntArray, outer: IntArray) -> BoolArray:
     """Tell which ids of each row are among the ids of that row: slot by slot, so that wide rows cost no memory."""
     found = np.zeros(inner.shape, dtype=np.bool_)
     for slot in outer.T:
         found |= inner == slot[:, None]
-    members: BoolArray = found & (inner != NOBODY)
+    members: BoolArray = found & (inner != NO_BROKER)
     return members

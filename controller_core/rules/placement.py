@@ -36,7 +36,7 @@ import numpy.typing as npt
 
 from controller_core.model.columns import IntArray
 
-Places = npt.NDArray[np.intp]
+Positions = npt.NDArray[np.intp]
 """Numbers of places in the circle, or of racks."""
 
 Racks = Mapping[int, str | None]
@@ -69,13 +69,13 @@ def place_replicas(
     """
     check_placement(brokers, partitions, replication_factor)
     assert min(start_index, replica_shift, start_partition_id) >= 0, "Kafka's numbers for placement are never negative"
-    circle = rack_alternated(brokers) if has_racks(brokers) else list(brokers)
+    circle = alternate_racks(brokers) if has_racks(brokers) else list(brokers)
     places = len(circle)
     shifts_apart = max(1, places - 1)
     first_block, last_block = start_partition_id // places, (start_partition_id + partitions - 1) // places
     # The shift grows where a multiple of n is passed; a first partition that is one (but for 0) has passed it.
     passed = np.arange(first_block, last_block + 1, dtype=np.int64) - max(0, start_partition_id - 1) // places
-    rack_numbers = numbers_of([brokers[broker] for broker in circle])
+    rack_numbers = number_racks([brokers[broker] for broker in circle])
     step = max(rack_numbers) + 1 if has_racks(brokers) else 1
     shifts = (replica_shift % shifts_apart + passed) * step % shifts_apart
     occurring, block_of = np.unique(shifts, return_inverse=True)
@@ -134,10 +134,10 @@ def has_racks(brokers: Racks) -> bool:
     return any(rack is not None for rack in brokers.values())
 
 
-def rack_alternated(brokers: Racks) -> list[int]:
+def alternate_racks(brokers: Racks) -> list[int]:
     """Order brokers so that racks take turns: racks by name, brokers of a rack by id.
 
-    >>> rack_alternated({0: "a", 1: "c", 2: "c", 3: "b", 4: "b", 5: "a"})
+    >>> alternate_racks({0: "a", 1: "c", 2: "c", 3: "b", 4: "b", 5: "a"})
     [0, 3, 1, 5, 4, 2]
     """
     by_rack: dict[str, list[int]] = {}
@@ -149,13 +149,13 @@ def rack_alternated(brokers: Racks) -> list[int]:
     return [queue[turn] for turn in range(turns) for queue in queues if turn < len(queue)]
 
 
-def numbers_of(racks: Sequence[str | None]) -> list[int]:
+def number_racks(racks: Sequence[str | None]) -> list[int]:
     """Give racks numbers in order of first appearance."""
     numbers: dict[str | None, int] = {}
     return [numbers.setdefault(rack, len(numbers)) for rack in racks]
 
 
-def rack_unaware_blocks(leaders: Places, shifts: Places, replication_factor: int) -> Places:
+def rack_unaware_blocks(leaders: Positions, shifts: Positions, replication_factor: int) -> Positions:
     """Make one block of places for each shift: shape (shifts, places, replication factor)."""
     places = len(leaders)
     steps = 1 + (shifts[:, None] + np.arange(replication_factor - 1)) % max(1, places - 1)
@@ -165,7 +165,7 @@ def rack_unaware_blocks(leaders: Places, shifts: Places, replication_factor: int
     return blocks
 
 
-def rack_aware_blocks(leaders: Places, shifts: Places, racks: Places, replication_factor: int) -> Places:
+def rack_aware_blocks(leaders: Positions, shifts: Positions, racks: Positions, replication_factor: int) -> Positions:
     """Make one block of places for each shift, passing over places as racks demand; racks are numbers by place.
 
     All rows walk together, one step at a time; those that have all their replicas drop out. Each of the two kinds of passing
@@ -182,7 +182,7 @@ def rack_aware_blocks(leaders: Places, shifts: Places, racks: Places, replicatio
             break
         so_far = chosen[walking]
         place = (so_far[:, 0] + 1 + (shift[walking] + step) % (places - 1)) % places
-        # Places not chosen yet are -1: they stand for no place and no rack.
+        # Positions not chosen yet are -1: they stand for no place and no rack.
         same_place = (so_far == place[:, None]).any(axis=1)
         same_rack = ((racks[so_far] == racks[place][:, None]) & (so_far >= 0)).any(axis=1)
         fits = np.where(count[walking] < rack_count, ~same_rack, ~same_place)

@@ -20,7 +20,7 @@ Kafka checks in this order and stops at the first error; so does `topic_config_e
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller_core.rules.config_rules import ConfigValue, Invalid, parse_boolean
+from controller_core.rules.config_rules import ConfigValue, InvalidValue, parse_boolean
 from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 
 
@@ -89,10 +89,10 @@ def local_retention_error(local: str, local_value: int, whole: str, whole_value:
         return None
     if local_value == UNLIMITED:
         reason = f"Value must not be -1 as {whole} value is set as {whole_value}."
-        return ConfigError(Invalid(local, str(local_value), reason).message, of_value=True)
+        return ConfigError(InvalidValue(local, str(local_value), reason).message, of_value=True)
     if local_value > whole_value:
         reason = f"Value must not be more than {whole} property value: {whole_value}"
-        return ConfigError(Invalid(local, str(local_value), reason).message, of_value=True)
+        return ConfigError(InvalidValue(local, str(local_value), reason).message, of_value=True)
     return None
 
 
@@ -119,7 +119,7 @@ def number(values: Mapping[str, ConfigValue], name: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigSetting:
+class ConfigContext:
     """What a broker knows beside the topic's own map.
 
     broker_defaults: the brokers' own defaults by the topic config's name, as text; what is absent has Kafka's default.
@@ -134,7 +134,7 @@ class ConfigSetting:
     zookeeper: bool = True
 
 
-def topic_config_error(configs: Mapping[str, str | None], setting: ConfigSetting | None = None) -> ConfigError | None:
+def topic_config_error(configs: Mapping[str, str | None], setting: ConfigContext | None = None) -> ConfigError | None:
     """Return the error that Kafka answers for this map of a topic, or None when it is legal.
 
     >>> topic_config_error({"retention.ms": "abc"}).message
@@ -142,7 +142,7 @@ def topic_config_error(configs: Mapping[str, str | None], setting: ConfigSetting
     >>> topic_config_error({"retention.ms": "-1"}) is None
     True
     """
-    setting = setting or ConfigSetting()
+    setting = setting or ConfigContext()
     if nulls := [name for name, text in configs.items() if text is None]:
         return ConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
     if unknown := sorted(configs.keys() - TOPIC_CONFIGS.keys()):
@@ -151,7 +151,7 @@ def topic_config_error(configs: Mapping[str, str | None], setting: ConfigSetting
     values: dict[str, ConfigValue] = {}
     for name in TOPIC_CONFIGS:
         value = config_value(name, texts)
-        if isinstance(value, Invalid):
+        if isinstance(value, InvalidValue):
             return ConfigError(value.message, of_value=True)
         values[name] = value
     return compaction_lag_error(values) or remote_storage_error(
@@ -159,7 +159,7 @@ def topic_config_error(configs: Mapping[str, str | None], setting: ConfigSetting
     )
 
 
-def config_value(name: str, texts: Mapping[str, str]) -> ConfigValue | Invalid:
+def config_value(name: str, texts: Mapping[str, str]) -> ConfigValue | InvalidValue:
     """Return the value of one known config of a topic: from its map (over the brokers' defaults), else Kafka's default.
 
     >>> config_value("unclean.leader.election.enable", {})

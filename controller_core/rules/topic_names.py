@@ -19,15 +19,15 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 """Topics that Kafka's own coordinators write."""
 
 
-def refuse_name(name: str, existing: Iterable[str] = ()) -> Failure | None:
+def topic_name_error(name: str, existing: Iterable[str] = ()) -> Failure | None:
     """Return why Kafka would not create a topic of this name beside the existing ones, or None.
 
-    >>> refuse_name("a b").message
+    >>> topic_name_error("a b").message
     "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-    >>> refuse_name("a.b", ["a_b", "c"]).message
+    >>> topic_name_error("a.b", ["a_b", "c"]).message
     "Topic 'a.b' collides with existing topics: a_b"
     """
-    if (reason := illegal_because(name)) is not None:
+    if (reason := illegal_name_reason(name)) is not None:
         return Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
     if colliding := collisions(name, existing):
         words = f"Topic '{name}' collides with existing topics: {', '.join(colliding)}"
@@ -35,7 +35,7 @@ def refuse_name(name: str, existing: Iterable[str] = ()) -> Failure | None:
     return None
 
 
-def illegal_because(name: str) -> str | None:
+def illegal_name_reason(name: str) -> str | None:
     """Return Kafka's reason why a name is illegal by itself, or None."""
     if not name:
         return "the empty string is not allowed"
@@ -56,9 +56,11 @@ def collisions(name: str, existing: Iterable[str]) -> list[str]:
     """
     if not has_collision_characters(name):
         return []
-    unified = unify(name)
+    unified = metric_name(name)
     # Only names of one length can be the same: most are passed over without being unified.
-    return sorted(other for other in existing if len(other) == len(name) and other != name and unify(other) == unified)
+    return sorted(
+        other for other in existing if len(other) == len(name) and other != name and metric_name(other) == unified
+    )
 
 
 def has_collision_characters(name: str) -> bool:
@@ -66,7 +68,7 @@ def has_collision_characters(name: str) -> bool:
     return "." in name or "_" in name
 
 
-def unify(name: str) -> str:
+def metric_name(name: str) -> str:
     """Write a name as metrics do."""
     return name.replace(".", "_")
 

@@ -7,7 +7,7 @@ SETTLE_TIMEOUT_S = 10.0
 """How long a caller waits for a controller that is reading the cluster; after that it asks elsewhere or again."""
 
 
-class Settling:
+class ActivationGate:
     """Whether the place is taken and not yet filled."""
 
     def __init__(self) -> None:

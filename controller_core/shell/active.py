@@ -10,7 +10,7 @@ from controller_core.model.broker import Endpoint
 from controller_core.model.cluster import Cluster
 
 
-class TenureLostError(Exception):
+class TermEndedError(Exception):
     """This process no longer holds the cluster: the caller is answered NOT_CONTROLLER and asks elsewhere."""
 
 
@@ -51,22 +51,22 @@ class ActiveController(Protocol):
     async def submit(self, event: events.Event) -> Any:
         """Decide an event in its turn; the reply is the decision's, after its changes are committed.
 
-        Raises TenureLostError, OverloadedError.
+        Raises TermEndedError, OverloadedError.
         """
 
     async def known_defaults(self, timeout_ms: int) -> Defaults | None:
         """Wait until a broker has told the cluster's settings; None when time is up first."""
 
-    async def brokers_know(self, timeout_ms: int, silence_ms: int) -> bool:
+    async def brokers_answered(self, timeout_ms: int, silence_ms: int) -> bool:
         """Wait until the live brokers have answered what they were sent so far; False when the time is up first.
 
         A broker that has left one request unanswered for `silence_ms` is not waited for.
         """
 
     async def until(self, holds: Callable[[], bool], timeout_ms: int) -> bool:
-        """Wait until a condition on the cluster holds; False when the time is up first. Raises TenureLostError."""
+        """Wait until a condition on the cluster holds; False when the time is up first. Raises TermEndedError."""
 
-    async def topic_gone(self, name: str, timeout_ms: int) -> bool:
+    async def topic_removed(self, name: str, timeout_ms: int) -> bool:
         """Wait until a topic is no more; False when time is up first."""
 
     def advertised(self) -> Sequence[Endpoint]:
@@ -92,8 +92,8 @@ class ActiveTerm(Protocol):
     def brokers_changed(self) -> Callable[[], None]:
         """Reports that brokers may have other settings than they reported last."""
 
-    async def look(self, read: Callable[[], Coroutine[Any, Any, events.Event | None]]) -> None:
-        """Read while no event is processed, and decide on what was found. Raises TenureLostError, OverloadedError."""
+    async def read_and_decide(self, read: Callable[[], Coroutine[Any, Any, events.Event | None]]) -> None:
+        """Read while no event is processed, and decide on what was found. Raises TermEndedError, OverloadedError."""
 
     def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> Task[Any]:
-        """Run a task until the tenure ends. A failure other than TenureLostError, OverloadedError or StoreError is a defect."""
+        """Run a task until the tenure ends. A failure other than TermEndedError, OverloadedError or StoreError is a defect."""

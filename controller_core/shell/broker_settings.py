@@ -16,7 +16,7 @@ from dataclasses import replace
 from controller_core.model import changes
 from controller_core.model.broker import Broker
 from controller_core.shell.active import Defaults, TopicDefault
-from controller_core.shell.brokers.inquiry import BrokerSettings, InquiryError, inquire
+from controller_core.shell.brokers.describe_configs import BrokerSettings, BrokerSettingsError, read_broker_settings
 from controller_core.shell.controller import Controller
 from controller_core.shell.startup_checks import over_reserved_max, unsupported_policies
 from controller_core.zookeeper_mode.broker_settings import combined_setting
@@ -37,7 +37,7 @@ ReadClusterId = Callable[[], Awaitable[str]]
 """Reads the cluster's id from the store; empty where there is none yet."""
 
 
-class Learning:
+class BrokerSettingsReader:
     """The settings that brokers reported last; made within a running loop."""
 
     def __init__(
@@ -67,11 +67,11 @@ class Learning:
         """Return the brokers' defaults for topics; empty until a broker has answered."""
         return {} if self.defaults is None else self.defaults.topic_defaults
 
-    def ask_again(self) -> None:
+    def poll_soon(self) -> None:
         """Poll soon: a broker registered, or a notification names a changed configuration."""
         self._changed.set()
 
-    async def learn(self, controller: Controller, cluster_id: ReadClusterId) -> None:
+    async def follow(self, controller: Controller, cluster_id: ReadClusterId) -> None:
         """Read the brokers' settings, and poll them until cancelled; `cluster_id` reads the id, which the first broker creates."""
         self._changed.clear()
         await self._ask_all(controller, cluster_id, is_first=True)
@@ -150,9 +150,9 @@ class Learning:
             and self.defaults.delete_topic_enable
         ):
             self.defaults = replace(self.defaults, delete_topic_enable=False)
-            controller.learn(self.defaults)
+            controller.set_defaults(self.defaults)
         if setting is not controller.cluster.topic_deletion:
-            controller.learn_topic_deletion(setting)
+            controller.set_topic_deletion(setting)
 
     async def _inquire(self, broker: Broker) -> tuple[int, BrokerSettings] | None:
         """Ask one broker; None where it did not answer."""
@@ -160,8 +160,8 @@ class Learning:
         if endpoint is None:
             return None
         try:
-            return broker.id, await inquire(broker.id, endpoint, self._security)
-        except InquiryError as error:
+            return broker.id, await read_broker_settings(broker.id, endpoint, self._security)
+        except BrokerSettingsError as error:
             log.debug("Failed to read a broker's settings", extra={"broker": broker.id, "why": str(error)})
             return None
 
@@ -183,5 +183,5 @@ class Learning:
         defaults = replace(known.defaults, delete_topic_enable=is_enabled)
         if is_first or defaults != self.defaults:
             self.defaults = defaults
-            controller.learn(defaults)
+            controller.set_defaults(defaults)
         controller.cluster_id = controller.cluster_id or await cluster_id()

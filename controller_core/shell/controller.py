@@ -12,7 +12,7 @@ Leaves out how the tenure was won (presence) and who brings events (watches, the
 # MERGED controller_core.shell.controller: """Waiting for the cluster to reach some state: waiters check their condition after every commit."""
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from controller_core.model import changes, events
@@ -20,17 +20,16 @@ from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision
 from controller_core.model.sends import Send
-from controller_core.shell.active import Defaults, OverloadedError, TenureLostError
+from controller_core.shell.active import Defaults, OverloadedError, TermEndedError
 from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.channels import Channels
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.event_source import source_of
 from controller_core.shell.metrics import Metrics
-from controller_core.shell.scheduler import Turns
+from controller_core.shell.mode import Mode
+from controller_core.shell.scheduler import Scheduler
 from controller_core.shell.state_log import log_change
 from controller_core.shell.store import Outcome, Store, StoreError
-from controller_core.zookeeper_mode.decide import decide
-from controller_core.zookeeper_mode.propagation import carry_out
 from kafka_node.security.brokers import UNPROTECTED, BrokerSecurity
 
 log = logging.getLogger(__name__)
@@ -56,12 +55,14 @@ class Controller:
         metrics: Metrics,
         security: BrokerSecurity = UNPROTECTED,
         *,
+        mode: Mode,
         broker_left: Callable[[Broker], None] = lambda _: None,
         brokers_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.cluster = cluster
         self.cluster_id = cluster_id
-        self.turns = Turns()
+        self.scheduler = Scheduler()
+        self._mode = mode
         self._store = store
         store.deliver_to(self._take_committed)
         self._own = own
@@ -84,6 +85,7 @@ class Controller:
         self._channels = Channels(
             cluster,
             own,
+            mode=mode,
             answered=self._on_answered,
             refused=self._on_refused,
             deposed=lambda: self.end("a broker knows a newer controller"),
@@ -139,7 +141,7 @@ class Controller:
         await asyncio.wait([self.post(event)])
 
     async def submit(self, event: events.Event) -> Any:
-        """Decide an event in its turn. Raises TenureLostError, OverloadedError.
+        """Decide an event in its turn. Raises TermEndedError, OverloadedError.
 
         A caller that is cancelled leaves the event to its end: between a write and its application nothing may stop.
         """
@@ -147,18 +149,18 @@ class Controller:
         self._answered.add(task)
         await asyncio.wait([task])
         if task.cancelled():
-            raise TenureLostError("the tenure ended before the event did")
+            raise TermEndedError("the tenure ended before the event did")
         return task.result()
 
-    async def look(self, read: Callable[[], Coroutine[Any, Any, events.Event | None]]) -> None:
+    async def read_and_decide(self, read: Callable[[], Coroutine[Any, Any, events.Event | None]]) -> None:
         """Read something of the world while nobody writes, and decide on what was found, in one turn.
 
         Read outside the turn, a list of topics could miss one that is just being written, and take it for removed.
         """
-        async with self.turns.take(events.Heal().scope):
+        async with self.scheduler.run_exclusively(events.RepairPartitions().scope):
             event = await read()
             if event is not None:
-                with self._metrics.event(event) as begins:
+                with self._metrics.events.time(event) as begins:
                     begins()
                     await self._run(event)
 
@@ -175,8 +177,8 @@ class Controller:
 
     async def _take_turn(self, event: events.Event) -> Any:
         self._check()
-        with self._metrics.event(event) as begins:
-            async with self.turns.take(event.scope, source_of(event, self.cluster.brokers)):
+        with self._metrics.events.time(event) as begins:
+            async with self.scheduler.run_exclusively(event.scope, source_of(event, self.cluster.brokers)):
                 begins()
                 return await self._run(event)
 
@@ -184,11 +186,11 @@ class Controller:
         """Look, for ever, at what may have been left undone."""
         while True:
             await asyncio.sleep(TICK_S)
-            for event in (events.Heal(), events.AdvanceMoves(), events.AdvanceDeletions(retry=True)):
+            for event in (events.RepairPartitions(), events.AdvanceMoves(), events.AdvanceDeletions(retry=True)):
                 # One that cannot be done keeps none of the others from being done.
                 await asyncio.wait([self.post(event)])
 
-    def learn(self, defaults: Defaults) -> None:
+    def set_defaults(self, defaults: Defaults) -> None:
         """Take what a broker told for the cluster's settings."""
         self._defaults = defaults
         self._has_defaults.set()
@@ -197,14 +199,14 @@ class Controller:
         )
         if not defaults.delete_topic_enable:
             # One broker is enough; that topics may be deleted is known when all brokers were asked.
-            self.learn_topic_deletion(changes.TopicDeletion.DISABLED)
+            self.set_topic_deletion(changes.TopicDeletion.DISABLED)
 
-    def learn_topic_deletion(self, setting: changes.TopicDeletion) -> None:
+    def set_topic_deletion(self, setting: changes.TopicDeletion) -> None:
         """Take in what brokers reported for `delete.topic.enable`; deletions wait for it."""
         self.post(events.TopicDeletionRead(setting))
 
     async def known_defaults(self, timeout_ms: int) -> Defaults | None:
-        """Wait until a broker has told the cluster's settings; None when time is up first. Raises TenureLostError."""
+        """Wait until a broker has told the cluster's settings; None when time is up first. Raises TermEndedError."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._has_defaults.wait()
@@ -213,18 +215,18 @@ class Controller:
         self._check()
         return self._defaults
 
-    async def brokers_know(self, timeout_ms: int, silence_ms: int) -> bool:
+    async def brokers_answered(self, timeout_ms: int, silence_ms: int) -> bool:
         """Wait until the live brokers have answered what they were sent so far; see ActiveController."""
         return await self._channels.idle(timeout_ms, silence_ms)
 
     async def until(self, holds: Callable[[], bool], timeout_ms: int) -> bool:
-        """Wait until a condition on the cluster holds; False when the time is up first. Raises TenureLostError."""
+        """Wait until a condition on the cluster holds; False when the time is up first. Raises TermEndedError."""
         held = await self._commits.wait_until(lambda: self.has_ended or holds(), timeout_ms)
         self._check()
         return held
 
-    async def topic_gone(self, name: str, timeout_ms: int) -> bool:
-        """Wait until a topic is no more; False when time is up first. Raises TenureLostError."""
+    async def topic_removed(self, name: str, timeout_ms: int) -> bool:
+        """Wait until a topic is no more; False when time is up first. Raises TermEndedError."""
         if name not in self.cluster.topics:
             return True
         # One for each life of a topic: another one may be made under the name before the waiter runs.
@@ -240,7 +242,7 @@ class Controller:
     @property
     def is_busy(self) -> bool:
         """Whether events are being processed or requests wait for brokers: long computations for clients then go slowly."""
-        return self.turns.are_busy or any(self._channels.queued().values())
+        return self.scheduler.is_busy or any(self._channels.queued().values())
 
     def queued(self) -> dict[int, int]:
         """Count the requests that wait, by broker."""
@@ -255,13 +257,13 @@ class Controller:
             self._check()
             # What is about everything reads all of the columns.
             async with self._pace.step(self.cluster.columns.end if event.scope.everything else 0):
-                decision = decide(self.cluster, event)
+                decision = self._mode.decide(self.cluster, event)
             outcome = await self._write(decision)
             then += [following for following in decision.then if following not in then]
             later += [another for another in decision.later if another not in later]
             if outcome.is_whole or not await self._catch_up(outcome):
                 break
-            event = decision.again or event
+            event = decision.retry_event or event
         for following in then:
             await self._follow_up(following)
         for another in later:
@@ -291,13 +293,13 @@ class Controller:
         except OverloadedError as error:
             _put_off(type(event).__name__, error)
 
-    def _lost(self, error: StoreError) -> TenureLostError:
+    def _lost(self, error: StoreError) -> TermEndedError:
         self.end(str(error))
-        return TenureLostError(str(error))
+        return TermEndedError(str(error))
 
     def _check(self) -> None:
         if self.has_ended:
-            raise TenureLostError(self._ended.result())
+            raise TermEndedError(self._ended.result())
 
     async def _take_committed(self, committed: Sequence[changes.Change]) -> None:
         """Apply committed changes in their order and notify the brokers.
@@ -310,11 +312,11 @@ class Controller:
                 sends = self._apply(change)
             await self._channels.send(sends)
 
-    def _apply(self, change: changes.Change) -> tuple[Send, ...]:
+    def _apply(self, change: changes.Change) -> Iterable[Send]:
         log_change(self.cluster, change)
-        self._metrics.change(self.cluster, change)
+        self._metrics.count_elections(self.cluster, change)
         before = self.cluster.brokers
-        sends = carry_out(self.cluster, change)
+        sends = self._mode.apply(self.cluster, change)
         match change:
             case changes.TopicRemoved(topic=name):
                 if (gone := self._removed.pop(name, None)) is not None:
@@ -339,11 +341,11 @@ class Controller:
             found = await self._store.reread(self.cluster, outcome)
         except StoreError as error:
             raise self._lost(error) from error
-        if found.strangers:
-            await self._follow_up(events.TopicsRead(found.strangers, ()))
-        return outcome.unknown or found.changed or bool(found.strangers)
+        if found.unknown_topics:
+            await self._follow_up(events.TopicsRead(found.unknown_topics, ()))
+        return outcome.unknown or found.changed or bool(found.unknown_topics)
 
-    def _on_answered(self, event: events.StopReplicaAnswered | events.ReplicasAnswered) -> None:
+    def _on_answered(self, event: events.StopReplicaAnswered | events.LeaderAndIsrAnswered) -> None:
         self.post(event)
 
     def _on_refused(self, retry: Retry) -> None:
@@ -371,7 +373,7 @@ class Controller:
             if not is_answered:
                 _put_off(task.get_name(), error)
             return
-        if not isinstance(error, TenureLostError | StoreError):
+        if not isinstance(error, TermEndedError | StoreError):
             # A defect. Whoever holds the cluster next reads everything anew: that is the safest way on.
             log.error("unexpected failure", exc_info=error, extra={"event": task.get_name()})
         # The class of the store's own error names what happened.

@@ -19,7 +19,7 @@ from controller_core.model.ids import TopicPartition
 from controller_core.shell.active import ActiveController
 from controller_core.shell.brokers.log_listing import ListingError
 from controller_core.shell.metrics import Metrics
-from controller_core.zookeeper_mode.stray_logs import Stray, stray
+from controller_core.zookeeper_mode.stray_logs import LogKind, classify_log
 from kafka_wire.log_dir_columns import LogDirColumns
 from kafka_wire.net.backoff import Backoff
 
@@ -50,7 +50,7 @@ class Look:
     looks: int = 0
     suspects: frozenset[TopicPartition] = frozenset()
     """Logs that may be deleted, by the last list."""
-    counts: dict[Stray, int] = field(default_factory=dict)
+    counts: dict[LogKind, int] = field(default_factory=dict)
 
 
 class LogSurvey:
@@ -97,27 +97,27 @@ class LogSurvey:
             log.log(level, "Failed to list a broker's logs; retrying", extra=extra)
             return
         found = await self._judge(broker, listed)
-        suspects = found[Stray.LEFT_BEHIND] | found[Stray.DELETED]
+        suspects = found[LogKind.LEFT_BEHIND] | found[LogKind.DELETED]
         confirmed = sorted(suspects & look.suspects)[:MAX_AT_ONCE]
         self._report(broker, look, found)
         look.suspects = frozenset(suspects)
         look.counts = {kind: len(names) for kind, names in found.items()}
         if confirmed:
             await self._controller.submit(events.StrayLogsFound(broker.id, broker.epoch, tuple(confirmed)))
-        if not suspects and not found[Stray.WAITS]:
+        if not suspects and not found[LogKind.WAITS]:
             # What is left is only reported; the logs are compared again when the broker registers again.
             look.due_at = float("inf")
 
-    async def _judge(self, broker: Broker, listed: LogDirColumns) -> dict[Stray, set[TopicPartition]]:
-        found: dict[Stray, set[TopicPartition]] = {kind: set() for kind in Stray if kind is not Stray.NO}
+    async def _judge(self, broker: Broker, listed: LogDirColumns) -> dict[LogKind, set[TopicPartition]]:
+        found: dict[LogKind, set[TopicPartition]] = {kind: set() for kind in LogKind if kind is not LogKind.NO}
         async for name in _names(listed):
-            kind = stray(self._controller.cluster, broker.id, name)
-            if kind is not Stray.NO:
+            kind = classify_log(self._controller.cluster, broker.id, name)
+            if kind is not LogKind.NO:
                 found[kind].add(name)
         return found
 
     @staticmethod
-    def _report(broker: Broker, look: Look, found: dict[Stray, set[TopicPartition]]) -> None:
+    def _report(broker: Broker, look: Look, found: dict[LogKind, set[TopicPartition]]) -> None:
         """Log what was found, once for as long as nothing changes."""
         for kind, names in found.items():
             if names and len(names) != look.counts.get(kind, 0):

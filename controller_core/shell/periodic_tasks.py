@@ -17,7 +17,7 @@ from controller_core.shell.active import OverloadedError
 from controller_core.shell.controller import Controller
 from controller_core.shell.random_topic_ids import draw_topic_id
 from controller_core.shell.settings import LeaderBalance
-from controller_core.zookeeper_mode.observed_topics import without_topic_id
+from controller_core.zookeeper_mode.observed_topics import topics_without_id
 
 MAX_TOPICS_PER_EVENT = 500
 """Topics that get an id at once. Each sends a request to every broker; more would fill the brokers' request queues."""
@@ -37,12 +37,12 @@ async def assign_topic_ids(controller: Controller, random: Random | None = None)
 
 
 async def _assign(controller: Controller, random: Random) -> None:
-    while names := list(islice(without_topic_id(controller.cluster), MAX_TOPICS_PER_EVENT)):
+    while names := list(islice(topics_without_id(controller.cluster), MAX_TOPICS_PER_EVENT)):
         try:
             await controller.submit(events.AssignTopicIds({name: draw_topic_id(random) for name in names}))
         except OverloadedError:
             return  # Somebody else writes the same znodes; the next check tries again.
-        await controller.brokers_know(BROKERS_ANSWER_MS, BROKERS_ANSWER_MS)
+        await controller.brokers_answered(BROKERS_ANSWER_MS, BROKERS_ANSWER_MS)
 
 
 FIRST_CHECK_S = 5.0

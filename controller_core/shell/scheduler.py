@@ -158,7 +158,7 @@ CLIENT_HANDICAP = 2 * MAX_CLIENT_WAITING
 """Fewer later events than these pass an event of a client. More than clients' events can wait, so that all of those are passed."""
 
 
-class Turns:
+class Scheduler:
     """The queue of one controller's events."""
 
     def __init__(self) -> None:
@@ -175,12 +175,12 @@ class Turns:
         return len(self._begins)
 
     @property
-    def are_busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether any event is being processed or waits."""
         return bool(self._running or self._waiting)
 
     @asynccontextmanager
-    async def take(self, scope: Scope, source: Source = OWN) -> AsyncIterator[None]:
+    async def run_exclusively(self, scope: Scope, source: Source = OWN) -> AsyncIterator[None]:
         """Wait for the turn, and hold it. Raises OverloadedError when too many events of this source wait."""
         limit = source.max_waiting
         if limit is not None and self._waiting[source] >= limit:

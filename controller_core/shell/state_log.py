@@ -30,9 +30,9 @@ def log_change(cluster: Cluster, change: changes.Change) -> None:
             if now != before:
                 log.info("brokers", extra={"came": sorted(now - before), "left": sorted(before - now)})
             log_unreachable(cluster, change)
-        case changes.ShutdownBegun(broker=broker):
+        case changes.ControlledShutdownStarted(broker=broker):
             log.info("broker is shutting down", extra={"broker": broker})
-        case changes.ReplicasObserved(broker=broker, offline=offline, online=online, refused=refused):
+        case changes.OfflineReplicasObserved(broker=broker, offline=offline, online=online, refused=refused):
             if refused:
                 extra = {
                     "broker": broker,
@@ -59,9 +59,9 @@ def log_change(cluster: Cluster, change: changes.Change) -> None:
             log.info("moves started", extra={"topic": name, "partitions": len(moves)})
         case changes.MovesFinished(topic=name, replicas=replicas):
             log.info("moves finished", extra={"topic": name, "partitions": len(replicas)})
-        case changes.MoveRequestsLeft(refused=refused):
+        case changes.PendingReassignmentRequestsChanged(refused=refused):
             _log_failures("requested move refused", refused)
-        case changes.ElectionRequestsDone(failed=failed):
+        case changes.ElectionRequestsProcessed(failed=failed):
             _log_failures("requested preferred leader not elected", failed)
         case changes.DeletionQueued(topics=names):
             log.info("deletion queued", extra={"topics": list(names)})
@@ -69,11 +69,11 @@ def log_change(cluster: Cluster, change: changes.Change) -> None:
             log.info("deletion started", extra={"topic": name, "brokers": sorted(change.waiting)})
         case changes.DeletionBlocked(topic=name, reason=reason):
             log.info("deletion waits", extra={"topic": name, "why": reason})
-        case changes.ReplicasLeftBehind(broker=broker, partitions=partitions):
+        case changes.StrayReplicasObserved(broker=broker, partitions=partitions):
             log.warning("Deleting stray logs", extra={"broker": broker, "partitions": _named(partitions)})
-        case changes.BrokerForgotten(broker=broker):
+        case changes.BrokerUnregistered(broker=broker):
             log.info("Broker unregistered; its logs are no longer waited for", extra={"broker": broker})
-        case changes.DeletionForgotten(names=names):
+        case changes.DeletionDequeued(names=names):
             log.info("Names removed from the deletion queue", extra={"topics": list(names)})
         case changes.TopicDeletionObserved(setting=setting):
             log.info("Topic deletion", extra={"delete.topic.enable": setting.value})

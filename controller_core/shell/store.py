@@ -7,7 +7,7 @@ happens while `commit` or `reread` runs. On a standby a store that replicates a 
 both reach the same state. A store without a log (ZooKeeper) keeps the order within each decision; decisions that run at the same time
 concern different partitions (turns).
 
-Leaves out who may write (each store has its own fence: its writes raise TenureLostError once it does not hold).
+Leaves out who may write (each store has its own fence: its writes raise TermEndedError once it does not hold).
 """
 
 # MERGED controller_core.shell.store: """Interfaces of the stores of ACLs, entity configurations and features, as used by the authorizer and by request handlers.
@@ -63,12 +63,12 @@ class Reread:
 
     changed: bool = False
     """Whether anything differed from the known state; it is applied already."""
-    strangers: tuple[events.TopicRecord, ...] = ()
+    unknown_topics: tuple[events.TopicRecord, ...] = ()
     """Topics that were not known: to be decided on."""
 
 
 Deliver = Callable[[Sequence[Change]], Awaitable[None]]
-"""Receives committed changes in order, applies them and returns afterwards. Raises TenureLostError when the term has ended.
+"""Receives committed changes in order, applies them and returns afterwards. Raises TermEndedError when the term has ended.
 
 A store with a log makes one call after the other; ZooKeeper's makes one for each decision, and those may overlap."""
 
@@ -86,11 +86,11 @@ class Store(Protocol):
     async def commit(self, cluster: Cluster, changes: Sequence[Change]) -> Outcome:
         """Write a decision's changes, and deliver those that are committed in the decision's order before returning.
 
-        Raises TenureLostError when the fence does not hold, StoreError.
+        Raises TermEndedError when the fence does not hold, StoreError.
         """
 
     async def reread(self, cluster: Cluster, outcome: Outcome) -> Reread:
-        """Read again what an outcome reports as stale, and deliver what differs. Raises TenureLostError, StoreError."""
+        """Read again what an outcome reports as stale, and deliver what differs. Raises TermEndedError, StoreError."""
 
 
 UpdateEntries = Callable[[Entries], Entries]
@@ -102,7 +102,7 @@ FeatureOutcomes = Mapping[str, Failure | None]
 """Result of an update, by feature."""
 
 
-class Known:
+class AclCache:
     """The ACLs as last read; they outlive the connection to the store, since old ACLs are better than none."""
 
     def __init__(self) -> None:

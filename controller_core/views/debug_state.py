@@ -10,7 +10,7 @@ from typing import Any
 from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
-from controller_core.views.partition_health import health_of, partition_state
+from controller_core.views.partition_health import partition_state, service_health
 
 MAX_LISTED = 100
 """Entries of a list: what a person reads, and little to write while the loop waits."""
@@ -20,9 +20,9 @@ MAX_PARTITIONS_OF_TOPIC = 10_000
 Document = dict[str, Any]
 
 
-def inside(cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting_events: int) -> Document:
+def cluster_document(cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting_events: int) -> Document:
     """Tell the state of a tenure; `queued` counts the requests that wait for each broker."""
-    health = health_of(cluster)
+    health = service_health(cluster)
     return {
         "active": True,
         "cluster_id": cluster_id,
@@ -46,12 +46,12 @@ def inside(cluster: Cluster, cluster_id: str, queued: Mapping[int, int], waiting
     }
 
 
-def standing_by(controller_id: int) -> Document:
+def standby_document(controller_id: int) -> Document:
     """Tell that this process does not hold the cluster."""
     return {"active": False, "controller_id": controller_id}
 
 
-def topic_inside(cluster: Cluster, name: str) -> Document | None:
+def topic_document(cluster: Cluster, name: str) -> Document | None:
     """Tell all partitions of one topic; None: there is no such topic."""
     topic = cluster.topics.get(name)
     if topic is None:
@@ -131,9 +131,9 @@ def _left_behind(cluster: Cluster) -> Document:
     """List logs outside the assignment that brokers have still to delete; those of brokers that are away wait for their return."""
     listed = [
         {"partition": _name(cluster, row), "brokers": sorted(brokers)}
-        for row, brokers in islice(cluster.left_behind.items(), MAX_LISTED)
+        for row, brokers in islice(cluster.stray_replicas.items(), MAX_LISTED)
     ]
-    return {"in_all": len(cluster.left_behind), "listed": listed}
+    return {"in_all": len(cluster.stray_replicas), "listed": listed}
 
 
 def _refused(cluster: Cluster) -> Document:

@@ -37,7 +37,7 @@ SERVED: dict[ApiKey, Versions] = {
     ApiKey.UNREGISTER_BROKER: Versions(0, 0),
 }
 
-NOT_OFFERED = frozenset({ApiKey.DESCRIBE_TOPIC_PARTITIONS})
+NOT_ADVERTISED = frozenset({ApiKey.DESCRIBE_TOPIC_PARTITIONS})
 """APIs that are served and not listed in ApiVersions. Brokers in ZooKeeper mode do not serve this one (KIP-966), and a client that
 finds it here would describe a topic in one of two ways, depending on the node that it happens to ask: as without eligible leader
 replicas (by Metadata), or as with an empty list of them."""

@@ -12,7 +12,7 @@ states and tells all brokers anyway. Leaves out which notices there are, and tho
 from controller_core.model import changes, events
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
-from controller_core.zookeeper_mode.registered_brokers import hosted_by
+from controller_core.zookeeper_mode.registered_brokers import leader_and_isr_for_hosted
 
 
 def decide_isr_changes_read(cluster: Cluster, event: events.IsrChangesRead) -> Decision[None]:
@@ -20,10 +20,12 @@ def decide_isr_changes_read(cluster: Cluster, event: events.IsrChangesRead) -> D
     rows = [] if event.states is None else event.states.rows.tolist()
     moving = frozenset(cluster.topic_at(row).name for row in rows if row in cluster.moves)
     then = (events.AdvanceMoves(moving),) if moving else ()
-    return decision(event.states, changes.NoticesHeeded(event.notices), then=then)
+    return decision(event.states, changes.NotificationsProcessed(event.notifications), then=then)
 
 
 def decide_log_dirs_failed(cluster: Cluster, event: events.LogDirsFailed) -> Decision[None]:
     """Tell brokers all that they lead or follow, under the epochs that they know: a replica that is lost is answered so."""
     known = tuple(sorted(set(event.brokers).intersection(cluster.unfenced())))
-    return decision(changes.NoticesHeeded(event.notices), sends=hosted_by(cluster, known))
+    return decision(
+        changes.NotificationsProcessed(event.notifications), sends=leader_and_isr_for_hosted(cluster, known)
+    )

@@ -58,17 +58,17 @@ def decide_topic_deletion_read(cluster: Cluster, event: events.TopicDeletionRead
     then: list[events.Event] = [events.AdvanceDeletions(retry=True)]
     if not is_reported and cluster.deletions:
         names = frozenset(cluster.deletions)
-        then += [events.Heal(names), events.ResumeTopics(names), events.AdvanceMoves(names)]
+        then += [events.RepairPartitions(names), events.ResumeTopics(names), events.AdvanceMoves(names)]
     return decision(changes.TopicDeletionObserved(event.setting), then=then)
 
 
 def decide_resume_topics(cluster: Cluster, event: events.ResumeTopics) -> Decision[None]:
-    """Send the state of all partitions under higher leader epochs; `Heal` has elected leaders where it could."""
+    """Send the state of all partitions under higher leader epochs; `RepairPartitions` has elected leaders where it could."""
     columns = cluster.columns
     rows = [
         row
         for name in sorted(event.topics)
-        if name in cluster.topics and not cluster.is_doomed(name)
+        if name in cluster.topics and not cluster.is_pending_deletion(name)
         for row in cluster.topics[name].rows.tolist()
         if columns.partition_epoch[row] != NO_EPOCH
     ]
@@ -87,5 +87,5 @@ def decide_unclean_election_read(cluster: Cluster, event: events.UncleanElection
     }
     if not topics and not defaults:
         return decision()
-    then = events.Heal() if defaults else events.Heal(frozenset(topics))
+    then = events.RepairPartitions() if defaults else events.RepairPartitions(frozenset(topics))
     return decision(changes.UncleanElectionObserved(topics, defaults), then=(then,))

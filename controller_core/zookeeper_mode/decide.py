@@ -6,7 +6,7 @@ Leaves out the order of events (`shell.scheduler`) and everything that touches t
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller_core.decisions.failover import decide_heal
+from controller_core.decisions.failover import decide_repair_partitions
 from controller_core.decisions.isr import decide_alter_partition
 from controller_core.decisions.leader_balance import decide_balance_leaders
 from controller_core.decisions.leader_elections import decide_elect_leaders
@@ -24,8 +24,11 @@ from controller_core.zookeeper_mode.broker_settings import (
     decide_topic_deletion_read,
     decide_unclean_election_read,
 )
+from controller_core.zookeeper_mode.leader_and_isr_answers import (
+    decide_leader_and_isr_answered,
+    decide_leader_and_isr_rejected,
+)
 from controller_core.zookeeper_mode.registered_brokers import decide_activated, decide_brokers_read
-from controller_core.zookeeper_mode.replica_answers import decide_replicas_answered, decide_replicas_refused
 from controller_core.zookeeper_mode.stray_logs import (
     decide_replace_stale_logs,
     decide_stray_logs_found,
@@ -43,18 +46,18 @@ DECIDERS: Mapping[type[events.Event], Callable[[Cluster, Any], Decision[Any]]] =
     events.ResumeTopics: decide_resume_topics,
     events.IsrChangesRead: decide_isr_changes_read,
     events.LogDirsFailed: decide_log_dirs_failed,
-    events.MoveRequestsRead: legacy_requests.decide_move_requests_read,
-    events.ReviewMoveRequests: legacy_requests.decide_review_move_requests,
+    events.ReassignmentRequestsRead: legacy_requests.decide_reassignment_requests_read,
+    events.ReviewReassignmentRequests: legacy_requests.decide_review_reassignment_requests,
     events.ElectionRequestsRead: legacy_requests.decide_election_requests_read,
-    events.ForgetElectionRequests: legacy_requests.decide_forget_election_requests,
+    events.RemoveElectionRequests: legacy_requests.decide_remove_election_requests,
     events.UncleanElectionRead: decide_unclean_election_read,
-    events.Heal: decide_heal,
+    events.RepairPartitions: decide_repair_partitions,
     events.RepairAssignments: lambda cluster, _: observed_topics.decide_repair_assignments(cluster),
     events.AdvanceMoves: decide_advance_moves,
     events.AdvanceDeletions: deletion.decide_advance_deletions,
     events.StopReplicaAnswered: deletion.decide_stop_replica_answered,
-    events.ReplicasAnswered: decide_replicas_answered,
-    events.ReplicasRefused: decide_replicas_refused,
+    events.LeaderAndIsrAnswered: decide_leader_and_isr_answered,
+    events.LeaderAndIsrRejected: decide_leader_and_isr_rejected,
     events.ReplaceStaleLogs: decide_replace_stale_logs,
     events.StrayLogsFound: decide_stray_logs_found,
     events.UnregisterBroker: decide_unregister_broker,

@@ -69,12 +69,12 @@ def decide_deletions_read(cluster: Cluster, event: events.DeletionsRead) -> Deci
     """
     if cluster.topic_deletion is changes.TopicDeletion.DISABLED:
         names = tuple(name for name in event.names if name not in cluster.deletions)
-        return decision(changes.DeletionForgotten(names) if names else None, then=(events.AdvanceDeletions(),))
+        return decision(changes.DeletionDequeued(names) if names else None, then=(events.AdvanceDeletions(),))
     known = tuple(name for name in event.names if name in cluster.topics and name not in cluster.deletions)
     unknown = tuple(name for name in event.names if name not in cluster.topics)
     return decision(
         changes.DeletionQueued(known, changes.Origin.OBSERVED) if known else None,
-        changes.DeletionForgotten(unknown) if unknown else None,
+        changes.DeletionDequeued(unknown) if unknown else None,
         then=(events.AdvanceDeletions(),),
     )
 
@@ -86,10 +86,15 @@ def decide_advance_deletions(cluster: Cluster, event: events.AdvanceDeletions) -
     then: list[events.Event] = []
     withdrawn = withdrawn_deletions(cluster)
     if withdrawn:
-        made.append(changes.DeletionForgotten(withdrawn))
+        made.append(changes.DeletionDequeued(withdrawn))
         # Assignments of topics under deletion are not repaired; those that return to service are.
         names = frozenset(withdrawn)
-        then += [events.Heal(names), events.ResumeTopics(names), events.RepairAssignments(), events.AdvanceMoves(names)]
+        then += [
+            events.RepairPartitions(names),
+            events.ResumeTopics(names),
+            events.RepairAssignments(),
+            events.AdvanceMoves(names),
+        ]
     for name, deletion in cluster.deletions.items():
         if name in withdrawn:
             continue
@@ -126,7 +131,7 @@ def _why_blocked(cluster: Cluster, topic: Topic) -> str:
     if away := sorted(hosts - cluster.unfenced()):
         return f"brokers {away} are away"
     rows = topic.rows.tolist()
-    if left := sorted({one for row in rows for one in cluster.left_behind.get(row, ())} - cluster.unfenced()):
+    if left := sorted({one for row in rows for one in cluster.stray_replicas.get(row, ())} - cluster.unfenced()):
         return (
             f"brokers {left} were offline when partitions moved away and may hold their logs; "
             "start these brokers, or unregister those that never return"
@@ -139,7 +144,7 @@ def _why_blocked(cluster: Cluster, topic: Topic) -> str:
 def _start(cluster: Cluster, topic: Topic) -> changes.DeletionStarted:
     waiting: dict[int, list[int]] = {}
     for row in topic.rows.tolist():
-        hosts = (*cluster.columns.replicas_of(row), *sorted(cluster.left_behind.get(row, ())))
+        hosts = (*cluster.columns.replicas_of(row), *sorted(cluster.stray_replicas.get(row, ())))
         for broker in without(hosts, (cluster.controller_id,)):
             waiting.setdefault(broker, []).append(int(cluster.columns.partition[row]))
     return changes.DeletionStarted(topic.name, waiting)
@@ -176,7 +181,9 @@ def decide_stop_replica_answered(cluster: Cluster, event: events.StopReplicaAnsw
         made.append(replaced)
     moved = [partition for partition in (*event.done, *event.failed) if _answers_a_move(cluster, event, partition)]
     if moved:
-        made += [changes.RemovalAnswered(partition.topic, partition.partition, event.broker) for partition in moved]
+        made += [
+            changes.ReplicaRemovalAnswered(partition.topic, partition.partition, event.broker) for partition in moved
+        ]
         then.append(events.AdvanceMoves(frozenset(partition.topic for partition in moved)))
     return decision(*made, then=then)
 
@@ -187,9 +194,9 @@ def _answers_a_move(cluster: Cluster, event: events.StopReplicaAnswered, partiti
     if row is None:
         return False
     if row not in cluster.moves:
-        return event.broker in cluster.left_behind.get(row, ())
+        return event.broker in cluster.stray_replicas.get(row, ())
     move = cluster.moves[row]
-    return event.leader_epochs.get(partition, NO_EPOCH) >= move.left_epoch
+    return event.leader_epochs.get(partition, NO_EPOCH) >= move.removal_epoch
 
 
 def _by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, ...]]:

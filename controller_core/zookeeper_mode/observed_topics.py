@@ -38,11 +38,11 @@ def decide_topics_read(cluster: Cluster, event: events.TopicsRead) -> Decision[N
     """Forget topics that vanished, and take in those that appeared; a name in both lists is another topic by now."""
     removed = [changes.TopicRemoved(name, changes.Origin.OBSERVED) for name in event.removed if name in cluster.topics]
     known = cluster.topics.keys() - set(event.removed)
-    added = [added_topic(cluster, record) for record in event.added if record.name not in known]
+    added = [build_topic_added(cluster, record) for record in event.added if record.name not in known]
     then: list[events.Event] = []
     if added:
         names = frozenset(change.name for change in added)
-        then = [events.Heal(names), events.AdvanceMoves(names)]
+        then = [events.RepairPartitions(names), events.AdvanceMoves(names)]
     if removed and cluster.deletions:
         then.append(events.AdvanceDeletions())
     return decision(*removed, *added, then=then)
@@ -67,7 +67,7 @@ def decide_repair_assignments(cluster: Cluster) -> Decision[None]:
         if wanted:
             moves[topic.name] = {name: plan_move(present[name], (), target) for name, target in wanted.items()}
     # A partition that only the controller's id was to hold has a replica now, and can have a leader.
-    then = (events.Heal(frozenset(moves)),) if moves else ()
+    then = (events.RepairPartitions(frozenset(moves)),) if moves else ()
     return decision(*(changes.MovesStarted(name, of_topic) for name, of_topic in moves.items()), then=then)
 
 
@@ -76,7 +76,7 @@ def _has_records(cluster: Cluster, row: int) -> bool:
     return cluster.controller_id in cluster.columns.isr_of(row)
 
 
-def added_topic(cluster: Cluster, record: events.TopicRecord, *, repaired: bool = True) -> changes.TopicAdded:
+def build_topic_added(cluster: Cluster, record: events.TopicRecord, *, repaired: bool = True) -> changes.TopicAdded:
     """Turn what was found into a change, repaired where it names the controller unless that is left for later."""
     replicas = (
         repair(record.replicas, cluster.controller_id, tuple(sorted(cluster.may_lead())))
@@ -138,17 +138,19 @@ def decide_topics_changed(cluster: Cluster, event: events.TopicsChanged) -> Deci
         elif record.name in cluster.deletions and _adds_partitions(cluster, record):
             made.append(changes.AssignmentRestored(record.name, record.version))
         else:
-            made.append(observed_topic(record))
+            made.append(build_topic_observed(record))
     observed = frozenset(change.name for change in made if isinstance(change, changes.TopicObserved))
     then: list[events.Event] = (
-        [events.Heal(observed), events.RepairAssignments(), events.AdvanceMoves(observed)] if observed else []
+        [events.RepairPartitions(observed), events.RepairAssignments(), events.AdvanceMoves(observed)]
+        if observed
+        else []
     )
     if replaced:
         then.append(events.TopicsRead(tuple(replaced), tuple(record.name for record in replaced)))
     return decision(*made, then=then)
 
 
-def observed_topic(record: events.TopicRecord) -> changes.TopicObserved:
+def build_topic_observed(record: events.TopicRecord) -> changes.TopicObserved:
     """Turn what is written of a known topic into a change."""
     return changes.TopicObserved(
         record.name, record.replicas, record.adding, record.removing, record.version, record.topic_id
@@ -159,7 +161,7 @@ def _adds_partitions(cluster: Cluster, record: events.TopicRecord) -> bool:
     return any(cluster.row_of(record.name, partition) is None for partition in record.replicas)
 
 
-def without_topic_id(cluster: Cluster) -> Iterator[str]:
+def topics_without_id(cluster: Cluster) -> Iterator[str]:
     """Name the topics that have no id and are to stay."""
     return (
         topic.name
@@ -170,7 +172,7 @@ def without_topic_id(cluster: Cluster) -> Iterator[str]:
 
 def decide_assign_topic_ids(cluster: Cluster, event: events.AssignTopicIds) -> Decision[None]:
     """Assign the ids that were drawn, except to topics that have an id already or are to be deleted."""
-    missing = frozenset(without_topic_id(cluster))
+    missing = frozenset(topics_without_id(cluster))
     return decision(
         *(changes.TopicIdAssigned(name, topic_id) for name, topic_id in event.ids.items() if name in missing)
     )

@@ -18,15 +18,15 @@ from controller_core.model import changes
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import BoolArray, IntArray, any_of
 from controller_core.model.ids import NO_EPOCH, TopicPartition
-from controller_core.model.move import Stage
+from controller_core.model.move import MoveStage
 from controller_core.model.sends import Send, SendLeaderAndIsr, SendMetadata, SendStopReplica
 
 
-def carry_out(cluster: Cluster, change: changes.Change) -> tuple[Send, ...]:
+def apply_and_build_requests(cluster: Cluster, change: changes.Change) -> tuple[Send, ...]:
     """Apply a committed change and say what brokers have to hear of it."""
     if isinstance(change, changes.StatesObserved):
         return _tell_what_was_found(cluster, change)
-    if isinstance(change, changes.ReplicasObserved):
+    if isinstance(change, changes.OfflineReplicasObserved):
         return _tell_who_is_offline(cluster, change)
     if isinstance(change, changes.TopicIdAssigned | changes.TopicObserved):
         return _send_new_topic_id(cluster, change)
@@ -35,10 +35,10 @@ def carry_out(cluster: Cluster, change: changes.Change) -> tuple[Send, ...]:
         return ()
     first_state = cluster.columns.partition_epoch[change.rows] == NO_EPOCH
     apply(cluster, change)
-    sends = announce(cluster, change.rows, change.announcement, first_state)
+    sends = state_requests(cluster, change.rows, change.requests, first_state)
     if change.replicas is None:
         return sends
-    return (*sends, *delete_left_replicas(cluster, change.rows.tolist(), cluster.unfenced()))
+    return (*sends, *stop_removed_replicas(cluster, change.rows.tolist(), cluster.unfenced()))
 
 
 def _tell_what_was_found(cluster: Cluster, change: changes.StatesObserved) -> tuple[Send, ...]:
@@ -50,12 +50,14 @@ def _tell_what_was_found(cluster: Cluster, change: changes.StatesObserved) -> tu
     before = cluster.columns.partition_epoch[change.rows], cluster.columns.leader_epoch[change.rows]
     first_state = before[0] == NO_EPOCH
     apply(cluster, change)
-    in_service = np.isin(change.rows, cluster.not_deleting(change.rows))
+    in_service = np.isin(change.rows, cluster.without_pending_deletion(change.rows))
     led_anew = in_service & (change.leader_epoch != before[1])
     changed = in_service & ~led_anew & (change.partition_epoch != before[0])
     return (
-        *announce(cluster, change.rows[led_anew], changes.Announcement.LEADER_AND_ISR, first_state[led_anew]),
-        *announce(cluster, change.rows[changed], changes.Announcement.METADATA),
+        *state_requests(
+            cluster, change.rows[led_anew], changes.RequestsToBrokers.LEADER_AND_ISR, first_state[led_anew]
+        ),
+        *state_requests(cluster, change.rows[changed], changes.RequestsToBrokers.METADATA_ONLY),
     )
 
 
@@ -70,10 +72,12 @@ def _send_new_topic_id(cluster: Cluster, change: changes.TopicIdAssigned | chang
     if had_id or topic.topic_id is None:
         return ()
     with_state = topic.rows[cluster.columns.partition_epoch[topic.rows] != NO_EPOCH]
-    return announce(cluster, cluster.not_deleting(with_state), changes.Announcement.LEADER_AND_ISR)
+    return state_requests(
+        cluster, cluster.without_pending_deletion(with_state), changes.RequestsToBrokers.LEADER_AND_ISR
+    )
 
 
-def _tell_who_is_offline(cluster: Cluster, change: changes.ReplicasObserved) -> tuple[Send, ...]:
+def _tell_who_is_offline(cluster: Cluster, change: changes.OfflineReplicasObserved) -> tuple[Send, ...]:
     """Apply what became of replicas in failed log directories, and tell everybody: it need change no leader and no ISR.
 
     After a take-over they are out of both already, and brokers were told of all partitions as if every replica were there.
@@ -81,23 +85,23 @@ def _tell_who_is_offline(cluster: Cluster, change: changes.ReplicasObserved) -> 
     apply(cluster, change)
     found = (cluster.row_of(*name) for name in (*change.offline, *change.online, *change.refused))
     rows = np.array(sorted(row for row in found if row is not None), dtype=np.int32)
-    return announce(cluster, cluster.not_deleting(rows), changes.Announcement.METADATA)
+    return state_requests(cluster, cluster.without_pending_deletion(rows), changes.RequestsToBrokers.METADATA_ONLY)
 
 
-def delete_left_replicas(cluster: Cluster, rows: Iterable[int], brokers: Container[int]) -> Iterator[Send]:
+def stop_removed_replicas(cluster: Cluster, rows: Iterable[int], brokers: Container[int]) -> Iterator[Send]:
     """Tell those of the brokers that moved partitions leave to delete their replicas, one request a broker."""
     waiting = ((row, broker) for row in rows for broker in cluster.moves[row].waiting)
     return _delete_replicas(cluster, ((row, broker) for row, broker in waiting if broker in brokers))
 
 
-def delete_forgotten_replicas(cluster: Cluster, brokers: Container[int]) -> Iterator[Send]:
+def stop_stray_replicas(cluster: Cluster, brokers: Container[int]) -> Iterator[Send]:
     """Tell brokers that came back to delete what moved away from them, while they were there or away.
 
     One that was only frozen still takes itself for the leader, and has producers wait for a high watermark that no follower
     will raise.
     """
     left = [(row, broker) for row, move in cluster.moves.items() for broker in move.waiting]
-    left += [(row, broker) for row, away in cluster.left_behind.items() for broker in sorted(away)]
+    left += [(row, broker) for row, away in cluster.stray_replicas.items() for broker in sorted(away)]
     return _delete_replicas(cluster, ((row, broker) for row, broker in left if broker in brokers))
 
 
@@ -111,20 +115,20 @@ def _delete_replicas(cluster: Cluster, replicas: Iterable[tuple[int, int]]) -> I
         yield SendStopReplica(broker, names, epochs, delete=True)
 
 
-def announce(
-    cluster: Cluster, rows: IntArray, announcement: changes.Announcement, first_state: BoolArray | None = None
+def state_requests(
+    cluster: Cluster, rows: IntArray, requests: changes.RequestsToBrokers, first_state: BoolArray | None = None
 ) -> tuple[Send, ...]:
     """Tell replicas and everybody the present state of rows."""
     everybody = tuple(sorted(cluster.unfenced()))
     if not len(rows) or not everybody:
         return ()
     metadata = SendMetadata(everybody, rows)
-    if announcement is changes.Announcement.METADATA:
+    if requests is changes.RequestsToBrokers.METADATA_ONLY:
         return (metadata,)
-    return (*lead_or_follow(cluster, everybody, rows, first_state), metadata)
+    return (*leader_and_isr_requests(cluster, everybody, rows, first_state), metadata)
 
 
-def lead_or_follow(
+def leader_and_isr_requests(
     cluster: Cluster, brokers: Iterable[int], rows: IntArray, first_state: BoolArray | None = None
 ) -> Iterator[SendLeaderAndIsr]:
     """Tell each broker the present state of those rows that it holds a replica of; nothing to one that holds none."""
@@ -144,11 +148,11 @@ def lead_or_follow(
 def _is_being_added(cluster: Cluster, row: int, broker: int) -> bool:
     """Whether a move brings a replica in: at its end the replica is in sync, and new no more."""
     move = cluster.moves.get(row)
-    return move is not None and move.stage is not Stage.REMOVING and broker in move.adding
+    return move is not None and move.stage is not MoveStage.REMOVING and broker in move.adding
 
 
-def full_metadata(cluster: Cluster, brokers: tuple[int, ...]) -> SendMetadata:
+def full_metadata_request(cluster: Cluster, brokers: tuple[int, ...]) -> SendMetadata:
     """Tell brokers all that there is: every live broker and every partition that has a state."""
     rows = cluster.columns.used()
     with_state = rows[cluster.columns.partition_epoch[rows] != NO_EPOCH]
-    return SendMetadata(brokers, cluster.not_deleting(with_state))
+    return SendMetadata(brokers, cluster.without_pending_deletion(with_state))

@@ -1,7 +1,7 @@
 """Registered brokers: what brokers are sent when they come, leave or restart, and when a controller becomes active.
 
 Brokers' registrations are read as a level. A broker that left, or is back under another epoch (it restarted: what it had not
-written is lost), is first taken out: `Heal` then elects without it. Only after that are new brokers added.
+written is lost), is first taken out: `RepairPartitions` then elects without it. Only after that are new brokers added.
 
 A broker without the inter-broker listener counts as down: Kafka's controller fails to add it, too
 (ControllerChannelManager.addNewBroker needs the endpoint of that listener).
@@ -16,10 +16,14 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.sends import Send, SendMetadata
-from controller_core.zookeeper_mode.propagation import delete_forgotten_replicas, full_metadata, lead_or_follow
+from controller_core.zookeeper_mode.propagation import (
+    full_metadata_request,
+    leader_and_isr_requests,
+    stop_stray_replicas,
+)
 
-LOOK_AT_EVERYTHING: tuple[events.Event, ...] = (
-    events.Heal(),
+CHECK_EVERYTHING: tuple[events.Event, ...] = (
+    events.RepairPartitions(),
     events.RepairAssignments(),
     events.AdvanceMoves(),
     events.AdvanceDeletions(retry=True),
@@ -30,8 +34,8 @@ LOOK_AT_EVERYTHING: tuple[events.Event, ...] = (
 def decide_activated(cluster: Cluster) -> Decision[None]:
     """Tell every broker all that there is, then mend what happened while nobody held the cluster."""
     brokers = tuple(sorted(cluster.unfenced()))
-    sends: list[Send] = [full_metadata(cluster, brokers), *hosted_by(cluster, brokers)]
-    return decision(sends=sends if brokers else (), then=LOOK_AT_EVERYTHING)
+    sends: list[Send] = [full_metadata_request(cluster, brokers), *leader_and_isr_for_hosted(cluster, brokers)]
+    return decision(sends=sends if brokers else (), then=CHECK_EVERYTHING)
 
 
 def decide_brokers_read(cluster: Cluster, event: events.BrokersRead) -> Decision[None]:
@@ -52,10 +56,10 @@ def decide_brokers_read(cluster: Cluster, event: events.BrokersRead) -> Decision
         return decision(then=(events.AdvanceMoves(), events.AdvanceDeletions()))
     sends: list[Send] = [_who_lives(staying)]
     if added:
-        left_behind = delete_forgotten_replicas(cluster, added)
-        sends += [full_metadata(cluster, added), *hosted_by(cluster, added), *left_behind]
+        left_behind = stop_stray_replicas(cluster, added)
+        sends += [full_metadata_request(cluster, added), *leader_and_isr_for_hosted(cluster, added), *left_behind]
     observed = changes.BrokersObserved(event.brokers, event.unreachable)
-    return decision(observed, sends=sends, then=LOOK_AT_EVERYTHING)
+    return decision(observed, sends=sends, then=CHECK_EVERYTHING)
 
 
 def _take_out(cluster: Cluster, gone: set[int], event: events.BrokersRead) -> Decision[None]:
@@ -68,7 +72,7 @@ def _take_out(cluster: Cluster, gone: set[int], event: events.BrokersRead) -> De
     ]
     told = _who_lives(tuple(sorted(broker.id for broker in staying)))
     observed = changes.BrokersObserved(staying, event.unreachable)
-    return decision(observed, *deletions, sends=[told], then=(events.Heal(), event))
+    return decision(observed, *deletions, sends=[told], then=(events.RepairPartitions(), event))
 
 
 def _who_lives(brokers: tuple[int, ...]) -> SendMetadata:
@@ -76,8 +80,8 @@ def _who_lives(brokers: tuple[int, ...]) -> SendMetadata:
     return SendMetadata(brokers, np.zeros(0, dtype=np.int32))
 
 
-def hosted_by(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
+def leader_and_isr_for_hosted(cluster: Cluster, brokers: tuple[int, ...]) -> Iterator[Send]:
     """Tell each broker to lead or follow all that it has replicas of."""
     rows = cluster.columns.hosted_by(cluster.columns.flags(brokers))
-    with_state = cluster.not_deleting(rows[cluster.columns.partition_epoch[rows] != NO_EPOCH])
-    return lead_or_follow(cluster, brokers, with_state)
+    with_state = cluster.without_pending_deletion(rows[cluster.columns.partition_epoch[rows] != NO_EPOCH])
+    return leader_and_isr_requests(cluster, brokers, with_state)

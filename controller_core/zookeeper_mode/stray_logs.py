@@ -30,7 +30,7 @@ STALE_LOG = ErrorCode.INCONSISTENT_TOPIC_ID.name
 """The error of a broker that has a log of another topic of that name."""
 
 
-class Stray(Enum):
+class LogKind(Enum):
     """What a log is that its broker lists."""
 
     NO = "no"
@@ -88,20 +88,20 @@ def deleted_stale_logs(cluster: Cluster, event: events.StopReplicaAnswered) -> c
     return raise_epochs(cluster, rows)
 
 
-def stray(cluster: Cluster, broker: int, name: TopicPartition) -> Stray:
+def classify_log(cluster: Cluster, broker: int, name: TopicPartition) -> LogKind:
     """Judge one log by the present state."""
     if name.topic in cluster.deletions:
-        return Stray.NO
+        return LogKind.NO
     row = cluster.row_of(*name)
     if row is None:
         is_deleted = name.topic not in cluster.topics and name.topic in cluster.deleted_topics
-        return Stray.DELETED if is_deleted else Stray.UNKNOWN
+        return LogKind.DELETED if is_deleted else LogKind.UNKNOWN
     columns = cluster.columns
     replicas, isr = columns.replicas_of(row), columns.isr_of(row)
     if broker in replicas or row in cluster.moves or broker in isr:
-        return Stray.NO
+        return LogKind.NO
     is_healthy = int(columns.leader[row]) in cluster.unfenced() and set(replicas) == set(isr)
-    return Stray.LEFT_BEHIND if is_healthy else Stray.WAITS
+    return LogKind.LEFT_BEHIND if is_healthy else LogKind.WAITS
 
 
 def decide_stray_logs_found(cluster: Cluster, event: events.StrayLogsFound) -> Decision[None]:
@@ -111,12 +111,12 @@ def decide_stray_logs_found(cluster: Cluster, event: events.StrayLogsFound) -> D
     left: list[tuple[TopicPartition, int]] = []
     deleted: list[tuple[TopicPartition, int]] = []
     for name in event.partitions:
-        kind, row = stray(cluster, event.broker, name), cluster.row_of(*name)
-        if kind is Stray.LEFT_BEHIND and row is not None:
+        kind, row = classify_log(cluster, event.broker, name), cluster.row_of(*name)
+        if kind is LogKind.LEFT_BEHIND and row is not None:
             left.append((name, int(cluster.columns.leader_epoch[row])))
-        elif kind is Stray.DELETED:
+        elif kind is LogKind.DELETED:
             deleted.append((name, EPOCH_DURING_DELETE))
-    known = changes.ReplicasLeftBehind(event.broker, tuple(name for name, _ in left)) if left else None
+    known = changes.StrayReplicasObserved(event.broker, tuple(name for name, _ in left)) if left else None
     return decision(known, sends=_delete(event.broker, [*left, *deleted]))
 
 
@@ -125,10 +125,10 @@ def decide_unregister_broker(cluster: Cluster, event: events.UnregisterBroker) -
     if event.broker in cluster.unfenced():
         words = f"Broker {event.broker} is running. Stop it before it is unregistered."
         return Decision(reply=Failure(ErrorCode.INVALID_REQUEST, words))
-    if not any(event.broker in brokers for brokers in cluster.left_behind.values()):
+    if not any(event.broker in brokers for brokers in cluster.stray_replicas.values()):
         words = f"Broker {event.broker} is not registered, and no partition left a replica on it."
         return Decision(reply=Failure(ErrorCode.BROKER_ID_NOT_REGISTERED, words))
-    return Decision((changes.BrokerForgotten(event.broker),), then=(events.AdvanceDeletions(),))
+    return Decision((changes.BrokerUnregistered(event.broker),), then=(events.AdvanceDeletions(),))
 
 
 def _is_present(cluster: Cluster, broker: int, epoch: int) -> bool:

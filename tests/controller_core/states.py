@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller_core.model.changes import Announcement, PartitionStates
+from controller_core.model.changes import PartitionStates, RequestsToBrokers
 from controller_core.model.columns import IntArray, pad
 from controller_core.model.move import Replicas
 
@@ -24,7 +24,7 @@ class NewState:
     """What the leader says of itself (KIP-704). None: as it was before; told for all the rows of a change or for none."""
 
 
-def partition_states(states: Sequence[NewState], announcement: Announcement) -> PartitionStates | None:
+def partition_states(states: Sequence[NewState], requests: RequestsToBrokers) -> PartitionStates | None:
     """Turn values into one change; None for none. Either all of them name their replicas or none does."""
     if not states:
         return None
@@ -37,7 +37,7 @@ def partition_states(states: Sequence[NewState], announcement: Announcement) -> 
         leader=column([state.leader for state in states]),
         leader_epoch=column([state.leader_epoch for state in states]),
         isr=pad([state.isr for state in states]),
-        announcement=announcement,
+        requests=requests,
         replicas=pad(told) if told else None,
         unclean=np.array([state.unclean for state in states], dtype=np.bool_),
         recovering=np.array(said, dtype=np.bool_) if said else None,

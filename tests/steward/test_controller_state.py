@@ -16,7 +16,7 @@ from controller_core.model.cluster import Cluster
 from controller_core.shell.metrics import Metrics
 from controller_core.shell.process import Probes
 from controller_core.views import debug_state as inside_module
-from controller_core.views.debug_state import inside, standing_by, topic_inside
+from controller_core.views.debug_state import cluster_document, standby_document, topic_document
 from lab.loop_thread import LoopThread
 from steward.controller_state import MAX_ANSWER_BYTES, Document, StateError, fetch, show
 from steward.main import app
@@ -46,8 +46,10 @@ class Served:
 
         def tell(topic: str | None) -> inside_module.Document | None:
             if topic is not None:
-                return None if cluster is None else topic_inside(cluster, topic)
-            return standing_by(1000) if cluster is None else inside(cluster, "cluster-of-tests", {1: 3}, 0)
+                return None if cluster is None else topic_document(cluster, topic)
+            return (
+                standby_document(1000) if cluster is None else cluster_document(cluster, "cluster-of-tests", {1: 3}, 0)
+            )
 
         probes = Probes(Metrics(), lambda: None, lambda: None, tell)
         self._thread.wait(probes.listen("127.0.0.1", 0))

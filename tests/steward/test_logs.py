@@ -79,7 +79,7 @@ def test_an_extra_cannot_stand_in_for_what_every_line_has() -> None:
 
 def failed() -> logging.LogRecord:
     """A record with a traceback."""
-    made = record("unexpected failure", event="Heal")
+    made = record("unexpected failure", event="RepairPartitions")
     with contextlib.suppress(ZeroDivisionError):
         try:
             _ = 1 / 0
@@ -100,7 +100,7 @@ def test_text_is_for_people() -> None:
     """Time, level, words, and `key=value`; a traceback below, behind a bar."""
     line, *below = TextFormatter().format(failed()).splitlines()
 
-    assert line.endswith(".123 INFO    a.b: unexpected failure event=Heal")
+    assert line.endswith(".123 INFO    a.b: unexpected failure event=RepairPartitions")
     assert below[0] == "  | Traceback (most recent call last):"
     assert all(more.startswith("  | ") for more in below)
 

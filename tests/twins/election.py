@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
-from controller_core.rules.election import Election, Reason, among, nobody
+from controller_core.rules.election import Election, ElectionReason, among, no_leader
 
 
 def elect_new(assignment: Sequence[int], live: Collection[int]) -> Election:
     """Give a new partition its first leader and ISR: every live replica, the first of them leading."""
     if online := among(assignment, live):
-        return Election(online[0], online, False, Reason.NEW)
-    return nobody((), Reason.NO_REPLICA_ONLINE)
+        return Election(online[0], online, False, ElectionReason.NEW)
+    return no_leader((), ElectionReason.NO_REPLICA_ONLINE)

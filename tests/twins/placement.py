@@ -3,7 +3,7 @@
 Leaves out every check: `placement.check_placement` has them.
 """
 
-from controller_core.rules.placement import Racks, has_racks, rack_alternated
+from controller_core.rules.placement import Racks, alternate_racks, has_racks
 
 
 def place_replicas_plain(
@@ -17,7 +17,7 @@ def place_replicas_plain(
 ) -> list[list[int]]:
     """Return what `placement.place_replicas` returns, as lists."""
     aware = has_racks(brokers)
-    circle = rack_alternated(brokers) if aware else list(brokers)
+    circle = alternate_racks(brokers) if aware else list(brokers)
     racks = len(set(brokers.values()))
     placed = []
     shift = replica_shift

@@ -1,4 +1,4 @@
-"""The plain twin of `Cluster.unclean_at`: one topic's own setting, else the brokers' default."""
+"""The plain twin of `Cluster.unclean_allowed`: one topic's own setting, else the brokers' default."""
 
 from controller_core.model.changes import BrokerDefault
 from controller_core.model.cluster import Cluster

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from controller_core.shell.admin.outcomes import Outcome, error_fields, timed_out
 from controller_core.shell.front.handler import RequestHandler
-from controller_core.shell.store import AclStore, Known
+from controller_core.shell.store import AclCache, AclStore
 from kafka_node.authorization import acl
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
@@ -36,7 +36,7 @@ class AclService:
     `store` returns None while the store is not available.
     """
 
-    def __init__(self, known: Known, store: Callable[[], AclStore | None]) -> None:
+    def __init__(self, known: AclCache, store: Callable[[], AclStore | None]) -> None:
         self.known = known
         self._store = store
 

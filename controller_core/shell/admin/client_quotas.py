@@ -11,7 +11,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from controller_core.model.quota import EntityName, QuotaChange, QuotaEntity, QuotaEntityType
-from controller_core.rules.client_quotas import Match, QuotaFilter, alter_quotas, quota_values, read_entity, read_filter
+from controller_core.rules.client_quotas import (
+    NameMatch,
+    QuotaFilter,
+    alter_quotas,
+    quota_values,
+    read_entity,
+    read_filter,
+)
 from controller_core.shell.admin.config_backed import config_backed_handler
 from controller_core.shell.admin.outcomes import Outcome, error_fields
 from controller_core.shell.front.handler import RequestHandler
@@ -133,7 +140,7 @@ async def _selected(configs: EntityConfigStore, quota_filter: QuotaFilter) -> li
 
 
 async def _of_type(
-    configs: EntityConfigStore, entity_type: QuotaEntityType, match: Match | None, *, wanted: bool
+    configs: EntityConfigStore, entity_type: QuotaEntityType, match: NameMatch | None, *, wanted: bool
 ) -> list[EntityName] | Failure:
     if not wanted:
         return []

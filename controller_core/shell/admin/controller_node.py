@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from controller_core.model.cluster import Cluster
-from controller_core.rules.topic_names import refuse_name
+from controller_core.rules.topic_names import topic_name_error
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, error_fields
 from controller_core.shell.admin.topic_description import known_topic
@@ -134,7 +134,7 @@ def no_producers(cluster: Cluster | None, body: Body) -> Body:
 def _no_producers_error(cluster: Cluster | None, name: str, index: int) -> Body:
     """Return the error fields of one partition; as in Kafka, an error of a single partition comes without a message."""
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    invalid = refuse_name(name)
+    invalid = topic_name_error(name)
     if invalid is not None:
         return error_fields(invalid)
     if cluster is not None and known_topic(cluster, name) is None:

@@ -20,7 +20,7 @@ from random import Random
 
 from controller_core.decisions.topics import TopicCreation
 from controller_core.model import events
-from controller_core.rules.config_rules import ConfigKey, Invalid, show
+from controller_core.rules.config_rules import ConfigKey, InvalidValue, java_string
 from controller_core.rules.topic_config_table import TOPIC_CONFIGS
 from controller_core.shell.active import ActiveController, Defaults, TopicDefault
 from controller_core.shell.admin.mutation_quotas import MutationQuotas
@@ -195,6 +195,6 @@ def printed_value(key: ConfigKey, text: str) -> str:
     'compact,delete'
     """
     value = key.read(text)
-    if isinstance(value, Invalid):
+    if isinstance(value, InvalidValue):
         return text
-    return ",".join(value) if isinstance(value, tuple) else show(value)
+    return ",".join(value) if isinstance(value, tuple) else java_string(value)

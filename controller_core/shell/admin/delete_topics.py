@@ -111,7 +111,7 @@ async def deleted_in_time(active: ActiveController, names: Iterable[str], timeou
     if timeout_ms <= 0:
         return frozenset()
     waited = list(names)
-    deleted = await asyncio.gather(*(active.topic_gone(name, min(timeout_ms, MAX_WAIT_MS)) for name in waited))
+    deleted = await asyncio.gather(*(active.topic_removed(name, min(timeout_ms, MAX_WAIT_MS)) for name in waited))
     return frozenset(name for name, is_deleted in zip(waited, deleted, strict=True) if is_deleted)
 
 

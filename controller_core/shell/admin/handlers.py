@@ -15,7 +15,7 @@ from functools import partial
 from random import Random, SystemRandom
 
 from controller_core.model.cluster import Cluster
-from controller_core.shell.active import ActiveController, OverloadedError, TenureLostError, TopicDefault
+from controller_core.shell.active import ActiveController, OverloadedError, TermEndedError, TopicDefault
 from controller_core.shell.admin.acls import AclService, acl_handlers
 from controller_core.shell.admin.broker_requests import (
     allocate_producer_ids,
@@ -194,7 +194,7 @@ async def answer(
         return api.refused(context, body, NOT_CONTROLLER)
     try:
         return await api.answer(controller, context, body)
-    except TenureLostError:
+    except TermEndedError:
         return api.refused(context, body, NOT_CONTROLLER)
     except OverloadedError:
         return api.refused(context, body, OVERLOADED)

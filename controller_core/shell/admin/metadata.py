@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from controller_core.model.cluster import Cluster, Topic
-from controller_core.rules.topic_names import illegal_because, is_internal
+from controller_core.rules.topic_names import illegal_name_reason, is_internal
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.cluster_nodes import reachable
 from controller_core.shell.admin.metadata_encoder import Entry, MetadataEncoder, Shape, described_head
@@ -96,10 +96,10 @@ async def _named_topics(
 
     def by_name(cluster: Cluster, name: str) -> tuple[Topic | None, Entry]:
         topic = known_topic(cluster, name)
-        if name in hidden or (topic is None and name in barred and illegal_because(name) is None):
+        if name in hidden or (topic is None and name in barred and illegal_name_reason(name) is None):
             return None, Entry(TopicHead(REFUSED, name, NO_TOPIC_ID, is_internal=False, partitions=0))
         if topic is None:
-            legal = illegal_because(name) is None
+            legal = illegal_name_reason(name) is None
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if legal else ErrorCode.INVALID_TOPIC_EXCEPTION
             return None, Entry(TopicHead(code, name, NO_TOPIC_ID, is_internal(name), 0), operations(name))
         return topic, Entry(described_head(topic, len(topic.rows)), operations(name))
@@ -178,7 +178,7 @@ def _may_create(context: RequestContext, body: Body, hidden: set[str], barred: s
 def _is_creatable(cluster: Cluster, context: RequestContext, names: Sequence[str]) -> bool:
     """Return whether a name is valid and unused, and a broker is reachable to create the topic."""
     missing = (name for name in names if known_topic(cluster, name) is None)
-    return any(illegal_because(name) is None for name in missing) and bool(reachable(cluster, context.listener))
+    return any(illegal_name_reason(name) is None for name in missing) and bool(reachable(cluster, context.listener))
 
 
 def metadata_refused(_context: RequestContext, body: Body, failure: Failure) -> Body:

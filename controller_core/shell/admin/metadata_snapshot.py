@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller_core.model.cluster import Cluster, Topic
-from controller_core.model.columns import FREE, BoolArray, IntArray, any_of, keep_ids, places_of
-from controller_core.model.ids import NO_LEADER, NOBODY
+from controller_core.model.columns import FREE, BoolArray, IntArray, any_of, keep_ids, positions_of
+from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.shell.admin.cluster_nodes import reachable
 from controller_core.shell.admin.computation_steps import Pace
 from controller_core.zookeeper_mode.deletion import is_being_deleted
@@ -47,7 +47,7 @@ class ColumnsCopy:
         """Copy a slice of the rows, or the given rows in this order as rows 0, 1, 2, … of the copy."""
         columns, failed = cluster.columns, cluster.offline_replicas
         if failed and not isinstance(rows, slice):
-            failed = {place: failed[int(rows[place])] for place in places_of(failed, rows)}
+            failed = {place: failed[int(rows[place])] for place in positions_of(failed, rows)}
         return cls(
             columns.topic[rows].copy(),
             columns.partition[rows].copy(),
@@ -121,8 +121,8 @@ class Snapshot:
         unreachable = ErrorCode.LISTENER_NOT_FOUND if version >= LISTENER_ERROR_FROM else ErrorCode.LEADER_NOT_AVAILABLE
         error = np.where(is_registered, np.int32(unreachable), np.int32(ErrorCode.LEADER_NOT_AVAILABLE))
         error = np.where(is_reachable, np.int32(ErrorCode.NONE), error)
-        offline = ~copy.live[replicas] & (replicas != NOBODY)
-        for place in places_of(copy.failed, rows):
+        offline = ~copy.live[replicas] & (replicas != NO_BROKER)
+        for place in positions_of(copy.failed, rows):
             offline[place] |= np.isin(replicas[place], list(copy.failed[int(rows[place])]))
         offline_replicas = keep_ids(replicas, offline) if offline.any() else replicas[:, :0]
         if version == 0:
@@ -139,7 +139,7 @@ class Snapshot:
 
     def _as_version_0(self, error: IntArray, replicas: IntArray, isr: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Omit unreachable replicas and report that: version 0 promises an address for each replica."""
-        lacks = [~self.columns.reachable[ids] & (ids != NOBODY) for ids in (replicas, isr)]
+        lacks = [~self.columns.reachable[ids] & (ids != NO_BROKER) for ids in (replicas, isr)]
         is_cut = any_of(lacks[0]) | any_of(lacks[1])
         reported = np.where(is_cut & (error == ErrorCode.NONE), np.int32(ErrorCode.REPLICA_NOT_AVAILABLE), error)
         return reported, keep_ids(replicas, ~lacks[0]), keep_ids(isr, ~lacks[1])

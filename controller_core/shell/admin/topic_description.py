@@ -19,8 +19,8 @@ from uuid import UUID
 
 from controller_core.model.cluster import Cluster, Topic
 from controller_core.model.columns import IntArray
-from controller_core.model.ids import NO_LEADER, NOBODY, TopicPartition
-from controller_core.rules.topic_names import illegal_because, is_internal
+from controller_core.model.ids import NO_BROKER, NO_LEADER, TopicPartition
+from controller_core.rules.topic_names import illegal_name_reason, is_internal
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.cluster_nodes import reachable
 from controller_core.shell.admin.outcomes import NO_TOPIC_ID
@@ -71,12 +71,12 @@ def described_partitions(cluster: Cluster, rows: IntArray, view: View) -> list[B
             "partition_index": partition,
             "leader_id": leader if leader in view.reachable else NO_LEADER,
             "leader_epoch": leader_epoch,
-            "replica_nodes": [replica for replica in replicas if replica != NOBODY],
-            "isr_nodes": [replica for replica in isr if replica != NOBODY],
+            "replica_nodes": [replica for replica in replicas if replica != NO_BROKER],
+            "isr_nodes": [replica for replica in isr if replica != NO_BROKER],
             "offline_replicas": [
                 replica
                 for replica in replicas
-                if replica != NOBODY and (replica not in view.live or replica in failed.get(row, ()))
+                if replica != NO_BROKER and (replica not in view.live or replica in failed.get(row, ()))
             ],
         }
         for row, partition, leader, leader_epoch, replicas, isr in described
@@ -103,7 +103,7 @@ def described_topic(topic: Topic, partitions: Sequence[Body]) -> Body:
 
 def missing_topic(name: str) -> Body:
     """Describe a topic that does not exist, or whose name is invalid."""
-    is_valid = illegal_because(name) is None
+    is_valid = illegal_name_reason(name) is None
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid else ErrorCode.INVALID_TOPIC_EXCEPTION
     return {**failed_topic(name, code), "is_internal": is_internal(name)}
 

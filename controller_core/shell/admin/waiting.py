@@ -40,7 +40,7 @@ async def wait_for_brokers(active: ActiveController, timeout_ms: int) -> None:
     It is not an error if they do not have them in time: the changes are committed and will reach them.
     """
     if timeout_ms > 0:
-        await active.brokers_know(min(timeout_ms, MAX_WAIT_MS), MAX_SILENCE_MS)
+        await active.brokers_answered(min(timeout_ms, MAX_WAIT_MS), MAX_SILENCE_MS)
 
 
 async def wait_for_leaders(active: ActiveController, names: Iterable[str], timeout_ms: int) -> dict[str, Failure]:

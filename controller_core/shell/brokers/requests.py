@@ -1,17 +1,13 @@
-"""Bodies of the requests that a controller sends: pure, from the columns as they are now.
+"""Bodies of the requests that a controller sends to brokers: pure functions of the cluster's current state.
 
 Field names are those of Kafka's messages (LeaderAndIsrRequest 4 to 7, UpdateMetadataRequest 6 to 8, StopReplicaRequest 3
-and 4); the codec leaves out what a version does not have. The broker's epoch is filled in for each broker.
+and 4); the codec omits what a version does not have. The broker's epoch is added for each broker.
 
-What is told of partitions goes from columns to bytes (`state_bodies`). The controller lists itself among the live brokers, on each of its listeners: that is how brokers and clients find it
-(protocol notes, Z20, Z24). Leaves out bytes.
+Partition states of LeaderAndIsr and UpdateMetadata are copied from the columns and become bytes when the version is known. Their
+readable twin, with one dict for each partition, is in the tests; both produce the same bytes. The controller lists itself among the
+live brokers, on each of its listeners, so that brokers and clients find it (protocol notes, Z20, Z24).
 """
 
-# MERGED controller_core.shell.brokers.requests: """LeaderAndIsr and UpdateMetadata from the columns as they are now: a copy of the rows told, and bytes when the version is known.
-# MERGED controller_core.shell.brokers.requests:
-# MERGED controller_core.shell.brokers.requests: The plain twin, one dict a partition, is in the tests: both must write the same bytes. Leaves out StopReplica, which is small,
-# MERGED controller_core.shell.brokers.requests: and who is told (propagation).
-# MERGED controller_core.shell.brokers.requests: """
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -20,11 +16,11 @@ import numpy as np
 
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.cluster import Cluster
-from controller_core.model.columns import IntArray, keep_ids, pad, places_of
-from controller_core.model.ids import LEADER_DURING_DELETE, NO_EPOCH, NOBODY, TopicPartition
+from controller_core.model.columns import IntArray, keep_ids, pad, positions_of
+from controller_core.model.ids import LEADER_DURING_DELETE, NO_BROKER, NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata, SendStopReplica
-from controller_core.rules.offline_replicas import offline_among
+from controller_core.rules.offline_replicas import offline_flags
 from kafka_wire import codec
 from kafka_wire.api import ApiKey
 from kafka_wire.codec import Body
@@ -32,143 +28,49 @@ from kafka_wire.leader_and_isr_errors import decode_errors
 from kafka_wire.state_columns import StateColumns, TopicStates, request_parts
 
 NO_TOPIC_ID = UUID(int=0)
+SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+"""Kafka's SecurityProtocol ids."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatesBody:
-    """The body of a request that tells partitions' states."""
+    """Body of a request that contains partition states."""
 
     key: ApiKey
     head: Body
-    """All fields but the states."""
+    """All fields except the states."""
     states: StateColumns
 
     def to(self, broker_epoch: int) -> "StatesBody":
-        """Address it to one life of a broker; the states stay shared."""
+        """Return the body for one incarnation of a broker; the states are shared."""
         return replace(self, head={**self.head, "broker_epoch": broker_epoch})
 
     def parts(self, version: int) -> Iterator[bytes]:
-        """Write it as a version has it, in parts to be joined; the first ones and the last one are small."""
+        """Encode the request in parts that are to be joined; the first ones and the last one are small."""
         return request_parts(f"{self.key.message}Request", version, self.head, self.states)
 
     @property
     def partitions(self) -> int:
-        """Count the partitions told."""
+        """Number of partitions."""
         return len(self.states)
 
     @property
     def topic_names(self) -> Mapping[UUID, str]:
-        """Names of the topics told, by id."""
+        """Names of the topics, by id."""
         return {topic.topic_id: topic.name for topic in self.states.topics}
 
     @property
     def leader_epochs(self) -> Mapping[TopicPartition, int]:
-        """The leader epochs under which partitions are told."""
+        """The leader epochs that the request contains."""
         numbers = self.states.numbers
         names = (topic.name for topic in self.states.topics for _ in range(topic.partitions))
-        told = zip(names, numbers["partition_index"].tolist(), numbers["leader_epoch"].tolist(), strict=True)
-        return {TopicPartition(name, partition): epoch for name, partition, epoch in told}
+        states = zip(names, numbers["partition_index"].tolist(), numbers["leader_epoch"].tolist(), strict=True)
+        return {TopicPartition(name, partition): epoch for name, partition, epoch in states}
 
     @property
-    def speaks_of_deletion(self) -> bool:
-        """Whether any partition is told to be no more."""
+    def deletes_partitions(self) -> bool:
+        """Whether the request reports any partition as deleted."""
         return bool((self.states.numbers["leader"] == LEADER_DURING_DELETE).any())
-
-
-def decode_answer(key: ApiKey, version: int, frame: bytes) -> Body:
-    """Decode a whole response to such a request; partitions without an error are left out. Raises CodecError."""
-    if key is ApiKey.LEADER_AND_ISR:
-        return decode_errors(version, frame)
-    return codec.decode_response(key, version, frame)[1]
-
-
-def leader_states(cluster: Cluster, send: SendLeaderAndIsr) -> StateColumns:
-    """Copy what a broker is told to lead and follow."""
-    topics, order = _by_topic(cluster, send.rows)
-    rows = send.rows[order]
-    numbers, lists = _common(cluster, rows)
-    numbers["partition_epoch"] = cluster.columns.partition_epoch[rows]
-    flags = {"is_new": send.is_new[order], "leader_recovery_state": cluster.columns.recovering[rows]}
-    return StateColumns(topics, numbers, lists | _moves(cluster, rows), flags)
-
-
-def metadata_states(cluster: Cluster, send: SendMetadata) -> StateColumns:
-    """Copy what brokers are told of who leads."""
-    topics, order = _by_topic(cluster, send.rows)
-    rows = send.rows[order]
-    numbers, lists = _common(cluster, rows)
-    # The same number by the name that it had first.
-    numbers["zk_version"] = cluster.columns.partition_epoch[rows]
-    if send.deleting:
-        numbers["leader"] = np.full(len(rows), LEADER_DURING_DELETE, dtype=np.int32)
-    replicas = lists["replicas"]
-    offline = (~cluster.columns.flags(cluster.may_lead())[replicas] | offline_among(cluster, rows, replicas)) & (
-        replicas != NOBODY
-    )
-    if offline.any():
-        lists["offline_replicas"] = keep_ids(replicas, offline)
-    return StateColumns(topics, numbers, lists, {}, shared=True)
-
-
-def _common(cluster: Cluster, rows: IntArray) -> tuple[dict[str, IntArray], dict[str, IntArray]]:
-    columns = cluster.columns
-    numbers = {
-        "partition_index": columns.partition[rows],
-        "controller_epoch": columns.controller_epoch[rows],
-        "leader": columns.leader[rows],
-        "leader_epoch": columns.leader_epoch[rows],
-    }
-    return numbers, {"isr": columns.isr[rows], "replicas": columns.replicas[rows]}
-
-
-def _moves(cluster: Cluster, rows: IntArray) -> dict[str, IntArray]:
-    """List what moves add and remove. Once the target stands alone, brokers are told of no move any more."""
-    told = [
-        (place, move)
-        for place in places_of(cluster.moves, rows)
-        if (move := cluster.moves[int(rows[place])]).replicas == cluster.columns.replicas_of(int(rows[place]))
-    ]
-    if not told:
-        return {}
-    places = [place for place, _ in told]
-    return {
-        "adding_replicas": _at(places, [move.adding for _, move in told], len(rows)),
-        "removing_replicas": _at(places, [move.removing for _, move in told], len(rows)),
-    }
-
-
-def _at(places: Sequence[int], lists: Sequence[Replicas], count: int) -> IntArray:
-    """Put lists at their places among many rows; all other rows have none."""
-    given = pad(lists)
-    ids = np.full((count, given.shape[1]), NOBODY, dtype=np.int32)
-    ids[places] = given
-    return ids
-
-
-def _by_topic(cluster: Cluster, rows: IntArray) -> tuple[tuple[TopicStates, ...], IntArray]:
-    """Group rows by topic, in order of first appearance; returns the topics, and the rows' places in that order."""
-    indices = cluster.columns.topic[rows]
-    order = np.arange(len(rows), dtype=np.int32)
-    begins = _begins(indices)
-    if len(np.unique(indices[begins])) < len(begins):
-        # Some topic's rows are apart: put together, each topic at the place of its first row.
-        _, first, inverse = np.unique(indices, return_index=True, return_inverse=True)
-        order = np.argsort(first[inverse], kind="stable").astype(np.int32)
-        indices = indices[order]
-        begins = _begins(indices)
-    counts = np.diff(begins, append=len(rows)).tolist()
-    topics = cluster.topics_at(indices[begins])
-    told = (TopicStates(topic.name, topic.topic_id or NO_TOPIC_ID, n) for topic, n in zip(topics, counts, strict=True))
-    return tuple(told), order
-
-
-def _begins(indices: IntArray) -> IntArray:
-    """Find the places where another number begins than stood before."""
-    return np.flatnonzero(np.diff(indices, prepend=NOBODY - 1)).astype(np.int32)
-
-
-SECURITY_PROTOCOL_IDS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-"""Kafka's SecurityProtocol ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +80,12 @@ class OwnAddress:
     endpoints: tuple[Endpoint, ...]
     inter_broker_listener: str
     rack: str | None = None
-    """Only told where the brokers have racks; None: that of the broker with the lowest id. Where some of all that are listed
-    have a rack and some have none, brokers refuse to create topics by themselves ("Not all brokers have rack information")."""
+    """Only sent if the brokers have racks; None: the rack of the broker with the lowest id. If only some of the listed brokers have a
+    rack, brokers refuse automatic topic creation ("Not all brokers have rack information")."""
 
 
 def leader_and_isr(cluster: Cluster, send: SendLeaderAndIsr, own: OwnAddress) -> StatesBody:
-    """Tell a broker what it leads and follows."""
+    """Return the LeaderAndIsr request of the partitions that a broker has to lead and follow."""
     leaders = np.unique(cluster.columns.leader[send.rows]).tolist()
     head = {
         "controller_id": cluster.controller_id,
@@ -194,7 +96,7 @@ def leader_and_isr(cluster: Cluster, send: SendLeaderAndIsr, own: OwnAddress) ->
 
 
 def update_metadata(cluster: Cluster, send: SendMetadata, own: OwnAddress) -> StatesBody:
-    """Tell brokers who lives, and who leads the rows."""
+    """Return the UpdateMetadata request: the live brokers, and the leaders of the rows."""
     head = {
         "controller_id": cluster.controller_id,
         "controller_epoch": cluster.controller_epoch,
@@ -204,7 +106,7 @@ def update_metadata(cluster: Cluster, send: SendMetadata, own: OwnAddress) -> St
 
 
 def stop_replica(cluster: Cluster, send: SendStopReplica) -> Body:
-    """Tell a broker to stop following and, where said, to delete."""
+    """Return the StopReplica request: the broker stops fetching and, with `send.delete`, deletes its logs."""
     topics: dict[str, list[Body]] = {}
     for (name, partition), leader_epoch in zip(send.partitions, send.leader_epochs, strict=True):
         state = {"partition_index": partition, "leader_epoch": leader_epoch, "delete_partition": send.delete}
@@ -225,7 +127,7 @@ def known_brokers(cluster: Cluster, own: OwnAddress) -> Sequence[Broker]:
 
 
 def live_broker(broker: Broker) -> Body:
-    """Tell where one broker is reached."""
+    """Return one broker's entry in UpdateMetadata."""
     endpoints = [
         {
             "host": endpoint.host,
@@ -239,7 +141,7 @@ def live_broker(broker: Broker) -> Body:
 
 
 def addresses(cluster: Cluster, ids: Iterable[int], listener: str) -> Iterable[Body]:
-    """Tell where brokers are reached on one listener; those that are away, or lack it, are left out."""
+    """Return brokers' addresses on one listener; brokers that are not live or do not have it are omitted."""
     for broker_id in sorted(ids):
         broker = cluster.brokers.get(broker_id)
         endpoint = None if broker is None else broker.endpoint(listener)
@@ -247,8 +149,103 @@ def addresses(cluster: Cluster, ids: Iterable[int], listener: str) -> Iterable[B
             yield {"broker_id": broker_id, "host_name": endpoint.host, "port": endpoint.port}
 
 
+def leader_states(cluster: Cluster, send: SendLeaderAndIsr) -> StateColumns:
+    """Copy the states of the partitions that a broker has to lead and follow."""
+    topics, order = _by_topic(cluster, send.rows)
+    rows = send.rows[order]
+    numbers, lists = _common(cluster, rows)
+    numbers["partition_epoch"] = cluster.columns.partition_epoch[rows]
+    flags = {"is_new": send.is_new[order], "leader_recovery_state": cluster.columns.recovering[rows]}
+    return StateColumns(topics, numbers, lists | _moves(cluster, rows), flags)
+
+
+def metadata_states(cluster: Cluster, send: SendMetadata) -> StateColumns:
+    """Copy the states that brokers answer Metadata requests from."""
+    topics, order = _by_topic(cluster, send.rows)
+    rows = send.rows[order]
+    numbers, lists = _common(cluster, rows)
+    # UpdateMetadata has the same number under its older name.
+    numbers["zk_version"] = cluster.columns.partition_epoch[rows]
+    if send.deleting:
+        numbers["leader"] = np.full(len(rows), LEADER_DURING_DELETE, dtype=np.int32)
+    replicas = lists["replicas"]
+    offline = (~cluster.columns.flags(cluster.may_lead())[replicas] | offline_flags(cluster, rows, replicas)) & (
+        replicas != NO_BROKER
+    )
+    if offline.any():
+        lists["offline_replicas"] = keep_ids(replicas, offline)
+    return StateColumns(topics, numbers, lists, {}, shared=True)
+
+
+def _common(cluster: Cluster, rows: IntArray) -> tuple[dict[str, IntArray], dict[str, IntArray]]:
+    columns = cluster.columns
+    numbers = {
+        "partition_index": columns.partition[rows],
+        "controller_epoch": columns.controller_epoch[rows],
+        "leader": columns.leader[rows],
+        "leader_epoch": columns.leader_epoch[rows],
+    }
+    return numbers, {"isr": columns.isr[rows], "replicas": columns.replicas[rows]}
+
+
+def _moves(cluster: Cluster, rows: IntArray) -> dict[str, IntArray]:
+    """List the replicas that moves add and remove; none for a move whose target replicas are the only ones left."""
+    moves = [
+        (place, move)
+        for place in positions_of(cluster.moves, rows)
+        if (move := cluster.moves[int(rows[place])]).replicas == cluster.columns.replicas_of(int(rows[place]))
+    ]
+    if not moves:
+        return {}
+    places = [place for place, _ in moves]
+    return {
+        "adding_replicas": _at(places, [move.adding for _, move in moves], len(rows)),
+        "removing_replicas": _at(places, [move.removing for _, move in moves], len(rows)),
+    }
+
+
+def _at(places: Sequence[int], lists: Sequence[Replicas], count: int) -> IntArray:
+    """Put lists at their places among many rows; all other rows have an empty list."""
+    given = pad(lists)
+    ids = np.full((count, given.shape[1]), NO_BROKER, dtype=np.int32)
+    ids[places] = given
+    return ids
+
+
+def _by_topic(cluster: Cluster, rows: IntArray) -> tuple[tuple[TopicStates, ...], IntArray]:
+    """Group rows by topic, in order of first occurrence; returns the topics, and the rows' places in that order."""
+    indices = cluster.columns.topic[rows]
+    order = np.arange(len(rows), dtype=np.int32)
+    begins = _begins(indices)
+    if len(np.unique(indices[begins])) < len(begins):
+        # The rows of some topic are not adjacent: group them at the place of its first row.
+        _, first, inverse = np.unique(indices, return_index=True, return_inverse=True)
+        order = np.argsort(first[inverse], kind="stable").astype(np.int32)
+        indices = indices[order]
+        begins = _begins(indices)
+    counts = np.diff(begins, append=len(rows)).tolist()
+    topics = cluster.topics_at(indices[begins])
+    states = (
+        TopicStates(topic.name, topic.topic_id or NO_TOPIC_ID, count)
+        for topic, count in zip(topics, counts, strict=True)
+    )
+    return tuple(states), order
+
+
+def _begins(indices: IntArray) -> IntArray:
+    """Return the places at which a number differs from the one before."""
+    return np.flatnonzero(np.diff(indices, prepend=NO_BROKER - 1)).astype(np.int32)
+
+
+def decode_answer(key: ApiKey, version: int, frame: bytes) -> Body:
+    """Decode a whole response to such a request; partitions without an error are omitted. Raises CodecError."""
+    if key is ApiKey.LEADER_AND_ISR:
+        return decode_errors(version, frame)
+    return codec.decode_response(key, version, frame)[1]
+
+
 def stopped_partitions(body: Body) -> dict[TopicPartition, int]:
-    """List the partitions that a StopReplica asks to delete, with their leader epochs."""
+    """Return the partitions that a StopReplica request deletes, with their leader epochs."""
     return {
         TopicPartition(topic["topic_name"], state["partition_index"]): state["leader_epoch"]
         for topic in body["topic_states"]
@@ -257,6 +254,6 @@ def stopped_partitions(body: Body) -> dict[TopicPartition, int]:
     }
 
 
-def is_told_anew(body: Body | StatesBody) -> bool:
-    """Whether a broker that is told the present state hears of what a request says; not so of topics that are no more."""
-    return isinstance(body, StatesBody) and not body.speaks_of_deletion
+def is_covered_by_full_update(body: Body | StatesBody) -> bool:
+    """Return whether the full current state contains the information of a request; it does not contain deleted topics."""
+    return isinstance(body, StatesBody) and not body.deletes_partitions

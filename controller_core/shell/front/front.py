@@ -1,7 +1,7 @@
 """Dispatch of the requests of one listener: to the controller's handlers, or to a broker through the relay."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 
 from controller_core.shell.front.broker_versions import SharedVersions
@@ -18,7 +18,6 @@ from controller_core.shell.front.request_limits import (
 )
 from controller_core.shell.front.route import LiveBrokers
 from controller_core.shell.front.sliced_answers import AnswerError, SlicedAnswers
-from controller_core.zookeeper_mode.apis import NOT_OFFERED, SERVED
 from kafka_node import versions
 from kafka_node.acks import has_response
 from kafka_node.authorization.guard import Guard
@@ -54,12 +53,13 @@ class Front:
         self,
         listener: str,
         handlers: Mapping[ApiKey, RequestHandler],
-        live_brokers: LiveBrokers,
+        live_brokers: LiveBrokers | None,
         *,
+        served: Mapping[ApiKey, versions.VersionRange],
+        not_advertised: Container[ApiKey] = (),
         relay_limits: RelayLimits = DEFAULT_LIMITS,
         security: BrokerSecurity = UNPROTECTED,
         guard: Guard | None = None,
-        served: Mapping[ApiKey, versions.VersionRange] = SERVED,
     ) -> None:
         if ApiKey.API_VERSIONS in handlers or not handlers.keys() <= served.keys():
             raise ValueError(
@@ -69,9 +69,12 @@ class Front:
         self._handlers = dict(handlers)
         self._guard = guard
         self._own = {key: (served[key][0], served[key][1]) for key in [ApiKey.API_VERSIONS, *handlers]}
-        self.relay = Relay(live_brokers, limits=relay_limits, security=security)
-        self._versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
-        self._offered = {key: at for key, at in self._own.items() if key not in NOT_OFFERED}
+        self.relay: Relay | None = None
+        self._shared_versions: SharedVersions | None = None
+        if live_brokers is not None:
+            self.relay = Relay(live_brokers, limits=relay_limits, security=security)
+            self._shared_versions = SharedVersions(live_brokers, client_id=CLIENT_ID, security=security)
+        self._offered = {key: at for key, at in self._own.items() if key not in not_advertised}
         self._server: Server | None = None
         self._sliced = {False: SlicedAnswers(), True: SlicedAnswers()}
         """Key: whether brokers send the API. Their requests must not wait for the slices of clients."""
@@ -111,7 +114,9 @@ class Front:
         """Return the largest frame that is accepted for requests of an API."""
         if key in self._own:
             return own_bytes(ApiKey(key))
-        if key in versions.BETWEEN_SERVERS or (key not in _KNOWN_KEYS and key not in self._versions.latest.ranges):
+        if self.relay is None or key in versions.BETWEEN_SERVERS:
+            return SMALL_BYTES
+        if key not in _KNOWN_KEYS and key not in self._relayed_ranges():
             return SMALL_BYTES
         return relayed_bytes(key)
 
@@ -119,7 +124,16 @@ class Front:
         """Stop accepting connections, wait up to the grace period for running requests, then close all connections."""
         if self._server is not None:
             await self._server.close(grace_ms)
-        await self.relay.close()
+        if self.relay is not None:
+            await self.relay.close()
+
+    def disconnect_broker(self, broker_id: int) -> None:
+        """Close the relayed connections to a broker that is no longer live."""
+        if self.relay is not None:
+            self.relay.disconnect_broker(broker_id)
+
+    def _relayed_ranges(self) -> Mapping[int, versions.VersionRange]:
+        return {} if self._shared_versions is None else self._shared_versions.latest.ranges
 
     async def handle(self, peer: Peer, frame: bytes) -> Response | None:
         """Answer one request frame or relay it to a broker (a server's Handler)."""
@@ -134,9 +148,14 @@ class Front:
                 refused = await self._refused(self._guard, self._context(peer, header), header, frame)
                 if refused is not None:
                     return refused
-            return await self.relay.forward(peer, header, frame)
+            return await self._relay(peer, header, frame)
         except CodecError as error:
             raise MalformedRequest(str(error)) from error
+
+    async def _relay(self, peer: Peer, header: RequestHeader, frame: bytes) -> bytes | None:
+        if self.relay is None:
+            raise CloseConnection(f"api key {header.api_key} is not served on this listener")
+        return await self.relay.forward(peer, header, frame)
 
     async def _api_versions(self, header: RequestHeader, frame: bytes) -> bytes:
         version = header.api_version
@@ -147,7 +166,8 @@ class Front:
         elif not versions.names_its_software_well(codec.decode_bounded(frame, header, OWN_UNITS), version):
             body = {"error_code": ErrorCode.INVALID_REQUEST}
         else:
-            body = versions.api_versions_body(self._offered, await self._versions.shared(), version)
+            shared = versions.NO_BROKER if self._shared_versions is None else await self._shared_versions.shared()
+            body = versions.api_versions_body(self._offered, shared, version)
         return codec.encode_response(ApiKey.API_VERSIONS, version, header.correlation_id, body)
 
     async def _own_request(self, key: ApiKey, peer: Peer, header: RequestHeader, frame: bytes) -> Response | None:
@@ -163,7 +183,7 @@ class Front:
                 return await self._sliced[SLICED[key].is_from_brokers].answer(key, header, frame, answer)
             body = await answer(codec.decode_bounded(frame, header, own_units(key)), is_slice=False)
         except RelayInstead:
-            return await self.relay.forward(peer, header, frame)
+            return await self._relay(peer, header, frame)
         except AnswerError as error:
             raise self._failed(key, peer, header, error) from error
         if isinstance(body, EncodedBody):
@@ -245,9 +265,12 @@ class Front:
     def _check_relayable(self, header: RequestHeader) -> None:
         """Reject requests that no client has a reason to send to brokers. Raises CloseConnection."""
         key, version = header.api_key, header.api_version
+        if self.relay is None:
+            # As Kafka's controller does for an API that is not enabled on its listener (SocketServer.processCompletedReceives).
+            raise CloseConnection(f"api key {key} is not served on this listener")
         if key in versions.BETWEEN_SERVERS:
             raise CloseConnection(f"{ApiKey(key).name} is a request between servers and is not relayed")
-        shared = self._versions.latest.ranges.get(key)
+        shared = self._relayed_ranges().get(key)
         if shared is not None and not shared[0] <= version <= shared[1]:
             raise CloseConnection(f"not every live broker serves version {version} of api key {key}")
         if shared is None and key not in _KNOWN_KEYS:
@@ -271,8 +294,10 @@ async def open_front(
     host: str,
     port: int,
     handlers: Mapping[ApiKey, RequestHandler],
-    live_brokers: LiveBrokers,
+    live_brokers: LiveBrokers | None,
     *,
+    served: Mapping[ApiKey, versions.VersionRange],
+    not_advertised: Container[ApiKey] = (),
     limits: ServerLimits = DEFAULT_SERVER_LIMITS,
     relay_limits: RelayLimits = DEFAULT_LIMITS,
     demands: Demands = NOTHING,
@@ -283,12 +308,23 @@ async def open_front(
 ) -> Front:
     """Listen on `host`:`port` (0: any free port) as the controller's `listener`.
 
-    `handlers` answer the controller's own requests, in the versions of `apis.SERVED`. `live_brokers` returns the addresses of the live
-    brokers on the same listener. `demands` apply to client connections, `security` to connections to brokers. `guard` authorizes every
-    request before it is answered or relayed; without a guard every request is allowed. `is_urgent` reports whether the controller has
-    events to process, which take precedence over writing long responses. `buffers` are shared by the listeners of a process; without
-    them the listener has separate buffers. Raises OSError if the address is not available.
+    `handlers` answer the controller's own requests, in the versions of `served`; those of `not_advertised` are answered but not listed
+    in ApiVersions. `live_brokers` returns the endpoints of the live brokers on the same listener, to which all other requests are
+    relayed; None: there is no relay, and other requests close their connection. `demands` apply to client connections, `security` to
+    connections to brokers. `guard` authorizes every request before it is answered or relayed; without a guard every request is
+    allowed. `is_urgent` returns whether the controller has events to process, which take precedence over writing long responses.
+    `buffers` are shared by the listeners of a process; without them the listener has separate buffers. Raises OSError if the address
+    is not available.
     """
-    front = Front(listener, handlers, live_brokers, relay_limits=relay_limits, security=security, guard=guard)
+    front = Front(
+        listener,
+        handlers,
+        live_brokers,
+        served=served,
+        not_advertised=not_advertised,
+        relay_limits=relay_limits,
+        security=security,
+        guard=guard,
+    )
     await front.listen(host, port, limits, demands, is_urgent, buffers)
     return front

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from controller_core.model.ids import NOBODY
+from controller_core.model.ids import NO_BROKER
 from controller_core.model.partition_health import BoolArray, LeaderImbalance, leader_imbalance, partition_health
 from kafka_operator.decide.observed import Moves
 from kafka_operator.resources.cluster import Imbalance, Versions
@@ -84,7 +84,7 @@ class Tally:
     def count(self, topic: str, index: int, leader: int, replicas: list[int], in_sync: int) -> None:
         """Add one partition."""
         self._names.append((topic, index))
-        values = (leader, replicas[0] if replicas else NOBODY, len(replicas), in_sync)
+        values = (leader, replicas[0] if replicas else NO_BROKER, len(replicas), in_sync)
         for column, value in zip(self._columns, values, strict=True):
             column.append(value)
         self.is_complete &= in_sync >= len(replicas)

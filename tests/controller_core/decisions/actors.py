@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 from controller_core.model import events
 from controller_core.model.ids import NO_LEADER, TopicPartition
-from controller_core.zookeeper_mode.registered_brokers import LOOK_AT_EVERYTHING
+from controller_core.zookeeper_mode.registered_brokers import CHECK_EVERYTHING
 from tests.controller_core.decisions.checked import CheckedDriver
 from tests.controller_core.decisions.driver import CONTROLLER, CrashError
 from tests.controller_core.decisions.fake_broker import FakeBroker
@@ -111,7 +111,7 @@ class Actors(RuleBasedStateMachine):
 
     def look(self) -> None:
         """The shell's tick."""
-        for event in LOOK_AT_EVERYTHING:
+        for event in CHECK_EVERYTHING:
             self.driver.submit(event)
 
     def grow_isrs(self) -> bool:

@@ -17,7 +17,7 @@ from controller_core.model.changes import (
 )
 from controller_core.model.columns import unpad
 from controller_core.model.ids import EPOCH_DURING_DELETE, NO_EPOCH, NO_LEADER, TopicPartition
-from controller_core.model.move import Stage
+from controller_core.model.move import MoveStage
 from tests.controller_core.decisions.driver import CONTROLLER, Driver
 from tests.controller_core.decisions.fake_broker import FakeBroker
 from tests.controller_core.decisions.messages import Addressed, LeaderAndIsr, Message, StopReplica
@@ -136,7 +136,7 @@ class CheckedDriver(Driver):
         row = self.cluster.row_of(*name)
         assert row is not None
         running = self.cluster.moves.get(row)
-        if running is None or running.stage is Stage.REMOVING or name not in self.origins:
+        if running is None or running.stage is MoveStage.REMOVING or name not in self.origins:
             return frozenset(self.cluster.columns.replicas_of(row))
         return self.origins[name]
 
@@ -151,20 +151,20 @@ class CheckedDriver(Driver):
         brokers, message = addressed
         match message:
             case LeaderAndIsr():
-                doomed = {name for name in message.partitions if self.cluster.is_doomed(name.topic)}
+                doomed = {name for name in message.partitions if self.cluster.is_pending_deletion(name.topic)}
                 assert not doomed, f"C10: {doomed} are brought back to life"
             case StopReplica(delete=True):
                 for name, epoch in message.partitions.items():
                     if epoch == EPOCH_DURING_DELETE:
-                        is_doomed = name.topic in self.written.deletions
-                        assert is_doomed or name.topic in self.cluster.deleted_topics, (
+                        is_pending_deletion = name.topic in self.written.deletions
+                        assert is_pending_deletion or name.topic in self.cluster.deleted_topics, (
                             f"C10: nobody asked to delete {name}"
                         )
                         state = self.written.states.get(name)
-                        assert is_doomed or state is None or not set(brokers).intersection(state.isr), (
+                        assert is_pending_deletion or state is None or not set(brokers).intersection(state.isr), (
                             f"C9: {name} is deleted where it is in sync"
                         )
-                        if is_doomed:
+                        if is_pending_deletion:
                             setting = self.cluster.topic_deletion
                             assert setting is TopicDeletion.ENABLED, f"C10: {name} is deleted with {setting}"
                             self.lossy.add(name)  # Should its deletion be withdrawn, it resumes with what is left.
@@ -213,7 +213,7 @@ class CheckedDriver(Driver):
     def _check_knowledge(self) -> None:
         """C12: every live broker knows the cluster's state when nothing is on its way."""
         cluster = self.cluster
-        rows = cluster.not_deleting(cluster.columns.used()).tolist()
+        rows = cluster.without_pending_deletion(cluster.columns.used()).tolist()
         known = {
             cluster.name_of(row): (int(cluster.columns.leader[row]), int(cluster.columns.leader_epoch[row]))
             for row in rows
@@ -223,7 +223,9 @@ class CheckedDriver(Driver):
             broker = self.brokers[broker_id]
             if not broker.is_up or broker.epoch != registration.epoch:
                 continue
-            serving = {name: told for name, told in broker.metadata.items() if not cluster.is_doomed(name.topic)}
+            serving = {
+                name: told for name, told in broker.metadata.items() if not cluster.is_pending_deletion(name.topic)
+            }
             assert known == serving, f"C12: broker {broker_id} knows other leaders"
             assert tuple(sorted(cluster.brokers)) == broker.live, f"C12: broker {broker_id} knows other brokers"
             self._check_logs(broker)
@@ -248,7 +250,7 @@ class CheckedDriver(Driver):
         """KIP-112: nobody leads from a failed log directory, or stays in the ISR that another leads, once it is told."""
         for row, brokers in self.cluster.offline_replicas.items():
             name, leader = self.cluster.name_of(row), int(self.cluster.columns.leader[row])
-            if self.cluster.is_doomed(name.topic):
+            if self.cluster.is_pending_deletion(name.topic):
                 continue
             assert leader not in brokers, f"KIP-112: {name} is led by {leader}, whose log directory failed"
             in_sync = brokers.intersection(self.cluster.columns.isr_of(row))

@@ -116,18 +116,20 @@ class Driver(Loop):
 
     def read_requests(self) -> None:
         """The controller reads what is asked for in ZooKeeper itself: its watches say so, or it has just taken over."""
-        if self.written.move_requests is not None:
-            self.submit(self.written.move_requests)
-        elif self.cluster.move_requests:
-            self.submit(events.MoveRequestsRead({}, NO_EPOCH))
+        if self.written.reassignment_requests is not None:
+            self.submit(self.written.reassignment_requests)
+        elif self.cluster.reassignment_requests:
+            self.submit(events.ReassignmentRequestsRead({}, NO_EPOCH))
         if self.written.election_requests is not None:
             self.submit(self.written.election_requests)
 
     def request_moves(self, targets: Mapping[str, Sequence[int]]) -> None:
         """Somebody writes the list of moves, over the one that is there, and the controller reads it."""
         asked = {tp(partition): tuple(target) for partition, target in targets.items()}
-        present = self.written.move_requests
-        self.written.move_requests = events.MoveRequestsRead(asked, 0 if present is None else present.version + 1)
+        present = self.written.reassignment_requests
+        self.written.reassignment_requests = events.ReassignmentRequestsRead(
+            asked, 0 if present is None else present.version + 1
+        )
         self.read_requests()
 
     def request_elections(self, *partitions: str) -> None:
@@ -137,9 +139,12 @@ class Driver(Loop):
 
     def requested(self) -> dict[str, Replicas] | None:
         """Tell what is left in the list of moves; None where there is none."""
-        if self.written.move_requests is None:
+        if self.written.reassignment_requests is None:
             return None
-        return {f"{name.topic}-{name.partition}": target for name, target in self.written.move_requests.targets.items()}
+        return {
+            f"{name.topic}-{name.partition}": target
+            for name, target in self.written.reassignment_requests.targets.items()
+        }
 
     def write_isr(self, partition: str, isr: Sequence[int]) -> None:
         """A leader writes its ISR by itself, as brokers below 2.7 do: our version of the znode is stale from now on."""

@@ -1,6 +1,6 @@
 """The shell's loop in plain and synchronous form, over a model of what is written and brokers that do as they are told.
 
-    event ──► decide ──► commit to `written` ──► carry_out ──► queues of the brokers ──► then … ──► reply, later …
+    event ──► decide ──► commit to `written` ──► apply_and_build_requests ──► queues of the brokers ──► then … ──► reply, later …
 
 Faults: somebody else writes just before a commit (`intrude`), or the controller dies before or after one (`die_at`). By itself
 the loop delivers every message and hands every answer back; a test that is about their order holds them.
@@ -19,10 +19,10 @@ from controller_core.model.cluster import Cluster
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import Scope
 from controller_core.model.sends import Send, SendStopReplica
-from controller_core.shell.brokers.answers import Refusals, meaning_of
+from controller_core.shell.brokers.answers import RefusedPartitions, interpret_answer
 from controller_core.shell.brokers.requests import stop_replica
 from controller_core.zookeeper_mode.decide import decide
-from controller_core.zookeeper_mode.propagation import carry_out
+from controller_core.zookeeper_mode.propagation import apply_and_build_requests
 from kafka_wire.api import ApiKey
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.fake_broker import FakeBroker
@@ -70,10 +70,10 @@ class Loop:
         self.brokers: dict[int, FakeBroker] = {}
         self.queues: dict[int, deque[Message]] = {}
         self.answers: list[Answer] = []
-        self.refused: list[events.ReplicasRefused] = []
-        self.replica_answers: list[events.ReplicasAnswered] = []
+        self.refused: list[events.LeaderAndIsrRejected] = []
+        self.replica_answers: list[events.LeaderAndIsrAnswered] = []
         """Answers to LeaderAndIsr that tell of failed log directories, on their way back."""
-        self.refusals = Refusals()
+        self.refusals = RefusedPartitions()
         self.holds_messages = False
         self.holds_answers = False
         self.crash: Crash | None = None
@@ -171,7 +171,7 @@ class Loop:
             later += [another for another in decision.later if another not in later]
             if is_whole:
                 break
-            event = decision.again or event
+            event = decision.retry_event or event
         else:
             raise AssertionError(f"{event} was refused {MAX_ATTEMPTS} times")
         for following in then:
@@ -216,7 +216,7 @@ class Loop:
             assert covers(self._scope, Scope(partitions=frozenset([name]))), f"{name} is not this turn's to change"
         self.changes.append(change)
         self.lines += change_lines(self.cluster, change)
-        self._send(carry_out(self.cluster, change))
+        self._send(apply_and_build_requests(self.cluster, change))
 
     def _catch_up(self, outcome: Outcome) -> None:
         self.lines.append("the answer is lost" if outcome.is_unknown else "refused: somebody else wrote")
@@ -253,9 +253,9 @@ class Loop:
             told = {name: state.leader_epoch for name, state in message.partitions.items()}
             if broker.refuses(message):
                 broker.refuse(message)
-                self.refused += [retry.event for retry in self.refusals.refused(broker.id, told)]
+                self.refused += [retry.event for retry in self.refusals.retries(broker.id, told)]
                 return
-            self.refusals.taken(broker.id, told)
+            self.refusals.accepted(broker.id, told)
         errors = broker.take(message)
         is_answered = errors or self.cluster.offline_replicas or self.cluster.refused_replicas
         if isinstance(message, LeaderAndIsr) and is_answered:
@@ -263,7 +263,7 @@ class Loop:
             offline = tuple(name for name, error in errors.items() if error == "KAFKA_STORAGE_ERROR")
             refused = {name: error for name, error in errors.items() if name not in offline}
             ids = {topic: topic_id for topic, topic_id in message.topic_ids.items() if topic_id is not None}
-            told_replicas = events.ReplicasAnswered(broker.id, broker.epoch, offline, online, refused, ids, online)
+            told_replicas = events.LeaderAndIsrAnswered(broker.id, broker.epoch, offline, online, refused, ids, online)
             self.replica_answers.append(told_replicas)
         if isinstance(message, StopReplica) and message.delete:
             self.answers.append(self._stopped(broker, message, errors))
@@ -276,7 +276,7 @@ class Loop:
             for (topic, partition), error in errors.items()
         ]
         response = {"error_code": ErrorCode.NONE, "partition_errors": codes}
-        event = meaning_of(broker.id, ApiKey.STOP_REPLICA, stop_replica(self.cluster, send), response).event
+        event = interpret_answer(broker.id, ApiKey.STOP_REPLICA, stop_replica(self.cluster, send), response).event
         assert event is not None, f"the answer of broker {broker.id} to {message} has no meaning"
         return Answer(broker.id, broker.epoch, event.done, event.failed, event.leader_epochs)
 

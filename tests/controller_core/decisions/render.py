@@ -105,13 +105,13 @@ def _memory_line(change: changes.Change) -> str:
     match change:
         case changes.BrokersObserved(brokers=brokers):
             return f"brokers {ids(sorted(broker.id for broker in brokers))}"
-        case changes.ShutdownBegun(broker=broker):
+        case changes.ControlledShutdownStarted(broker=broker):
             return f"broker {broker} is shutting down"
-        case changes.RemovalAnswered(topic=topic, partition=partition, broker=broker):
+        case changes.ReplicaRemovalAnswered(topic=topic, partition=partition, broker=broker):
             return f"broker {broker} is not waited for with {topic}-{partition} any more"
         case changes.DeletionQueued(topics=topics, origin=origin):
             return f"{VERBS[origin]} deletion of {' '.join(topics)}"
-        case changes.DeletionForgotten(names=names):
+        case changes.DeletionDequeued(names=names):
             return f"remove deletion of {' '.join(names)}"
         case changes.DeletionStarted(topic=topic, waiting=waiting):
             words = " ".join(f"{broker}={ids(partitions)}" for broker, partitions in sorted(waiting.items()))
@@ -120,25 +120,25 @@ def _memory_line(change: changes.Change) -> str:
             return f"deletion of {topic} is blocked: {reason}"
         case changes.ReplicasDeleted(topic=topic, broker=broker, partitions=partitions):
             return f"broker {broker} has deleted {topic} {ids(partitions)}"
-        case changes.MoveRequestsLeft(targets=targets, origin=origin, refused=refused):
+        case changes.PendingReassignmentRequestsChanged(targets=targets, origin=origin, refused=refused):
             left = " ".join(f"{name(partition)}={ids(target)}" for partition, target in targets.items())
             why = "".join(f"; {name(partition)} {failure}" for partition, failure in refused.items())
             return f"{VERBS[origin]} requested moves {left or 'none'}{why}"
-        case changes.ElectionRequestsDone(failed=failed):
+        case changes.ElectionRequestsProcessed(failed=failed):
             why = "".join(f"; {name(partition)} {failure}" for partition, failure in failed.items())
             return f"remove requested elections{why}"
         case changes.TopicRemoved(topic=topic, origin=origin):
             return f"{'remove' if origin is changes.Origin.REQUESTED else 'gone:'} topic {topic}"
-        case changes.ReplicasObserved(broker=broker, offline=offline, online=online):
+        case changes.OfflineReplicasObserved(broker=broker, offline=offline, online=online):
             words = [f" offline {' '.join(map(name, offline))}"] if offline else []
             words += [f" online {' '.join(map(name, online))}"] if online else []
             words += [f" refused {name(one)} ({error})" for one, error in change.refused.items()]
             return f"broker {broker} has{''.join(words)}"
-        case changes.ReplicasLeftBehind(broker=broker, partitions=partitions):
+        case changes.StrayReplicasObserved(broker=broker, partitions=partitions):
             return f"broker {broker} still holds {' '.join(map(name, partitions))}"
-        case changes.BrokerForgotten(broker=broker):
+        case changes.BrokerUnregistered(broker=broker):
             return f"broker {broker} never returns"
-        case changes.NoticesHeeded(paths=paths):
+        case changes.NotificationsProcessed(paths=paths):
             return f"remove {len(paths)} notices"
         case changes.ProducerIdsAllocated(broker=broker, first=first, last=last):
             return f"write producer ids {first} to {last} for broker {broker}"

@@ -77,7 +77,7 @@ def test_a_partition_without_a_leader_is_written_once() -> None:
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
     driver.kill(1, 2)
     driver.forget()
-    driver.submit(events.Heal())
+    driver.submit(events.RepairPartitions())
 
     assert driver.changes == []
 

@@ -66,10 +66,12 @@ class ClusterMachine(Actors):
         if not isinstance(self.act(lambda: self.driver.shut_down(broker_id)), Remaining):
             return
         cluster = self.driver.cluster
-        for row in cluster.not_deleting(cluster.columns.led_by(cluster.columns.flags([broker_id]))).tolist():
+        for row in cluster.without_pending_deletion(
+            cluster.columns.led_by(cluster.columns.flags([broker_id]))
+        ).tolist():
             others = (set(cluster.brokers) - cluster.shutting_down).intersection(cluster.columns.isr_of(row))
             assert not others, f"C8: {broker_id} leads {cluster.name_of(row)}, which {others} could lead"
-        in_sync = cluster.not_deleting(cluster.columns.with_in_isr(cluster.columns.flags([broker_id])))
+        in_sync = cluster.without_pending_deletion(cluster.columns.with_in_isr(cluster.columns.flags([broker_id])))
         assert set(cluster.columns.leader[in_sync].tolist()) <= {broker_id, NO_LEADER}, "C8: it stays in an ISR"
 
     # Topics.
@@ -162,7 +164,7 @@ class ClusterMachine(Actors):
     def expect_unclean_leaders(self) -> None:
         """C7: where it is allowed, no partition stays without a leader while a replica lives that can lead."""
         cluster = self.driver.cluster
-        for row in cluster.not_deleting(cluster.columns.used()).tolist():
+        for row in cluster.without_pending_deletion(cluster.columns.used()).tolist():
             name = cluster.name_of(row)
             if not self.driver.written.allows_unclean(name.topic):
                 continue

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from controller_core.model.columns import INITIAL_ROWS, INITIAL_WIDTH, PartitionColumns, any_of, keep_ids, pad, unpad
-from controller_core.model.ids import MAX_BROKER_ID, NO_EPOCH, NO_LEADER, NOBODY
+from controller_core.model.ids import MAX_BROKER_ID, NO_BROKER, NO_EPOCH, NO_LEADER
 
 BROKERS = st.integers(0, 40)
 LISTS = st.lists(BROKERS, max_size=INITIAL_WIDTH + 4, unique=True)
@@ -169,7 +169,7 @@ def test_padding_and_no_leader_are_nobody_in_every_set_of_brokers() -> None:
     columns = PartitionColumns()
     columns.add(0, np.array([0], dtype=np.int32), pad([(7,)]))
 
-    assert not columns.flags([7])[[NOBODY, NO_LEADER]].any()
+    assert not columns.flags([7])[[NO_BROKER, NO_LEADER]].any()
     assert columns.flags([7])[7]
 
 

@@ -146,6 +146,6 @@ def test_partitions_that_somebody_else_added_meanwhile_are_found_and_online(driv
 
     assert add(driver, 3) == Failure(ErrorCode.INVALID_PARTITIONS, "Topic already has 3 partitions.")
 
-    driver.submit(events.Heal())
+    driver.submit(events.RepairPartitions())
 
     assert driver.state("orders-2") == State(3, 0, (3, 1))

@@ -236,7 +236,7 @@ def test_a_removed_broker_that_cannot_delete_does_not_hold_up_the_move(driver: D
 
 
 def test_a_leader_that_dies_in_the_middle_is_replaced_and_the_move_goes_on(driver: Driver) -> None:
-    """Heal elects within the union."""
+    """RepairPartitions elects within the union."""
     driver.reassign({"orders-0": [2, 3, 4]})
     driver.kill(1)
 

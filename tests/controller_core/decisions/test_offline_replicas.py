@@ -56,7 +56,7 @@ def test_replicas_are_online_again_when_an_answer_has_no_error_for_them() -> Non
     assert [State(-1, 1, (1,)), State(2, 1, (2,))] == [driver.state("logs-0"), driver.state("orders-0")]
 
     driver.brokers[1].offline.clear()
-    driver.submit(events.ReplicasAnswered(1, driver.brokers[1].epoch, (), (tp("orders-0"), tp("logs-0"))))
+    driver.submit(events.LeaderAndIsrAnswered(1, driver.brokers[1].epoch, (), (tp("orders-0"), tp("logs-0"))))
 
     assert driver.state("logs-0") == State(1, 2, (1,))
     assert driver.cluster.offline_replicas == {}
@@ -78,8 +78,8 @@ def test_what_an_earlier_life_answered_says_nothing_of_this_one() -> None:
     """KIP-380: an answer may be taken in after the broker registered anew."""
     driver = cluster_with(THREE, {"orders": [[1, 2]]})
 
-    driver.submit(events.ReplicasAnswered(1, driver.brokers[1].epoch - 1, (tp("orders-0"),), ()))
-    driver.submit(events.ReplicasAnswered(3, driver.brokers[3].epoch, (tp("orders-0"), tp("never-0")), ()))
+    driver.submit(events.LeaderAndIsrAnswered(1, driver.brokers[1].epoch - 1, (tp("orders-0"),), ()))
+    driver.submit(events.LeaderAndIsrAnswered(3, driver.brokers[3].epoch, (tp("orders-0"), tp("never-0")), ()))
 
     assert driver.state("orders-0") == State(1, 0, (1, 2))
     assert driver.cluster.offline_replicas == {}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model.changes import Announcement, RemovalAnswered, TopicObserved
+from controller_core.model.changes import ReplicaRemovalAnswered, RequestsToBrokers, TopicObserved
 from controller_core.model.move import Move
 from tests.controller_core.decisions.driver import Driver, State, cluster_with
 from tests.controller_core.states import NewState, partition_states
@@ -18,10 +18,10 @@ def driver() -> Driver:
     return cluster_with([1, 2, 3], {"orders": [[1, 2]]})
 
 
-def put(driver: Driver, announcement: Announcement = Announcement.LEADER_AND_ISR, **state: Any) -> None:
+def put(driver: Driver, requests: RequestsToBrokers = RequestsToBrokers.LEADER_AND_ISR, **state: Any) -> None:
     """Apply a state of orders-0 that nobody decided."""
     whole: dict[str, Any] = {"leader": 1, "leader_epoch": 1, "isr": (1, 2)} | state
-    change = partition_states([NewState(driver.row("orders-0"), **whole)], announcement)
+    change = partition_states([NewState(driver.row("orders-0"), **whole)], requests)
     assert change is not None
     apply(driver.cluster, change)
 
@@ -57,13 +57,13 @@ def test_an_unsound_state_stops_the_controller(driver: Driver, invariant: str, s
 def test_an_isr_that_its_leader_asked_for_comes_under_the_same_leader_epoch(driver: Driver) -> None:
     """KIP-497: a leader that were given another epoch without hearing of it would be fenced."""
     with pytest.raises(AssertionError, match="C4"):
-        put(driver, Announcement.METADATA, leader_epoch=1, isr=(1,))
+        put(driver, RequestsToBrokers.METADATA_ONLY, leader_epoch=1, isr=(1,))
 
 
 def test_a_change_can_be_taken_in_part() -> None:
     """The store writes some rows of a change and not others: those that were written keep their columns."""
     rows = [NewState(row, row, 1, (row, 9), replicas=(row, 9), unclean=row == 2) for row in range(3)]
-    change = partition_states(rows, Announcement.LEADER_AND_ISR)
+    change = partition_states(rows, RequestsToBrokers.LEADER_AND_ISR)
     assert change is not None
     taken = change.take(np.array([0, 2], dtype=np.int32))
 
@@ -108,7 +108,7 @@ def test_a_move_that_was_found_as_it_is_known_stays_where_it_is(driver: Driver) 
 def test_an_answer_for_a_partition_that_does_not_move_is_nothing_to_note(driver: Driver) -> None:
     """It came when the move had ended, or the topic was gone."""
     for topic in ("orders", "ghost"):
-        apply(driver.cluster, RemovalAnswered(topic, 0, 1))
+        apply(driver.cluster, ReplicaRemovalAnswered(topic, 0, 1))
 
     assert driver.cluster.moves == {}
 

@@ -17,15 +17,15 @@ from controller_core.model.changes import (
     BrokerDefault,
     BrokersObserved,
     Change,
-    DeletionForgotten,
+    DeletionDequeued,
     DeletionQueued,
-    ElectionRequestsDone,
-    MoveRequestsLeft,
+    ElectionRequestsProcessed,
     MovesFinished,
     MovesStarted,
     Origin,
     PartitionsAdded,
     PartitionStates,
+    PendingReassignmentRequestsChanged,
     ProducerIdsAllocated,
     ProducerIdsObserved,
     StatesObserved,
@@ -36,10 +36,10 @@ from controller_core.model.changes import (
 )
 from controller_core.model.cluster import Cluster, ProducerIds
 from controller_core.model.columns import pad, unpad
-from controller_core.model.events import ElectionRequestsRead, MoveRequestsRead, TopicRecord
+from controller_core.model.events import ElectionRequestsRead, ReassignmentRequestsRead, TopicRecord
 from controller_core.model.ids import NO_EPOCH, TopicPartition
 from controller_core.model.move import Replicas
-from controller_core.zookeeper_mode.observed_topics import added_topic, observed_topic
+from controller_core.zookeeper_mode.observed_topics import build_topic_added, build_topic_observed
 
 UNCLEAN = "unclean.leader.election.enable"
 
@@ -98,11 +98,11 @@ class Outcome:
                 return Outcome(None, stale_topic=self.committed.topic, is_unknown=True)
             case PartitionsAdded(origin=Origin.REQUESTED) | MovesStarted() | MovesFinished() | AssignmentRestored():
                 return Outcome(None, stale_topic=self.committed.topic, is_unknown=True)
-            case DeletionQueued(origin=Origin.REQUESTED) | DeletionForgotten() | ProducerIdsAllocated():
+            case DeletionQueued(origin=Origin.REQUESTED) | DeletionDequeued() | ProducerIdsAllocated():
                 return Outcome(None, is_unknown=True)
             case TopicRemoved(origin=Origin.REQUESTED):
                 return Outcome(None, is_unknown=True)
-            case MoveRequestsLeft(origin=Origin.REQUESTED) | ElectionRequestsDone():
+            case PendingReassignmentRequestsChanged(origin=Origin.REQUESTED) | ElectionRequestsProcessed():
                 return Outcome(None)
             case _:
                 return self  # In memory alone: there is nothing to be answered.
@@ -117,7 +117,7 @@ class Written:
         self.states: dict[TopicPartition, WrittenState] = {}
         self.deletions: list[str] = []
         self.producer_ids = ProducerIds()
-        self.move_requests: MoveRequestsRead | None = None
+        self.reassignment_requests: ReassignmentRequestsRead | None = None
         self.election_requests: ElectionRequestsRead | None = None
         self.unclean_default: bool | None = None
         """The brokers' dynamic default of `unclean.leader.election.enable`; None where nothing is set."""
@@ -133,7 +133,7 @@ class Written:
         """Read everything, in the order of the shell's tenure."""
         apply(cluster, BrokersObserved(tuple(brokers)))
         for name in self.topics:
-            apply(cluster, added_topic(cluster, self.record(name), repaired=False))
+            apply(cluster, build_topic_added(cluster, self.record(name), repaired=False))
         if (states := self.states_of(cluster, cluster.columns.used().tolist())) is not None:
             apply(cluster, states)
         cluster.unclean_topics = {
@@ -171,7 +171,7 @@ class Written:
         if (name := outcome.stale_topic) in cluster.topics:
             if name in self.topics:
                 found = self.record(name)
-                changes.append(observed_topic(found))
+                changes.append(build_topic_observed(found))
             else:
                 changes.append(TopicRemoved(name, Origin.OBSERVED))
         if outcome.is_unknown:
@@ -226,15 +226,15 @@ class Written:
                 return self._assign(cluster, change.topic, change, dict(change.replicas), nothing, nothing)
             case DeletionQueued(origin=Origin.REQUESTED):
                 self.deletions += [name for name in change.topics if name not in self.deletions]
-            case DeletionForgotten():
+            case DeletionDequeued():
                 self.deletions = [name for name in self.deletions if name not in change.names]
             case TopicRemoved(origin=Origin.REQUESTED):
                 if change.topic in self.topics:
                     self.remove(change.topic)
                 self.deletions = [name for name in self.deletions if name != change.topic]
-            case MoveRequestsLeft(origin=Origin.REQUESTED):
+            case PendingReassignmentRequestsChanged(origin=Origin.REQUESTED):
                 return self._leave_requests(change)
-            case ElectionRequestsDone():
+            case ElectionRequestsProcessed():
                 if self.election_requests is None or self.election_requests.version != change.version:
                     return Outcome(None)
                 self.election_requests = None
@@ -243,12 +243,12 @@ class Written:
                 self.producer_ids = ProducerIds(change.last, self.producer_ids.version + 1)
         return Outcome(change)
 
-    def _leave_requests(self, change: MoveRequestsLeft) -> Outcome:
+    def _leave_requests(self, change: PendingReassignmentRequestsChanged) -> Outcome:
         """Refused, nothing is said: the watch brings a look."""
-        if self.move_requests is None or self.move_requests.version != change.version:
+        if self.reassignment_requests is None or self.reassignment_requests.version != change.version:
             return Outcome(None)
-        left = MoveRequestsRead(dict(change.targets), change.version + 1)
-        self.move_requests = left if left.targets else None
+        left = ReassignmentRequestsRead(dict(change.targets), change.version + 1)
+        self.reassignment_requests = left if left.targets else None
         return Outcome(change)
 
     def remove(self, name: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.rules.config_rules import ConfigType, ConfigValue, parse, show
+from controller_core.rules.config_rules import ConfigType, ConfigValue, java_string, parse
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_not_a_number_is_a_double() -> None:
 )
 def test_a_value_is_printed_as_java_prints_it(value: ConfigValue, text: str) -> None:
     """Kafka's messages quote the value that was read, by Java's toString."""
-    assert text == show(value)
+    assert text == java_string(value)
 
 
 @given(st.floats())
 def test_a_printed_double_reads_back_as_itself(value: float) -> None:
     """Java's Double.toString: the shortest digits that are unique."""
-    back = parse(ConfigType.DOUBLE, show(value))
+    back = parse(ConfigType.DOUBLE, java_string(value))
 
     assert value == back or math.isnan(value)
 

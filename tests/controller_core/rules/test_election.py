@@ -6,7 +6,7 @@ from hypothesis import given
 from controller_core.model.ids import NO_LEADER
 from controller_core.rules.election import (
     Election,
-    Reason,
+    ElectionReason,
     elect_offline,
     elect_preferred,
     elect_reassigned,
@@ -20,14 +20,14 @@ def test_offline_takes_the_first_live_isr_member_in_the_assignments_order() -> N
     """Protocol notes, Z62: the first replica of the assignment that lives and is in the ISR; the ISR keeps its own order."""
     elected = elect_offline([1, 2, 3], [3, 2, 1], {2, 3}, unclean_allowed=False)
 
-    assert elected == Election(2, (3, 2), False, Reason.LIVE_IN_ISR)
+    assert elected == Election(2, (3, 2), False, ElectionReason.LIVE_IN_ISR)
 
 
 def test_offline_without_a_live_isr_member_elects_nobody_and_keeps_the_isr() -> None:
     """Protocol notes, Z62: no leader unless unclean election is allowed; the ISR's members may still come back."""
     elected = elect_offline([1, 2, 3], [1], {2, 3}, unclean_allowed=False)
 
-    assert elected == Election(NO_LEADER, (1,), False, Reason.NO_REPLICA_ONLINE)
+    assert elected == Election(NO_LEADER, (1,), False, ElectionReason.NO_REPLICA_ONLINE)
 
 
 @pytest.mark.shows("C1")
@@ -35,55 +35,55 @@ def test_unclean_election_makes_a_live_replica_the_only_isr_member() -> None:
     """Election.leaderForOffline: the new leader is the new ISR; invariant C1 demands the flag."""
     elected = elect_offline([1, 2, 3], [1], {2, 3}, unclean_allowed=True)
 
-    assert elected == Election(2, (2,), True, Reason.UNCLEAN)
+    assert elected == Election(2, (2,), True, ElectionReason.UNCLEAN)
 
 
 def test_unclean_election_needs_a_live_replica() -> None:
     """Election.leaderForOffline: without a live replica there is no leader."""
-    assert elect_offline([1, 2], [1], {3}, unclean_allowed=True).reason == Reason.NO_REPLICA_ONLINE
+    assert elect_offline([1, 2], [1], {3}, unclean_allowed=True).reason == ElectionReason.NO_REPLICA_ONLINE
 
 
 def test_unclean_election_is_not_tried_while_an_isr_member_lives() -> None:
     """Invariant C7."""
     elected = elect_offline([1, 2, 3], [3], {1, 3}, unclean_allowed=True)
 
-    assert elected == Election(3, (3,), False, Reason.LIVE_IN_ISR)
+    assert elected == Election(3, (3,), False, ElectionReason.LIVE_IN_ISR)
 
 
 def test_reassignment_takes_the_first_target_replica_that_lives_and_is_in_sync() -> None:
     """Election.leaderForReassign: ISR unchanged."""
     elected = elect_reassigned([4, 5, 6], [1, 5, 6], {1, 5, 6})
 
-    assert elected == Election(5, (1, 5, 6), False, Reason.REASSIGNED)
+    assert elected == Election(5, (1, 5, 6), False, ElectionReason.REASSIGNED)
 
 
 def test_reassignment_with_no_target_replica_in_sync_elects_nobody() -> None:
     """Election.leaderForReassign: without a replica in sync there is no leader."""
-    assert elect_reassigned([4], [1], {1, 4}) == Election(NO_LEADER, (1,), False, Reason.NO_REPLICA_ONLINE)
+    assert elect_reassigned([4], [1], {1, 4}) == Election(NO_LEADER, (1,), False, ElectionReason.NO_REPLICA_ONLINE)
 
 
 def test_preferred_gives_the_lead_to_the_first_replica() -> None:
     """Election.leaderForPreferredReplica: ISR unchanged, dead members included."""
-    assert elect_preferred(2, [1, 2, 3], [2, 1, 3], {1, 2}) == Election(1, (2, 1, 3), False, Reason.PREFERRED)
+    assert elect_preferred(2, [1, 2, 3], [2, 1, 3], {1, 2}) == Election(1, (2, 1, 3), False, ElectionReason.PREFERRED)
 
 
 def test_preferred_is_not_needed_when_the_first_replica_leads() -> None:
     """ElectLeaders answers ELECTION_NOT_NEEDED (KIP-460); the leader stays."""
-    assert elect_preferred(1, [1, 2], [1, 2], {1, 2}) == Election(1, (1, 2), False, Reason.ELECTION_NOT_NEEDED)
+    assert elect_preferred(1, [1, 2], [1, 2], {1, 2}) == Election(1, (1, 2), False, ElectionReason.ELECTION_NOT_NEEDED)
 
 
 @pytest.mark.shows("C14")
 def test_preferred_goes_neither_to_a_dead_nor_to_a_lagging_replica() -> None:
     """Invariant C14: only to live, in-ISR preferred replicas."""
-    assert elect_preferred(2, [1, 2], [1, 2], {2}).reason == Reason.PREFERRED_LEADER_NOT_AVAILABLE
-    assert elect_preferred(2, [1, 2], [2], {1, 2}).reason == Reason.PREFERRED_LEADER_NOT_AVAILABLE
+    assert elect_preferred(2, [1, 2], [1, 2], {2}).reason == ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE
+    assert elect_preferred(2, [1, 2], [2], {1, 2}).reason == ElectionReason.PREFERRED_LEADER_NOT_AVAILABLE
 
 
 def test_shutdown_hands_over_to_an_isr_member_that_stays() -> None:
     """Election.leaderForControlledShutdown: the leaving replicas go out of the ISR."""
     elected = elect_shutdown([1, 2, 3], [1, 2, 3], {1, 2, 3}, {1})
 
-    assert elected == Election(2, (2, 3), False, Reason.SHUTDOWN)
+    assert elected == Election(2, (2, 3), False, ElectionReason.SHUTDOWN)
 
 
 def test_shutdown_keeps_dead_members_in_the_isr() -> None:
@@ -95,13 +95,13 @@ def test_shutdown_of_the_last_isr_member_fails_and_changes_nothing() -> None:
     """Election.leaderForControlledShutdown: the broker has to ask again or leave anyhow."""
     elected = elect_shutdown([1, 2], [1], {1, 2}, {1})
 
-    assert elected == Election(NO_LEADER, (1,), False, Reason.STATE_CHANGE_FAILED)
+    assert elected == Election(NO_LEADER, (1,), False, ElectionReason.STATE_CHANGE_FAILED)
 
 
 def test_a_new_partition_is_led_by_its_first_live_replica_with_all_live_ones_in_sync() -> None:
     """Protocol notes, Z64."""
-    assert elect_new([1, 2, 3], {2, 3}) == Election(2, (2, 3), False, Reason.NEW)
-    assert elect_new([1], {2}) == Election(NO_LEADER, (), False, Reason.NO_REPLICA_ONLINE)
+    assert elect_new([1, 2, 3], {2, 3}) == Election(2, (2, 3), False, ElectionReason.NEW)
+    assert elect_new([1], {2}) == Election(NO_LEADER, (), False, ElectionReason.NO_REPLICA_ONLINE)
 
 
 @pytest.mark.shows("C1", "C2")
@@ -120,7 +120,7 @@ def test_whoever_is_elected_lives_and_is_in_the_isr(case: PartitionCase) -> None
 def test_who_elects_nobody_changes_nothing(case: PartitionCase) -> None:
     """An election that fails is answered with its reason and leaves the state alone."""
     for elected in every_election(case):
-        if not elected.elected and elected.reason is not Reason.ELECTION_NOT_NEEDED:
+        if not elected.elected and elected.reason is not ElectionReason.ELECTION_NOT_NEEDED:
             assert elected.leader == NO_LEADER
             assert elected.isr in ((), tuple(case.isr))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from controller_core.model.columns import BoolArray, IntArray, pad, unpad
 from controller_core.rules import election
-from controller_core.rules.election import Election, Reason
+from controller_core.rules.election import Election, ElectionReason
 from controller_core.rules.election_columns import Elections, elect_new, elect_offline, elect_preferred, elect_shutdown
 from tests.controller_core.cases import MAX_BROKER, PartitionCase, ids, partition_cases
 from tests.twins import election as twins
@@ -48,7 +48,7 @@ def rows(elections: Elections) -> list[Election]:
             int(elections.leader[row]),
             unpad(elections.isr[row]),
             bool(elections.unclean[row]),
-            Reason(elections.reason[row]),
+            ElectionReason(elections.reason[row]),
         )
         for row in range(len(elections.leader))
     ]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.model.changes import Announcement, PartitionStates
+from controller_core.model.changes import PartitionStates, RequestsToBrokers
 from controller_core.model.cluster import Cluster
 from controller_core.model.columns import pad, unpad
-from controller_core.model.mode_rules import ZOOKEEPER_RULES, Rules
+from controller_core.model.mode_rules import ZOOKEEPER_RULES, ModeRules
 from controller_core.rules.election_columns import elect_offline
 from controller_core.rules.partition_change import (
     NewState,
@@ -31,12 +31,12 @@ CASES = st.lists(partition_cases(), min_size=1, max_size=20)
 Row = tuple[int, int, tuple[int, ...]]
 
 
-def cluster_of(cases: Sequence[PartitionCase], rules: Rules = ZOOKEEPER_RULES) -> Cluster:
+def cluster_of(cases: Sequence[PartitionCase], rules: ModeRules = ZOOKEEPER_RULES) -> Cluster:
     """A cluster with these partitions; the leader epoch of each is its row, the partition epoch 7."""
     cluster = Cluster(1000, 1, rules)
-    topic = cluster.enter_topic("orders", None, 0)
+    topic = cluster.add_topic("orders", None, 0)
     rows = np.arange(len(cases), dtype=np.int32)
-    cluster.columns.note_ids(np.array([MAX_BROKER], dtype=np.int32))
+    cluster.columns.record_ids(np.array([MAX_BROKER], dtype=np.int32))
     topic.rows = cluster.columns.add(topic.index, rows, pad([case.assignment for case in cases]))
     leaders = np.array([case.leader for case in cases], dtype=np.int32)
     cluster.columns.set_states(rows, leaders, rows, pad([case.isr for case in cases]), rows * 0 + 7, 1)
@@ -52,7 +52,7 @@ def rows_of(change: PartitionStates | None) -> dict[int, Row]:
 
 
 @given(CASES, st.sets(ids()), RULES)
-def test_a_new_leader_has_the_next_leader_epoch(cases: list[PartitionCase], live: set[int], rules: Rules) -> None:
+def test_a_new_leader_has_the_next_leader_epoch(cases: list[PartitionCase], live: set[int], rules: ModeRules) -> None:
     """C4: by any rules."""
     cluster = cluster_of(cases, rules)
     rows = np.arange(len(cases), dtype=np.int32)
@@ -73,7 +73,7 @@ def test_a_new_leader_has_the_next_leader_epoch(cases: list[PartitionCase], live
 
 @given(CASES, st.sets(ids()), RULES)
 def test_a_smaller_isr_raises_the_leader_epoch_where_the_rules_say_so(
-    cases: list[PartitionCase], gone: set[int], rules: Rules
+    cases: list[PartitionCase], gone: set[int], rules: ModeRules
 ) -> None:
     """ZooKeeper mode: always. KRaft since metadata.version 3.6: no longer (PartitionChangeBuilder)."""
     cluster = cluster_of(cases, rules)
@@ -106,7 +106,7 @@ def test_an_isr_that_its_leader_asked_for_keeps_the_leader_epoch(cases: list[Par
 
     assert rows_of(change) == expected
     assert change is not None
-    assert change.announcement is Announcement.METADATA
+    assert change.requests is RequestsToBrokers.METADATA_ONLY
 
 
 def test_a_move_that_ends_is_written_with_its_replicas() -> None:
@@ -141,7 +141,7 @@ def test_partition_epochs_grow_by_one() -> None:
 
 
 @pytest.mark.parametrize(("rules", "is_sound"), [(ZOOKEEPER_RULES, False), (LAZY_RULES, True)])
-def test_invariants_are_checked_by_the_clusters_rules(rules: Rules, is_sound: bool) -> None:
+def test_invariants_are_checked_by_the_clusters_rules(rules: ModeRules, is_sound: bool) -> None:
     """C2 and C4: an empty ISR, and a leader epoch that stays where the leader does."""
     cluster = cluster_of([PartitionCase([1, 2], [1], -1, set(), set(), unclean_allowed=False)], rules)
     row, kept = np.zeros(1, dtype=np.int32), np.zeros((1, cluster.columns.width), dtype=np.bool_)

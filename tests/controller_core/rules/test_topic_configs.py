@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.rules.config_rules import Invalid
+from controller_core.rules.config_rules import InvalidValue
 from controller_core.rules.topic_config_table import ROWS, TOPIC_CONFIGS
-from controller_core.rules.topic_configs import ConfigSetting, config_value, topic_config_error
+from controller_core.rules.topic_configs import ConfigContext, config_value, topic_config_error
 
 REMOTE = {"remote.storage.enable": "true"}
 
@@ -82,7 +82,7 @@ def test_a_legal_config_is_taken(name: str, text: str) -> None:
 
 def test_kafkas_defaults_obey_kafkas_rules() -> None:
     """The table is drawn by a tool; an empty map is legal."""
-    assert [row.name for row in ROWS if isinstance(row.read(row.default), Invalid)] == []
+    assert [row.name for row in ROWS if isinstance(row.read(row.default), InvalidValue)] == []
 
 
 def test_the_first_error_is_the_tables_first_whatever_the_maps_order() -> None:
@@ -106,7 +106,7 @@ def test_null_values_come_before_unknown_names_and_those_before_values() -> None
 
 def test_the_compaction_lag_is_checked_against_what_the_brokers_have() -> None:
     """LogConfig.validateValues, over the brokers' defaults."""
-    setting = ConfigSetting(broker_defaults={"max.compaction.lag.ms": "5"})
+    setting = ConfigContext(broker_defaults={"max.compaction.lag.ms": "5"})
 
     error = topic_config_error({"min.compaction.lag.ms": "6"}, setting)
 
@@ -119,33 +119,33 @@ def test_the_compaction_lag_is_checked_against_what_the_brokers_have() -> None:
     [
         (
             {"remote.log.copy.disable": "true"},
-            ConfigSetting(),
+            ConfigContext(),
             "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under Zookeeper's mode.",
         ),
         (
             REMOTE,
-            ConfigSetting(),
+            ConfigContext(),
             "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.",
         ),
         (
             {**REMOTE, "cleanup.policy": "compact"},
-            ConfigSetting(remote_storage=True),
+            ConfigContext(remote_storage=True),
             "Remote log storage is unsupported for the compacted topics",
         ),
         (
             {**REMOTE, "retention.ms": "10", "local.retention.ms": "11"},
-            ConfigSetting(remote_storage=True),
+            ConfigContext(remote_storage=True),
             "Invalid value 11 for configuration local.retention.ms: Value must not be more than retention.ms property value: 10",
         ),
         (
             {**REMOTE, "retention.bytes": "10", "local.retention.bytes": "-1"},
-            ConfigSetting(remote_storage=True),
+            ConfigContext(remote_storage=True),
             "Invalid value -1 for configuration local.retention.bytes: Value must not be -1 as retention.bytes value is set as 10.",
         ),
     ],
 )
 def test_tiered_storage_is_refused_as_a_broker_refuses_it(
-    configs: dict[str, str], setting: ConfigSetting, words: str
+    configs: dict[str, str], setting: ConfigContext, words: str
 ) -> None:
     """LogConfig.validateTopicLogConfigValues (KIP-405, KIP-950)."""
     error = topic_config_error(configs, setting)
@@ -156,7 +156,7 @@ def test_tiered_storage_is_refused_as_a_broker_refuses_it(
 
 def test_turning_tiered_storage_off_needs_consent_to_delete() -> None:
     """LogConfig.validateTurningOffRemoteStorageWithDelete; only KRaft's controller brings the existing map."""
-    setting = ConfigSetting(existing=REMOTE, remote_storage=True, zookeeper=False)
+    setting = ConfigContext(existing=REMOTE, remote_storage=True, zookeeper=False)
 
     error = topic_config_error({"remote.storage.enable": "false"}, setting)
 
@@ -169,7 +169,7 @@ def test_a_configs_value_is_the_topics_then_the_brokers_then_kafkas() -> None:
     """LogConfig.fromProps: overrides over defaults."""
     assert not config_value("unclean.leader.election.enable", {})
     assert config_value("unclean.leader.election.enable", {"unclean.leader.election.enable": "true"})
-    assert config_value("min.insync.replicas", {"min.insync.replicas": "0"}) == Invalid(
+    assert config_value("min.insync.replicas", {"min.insync.replicas": "0"}) == InvalidValue(
         "min.insync.replicas", "0", "Value must be at least 1"
     )
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.rules.topic_names import MAX_NAME_LENGTH, collisions, is_internal, refuse_name
+from controller_core.rules.topic_names import MAX_NAME_LENGTH, collisions, is_internal, topic_name_error
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 
@@ -10,7 +10,7 @@ from kafka_wire.errors import ErrorCode
 @pytest.mark.parametrize("name", ["t", "Topic-1", "a.b", "a_b", "...", "-", "a" * MAX_NAME_LENGTH])
 def test_a_legal_name_is_taken(name: str) -> None:
     """ASCII letters, digits, dot, underscore and hyphen; up to 249 of them."""
-    assert refuse_name(name) is None
+    assert topic_name_error(name) is None
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,16 @@ def test_a_legal_name_is_taken(name: str) -> None:
 )
 def test_an_illegal_name_is_refused_in_kafkas_words(name: str, words: str) -> None:
     """Error code INVALID_TOPIC_EXCEPTION, with Kafka's own sentence."""
-    assert refuse_name(name) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
+    assert topic_name_error(name) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
 
 
 def test_names_that_metrics_cannot_tell_apart_collide() -> None:
     """A dot and an underscore are the same in the name of a metric (AdminZkClient.validateTopicCreate)."""
     words = "Topic 'a.b_c' collides with existing topics: a.b.c, a_b_c"
 
-    assert refuse_name("a.b_c", {"a_b_c", "a.b.c", "abc", "a.b"}) == Failure(ErrorCode.INVALID_TOPIC_EXCEPTION, words)
+    assert topic_name_error("a.b_c", {"a_b_c", "a.b.c", "abc", "a.b"}) == Failure(
+        ErrorCode.INVALID_TOPIC_EXCEPTION, words
+    )
 
 
 def test_a_name_does_not_collide_with_itself() -> None:

@@ -9,12 +9,11 @@ import pytest
 from controller_core.model.cluster import Cluster
 from controller_core.model.decision import Decision, decision
 from controller_core.model.events import AlterPartition, BalanceLeaders, BrokersRead, Event, IsrChange
-from controller_core.shell import controller as controller_module
 from controller_core.shell import periodic_tasks
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.periodic_tasks import balance_leaders
 from controller_core.shell.settings import LeaderBalance
-from tests.controller_core.shell.tenures import Tenure, settled
+from tests.controller_core.shell.terms import Term, settled
 from tests.controller_core.shell.zookeeper.vocabulary import tp
 
 EVERY_SECOND = LeaderBalance(check_interval_seconds=1)
@@ -47,19 +46,19 @@ class Pauses:
 
 
 @pytest.fixture
-async def tenure(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Tenure]:
+async def term(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Term]:
     """A tenure over brokers 1 and 2."""
-    tenure = Tenure(monkeypatch, 1, 2)
-    yield tenure
-    await tenure.controller.close()
+    term = Term(monkeypatch, 1, 2)
+    yield term
+    await term.controller.close()
 
 
 async def test_the_first_look_is_after_5_seconds_and_every_interval_follows(
-    tenure: Tenure, monkeypatch: pytest.MonkeyPatch
+    term: Term, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """KafkaController.onControllerFailover: 5 s; then `leader.imbalance.check.interval.seconds`, 300 by default."""
     pauses = Pauses(monkeypatch)
-    tenure.controller.spawn(balance_leaders(tenure.controller, LeaderBalance()), "balance")
+    term.controller.spawn(balance_leaders(term.controller, LeaderBalance()), "balance")
     await settled()
     await pauses.end()
     await pauses.end()
@@ -67,25 +66,25 @@ async def test_the_first_look_is_after_5_seconds_and_every_interval_follows(
     assert pauses.taken == [5.0, 300, 300]
 
 
-async def test_leaders_come_back_when_it_is_time(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_leaders_come_back_when_it_is_time(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
     """C14, through the loop: written, and brokers are told."""
     pauses = Pauses(monkeypatch)
-    await tenure.create("orders", (1, 2))
-    await tenure.controller.submit(BrokersRead((tenure.broker(2),)))
-    await tenure.controller.submit(BrokersRead((tenure.broker(1), tenure.broker(2))))
+    await term.create("orders", (1, 2))
+    await term.controller.submit(BrokersRead((term.broker(2),)))
+    await term.controller.submit(BrokersRead((term.broker(1), term.broker(2))))
     wish = IsrChange(tp("orders-0"), leader_epoch=1, isr=(2, 1), partition_epoch=1)
-    await tenure.controller.submit(AlterPartition(2, tenure.cluster.brokers[2].epoch, (wish,)))
-    tenure.channels.sent.clear()
-    tenure.controller.spawn(balance_leaders(tenure.controller, EVERY_SECOND), "balance")
+    await term.controller.submit(AlterPartition(2, term.cluster.brokers[2].epoch, (wish,)))
+    term.channels.sent.clear()
+    term.controller.spawn(balance_leaders(term.controller, EVERY_SECOND), "balance")
     await settled()
-    assert tenure.state("orders-0") == (2, 1, (2, 1))
+    assert term.state("orders-0") == (2, 1, (2, 1))
     await pauses.end()
 
-    assert tenure.state("orders-0") == (1, 2, (2, 1))
-    assert tenure.channels.sent
+    assert term.state("orders-0") == (1, 2, (2, 1))
+    assert term.channels.sent
 
 
-async def test_the_percentage_is_the_one_that_was_set(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_percentage_is_the_one_that_was_set(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
     """`leader.imbalance.per.broker.percentage`."""
     pauses, seen = Pauses(monkeypatch), []
 
@@ -93,18 +92,18 @@ async def test_the_percentage_is_the_one_that_was_set(tenure: Tenure, monkeypatc
         seen.append(event)
         return decision()
 
-    monkeypatch.setattr(controller_module, "decide", note)
-    tenure.controller.spawn(balance_leaders(tenure.controller, LeaderBalance(percentage=25)), "balance")
+    term.decide_with(note)
+    term.controller.spawn(balance_leaders(term.controller, LeaderBalance(percentage=25)), "balance")
     await settled()
     await pauses.end()
 
     assert seen == [BalanceLeaders(25)]
 
 
-async def test_it_is_not_looked_at_all_where_it_is_not_enabled(tenure: Tenure, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_is_not_looked_at_all_where_it_is_not_enabled(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
     """`auto.leader.rebalance.enable` false."""
     pauses = Pauses(monkeypatch)
-    task = tenure.controller.spawn(balance_leaders(tenure.controller, LeaderBalance(is_enabled=False)), "balance")
+    task = term.controller.spawn(balance_leaders(term.controller, LeaderBalance(is_enabled=False)), "balance")
     await settled()
 
     assert pauses.taken == []
@@ -112,14 +111,14 @@ async def test_it_is_not_looked_at_all_where_it_is_not_enabled(tenure: Tenure, m
 
 
 async def test_a_look_that_could_not_be_taken_keeps_none_of_the_next_from_it(
-    tenure: Tenure, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    term: Term, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Others write the same znodes: it is logged, and tried again after the interval."""
     pauses = Pauses(monkeypatch)
-    task = tenure.controller.spawn(balance_leaders(tenure.controller, EVERY_SECOND), "balance")
+    task = term.controller.spawn(balance_leaders(term.controller, EVERY_SECOND), "balance")
     await settled()
     with pytest.MonkeyPatch.context() as overloaded:
-        overloaded.setattr(tenure.controller, "_run", refused)
+        overloaded.setattr(term.controller, "_run", refused)
         await pauses.end()
 
     assert pauses.taken == [5.0, 1]

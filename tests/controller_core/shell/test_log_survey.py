@@ -15,7 +15,7 @@ from controller_core.shell import log_survey as module
 from controller_core.shell.brokers.log_listing import ListingError
 from controller_core.shell.log_survey import PAUSES, LogSurvey
 from controller_core.shell.metrics import Metrics
-from controller_core.zookeeper_mode.stray_logs import Stray
+from controller_core.zookeeper_mode.stray_logs import LogKind
 from kafka_wire.log_dir_columns import LogDirColumns
 from tests.controller_core.shell.admin.api_calls import active_with_topic
 from tests.controller_core.shell.admin.fake_active import FakeActive, broker
@@ -65,7 +65,7 @@ class World:
         """What the core was asked to judge."""
         return [event for event in self.active.submitted if isinstance(event, StrayLogsFound)]
 
-    def gauge(self, broker_id: int, kind: Stray) -> float | None:
+    def gauge(self, broker_id: int, kind: LogKind) -> float | None:
         """What is shown of a broker."""
         labels = {"broker_id": str(broker_id), "kind": kind.value}
         return self.metrics.registry.get_sample_value("steward_controller_stray_logs", labels)
@@ -83,7 +83,7 @@ async def test_a_log_is_judged_when_two_lists_have_it(world: World) -> None:
 
     await world.look()
     assert world.found() == []
-    assert world.gauge(3, Stray.LEFT_BEHIND) == 1
+    assert world.gauge(3, LogKind.LEFT_BEHIND) == 1
 
     await world.look()
     epoch = world.active.cluster.brokers[3].epoch
@@ -99,7 +99,7 @@ async def test_a_log_that_only_one_list_has_is_left_alone(world: World) -> None:
     await world.look()
 
     assert world.found() == []
-    assert world.gauge(3, Stray.LEFT_BEHIND) is None
+    assert world.gauge(3, LogKind.LEFT_BEHIND) is None
 
 
 async def test_a_broker_without_stray_logs_is_not_asked_again(world: World) -> None:
@@ -134,7 +134,7 @@ async def test_assigned_logs_and_future_copies_are_no_strays(world: World) -> No
     await world.look()
 
     assert world.found() == []
-    assert world.gauge(3, Stray.LEFT_BEHIND) is None
+    assert world.gauge(3, LogKind.LEFT_BEHIND) is None
 
 
 async def test_a_log_of_an_unknown_topic_is_reported_once_and_kept(
@@ -148,7 +148,7 @@ async def test_a_log_of_an_unknown_topic_is_reported_once_and_kept(
             await world.look()
 
     assert world.found() == []
-    assert world.gauge(3, Stray.UNKNOWN) == 1
+    assert world.gauge(3, LogKind.UNKNOWN) == 1
     (line,) = [record for record in caplog.records if "not assigned" in record.message]
     assert (vars(line)["broker"], vars(line)["first"]) == (3, ["unknown-4"])
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from controller_core.shell.loop_watch import LoopWatch, Stillness
-from tests.controller_core.shell.process_life import Life
+from tests.controller_core.shell.running_process import RunningProcess
 
 LIMIT_S = 0.4
 PATIENCE_S = 60
@@ -74,14 +74,14 @@ def test_a_process_that_was_stopped_is_not_taken_for_blocked() -> None:
     assert not any(stillness.is_reached(beats) for beats in (1, 2, 2, 3))
 
 
-async def test_stalls_and_sessions_given_up_are_metrics(life: Life) -> None:
+async def test_stalls_and_sessions_given_up_are_metrics(running: RunningProcess) -> None:
     """Each scrape has the longest stall since the one before."""
-    life.start()
-    await life.until_active()
+    running.start()
+    await running.until_active()
     time.sleep(0.2)  # noqa: ASYNC251 - the loop is to be blocked
     await asyncio.sleep(0.05)
-    life.process._before_scrape()
-    registry = life.process.metrics.registry
+    running.process._before_scrape()
+    registry = running.process.metrics.registry
     assert registry.get_sample_value("steward_controller_loop_longest_stall_seconds") >= 0.18  # type: ignore[operator]
     assert registry.get_sample_value("steward_controller_sessions_given_up") == 0
-    await life.end()
+    await running.end()

@@ -9,14 +9,14 @@ from prometheus_client import generate_latest
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
-    Announcement,
     BrokersObserved,
     DeletionBlocked,
     DeletionStarted,
     PartitionStates,
+    RequestsToBrokers,
 )
 from controller_core.model.cluster import Cluster
-from controller_core.model.events import AllocateProducerIds, Event, Heal
+from controller_core.model.events import AllocateProducerIds, Event, RepairPartitions
 from controller_core.shell.metrics import CONTROLLER_STATES, Metrics
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
 from tests.controller_core.states import NewState, partition_states
@@ -59,7 +59,7 @@ def gauges(metrics: Metrics) -> dict[str, float]:
 def test_the_whole_cluster_is_counted(metrics: Metrics, cluster: Cluster) -> None:
     """Kafka.controller: KafkaController's gauges."""
     apply(cluster, read_change(cluster, "move orders 0=2,1"))
-    metrics.look_at(cluster)
+    metrics.cluster.update(cluster)
 
     expected = {
         "controllerepoch": 9,
@@ -77,8 +77,8 @@ def test_the_whole_cluster_is_counted(metrics: Metrics, cluster: Cluster) -> Non
 def test_refused_and_left_behind_replicas_are_counted(metrics: Metrics, cluster: Cluster) -> None:
     """What an operator has to look into: a log in the way of a replica, and logs that wait for their deletion."""
     cluster.refused_replicas = {0: {2: "INCONSISTENT_TOPIC_ID"}, 1: {1: "INCONSISTENT_TOPIC_ID", 2: "UNKNOWN"}}
-    cluster.left_behind = {2: {3, 4}}
-    metrics.look_at(cluster)
+    cluster.stray_replicas = {2: {3, 4}}
+    metrics.cluster.update(cluster)
 
     counted = {
         name: metrics.registry.get_sample_value(f"steward_controller_{name}")
@@ -90,7 +90,7 @@ def test_refused_and_left_behind_replicas_are_counted(metrics: Metrics, cluster:
 def test_a_leader_that_is_not_registered_is_no_leader(metrics: Metrics, cluster: Cluster) -> None:
     """As long as nobody was elected in its place."""
     apply(cluster, BrokersObserved((Broker(2, 102, ()),)))
-    metrics.look_at(cluster)
+    metrics.cluster.update(cluster)
 
     assert sample(metrics, "offlinepartitionscount") == 3
 
@@ -101,7 +101,7 @@ def test_topics_that_are_to_be_deleted_are_neither_offline_nor_out_of_balance(
     """KafkaController.offlinePartitionCount: not for topics that are queued for deletion, or every deletion is an alarm."""
     apply(cluster, read_change(cluster, "queued orders"))
     apply(cluster, DeletionStarted("orders", {1: (0, 1, 2, 3)}))
-    metrics.look_at(cluster)
+    metrics.cluster.update(cluster)
 
     assert sample(metrics, "offlinepartitionscount") == 0
     assert sample(metrics, "preferredreplicaimbalancecount") == 0
@@ -110,15 +110,15 @@ def test_topics_that_are_to_be_deleted_are_neither_offline_nor_out_of_balance(
 
 def test_a_process_that_does_not_hold_the_cluster_counts_nothing(metrics: Metrics, cluster: Cluster) -> None:
     """Of several processes one holds the cluster: sums over all of them must be right."""
-    metrics.look_at(cluster)
-    metrics.look_at(None)
+    metrics.cluster.update(cluster)
+    metrics.cluster.update(None)
 
     assert set(gauges(metrics).values()) == {0.0}
 
 
 def change(*states: NewState) -> PartitionStates:
     """A change of states."""
-    found = partition_states(states, Announcement.LEADER_AND_ISR)
+    found = partition_states(states, RequestsToBrokers.LEADER_AND_ISR)
     assert found is not None
     return found
 
@@ -130,7 +130,7 @@ def test_elections_are_counted_and_changes_of_an_isr_are_not(metrics: Metrics, c
     shrunk = change(NewState(rows[1], 2, 1, (2,)))
     leaderless = change(NewState(rows[0], -1, 2, (2,)))
     for one in (elected, shrunk, leaderless):
-        metrics.change(cluster, one)
+        metrics.count_elections(cluster, one)
 
     name = "kafka_controller_controllerstats"
     assert metrics.registry.get_sample_value(f"{name}_leaderelections_total") == 2
@@ -139,24 +139,26 @@ def test_elections_are_counted_and_changes_of_an_isr_are_not(metrics: Metrics, c
 
 def test_changes_without_states_count_nothing(metrics: Metrics, cluster: Cluster) -> None:
     """Topics, moves and deletions elect nobody."""
-    metrics.change(cluster, read_change(cluster, "queue orders"))
+    metrics.count_elections(cluster, read_change(cluster, "queue orders"))
 
     assert metrics.registry.get_sample_value("kafka_controller_controllerstats_leaderelections_total") == 0
 
 
 def test_events_are_timed_by_their_kind_also_when_they_fail(metrics: Metrics) -> None:
     """From an event's arrival to the end of its turn."""
-    with metrics.event(Heal()) as begins:
+    with metrics.events.time(RepairPartitions()) as begins:
         begins()
-    with pytest.raises(ZeroDivisionError), metrics.event(Heal()):
+    with pytest.raises(ZeroDivisionError), metrics.events.time(RepairPartitions()):
         raise ZeroDivisionError
 
-    assert metrics.registry.get_sample_value("steward_controller_event_seconds_count", {"event": "Heal"}) == 2
+    assert (
+        metrics.registry.get_sample_value("steward_controller_event_seconds_count", {"event": "RepairPartitions"}) == 2
+    )
 
 
 def test_events_are_timed_in_kafkas_states_from_the_begin_of_their_turn(metrics: Metrics) -> None:
     """ControllerState.rateAndTimeMetricName; the queue's time is another metric (EventQueueTimeMs)."""
-    with metrics.event(Heal()) as begins:
+    with metrics.events.time(RepairPartitions()) as begins:
         begins()
 
     name = "kafka_controller_controllerstats_leaderelectionrateandtimems_count"
@@ -172,8 +174,8 @@ def test_every_event_has_a_state_of_kafkas_or_is_known_to_have_none() -> None:
 
 def test_queues_are_counted_for_each_broker(metrics: Metrics) -> None:
     """ControllerChannelManager: QueueSize by broker, TotalQueueSize; one that left is counted no more."""
-    metrics.look_at_queues(4, {1: 2, 2: 3})
-    metrics.look_at_queues(1, {2: 3})
+    metrics.update_queues(4, {1: 2, 2: 3})
+    metrics.update_queues(1, {2: 3})
 
     prefix = "kafka_controller_controllerchannelmanager"
     assert metrics.registry.get_sample_value("kafka_controller_controllereventmanager_eventqueuesize") == 1
@@ -187,7 +189,7 @@ def test_deletions_that_cannot_go_on_are_counted(metrics: Metrics, cluster: Clus
     apply(cluster, BrokersObserved((Broker(2, 102, ()),)))
     apply(cluster, read_change(cluster, "queued orders"))
     apply(cluster, DeletionBlocked("orders", "brokers [1] are away"))
-    metrics.look_at(cluster)
+    metrics.cluster.update(cluster)
 
     counted = ("topicstodeletecount", "topicsineligibletodeletecount", "replicastodeletecount")
     assert [sample(metrics, name) for name in counted] == [1, 1, 8]
@@ -196,7 +198,7 @@ def test_deletions_that_cannot_go_on_are_counted(metrics: Metrics, cluster: Clus
 
 def test_all_of_it_can_be_scraped(metrics: Metrics, cluster: Cluster) -> None:
     """Prometheus' text form, with words for people."""
-    metrics.look_at(cluster)
+    metrics.cluster.update(cluster)
     text = generate_latest(metrics.registry).decode()
 
     assert f"# HELP {PREFIX}_offlinepartitionscount Partitions without a leader." in text

@@ -11,7 +11,7 @@ from controller_core.model.events import (
     AlterReassignments,
     BrokersRead,
     CreateTopics,
-    ReplicasRefused,
+    LeaderAndIsrRejected,
 )
 from controller_core.model.sends import SendLeaderAndIsr
 from controller_core.shell import controller as controller_module
@@ -21,166 +21,164 @@ from controller_core.shell.controller import MAX_ATTEMPTS
 from controller_core.shell.zookeeper import removal as removal_module
 from kafka_wire.errors import ErrorCode
 from kafka_zookeeper import paths
-from tests.controller_core.shell.tenures import Tenure, isr_wish, names, new_topic, settled
+from tests.controller_core.shell.terms import Term, isr_request, names, new_topic, settled
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 from tests.controller_core.shell.zookeeper.vocabulary import tp
 
 
-async def test_what_was_refused_is_read_again_and_decided_anew(tenure: Tenure) -> None:
+async def test_what_was_refused_is_read_again_and_decided_anew(term: Term) -> None:
     """Protocol notes, Z51: a stale version must not leave a partition without a leader."""
-    await tenure.create("orders", (1, 2, 3), (1, 2, 3))
-    tenure.isr_by("orders-0", (1, 3))
+    await term.create("orders", (1, 2, 3), (1, 2, 3))
+    term.isr_by("orders-0", (1, 3))
 
-    await tenure.controller.submit(BrokersRead((tenure.broker(2), tenure.broker(3))))
+    await term.controller.submit(BrokersRead((term.broker(2), term.broker(3))))
 
     # Of the ISR that the leader had written before it died, not of the one that we knew.
-    assert tenure.state("orders-0") == (3, 1, (3,))
-    assert tenure.state("orders-1") == (2, 1, (2, 3))
+    assert term.state("orders-0") == (3, 1, (3,))
+    assert term.state("orders-1") == (2, 1, (2, 3))
 
 
-async def test_an_event_that_others_write_against_is_given_up_and_the_tenure_goes_on(tenure: Tenure) -> None:
+async def test_an_event_that_others_write_against_is_given_up_and_the_tenure_goes_on(term: Term) -> None:
     """A limit on everything: the caller gets a retriable error."""
-    await tenure.create("orders", (1, 2))
-    wish = isr_wish(tenure, "orders-0", (1,))
+    await term.create("orders", (1, 2))
+    wish = isr_request(term, "orders-0", (1,))
     writes = 0
 
     def somebody_writes() -> None:
         nonlocal writes
         writes += 1
         path = paths.topic("orders")
-        tenure.server.put(path, tenure.server.at(path).data)
-        tenure.server.before_writes.append(somebody_writes)
+        term.server.put(path, term.server.at(path).data)
+        term.server.before_writes.append(somebody_writes)
 
-    tenure.server.before_writes.append(somebody_writes)
+    term.server.before_writes.append(somebody_writes)
     with pytest.raises(OverloadedError, match="AlterReassignments was refused"):
-        await tenure.controller.submit(AlterReassignments({tp("orders-0"): (2, 3)}))
-    tenure.server.before_writes.clear()
+        await term.controller.submit(AlterReassignments({tp("orders-0"): (2, 3)}))
+    term.server.before_writes.clear()
 
     assert writes == MAX_ATTEMPTS
-    assert not tenure.controller.has_ended
-    answers = await tenure.controller.submit(wish)
+    assert not term.controller.has_ended
+    answers = await term.controller.submit(wish)
     assert answers[tp("orders-0")].isr == (1,)
 
 
 @pytest.mark.shows("C12", "D5")
-async def test_what_a_broker_refused_is_told_again_under_a_higher_leader_epoch(tenure: Tenure) -> None:
+async def test_what_a_broker_refused_is_told_again_under_a_higher_leader_epoch(term: Term) -> None:
     """C12: a replica that was never made would stay out of sync for good."""
-    await tenure.create("orders", (1, 2), (1, 2))
-    tenure.channels.sent.clear()
+    await term.create("orders", (1, 2), (1, 2))
+    term.channels.sent.clear()
 
-    tenure.channels.refused(Retry(0, ReplicasRefused(2, {tp("orders-1"): 0})))
+    term.channels.refused(Retry(0, LeaderAndIsrRejected(2, {tp("orders-1"): 0})))
     await settled()
 
-    assert tenure.state("orders-0") == (1, 0, (1, 2))
-    assert tenure.state("orders-1") == (1, 1, (1, 2))
-    told = [send.broker for send in tenure.channels.sent if isinstance(send, SendLeaderAndIsr)]
+    assert term.state("orders-0") == (1, 0, (1, 2))
+    assert term.state("orders-1") == (1, 1, (1, 2))
+    told = [send.broker for send in term.channels.sent if isinstance(send, SendLeaderAndIsr)]
     assert told == [1, 2]
 
 
 async def test_what_a_broker_refused_is_told_again_though_others_write_meanwhile(
-    tenure: Tenure, monkeypatch: pytest.MonkeyPatch
+    term: Term, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No look of the tick's would find it: whoever gave it up would leave it out of sync."""
     monkeypatch.setattr(controller_module, "TICK_S", 0)
-    await tenure.create("orders", (1, 2))
+    await term.create("orders", (1, 2))
     writes = 0
 
     def somebody_writes() -> None:
         nonlocal writes
         writes += 1
-        tenure.isr_by("orders-0", (1, 2))
+        term.isr_by("orders-0", (1, 2))
         if writes < 2 * MAX_ATTEMPTS:
-            tenure.server.before_writes.append(somebody_writes)
+            term.server.before_writes.append(somebody_writes)
 
-    tenure.server.before_writes.append(somebody_writes)
-    tenure.channels.refused(Retry(0, ReplicasRefused(2, {tp("orders-0"): 0})))
+    term.server.before_writes.append(somebody_writes)
+    term.channels.refused(Retry(0, LeaderAndIsrRejected(2, {tp("orders-0"): 0})))
     await settled(2000)
 
     assert writes == 2 * MAX_ATTEMPTS
-    assert tenure.state("orders-0") == (1, 1, (1, 2))
+    assert term.state("orders-0") == (1, 1, (1, 2))
 
 
-async def test_somebody_elses_topic_of_that_name_is_taken_in_and_the_caller_told(tenure: Tenure) -> None:
+async def test_somebody_elses_topic_of_that_name_is_taken_in_and_the_caller_told(term: Term) -> None:
     """A broker made it by itself at the same moment (auto-creation)."""
     found = b'{"partitions":{"0":[3]},"version":3}'
-    tenure.server.before_writes.append(lambda: tenure.server.put(paths.topic("orders"), found))
+    term.server.before_writes.append(lambda: term.server.put(paths.topic("orders"), found))
 
-    creation = await tenure.create("orders", (1, 2))
+    creation = await term.create("orders", (1, 2))
 
     assert creation.failure.code == ErrorCode.TOPIC_ALREADY_EXISTS
-    assert tenure.state("orders-0") == (3, 0, (3,))
+    assert term.state("orders-0") == (3, 0, (3,))
 
 
-async def test_a_part_that_was_written_is_followed_up_when_another_was_refused(tenure: Tenure) -> None:
+async def test_a_part_that_was_written_is_followed_up_when_another_was_refused(term: Term) -> None:
     """It is not decided again with the rest: its leaders would wait for the next look at everything."""
     there = b'{"partitions":{"0":[3]},"version":3}'
-    tenure.server.before_writes += [lambda: None, lambda: tenure.server.put(paths.topic("second"), there)]
+    term.server.before_writes += [lambda: None, lambda: term.server.put(paths.topic("second"), there)]
 
-    results = await tenure.controller.submit(CreateTopics((new_topic("first", (1,)), new_topic("second", (2,)))))
+    results = await term.controller.submit(CreateTopics((new_topic("first", (1,)), new_topic("second", (2,)))))
 
     assert results["first"].failure is None
     assert results["second"].failure.code == ErrorCode.TOPIC_ALREADY_EXISTS
-    assert tenure.state("first-0") == (1, 0, (1,))
+    assert term.state("first-0") == (1, 0, (1,))
 
 
-async def test_moves_of_one_topic_begin_when_those_of_another_were_refused(tenure: Tenure) -> None:
+async def test_moves_of_one_topic_begin_when_those_of_another_were_refused(term: Term) -> None:
     """The same for moves, whose second decision finds the first topic on its way already."""
-    await tenure.create("first", (1,))
-    await tenure.create("second", (1,))
+    await term.create("first", (1,))
+    await term.create("second", (1,))
     path = paths.topic("second")
-    tenure.server.before_writes += [
+    term.server.before_writes += [
         lambda: None,
-        lambda: tenure.server.put(path, tenure.server.at(path).data),
+        lambda: term.server.put(path, term.server.at(path).data),
     ]
 
-    await tenure.controller.submit(AlterReassignments({tp("first-0"): (2,), tp("second-0"): (2,)}))
+    await term.controller.submit(AlterReassignments({tp("first-0"): (2,), tp("second-0"): (2,)}))
 
-    assert tenure.state("first-0") == (1, 1, (1,))
-    assert tenure.state("second-0") == (1, 1, (1,))
+    assert term.state("first-0") == (1, 1, (1,))
+    assert term.state("second-0") == (1, 1, (1,))
 
 
 async def test_a_deletion_is_told_to_brokers_although_the_removal_of_another_is_not_known_to_be_done(
-    tenure: Tenure, monkeypatch: pytest.MonkeyPatch
+    term: Term, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both stand in one decision; the next one finds the deletion begun, and would never ask brokers for it."""
-    await tenure.create("first", (1,))
-    await tenure.create("second", (2,))
-    await tenure.controller._take_committed(
-        [DeletionStarted("first", {}), DeletionQueued(("second",), Origin.OBSERVED)]
-    )
+    await term.create("first", (1,))
+    await term.create("second", (2,))
+    await term.controller._take_committed([DeletionStarted("first", {}), DeletionQueued(("second",), Origin.OBSERVED)])
     monkeypatch.setattr(removal_module, "MAX_TRIES", 1)
-    tenure.server.faults.append(Fault.NOT_DONE)
+    term.server.faults.append(Fault.NOT_DONE)
 
-    await tenure.controller.submit(AdvanceDeletions())
+    await term.controller.submit(AdvanceDeletions())
 
-    assert list(tenure.cluster.topics) == ["second"]
-    assert [send.partitions for send in tenure.channels.deletions()] == [names("second-0")]
+    assert list(term.cluster.topics) == ["second"]
+    assert [send.partitions for send in term.channels.deletions()] == [names("second-0")]
 
 
 async def test_what_follows_is_put_off_when_it_is_refused_and_the_reply_is_not(
-    tenure: Tenure, caplog: pytest.LogCaptureFixture
+    term: Term, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The caller's topics are made; one of them has a state that nobody can read, and the others get their leaders."""
-    tenure.server.before_writes += [
+    term.server.before_writes += [
         lambda: None,
         lambda: None,
-        lambda: tenure.server.put(paths.partition_state("broken", 0), b"garbage"),
+        lambda: term.server.put(paths.partition_state("broken", 0), b"garbage"),
     ]
-    results = await tenure.controller.submit(CreateTopics((new_topic("broken", (1,)), new_topic("sound", (1,)))))
+    results = await term.controller.submit(CreateTopics((new_topic("broken", (1,)), new_topic("sound", (1,)))))
 
     assert [result.failure for result in results.values()] == [None, None]
-    assert tenure.state("sound-0") == (1, 0, (1,))
-    assert [record.event for record in caplog.records if "put off" in record.getMessage()] == ["Heal"]
-    assert not tenure.controller.has_ended
+    assert term.state("sound-0") == (1, 0, (1,))
+    assert [record.event for record in caplog.records if "put off" in record.getMessage()] == ["RepairPartitions"]
+    assert not term.controller.has_ended
 
 
-async def test_a_state_that_nobody_can_read_is_not_tried_again_and_again(tenure: Tenure) -> None:
+async def test_a_state_that_nobody_can_read_is_not_tried_again_and_again(term: Term) -> None:
     """Nothing new was found: to decide anew would decide the same."""
-    await tenure.create("orders", (1, 2))
-    tenure.server.put(paths.partition_state("orders", 0), b"garbage")
-    tenure.server.lines.clear()
+    await term.create("orders", (1, 2))
+    term.server.put(paths.partition_state("orders", 0), b"garbage")
+    term.server.lines.clear()
 
     with pytest.raises(OverloadedError, match="cannot be read"):
-        await tenure.controller.submit(isr_wish(tenure, "orders-0", (1,)))
+        await term.controller.submit(isr_request(term, "orders-0", (1,)))
 
-    assert tenure.server.lines.count("multi") == 1
+    assert term.server.lines.count("multi") == 1

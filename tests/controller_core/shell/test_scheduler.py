@@ -12,10 +12,10 @@ from controller_core.model import scope
 from controller_core.model.ids import TopicPartition
 from controller_core.model.scope import ALL, Scope
 from controller_core.shell import event_source
-from controller_core.shell import scheduler as turns_module
+from controller_core.shell import scheduler as scheduler_module
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.event_source import CLIENT, OWN, Source, SourceKind
-from controller_core.shell.scheduler import CLIENT_HANDICAP, ScopeLocks, Turns
+from controller_core.shell.scheduler import CLIENT_HANDICAP, Scheduler, ScopeLocks
 from tests.twins.scope import overlap
 
 TOPICS = st.frozensets(st.sampled_from("abc"), max_size=2)
@@ -76,7 +76,7 @@ class Crowd:
     """Events that take their turns and hold them until they are told to end."""
 
     def __init__(self) -> None:
-        self.turns = Turns()
+        self.scheduler = Scheduler()
         self.began: list[int] = []
         self._ends: list[asyncio.Event] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -105,7 +105,7 @@ class Crowd:
         return [number for number in self.began if not self._tasks[number].done()]
 
     async def _live(self, number: int, mine: Scope, source: Source) -> None:
-        async with self.turns.take(mine, source):
+        async with self.scheduler.run_exclusively(mine, source):
             self.began.append(number)
             await self._ends[number].wait()
 
@@ -161,7 +161,7 @@ async def test_one_that_is_cancelled_while_it_waits_holds_up_nobody(crowd: Crowd
     await crowd.arrive(A, ALL, B)
     await crowd.cancel(1)
     assert crowd.running() == [0, 2]
-    assert crowd.turns.waiting == 0
+    assert crowd.scheduler.waiting == 0
 
 
 async def test_one_that_is_cancelled_while_it_runs_ends_its_turn(crowd: Crowd) -> None:
@@ -185,7 +185,7 @@ async def test_one_that_is_cancelled_between_admission_and_its_first_step_gives_
 async def test_a_failure_ends_its_turn(crowd: Crowd) -> None:
     """As does every other way out of it."""
     with pytest.raises(ZeroDivisionError):
-        async with crowd.turns.take(ALL):
+        async with crowd.scheduler.run_exclusively(ALL):
             raise ZeroDivisionError
     await crowd.arrive(ALL)
     assert crowd.running() == [0]
@@ -201,7 +201,7 @@ async def test_too_many_events_of_clients_are_refused_and_the_others_go_on(
     monkeypatch.setattr(event_source, "MAX_CLIENT_WAITING", 3)
     await crowd.arrive(ALL, A, A, A, source=CLIENT)
     with pytest.raises(OverloadedError, match=r"3 events of this source \(client\) wait"):
-        async with crowd.turns.take(A, CLIENT):
+        async with crowd.scheduler.run_exclusively(A, CLIENT):
             pass
     await crowd.end(0, 1)
     assert crowd.running() == [2]
@@ -215,12 +215,12 @@ async def test_each_source_has_room_of_its_own(crowd: Crowd, monkeypatch: pytest
     await crowd.arrive(A, A, source=CLIENT)
     await crowd.arrive(A, source=BROKER_1)
     with pytest.raises(OverloadedError, match=r"1 events of this source \(broker 1\) wait"):
-        async with crowd.turns.take(A, BROKER_1):
+        async with crowd.scheduler.run_exclusively(A, BROKER_1):
             pass
     await crowd.arrive(A, source=BROKER_2)
     await crowd.arrive(*[ALL] * 10)
 
-    assert crowd.turns.waiting == 2 + 1 + 1 + 10
+    assert crowd.scheduler.waiting == 2 + 1 + 1 + 10
 
 
 async def test_brokers_and_the_controller_pass_clients(crowd: Crowd) -> None:
@@ -239,7 +239,7 @@ async def test_an_event_of_a_client_is_passed_so_often_and_not_more(
     crowd: Crowd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that never rests does not keep a client waiting for ever."""
-    monkeypatch.setattr(turns_module, "CLIENT_HANDICAP", 4)
+    monkeypatch.setattr(scheduler_module, "CLIENT_HANDICAP", 4)
     await crowd.arrive(A)
     await crowd.arrive(A, source=CLIENT)
     await crowd.arrive(*[A] * 5, source=BROKER_1)
@@ -286,7 +286,7 @@ def test_turns_follow_the_plain_rule_whatever_comes_ends_or_is_cancelled(data: s
             admitted = plainly_admissible([scopes[one] for one in running], [scopes[one] for one in waiting])
             expected = sorted([*running, *(waiting[place] for place in admitted)])
             assert sorted(crowd.running()) == expected
-            assert len(there) - len(expected) == crowd.turns.waiting
+            assert len(there) - len(expected) == crowd.scheduler.waiting
         await crowd.close()
 
     asyncio.run(live())

@@ -7,13 +7,13 @@ import pytest
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker
 from controller_core.model.changes import (
-    Announcement,
     BrokersObserved,
     Change,
+    ControlledShutdownStarted,
     DeletionBlocked,
     DeletionStarted,
-    RemovalAnswered,
-    ShutdownBegun,
+    ReplicaRemovalAnswered,
+    RequestsToBrokers,
 )
 from controller_core.model.cluster import Cluster
 from controller_core.shell.state_log import MAX_LINES_PER_CHANGE, log_change
@@ -47,7 +47,7 @@ def logged(caplog: pytest.LogCaptureFixture, cluster: Cluster, change: Change) -
 
 def states(*new: NewState) -> Change:
     """A change of states."""
-    found = partition_states(new, Announcement.LEADER_AND_ISR)
+    found = partition_states(new, RequestsToBrokers.LEADER_AND_ISR)
     assert found is not None
     return found
 
@@ -121,7 +121,7 @@ def test_each_transition_has_its_line(
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (ShutdownBegun(1), {"words": "broker is shutting down", "broker": 1}),
+        (ControlledShutdownStarted(1), {"words": "broker is shutting down", "broker": 1}),
         (DeletionStarted("orders", {2: (0,), 1: (0,)}), {"words": "deletion started", "brokers": [1, 2]}),
         (DeletionBlocked("orders", "brokers [1] are away"), {"words": "deletion waits", "why": "brokers [1] are away"}),
     ],
@@ -138,4 +138,4 @@ def test_what_lives_in_memory_alone_has_its_line_too(
 def test_what_is_no_transition_has_no_line(caplog: pytest.LogCaptureFixture, cluster: Cluster) -> None:
     """Looks, answers and blocks of ids."""
     assert logged(caplog, cluster, read_change(cluster, "producer-ids 1 0 999")) == []
-    assert logged(caplog, cluster, RemovalAnswered("orders", 0, 1)) == []
+    assert logged(caplog, cluster, ReplicaRemovalAnswered("orders", 0, 1)) == []

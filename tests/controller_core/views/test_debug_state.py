@@ -6,11 +6,11 @@ import pytest
 
 from controller_core.decisions.transition import apply
 from controller_core.model.broker import Broker, Endpoint
-from controller_core.model.changes import BrokersObserved, DeletionStarted, ShutdownBegun
+from controller_core.model.changes import BrokersObserved, ControlledShutdownStarted, DeletionStarted
 from controller_core.model.cluster import Cluster
 from controller_core.model.move import Move
 from controller_core.views import debug_state as inside_module
-from controller_core.views.debug_state import inside, standing_by, topic_inside
+from controller_core.views.debug_state import cluster_document, standby_document, topic_document
 from tests.controller_core.shell.zookeeper.vocabulary import read_change
 
 
@@ -27,9 +27,9 @@ def cluster() -> Cluster:
 
 def test_the_whole_is_counted_and_brokers_are_listed(cluster: Cluster) -> None:
     """As kafka-topics and the metrics count it."""
-    apply(cluster, ShutdownBegun(2))
+    apply(cluster, ControlledShutdownStarted(2))
 
-    told = inside(cluster, "cluster-of-tests", {1: 3}, waiting_events=2)
+    told = cluster_document(cluster, "cluster-of-tests", {1: 3}, waiting_events=2)
 
     assert (
         told["active"],
@@ -72,10 +72,10 @@ def test_what_is_under_way_says_whom_it_waits_for(cluster: Cluster) -> None:
     apply(cluster, read_change(cluster, "move orders 0=2,1"))
     apply(cluster, read_change(cluster, "queued old"))
     apply(cluster, DeletionStarted("old", {2: (0,)}))
-    cluster.left_behind[0] = {4, 3}
+    cluster.stray_replicas[0] = {4, 3}
     cluster.refused_replicas[1] = {2: "INCONSISTENT_TOPIC_ID"}
 
-    told = inside(cluster, "", {}, 0)
+    told = cluster_document(cluster, "", {}, 0)
 
     (move,) = told["reassignments"]["listed"]
     assert (move["partition"], move["stage"], move["replicas"]) == ("orders-0", "planned", [2, 1])
@@ -91,7 +91,7 @@ def test_lists_are_cut_with_how_many_there_are(cluster: Cluster, monkeypatch: py
     monkeypatch.setattr(inside_module, "MAX_LISTED", 1)
     apply(cluster, read_change(cluster, "move orders 0=2,1 1=1,2"))
 
-    told = inside(cluster, "", {}, 0)
+    told = cluster_document(cluster, "", {}, 0)
 
     assert (told["reassignments"]["in_all"], len(told["reassignments"]["listed"])) == (2, 1)
     assert (told["partitions"]["offline"], told["offline_partitions"]) == (2, ["orders-2"])
@@ -99,14 +99,14 @@ def test_lists_are_cut_with_how_many_there_are(cluster: Cluster, monkeypatch: py
 
 def test_an_empty_cluster_is_told_as_such() -> None:
     """Nothing is there yet."""
-    told = inside(Cluster(1000, 1), "", {}, 0)
+    told = cluster_document(Cluster(1000, 1), "", {}, 0)
 
     assert told["partitions"] == {"in_service": 0, "offline": 0, "under_replicated": 0, "not_led_by_preferred": 0}
 
 
 def test_a_topic_is_told_partition_by_partition(cluster: Cluster) -> None:
     """By Kafka's names of the states."""
-    told = topic_inside(cluster, "orders")
+    told = topic_document(cluster, "orders")
 
     assert told is not None
     assert (told["partitions_in_all"], told["topic_id"]) == (4, "00000000-0000-0000-0000-000000000007")
@@ -125,20 +125,20 @@ def test_a_topic_is_told_partition_by_partition(cluster: Cluster) -> None:
 
 def test_a_topic_that_is_not_there_is_told_as_such(cluster: Cluster) -> None:
     """A mistyped name."""
-    assert topic_inside(cluster, "order") is None
+    assert topic_document(cluster, "order") is None
 
 
 def test_who_does_not_hold_the_cluster_says_so() -> None:
     """A standby knows nothing of partitions."""
-    assert standing_by(1000) == {"active": False, "controller_id": 1000}
+    assert standby_document(1000) == {"active": False, "controller_id": 1000}
 
 
 def test_replicas_that_a_reassignment_adds_are_not_under_replicated(cluster: Cluster) -> None:
     """KIP-455: `orders-1` has broker 1 in sync, and broker 2 is being added."""
     row = cluster.row_of("orders", 1)
     assert row is not None
-    before = inside(cluster, "", {}, 0)["partitions"]["under_replicated"]
+    before = cluster_document(cluster, "", {}, 0)["partitions"]["under_replicated"]
 
     cluster.moves[row] = Move((2, 1), adding=(2,), removing=())
 
-    assert inside(cluster, "", {}, 0)["partitions"]["under_replicated"] == before - 1
+    assert cluster_document(cluster, "", {}, 0)["partitions"]["under_replicated"] == before - 1

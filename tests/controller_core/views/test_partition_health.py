@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_core.model.ids import NO_LEADER, NOBODY
+from controller_core.model.ids import NO_BROKER, NO_LEADER
 from controller_core.model.partition_health import is_under_min_isr, leader_imbalance, partition_health
 
 BROKERS = st.integers(0, 4)
@@ -28,7 +28,7 @@ class One:
     @property
     def preferred(self) -> int:
         """The first replica."""
-        return self.replicas[0] if self.replicas else NOBODY
+        return self.replicas[0] if self.replicas else NO_BROKER
 
     @property
     def is_led_by_preferred(self) -> bool:

@@ -7,7 +7,7 @@ fetchPendingPreferredReplicaElections.
 import pytest
 
 from controller_core.model import events
-from controller_core.model.changes import ElectionRequestsDone, MoveRequestsLeft, MovesStarted
+from controller_core.model.changes import ElectionRequestsProcessed, MovesStarted, PendingReassignmentRequestsChanged
 from controller_core.model.ids import NO_EPOCH
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
@@ -28,13 +28,13 @@ def finish(driver: Driver, partition: str) -> None:
 
 def refused(driver: Driver) -> dict[str, ErrorCode]:
     """Why requested moves were refused."""
-    lists = [change.refused for change in driver.changes if isinstance(change, MoveRequestsLeft)]
+    lists = [change.refused for change in driver.changes if isinstance(change, PendingReassignmentRequestsChanged)]
     return {f"{name.topic}-{name.partition}": failure.code for found in lists for name, failure in found.items()}
 
 
 def failed(driver: Driver) -> dict[str, ErrorCode]:
     """Why requested elections failed."""
-    lists = [change.failed for change in driver.changes if isinstance(change, ElectionRequestsDone)]
+    lists = [change.failed for change in driver.changes if isinstance(change, ElectionRequestsProcessed)]
     return {f"{name.topic}-{name.partition}": failure.code for found in lists for name, failure in found.items()}
 
 
@@ -46,7 +46,7 @@ def test_a_requested_move_runs_and_stays_in_the_list_until_it_is_done(driver: Dr
 
     assert driver.written.topics["orders"].replicas == {0: (1, 4), 1: (2, 3)}
     assert driver.requested() is None
-    assert driver.cluster.move_requests == {}
+    assert driver.cluster.reassignment_requests == {}
 
 
 def test_each_partition_is_taken_out_when_it_is_done(driver: Driver) -> None:
@@ -151,10 +151,10 @@ def test_what_was_overtaken_is_not_begun_by_the_controller_that_takes_over(drive
 def test_a_list_that_changed_when_one_was_overtaken_is_reviewed(driver: Driver) -> None:
     """Nothing is written over; the look that follows begins what is new, and not what was overtaken."""
     driver.request_moves({"orders-0": [1, 4]})
-    other = events.MoveRequestsRead({tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 1)
+    other = events.ReassignmentRequestsRead({tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 1)
 
     def write() -> None:
-        driver.written.move_requests = other
+        driver.written.reassignment_requests = other
 
     driver.intrude(write)
     assert driver.reassign({"orders-0": [1, 3]}) == {"orders-0": None}
@@ -167,9 +167,9 @@ def test_a_list_that_changed_when_one_was_overtaken_is_reviewed(driver: Driver) 
 def test_taking_the_list_away_takes_back_no_move(driver: Driver) -> None:
     """Kafka watches for the list's creation alone."""
     driver.request_moves({"orders-0": [1, 4]})
-    driver.written.move_requests = None
+    driver.written.reassignment_requests = None
     driver.read_requests()
-    assert driver.cluster.move_requests == {}
+    assert driver.cluster.reassignment_requests == {}
     finish(driver, "orders-0")
 
     assert driver.replicas("orders-0") == (1, 4)
@@ -178,7 +178,9 @@ def test_taking_the_list_away_takes_back_no_move(driver: Driver) -> None:
 def test_a_controller_that_takes_over_goes_on_with_the_list(driver: Driver) -> None:
     """initializePartitionReassignments: what runs is gone on with, what was not begun is begun, what is done goes."""
     driver.request_moves({"orders-0": [1, 4]})
-    driver.written.move_requests = events.MoveRequestsRead({tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 5)
+    driver.written.reassignment_requests = events.ReassignmentRequestsRead(
+        {tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 5
+    )
     driver.take_over()
     assert driver.requested() == {"orders-0": (1, 4), "orders-1": (2, 4)}
     finish(driver, "orders-0")
@@ -219,14 +221,14 @@ def test_a_lost_answer_leaves_nothing_behind(driver: Driver, commits: int) -> No
 def test_a_list_that_somebody_else_wrote_meanwhile_is_not_written_over(driver: Driver) -> None:
     """The version that was read must be the one that is there; the look that follows sees the rest."""
     driver.request_moves({"orders-0": [1, 4]})
-    other = events.MoveRequestsRead({tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 1)
+    other = events.ReassignmentRequestsRead({tp("orders-0"): (1, 4), tp("orders-1"): (2, 4)}, 1)
 
     def write() -> None:
-        driver.written.move_requests = other
+        driver.written.reassignment_requests = other
 
     driver.intrude(write)
     finish(driver, "orders-0")
-    assert other == driver.written.move_requests
+    assert other == driver.written.reassignment_requests
     driver.read_requests()
 
     assert driver.requested() == {"orders-1": (2, 4)}
@@ -286,11 +288,11 @@ def test_elections_refused_in_part_are_decided_anew_and_said_once(driver: Driver
     driver.request_elections("orders-0")
 
     assert driver.state("orders-0") == State(2, 1, (2,))
-    assert len([change for change in driver.changes if isinstance(change, ElectionRequestsDone)]) == 1
+    assert len([change for change in driver.changes if isinstance(change, ElectionRequestsProcessed)]) == 1
 
 
 def test_nothing_is_known_of_a_list_where_there_is_none(driver: Driver) -> None:
     """The first look of most controllers."""
-    driver.submit(events.MoveRequestsRead({}, NO_EPOCH))
+    driver.submit(events.ReassignmentRequestsRead({}, NO_EPOCH))
 
     assert driver.changes == []

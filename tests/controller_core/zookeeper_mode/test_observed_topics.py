@@ -53,7 +53,7 @@ def test_an_assignment_that_cannot_be_repaired_is_not_written_again_and_again() 
     driver.kill(1)
     driver.find("orders", [[CONTROLLER]])
     driver.forget()
-    for event in (events.Heal(), events.RepairAssignments(), events.AdvanceMoves()):
+    for event in (events.RepairPartitions(), events.RepairAssignments(), events.AdvanceMoves()):
         driver.submit(event)
 
     assert driver.changes == []

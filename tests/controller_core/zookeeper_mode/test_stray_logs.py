@@ -10,7 +10,7 @@ import pytest
 from controller_core.model import cluster as cluster_module
 from controller_core.model import events
 from controller_core.model.ids import EPOCH_DURING_DELETE
-from controller_core.zookeeper_mode.stray_logs import Stray, stray
+from controller_core.zookeeper_mode.stray_logs import LogKind, classify_log
 from kafka_node.errors import Failure
 from kafka_wire.errors import ErrorCode
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
@@ -99,7 +99,7 @@ def test_an_unregistered_broker_is_not_waited_for() -> None:
     assert driver.unregister(2) is None
 
     assert "orders" not in driver.cluster.topics
-    assert driver.cluster.left_behind == {}
+    assert driver.cluster.stray_replicas == {}
 
 
 @pytest.mark.parametrize(("broker", "code"), [(1, ErrorCode.INVALID_REQUEST), (9, ErrorCode.BROKER_ID_NOT_REGISTERED)])
@@ -111,7 +111,7 @@ def test_a_broker_that_runs_or_that_nothing_waits_for_is_not_unregistered(broker
 
     assert isinstance(failure, Failure)
     assert failure.code is code
-    assert driver.cluster.left_behind != {}
+    assert driver.cluster.stray_replicas != {}
 
 
 # A replica that its broker refuses.
@@ -126,7 +126,7 @@ def test_a_partition_that_its_leader_refuses_is_led_by_another_replica(error: st
     assert topic_id is not None
     epoch = driver.brokers[2].epoch
 
-    driver.submit(events.ReplicasAnswered(2, epoch, (), (), {tp("orders-0"): error}, {"orders": topic_id}))
+    driver.submit(events.LeaderAndIsrAnswered(2, epoch, (), (), {tp("orders-0"): error}, {"orders": topic_id}))
 
     assert driver.state("orders-0") == State(2, 0, (2, 3))
 
@@ -187,7 +187,7 @@ def test_an_answer_about_an_earlier_topic_of_the_name_refuses_nothing() -> None:
     driver = cluster_with(THREE, {"orders": [[2, 3]]})
     earlier = {"orders": driver.new_topic_id()}
 
-    driver.submit(events.ReplicasAnswered(2, driver.brokers[2].epoch, (), (), {tp("orders-0"): STALE}, earlier))
+    driver.submit(events.LeaderAndIsrAnswered(2, driver.brokers[2].epoch, (), (), {tp("orders-0"): STALE}, earlier))
 
     assert driver.cluster.refused_replicas == {}
     assert driver.state("orders-0") == State(2, 0, (2, 3))
@@ -275,7 +275,7 @@ def test_a_log_of_a_partition_that_is_assigned_elsewhere_is_deleted() -> None:
 
     assert [message.partitions for message in driver.told(StopReplica, 2)] == [{tp("orders-0"): 3}]
     assert driver.brokers[2].logs == {}
-    assert driver.cluster.left_behind == {}
+    assert driver.cluster.stray_replicas == {}
 
 
 def test_a_listed_stray_counts_as_left_behind_until_it_is_deleted() -> None:
@@ -283,13 +283,13 @@ def test_a_listed_stray_counts_as_left_behind_until_it_is_deleted() -> None:
     driver = lists_stray(moved_away())
     driver.holds_messages = True
     driver.find_strays(2, "orders-0")
-    assert driver.cluster.left_behind == {driver.row("orders-0"): {2}}
+    assert driver.cluster.stray_replicas == {driver.row("orders-0"): {2}}
 
     driver.bounce(2)
     driver.holds_messages = False
     driver.settle()
 
-    assert driver.cluster.left_behind == {}
+    assert driver.cluster.stray_replicas == {}
     assert driver.brokers[2].logs == {}
 
 
@@ -336,19 +336,21 @@ def test_what_a_log_is_that_its_broker_lists() -> None:
     driver.holds_answers = True
     driver.delete("doomed")
 
-    found = {name: stray(driver.cluster, 3, tp(f"{name}-0")) for name in (*driver.cluster.topics, "gone", "never")}
+    found = {
+        name: classify_log(driver.cluster, 3, tp(f"{name}-0")) for name in (*driver.cluster.topics, "gone", "never")
+    }
 
     assert found == {
-        "kept": Stray.LEFT_BEHIND,
-        "moving": Stray.NO,
-        "lagging": Stray.WAITS,
-        "doomed": Stray.NO,
-        "gone": Stray.DELETED,
-        "never": Stray.UNKNOWN,
+        "kept": LogKind.LEFT_BEHIND,
+        "moving": LogKind.NO,
+        "lagging": LogKind.WAITS,
+        "doomed": LogKind.NO,
+        "gone": LogKind.DELETED,
+        "never": LogKind.UNKNOWN,
     }
-    assert stray(driver.cluster, 3, tp("kept-7")) is Stray.UNKNOWN
-    assert stray(driver.cluster, 4, tp("moving-0")) is Stray.NO
-    assert stray(driver.cluster, 1, tp("kept-0")) is Stray.NO
+    assert classify_log(driver.cluster, 3, tp("kept-7")) is LogKind.UNKNOWN
+    assert classify_log(driver.cluster, 4, tp("moving-0")) is LogKind.NO
+    assert classify_log(driver.cluster, 1, tp("kept-0")) is LogKind.NO
 
 
 # An ISR that names brokers outside the assignment.
@@ -365,7 +367,7 @@ def test_an_isr_outside_the_replicas_is_written_right_after_a_take_over() -> Non
 
     assert driver.state_written("orders-0") == State(1, 1, (1, 2))
     assert driver.state_written("led-0") == State(1, 1, (1, 2))
-    assert driver.cluster.mended == set()
+    assert driver.cluster.corrected_rows == set()
     (told,) = {message.partitions[tp("orders-0")].leader_epoch for message in driver.told(LeaderAndIsr, 2)[-1:]}
     assert told == 1
 
@@ -390,7 +392,7 @@ def test_a_leader_that_asks_for_the_corrected_isr_has_it_written() -> None:
     driver.write_topic("orders", [[1, 2]])
     driver.cluster = driver.written.take_place(1000)
     driver.written.load(driver.cluster, (broker.registration for broker in driver.brokers.values()))
-    assert driver.cluster.mended == {driver.row("orders-0")}
+    assert driver.cluster.corrected_rows == {driver.row("orders-0")}
 
     driver.alter_isr("orders-0", (1, 2))
 

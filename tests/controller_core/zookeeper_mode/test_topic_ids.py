@@ -8,7 +8,7 @@ import numpy as np
 from controller_core.model import events
 from controller_core.model.changes import TopicIdAssigned
 from controller_core.model.sends import SendLeaderAndIsr, SendMetadata
-from controller_core.zookeeper_mode.observed_topics import without_topic_id
+from controller_core.zookeeper_mode.observed_topics import topics_without_id
 from tests.controller_core.decisions.driver import Driver, State, cluster_with, tp
 from tests.controller_core.decisions.messages import LeaderAndIsr, UpdateMetadata
 
@@ -35,7 +35,7 @@ def test_a_topic_without_an_id_gets_the_one_that_was_drawn() -> None:
     assert driver.written.topics["old"] == replace(before, topic_id=ID, version=before.version + 1)
     assert driver.cluster.topics["old"].topic_id == ID
     assert driver.cluster.topic_name(ID) == "old"
-    assert list(without_topic_id(driver.cluster)) == []
+    assert list(topics_without_id(driver.cluster)) == []
 
 
 def test_brokers_get_the_id_under_the_leader_epoch_that_they_know() -> None:

@@ -8,7 +8,7 @@ import pytest
 from controller_core.model.ids import NO_LEADER
 from controller_core.rules.election import (
     Election,
-    Reason,
+    ElectionReason,
     elect_offline,
     elect_preferred,
     elect_reassigned,
@@ -112,7 +112,7 @@ def test_every_reason_is_met_by_the_cases_drawn() -> None:
             elect_shutdown(case.assignment, case.isr, case.live, case.shutting_down).reason,
         }
 
-    assert met == set(Reason) - {Reason.NEW}
+    assert met == set(ElectionReason) - {ElectionReason.NEW}
 
 
 def test_states_have_kafkas_names_and_numbers(judge: Judge) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from controller_core.rules.config_rules import ConfigType, Invalid, parse, show
+from controller_core.rules.config_rules import ConfigType, InvalidValue, java_string, parse
 from controller_core.rules.topic_config_table import ROWS, TOPIC_CONFIGS
-from controller_core.rules.topic_configs import ConfigSetting, topic_config_error
-from controller_core.rules.topic_names import collisions, illegal_because
+from controller_core.rules.topic_configs import ConfigContext, topic_config_error
+from controller_core.rules.topic_names import collisions, illegal_name_reason
 from lab.jars import kafka_jars
 from tests.controller_core.rules.judged.conftest import Judge
 from tools.draw_topic_configs import ask_java, draw, version_of
@@ -115,7 +115,7 @@ def refusal(answer: Any) -> tuple[str, bool] | None:
 
 def ours(case: dict[str, Any]) -> tuple[str, bool] | None:
     """Check a case's configs ourselves."""
-    setting = ConfigSetting(existing=case["existing"], remote_storage=case["remote"], zookeeper=case["zookeeper"])
+    setting = ConfigContext(existing=case["existing"], remote_storage=case["remote"], zookeeper=case["zookeeper"])
     error = topic_config_error(case["configs"], setting)
     return None if error is None else (error.message, error.of_value)
 
@@ -189,9 +189,9 @@ def test_an_unknown_name_is_refused_in_the_same_words(judge: Judge) -> None:
 def printed(kind: ConfigType, text: str) -> str:
     """Read a text and print the value, or say in Kafka's words why it is none."""
     try:
-        return show(parse(kind, text))
+        return java_string(parse(kind, text))
     except ValueError as wrong:
-        return Invalid("judged", text, str(wrong)).message
+        return InvalidValue("judged", text, str(wrong)).message
 
 
 @pytest.mark.parametrize("kind", ConfigType)
@@ -244,7 +244,7 @@ def test_names_are_refused_and_collide_as_kafkas(judge: Judge) -> None:
     answers = judge.ask("name", [{"name": name, "others": others} for name in names])
 
     for name, answer in zip(names, answers, strict=True):
-        if (reason := illegal_because(name)) is not None:
+        if (reason := illegal_name_reason(name)) is not None:
             assert answer == {"refused": f"Topic name is invalid: {reason}", "of_value": False}
         else:
             assert sorted(set(answer) - {name}) == collisions(name, others)

@@ -17,7 +17,7 @@ from controller_core.model.move import Replicas
 from controller_core.model.sends import Send, SendStopReplica
 from controller_core.shell.active import Defaults
 from controller_core.zookeeper_mode.decide import decide
-from controller_core.zookeeper_mode.propagation import carry_out
+from controller_core.zookeeper_mode.propagation import apply_and_build_requests
 
 CONTROLLER = 1000
 CONTROLLER_EPOCH = 7
@@ -71,13 +71,13 @@ class FakeActive:
         self.state_waits_ms.append(timeout_ms)
         return holds()
 
-    async def brokers_know(self, timeout_ms: int, silence_ms: int) -> bool:
+    async def brokers_answered(self, timeout_ms: int, silence_ms: int) -> bool:
         """Return at once: brokers always have the changes."""
         assert silence_ms > 0
         self.waits_ms.append(timeout_ms)
         return True
 
-    async def topic_gone(self, name: str, timeout_ms: int) -> bool:
+    async def topic_removed(self, name: str, timeout_ms: int) -> bool:
         """Return whether the topic is deleted."""
         self.deletion_waits_ms.append(timeout_ms)
         return name not in self.cluster.topics
@@ -91,7 +91,7 @@ class FakeActive:
         decision = decide(self.cluster, event)
         sends: list[Send] = []
         for change in decision.changes:
-            sends += carry_out(self.cluster, change)
+            sends += apply_and_build_requests(self.cluster, change)
         sends += decision.sends
         for following in decision.then:
             self.run(following)
@@ -105,7 +105,7 @@ class FakeActive:
 
     def brokers_are(self, *brokers: Broker) -> None:
         """Set the registered brokers, without any further effect."""
-        carry_out(self.cluster, BrokersObserved(brokers))
+        apply_and_build_requests(self.cluster, BrokersObserved(brokers))
 
     def sync(self, partition: TopicPartition, isr: Replicas) -> None:
         """Send an ISR change of a partition's leader."""

@@ -7,7 +7,7 @@ bytes with those of the implementation from columns.
 from typing import Any
 
 from controller_core.model.cluster import Cluster, Topic
-from controller_core.rules.topic_names import illegal_because
+from controller_core.rules.topic_names import illegal_name_reason
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.cluster_nodes import nodes, reachable
 from controller_core.shell.admin.metadata import metadata_refused, refuse_metadata
@@ -97,7 +97,7 @@ def _names(body: Body) -> list[str]:
 
 def _is_creatable(cluster: Cluster, context: RequestContext, body: Body) -> bool:
     missing = (name for name in _names(body) if known_topic(cluster, name) is None)
-    return any(illegal_because(name) is None for name in missing) and bool(reachable(cluster, context.listener))
+    return any(illegal_name_reason(name) is None for name in missing) and bool(reachable(cluster, context.listener))
 
 
 def _requested(cluster: Cluster, context: RequestContext, body: Body, *, wants_all: bool) -> list[Body]:

@@ -6,7 +6,7 @@ import pytest
 
 from controller_core.shell.admin.acls import AclService, acl_handlers
 from controller_core.shell.zookeeper import acls as keeper_module
-from controller_core.shell.zookeeper.acls import AclKeeper
+from controller_core.shell.zookeeper.acls import ZooKeeperAcls
 from kafka_node.authorization.acl import BindingFilter, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_node.context import RequestContext
 from kafka_wire import codec
@@ -26,7 +26,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeper_module, "PAUSE_S", 0.0)
 
 
-async def call(keeper: AclKeeper | None, key: ApiKey, body: Body, version: int = 3) -> Body:
+async def call(keeper: ZooKeeperAcls | None, key: ApiKey, body: Body, version: int = 3) -> Body:
     """Call a handler through Kafka's encoding."""
     request = codec.decode(key.message + "Request", version, codec.encode(key.message + "Request", version, body))
     service = None if keeper is None else AclService(keeper.known, lambda: keeper)

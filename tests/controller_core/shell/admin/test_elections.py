@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller_core.model.events import ControlledShutdown, ElectLeaders, Heal
+from controller_core.model.events import ControlledShutdown, ElectLeaders, RepairPartitions
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.admin import elections
 from kafka_wire.api import ApiKey
@@ -88,7 +88,7 @@ async def test_unclean_election_elects_an_out_of_sync_replica() -> None:
     active = await active_with_topic("a", {0: (1, 2)})
     active.sync(TopicPartition("a", 0), (1,))
     active.brokers_are(broker(2))
-    active.run(Heal())
+    active.run(RepairPartitions())
 
     refused = await call(active, ApiKey.ELECT_LEADERS, request({"a": [0]}))
     response = await call(active, ApiKey.ELECT_LEADERS, request({"a": [0]}, UNCLEAN))

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from controller_core.shell.active import OverloadedError, TenureLostError
+from controller_core.shell.active import OverloadedError, TermEndedError
 from controller_core.shell.admin.handlers import handlers
 from controller_core.zookeeper_mode.apis import SERVED
 from kafka_wire.api import ApiKey
@@ -85,7 +85,7 @@ async def test_every_served_version_is_answered_without_an_error(key: ApiKey) ->
     for version in SERVED[key].all():
         with case(key.message, version):
             active = await active_with_topic("a", {0: (2, 1)})
-            active.cluster.left_behind = {0: {9}} if key == ApiKey.UNREGISTER_BROKER else {}
+            active.cluster.stray_replicas = {0: {9}} if key == ApiKey.UNREGISTER_BROKER else {}
             # The preferred leader leads already.
             expected = {ErrorCode.ELECTION_NOT_NEEDED} if key == ApiKey.ELECT_LEADERS else set()
 
@@ -110,7 +110,7 @@ async def test_end_of_term_during_a_request_answers_not_controller(key: ApiKey) 
     for version in SERVED[key].all():
         with case(key.message, version):
             active = await active_with_topic("a", {0: (1, 2)})
-            active.failure = TenureLostError("deposed")
+            active.failure = TermEndedError("deposed")
 
             response = await call(active, key, request_of(key, version), version)
 

@@ -7,7 +7,7 @@ import pytest
 from controller_core.decisions.transition import apply
 from controller_core.model.changes import Origin, TopicAdded
 from controller_core.model.columns import pad
-from controller_core.model.events import ControlledShutdown, DeleteTopics, ReplicasAnswered
+from controller_core.model.events import ControlledShutdown, DeleteTopics, LeaderAndIsrAnswered
 from controller_core.model.ids import TopicPartition
 from controller_core.shell.front.handler import RelayInstead
 from kafka_wire.api import ApiKey
@@ -275,7 +275,7 @@ async def test_replicas_on_a_broker_in_controlled_shutdown_are_offline() -> None
 async def test_replicas_in_a_failed_log_directory_are_offline(key: ApiKey) -> None:
     """ControllerContext.isReplicaOnline (KIP-112): the broker is live and has other replicas."""
     active = await active_with_topic("a", {0: (1, 2), 1: (2, 3)})
-    active.run(ReplicasAnswered(2, active.cluster.brokers[2].epoch, (TopicPartition("a", 0),), ()))
+    active.run(LeaderAndIsrAnswered(2, active.cluster.brokers[2].epoch, (TopicPartition("a", 0),), ()))
 
     topic = only(await call(active, key, {"topics": [{"name": "a"}]}), "topics")
 

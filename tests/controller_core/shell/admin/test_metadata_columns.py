@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from controller_core.decisions.transition import apply
 from controller_core.model.changes import (
+    ControlledShutdownStarted,
     DeletionStarted,
+    OfflineReplicasObserved,
     Origin,
     PartitionsAdded,
-    ReplicasObserved,
-    ShutdownBegun,
     StatesObserved,
     TopicAdded,
     TopicRemoved,
@@ -93,7 +93,7 @@ def cluster_of(drawn: Any) -> FakeActive:
     for name, topic in topics_.items():
         _add(active, name, topic)
     for one in leaving & registered.keys():
-        apply(active.cluster, ShutdownBegun(one))
+        apply(active.cluster, ControlledShutdownStarted(one))
     return active
 
 
@@ -108,7 +108,7 @@ def _add(active: FakeActive, name: str, topic: Any) -> None:
     for row, one in zip(active.cluster.topics[name].rows.tolist(), drawn, strict=True):
         partition = TopicPartition(name, int(active.cluster.columns.partition[row]))
         for failed in one["failed"] & set(one["replicas"]):
-            apply(active.cluster, ReplicasObserved(failed, (partition,), ()))
+            apply(active.cluster, OfflineReplicasObserved(failed, (partition,), ()))
         if not one["is_new"]:
             _give_state(active, row, one)
     if topic["fate"] == "deleting":

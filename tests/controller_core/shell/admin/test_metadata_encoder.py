@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model.changes import BrokersObserved, NoticesHeeded, Origin, TopicAdded
+from controller_core.model.changes import BrokersObserved, NotificationsProcessed, Origin, TopicAdded
 from controller_core.shell.active import OverloadedError
 from controller_core.shell.admin import metadata_encoder, metadata_snapshot
 from controller_core.shell.admin.computation_steps import Pace
@@ -85,7 +85,7 @@ async def test_unchanged_state_is_encoded_once(snapshots: list[int]) -> None:
     """Later requests get the same bytes; changes that responses do not show cause no new encoding."""
     active, encoder = active_with_topics(), MetadataEncoder()
     first = await encoder.all_topics(active, SHAPE)
-    apply(active.cluster, NoticesHeeded(()))
+    apply(active.cluster, NotificationsProcessed(()))
     assert await encoder.all_topics(active, SHAPE) is first
     assert len(snapshots) == 1
 

@@ -8,12 +8,12 @@ from tests.controller_core.shell.admin.api_calls import active_with_topic, call
 async def test_deletions_stop_waiting_for_the_broker() -> None:
     """In ZooKeeper mode a broker that is not registered leaves no other state."""
     active = await active_with_topic("a", {0: (1, 2)})
-    active.cluster.left_behind[int(active.cluster.topics["a"].rows[0])] = {9}
+    active.cluster.stray_replicas[int(active.cluster.topics["a"].rows[0])] = {9}
 
     response = await call(active, ApiKey.UNREGISTER_BROKER, {"broker_id": 9})
 
     assert response["error_code"] == ErrorCode.NONE
-    assert active.cluster.left_behind == {}
+    assert active.cluster.stray_replicas == {}
 
 
 async def test_registered_broker_is_refused() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from controller_core.shell.front.front import Front, open_front
+from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_wire.api import ApiKey
 from tests.controller_core.shell.front.fakes import BROKER_RANGES, Client, FakeBroker
 
@@ -44,7 +45,14 @@ async def start_front() -> AsyncIterator[Callable[..., Awaitable[Front]]]:
         def live() -> list[Any]:
             return [broker.endpoint for broker in brokers]
 
-        front = await open_front("CLIENT", "127.0.0.1", 0, handlers or {}, live, **options)
+        front = await open_front(
+            "CLIENT",
+            "127.0.0.1",
+            0,
+            handlers or {},
+            live,
+            **{"served": SERVED, "not_advertised": NOT_ADVERTISED, **options},
+        )
         fronts.append(front)
         return front
 

@@ -267,4 +267,4 @@ def test_handler_for_an_unserved_api_is_an_error() -> None:
     """ApiVersions is answered by the front itself."""
     for key in (ApiKey.PRODUCE, ApiKey.API_VERSIONS):
         with pytest.raises(ValueError, match="handlers must be for APIs"):
-            Front("CLIENT", {key: OwnHandler()}, list)
+            Front("CLIENT", {key: OwnHandler()}, list, served=SERVED)

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from controller_core.shell.front.front import Front, open_front
 from controller_core.shell.front.route import BrokerEndpoint
+from controller_core.zookeeper_mode.apis import NOT_ADVERTISED, SERVED
 from kafka_node.context import RequestContext
 from kafka_node.versions import BETWEEN_SERVERS
 from kafka_wire import codec
@@ -40,7 +41,9 @@ class Advertised:
     async def start(self) -> "Advertised":
         """Listen on loopback."""
         handlers = {ApiKey.METADATA: self._metadata}
-        self.front = await open_front(CLIENT, "127.0.0.1", 0, handlers, lambda: self.live)
+        self.front = await open_front(
+            CLIENT, "127.0.0.1", 0, handlers, lambda: self.live, served=SERVED, not_advertised=NOT_ADVERTISED
+        )
         return self
 
     async def close(self) -> None:

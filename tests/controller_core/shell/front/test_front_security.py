@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from controller_core.shell.front.front import Front, open_front
+from controller_core.zookeeper_mode.apis import SERVED
 from kafka_node.context import RequestContext
 from kafka_node.security.brokers import broker_security
 from kafka_node.security.listeners import demands_of
@@ -43,7 +44,7 @@ async def listen(files: SecuritySettings) -> AsyncIterator[Callable[..., Any]]:
     async def start(protocol: str) -> Front:
         demands = demands_of({protocol}, files, NoScramUsers())[protocol]
         handlers = {ApiKey.DESCRIBE_CLUSTER: return_principal}
-        front = await open_front("CLIENT", "127.0.0.1", 0, handlers, lambda: (), demands=demands)
+        front = await open_front("CLIENT", "127.0.0.1", 0, handlers, lambda: (), served=SERVED, demands=demands)
         fronts.append(front)
         return front
 

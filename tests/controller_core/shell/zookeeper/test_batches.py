@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller_core.decisions.transition import apply
-from controller_core.shell.active import TenureLostError
+from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import batches as batches_module
 from controller_core.shell.zookeeper import removal as removal_module
-from controller_core.shell.zookeeper.batches import MAX_LOOKS_PER_BATCH, may_be_there
+from controller_core.shell.zookeeper.batches import MAX_RETRIES_PER_BATCH, may_be_there
 from controller_core.shell.zookeeper.store import MAX_BATCHES_IN_FLIGHT, Store
 from kafka_zookeeper import paths
 from kafka_zookeeper.writes import MAX_BATCH_OPERATIONS, MultiResult, Operation, Refused, RefusedReason
@@ -115,7 +115,7 @@ async def test_somebody_who_goes_on_writing_is_given_way_to_after_some_looks() -
     seen = spied_on(world)
     outcome = await elect(world, 10)
 
-    assert len(seen) == 1 + MAX_LOOKS_PER_BATCH
+    assert len(seen) == 1 + MAX_RETRIES_PER_BATCH
     assert list(range(10)) == sorted(outcome.stale_rows)
 
 
@@ -138,7 +138,7 @@ async def test_a_refusal_that_no_look_explains_is_not_repeated_for_ever(caplog: 
 
     assert outcome.stale_rows == [1]
     assert versions(world, 3) == [1, 0, 1]
-    (record,) = [record for record in caplog.records if "no retry" in record.getMessage()]
+    (record,) = [record for record in caplog.records if "non-retriable" in record.getMessage()]
     assert (paths.partition_state("t", 1), "no auth") == (record.path, record.reason)
 
 
@@ -178,7 +178,7 @@ async def test_a_removal_that_another_controller_cuts_short_is_taken_up_by_it() 
     await world.do("commit queue t")
     world.happens("quietly")
     world.happens("meanwhile another controller")
-    with pytest.raises(TenureLostError):
+    with pytest.raises(TermEndedError):
         await world.store.commit(world.cluster, [read_change(world.cluster, "remove t")])
     assert world.server.children(paths.DELETE_TOPICS) == ["t"]
     assert 0 < len(world.server.children(f"{paths.topic('t')}/partitions")) < 300

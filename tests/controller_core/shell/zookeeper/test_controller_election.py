@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from controller_core.shell.zookeeper import controller_election as presence_module
-from controller_core.shell.zookeeper.controller_election import Place, Presence
+from controller_core.shell.zookeeper import controller_election as election_module
+from controller_core.shell.zookeeper.controller_election import ControllerElection, Controllership
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.controller import ControllerRegistration, encode_controller
 from tests.controller_core.shell.scripts import check_script
 from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeSession, FakeZooKeeper, Fault
 
-SCRIPTS = sorted((Path(__file__).parent / "golden" / "presence").glob("*.txt"))
+SCRIPTS = sorted((Path(__file__).parent / "golden" / "controller_election").glob("*.txt"))
 OWN_ID = 1000
 NOW_S = 1_700_000_000.0
 AN_HOUR_S = 3600.0
@@ -42,18 +42,18 @@ class World:
         self.server = FakeZooKeeper()
         self.server.put(paths.BROKER_IDS)
         self.session = self.server.session()
-        self.presence = Presence(self.session, OWN_ID)
+        self.election = ControllerElection(self.session, OWN_ID)
         self.sessions: dict[int, FakeSession] = {}
-        self.task: asyncio.Task[Place | None] | None = None
+        self.task: asyncio.Task[Controllership | None] | None = None
 
     async def do(self, command: str) -> list[str]:
         """Carry out one command."""
         match command:
             case "stand by":
-                self.task = asyncio.create_task(self.presence.take())
+                self.task = asyncio.create_task(self.election.acquire())
                 return await self.settled()
             case "hold":
-                self.task = asyncio.create_task(self.presence.lost())
+                self.task = asyncio.create_task(self.election.lost())
                 return await self.settled()
             case "go on":
                 return await self.settled()
@@ -117,9 +117,9 @@ class World:
 @pytest.fixture
 async def world(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A world in which a lost race is tried again at once, and a standby looks by its watch alone."""
-    monkeypatch.setattr(presence_module, "RETRY_S", 0.0)
-    monkeypatch.setattr(presence_module, "STAND_BY_CHECK_S", AN_HOUR_S)
-    monkeypatch.setattr(presence_module.time, "time", lambda: NOW_S)
+    monkeypatch.setattr(election_module, "RETRY_S", 0.0)
+    monkeypatch.setattr(election_module, "STANDBY_CHECK_S", AN_HOUR_S)
+    monkeypatch.setattr(election_module.time, "time", lambda: NOW_S)
     world = World()
     yield world
     await world.close()
@@ -135,7 +135,7 @@ async def test_a_standby_looks_without_a_watch_as_well_and_gathers_no_watches(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A limit on everything: a standby may wait for months, with a look every five seconds."""
-    monkeypatch.setattr(presence_module, "STAND_BY_CHECK_S", 0.0)
+    monkeypatch.setattr(election_module, "STANDBY_CHECK_S", 0.0)
     world.happens("znode /controller_epoch 3")
     world.happens("takes 1001")
     lines = await world.do("stand by")
@@ -164,7 +164,7 @@ async def test_what_nobody_can_mend_is_complained_of_once(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Bad input never floods a log."""
-    monkeypatch.setattr(presence_module, "STAND_BY_CHECK_S", 0.0)
+    monkeypatch.setattr(election_module, "STANDBY_CHECK_S", 0.0)
     world.happens("znode /controller_epoch 3")
     world.happens("znode /controller garbage")
     with caplog.at_level(logging.INFO):
@@ -172,9 +172,9 @@ async def test_what_nobody_can_mend_is_complained_of_once(
         world.happens("znode /controller {}")
         await world.do("go on")
 
-    whys = [record.why for record in caplog.records if record.levelno == logging.ERROR]
+    whys = [record.error for record in caplog.records if record.levelno == logging.ERROR]
     assert len(whys) == 2
-    assert "names nobody" in whys[0]
+    assert "names no broker" in whys[0]
     assert "cannot be read" in whys[1]
     assert all("delete it" in why for why in whys)
 
@@ -185,9 +185,10 @@ async def test_of_many_that_want_the_place_one_has_it_and_epochs_only_grow(world
     world.happens("znode /controller_epoch 0")
     sessions = [world.server.session() for _ in range(5)]
     tasks = {
-        asyncio.create_task(Presence(session, 1001 + number).take()): session for number, session in enumerate(sessions)
+        asyncio.create_task(ControllerElection(session, 1001 + number).acquire()): session
+        for number, session in enumerate(sessions)
     }
-    places: list[Place] = []
+    places: list[Controllership] = []
     while tasks:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for _ in range(STEPS):

@@ -8,8 +8,8 @@ from controller_core.model.broker import Broker
 from controller_core.model.cluster import Cluster
 from controller_core.model.ids import NO_EPOCH
 from controller_core.model.move import Move
-from controller_core.shell.active import TenureLostError
-from controller_core.shell.zookeeper.controller_election import Place
+from controller_core.shell.active import TermEndedError
+from controller_core.shell.zookeeper.controller_election import Controllership
 from controller_core.shell.zookeeper.loading import load_cluster, make_features, make_parents, read_cluster_id
 from controller_core.shell.zookeeper.store import Store
 from kafka_zookeeper import paths
@@ -19,8 +19,8 @@ from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeZooKeeper
 from tests.controller_core.shell.zookeeper.vocabulary import joined
 from tests.twins.unclean_election import allows_unclean
 
-SCRIPTS = sorted((Path(__file__).parent / "golden" / "tenure").glob("*.txt"))
-PLACE = Place(epoch=9, epoch_version=0, taken_from=-1)
+SCRIPTS = sorted((Path(__file__).parent / "golden" / "loading").glob("*.txt"))
+PLACE = Controllership(epoch=9, epoch_version=0, taken_from=-1)
 
 
 class World:
@@ -157,7 +157,7 @@ async def test_features_are_not_created_under_a_newer_controller() -> None:
     """C5: fenced by /controller_epoch, as every write of a term."""
     world = World()
     world.server.put(paths.CONTROLLER_EPOCH, b"10")
-    with pytest.raises(TenureLostError):
+    with pytest.raises(TermEndedError):
         await make_features(Store(world.session, PLACE.epoch_version))
 
     assert paths.FEATURE not in world.server.znodes

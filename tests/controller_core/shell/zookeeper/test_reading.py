@@ -69,13 +69,13 @@ def test_a_broker_that_cannot_be_read_costs_only_itself(caplog: pytest.LogCaptur
     found = decode_brokers({"1": node(b"garbage"), "2": node(REGISTRATION), "3": None}, 1000)
 
     assert [broker.id for broker in found] == [2]
-    assert errors(caplog) == ["broker left out: its registration cannot be read"]
+    assert errors(caplog) == ["Ignoring broker; failed to decode its registration"]
 
 
 def test_a_broker_under_the_controllers_id_is_left_out_and_told(caplog: pytest.LogCaptureFixture) -> None:
     """The controller needs an id that no broker has (protocol notes, Z20)."""
     assert decode_brokers({"1000": node(REGISTRATION)}, 1000) == ()
-    assert errors(caplog) == ["a broker has the controller's id and is left out: give the controller another"]
+    assert errors(caplog) == ["Ignoring broker that has the controller's id; give the controller another one"]
 
 
 async def test_topics_are_read_with_their_moves_and_versions(server: FakeZooKeeper, session: FakeSession) -> None:
@@ -110,7 +110,7 @@ async def test_a_topic_that_cannot_be_costs_only_itself(
     server.put("/brokers/topics/good", b'{"partitions":{"0":[1]}}')
 
     assert [record.name for record in await read_topics(session, ["bad", "gone", "good"])] == ["good"]
-    assert errors(caplog) == ["topic left out: its assignment cannot be read"]
+    assert errors(caplog) == ["Ignoring topic; failed to decode its assignment"]
 
 
 def cluster_with_topic(partitions: int = 4) -> Cluster:
@@ -163,9 +163,9 @@ async def test_no_state_at_all_is_no_change(session: FakeSession) -> None:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (b"garbage", "partition state cannot be read"),
-        (STATE % (2, b"1"), "partition state cannot be"),
-        (STATE % (1, b""), "partition state cannot be"),
+        (b"garbage", "Ignoring partition state that cannot be decoded"),
+        (STATE % (2, b"1"), "Ignoring invalid partition state"),
+        (STATE % (1, b""), "Ignoring invalid partition state"),
     ],
 )
 async def test_a_state_that_cannot_be_costs_only_itself(
@@ -209,7 +209,7 @@ async def test_topics_that_allow_unclean_leaders_are_known(
     found = await reading.read_unclean_topics(session, ["yes", "shout", "no", "bad", "null", "none"])
 
     assert found == {"yes": True, "shout": True, "no": False, "bad": False}
-    assert errors(caplog) == ["topic configuration cannot be read"]
+    assert errors(caplog) == ["Failed to decode topic configuration"]
 
 
 @pytest.mark.parametrize(

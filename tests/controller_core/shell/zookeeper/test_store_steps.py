@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from controller_core.decisions.transition import apply
-from controller_core.model.changes import Announcement, Change, Origin, PartitionStates, TopicAdded
-from controller_core.shell.active import TenureLostError
+from controller_core.model.changes import Change, Origin, PartitionStates, RequestsToBrokers, TopicAdded
+from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome
 from controller_core.shell.zookeeper import store as store_module
 from kafka_zookeeper import paths
@@ -42,7 +42,7 @@ def states(made: World) -> PartitionStates:
         columns.replicas[rows, 0],
         columns.leader_epoch[rows] + 1,
         columns.replicas[rows],
-        Announcement.LEADER_AND_ISR,
+        RequestsToBrokers.LEADER_AND_ISR,
     )
 
 
@@ -109,7 +109,7 @@ async def test_a_fence_that_does_not_hold_ends_all_steps(monkeypatch: pytest.Mon
     made = await world()
     before = made.tree(paths.TOPICS)
     made.server.put(paths.CONTROLLER_EPOCH, b"10")
-    with pytest.raises(TenureLostError):
+    with pytest.raises(TermEndedError):
         await committed(made)
     await asyncio.sleep(0)
     assert made.tree(paths.TOPICS) == before

@@ -22,10 +22,10 @@ from controller_core.model.events import (
     TopicRecord,
 )
 from controller_core.model.ids import MAX_BROKER_ID, TopicPartition
-from controller_core.shell.zookeeper.validation import MAX_LEADER_EPOCH, MAX_REPLICAS, can_be, check_assignment
+from controller_core.shell.zookeeper.validation import MAX_LEADER_EPOCH, MAX_REPLICAS, check_assignment, is_valid_state
 from controller_core.zookeeper_mode.decide import decide
-from controller_core.zookeeper_mode.observed_topics import added_topic
-from controller_core.zookeeper_mode.propagation import carry_out
+from controller_core.zookeeper_mode.observed_topics import build_topic_added
+from controller_core.zookeeper_mode.propagation import apply_and_build_requests
 from kafka_zookeeper.formats.documents import INT32_MAX, FormatError
 from kafka_zookeeper.formats.topics import TopicAssignment
 from tests.controller_core.states import column
@@ -53,7 +53,7 @@ HAPPENINGS = st.lists(
 
 def sound(leader: int, leader_epoch: int, isr: list[int], replicas: tuple[int, ...] = REPLICAS) -> bool:
     """Ask for a single state."""
-    (answer,) = can_be(column([leader]), column([leader_epoch]), pad([isr]), pad([replicas], width=4)).tolist()
+    (answer,) = is_valid_state(column([leader]), column([leader_epoch]), pad([isr]), pad([replicas], width=4)).tolist()
     return bool(answer)
 
 
@@ -70,7 +70,7 @@ def states_that_are_taken() -> list[tuple[int, int, list[int]]]:
 
 def _sound_lists(leader: int, epoch: int, lists: list[list[int]]) -> list[bool]:
     many = len(lists)
-    answers: list[bool] = can_be(
+    answers: list[bool] = is_valid_state(
         column([leader] * many), column([epoch] * many), pad(lists), pad([REPLICAS] * many, width=4)
     ).tolist()
     return answers
@@ -80,7 +80,7 @@ def run(cluster: Cluster, event: Event) -> None:
     """Decide and apply as the loop does, everything being committed."""
     decision = decide(cluster, event)
     for change in decision.changes:
-        carry_out(cluster, change)
+        apply_and_build_requests(cluster, change)
     for following in (*decision.then, *decision.later):
         run(cluster, following)
 
@@ -125,7 +125,7 @@ def test_each_row_is_judged_on_its_own() -> None:
     leader, epoch = column([1, 1, 4]), column([0, 0, 0])
     isr, replicas = pad([(1, 2), (1, 1), (4,)]), pad([(1, 2), (1, 2), (4,)])
 
-    assert can_be(leader, epoch, isr, replicas).tolist() == [True, False, True]
+    assert is_valid_state(leader, epoch, isr, replicas).tolist() == [True, False, True]
 
 
 @settings(deadline=None, max_examples=200)
@@ -137,7 +137,7 @@ def test_on_a_state_that_is_taken_every_decision_keeps_its_rules(
     leader, leader_epoch, isr = state
     cluster = Cluster(1000, 7)
     apply(cluster, BrokersObserved(BROKERS))
-    apply(cluster, added_topic(cluster, TopicRecord("t", None, {0: REPLICAS}), repaired=False))
+    apply(cluster, build_topic_added(cluster, TopicRecord("t", None, {0: REPLICAS}), repaired=False))
     found = pad([isr])
     apply(
         cluster,
@@ -185,4 +185,7 @@ def test_no_rows_are_no_trouble() -> None:
     """An empty cluster."""
     nothing = np.zeros(0, dtype=np.int32)
 
-    assert can_be(nothing, nothing, np.zeros((0, 1), dtype=np.int32), np.zeros((0, 4), dtype=np.int32)).tolist() == []
+    assert (
+        is_valid_state(nothing, nothing, np.zeros((0, 1), dtype=np.int32), np.zeros((0, 4), dtype=np.int32)).tolist()
+        == []
+    )

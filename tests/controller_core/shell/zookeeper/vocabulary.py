@@ -7,7 +7,7 @@ known orders-0=1/4/1,2/7                                       StatesObserved: â
 move orders 0=2,3,4                                            MovesStarted, to these targets
 moved orders 0=2,3,4                                           MovesFinished
 queue a b / queued a b                                         DeletionQueued: requested, observed
-forget a b                                                     DeletionForgotten
+forget a b                                                     DeletionDequeued
 remove a / removed a                                           TopicRemoved: requested, observed
 producer-ids 1 0 999                                           ProducerIdsAllocated
 """
@@ -17,9 +17,8 @@ from uuid import UUID
 import numpy as np
 
 from controller_core.model.changes import (
-    Announcement,
     Change,
-    DeletionForgotten,
+    DeletionDequeued,
     DeletionQueued,
     MovesFinished,
     MovesStarted,
@@ -28,6 +27,7 @@ from controller_core.model.changes import (
     PartitionStates,
     ProducerIdsAllocated,
     ProducerIdsObserved,
+    RequestsToBrokers,
     StatesObserved,
     TopicAdded,
     TopicIdAssigned,
@@ -53,7 +53,7 @@ def read_change(cluster: Cluster, text: str) -> Change:
             given = replicas(words[1:])
             return PartitionsAdded(words[0], column([*given]), pad([*given.values()]), Origin.REQUESTED)
         case "states":
-            states = partition_states([_state(cluster, word) for word in words], Announcement.LEADER_AND_ISR)
+            states = partition_states([_state(cluster, word) for word in words], RequestsToBrokers.LEADER_AND_ISR)
             assert states is not None
             return states
         case "known":
@@ -66,7 +66,7 @@ def read_change(cluster: Cluster, text: str) -> Change:
         case "queue" | "queued":
             return DeletionQueued(tuple(words), Origin.REQUESTED if kind == "queue" else Origin.OBSERVED)
         case "forget":
-            return DeletionForgotten(tuple(words))
+            return DeletionDequeued(tuple(words))
         case "remove" | "removed":
             return TopicRemoved(words[0], Origin.REQUESTED if kind == "remove" else Origin.OBSERVED)
         case "topic-id":
@@ -167,8 +167,8 @@ def change_text(cluster: Cluster, change: Change) -> str:
             return f"TopicRemoved {change.topic} {change.origin.value}"
         case DeletionQueued():
             return f"DeletionQueued {' '.join(change.topics)} {change.origin.value}"
-        case DeletionForgotten():
-            return f"DeletionForgotten {' '.join(change.names)}"
+        case DeletionDequeued():
+            return f"DeletionDequeued {' '.join(change.names)}"
         case TopicIdAssigned():
             return f"TopicIdAssigned {change.topic} {change.topic_id.int}"
         case MovesStarted() | MovesFinished() | PartitionsAdded():

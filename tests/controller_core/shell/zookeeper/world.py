@@ -16,7 +16,7 @@ tree PATH                what is written there and below
 from controller_core.decisions.transition import apply
 from controller_core.model.changes import Change
 from controller_core.model.cluster import Cluster
-from controller_core.shell.active import TenureLostError
+from controller_core.shell.active import TermEndedError
 from controller_core.shell.store import Outcome, StoreError
 from controller_core.shell.zookeeper.refresh import refresh
 from controller_core.shell.zookeeper.store import Store
@@ -109,7 +109,7 @@ class World:
     async def _commit(self, changes: list[Change]) -> list[str]:
         try:
             self.outcome = await self.store.commit(self.cluster, changes)
-        except (TenureLostError, StoreError) as error:
+        except (TermEndedError, StoreError) as error:
             return [*self.told(), f"{type(error.__cause__ or error).__name__}: {error}"]
         lines = [f"committed: {change_text(self.cluster, change)}" for change in self.outcome.committed]
         if self.outcome.stale_rows:
@@ -125,7 +125,7 @@ class World:
     async def _catch_up(self) -> list[str]:
         found = await refresh(self.session, self.cluster, self.outcome, UnreadableTopics())
         lines = [f"found: {change_text(self.cluster, change)}" for change in found.changes]
-        lines += [f"stranger: {record.name} version {record.version}" for record in found.strangers]
+        lines += [f"stranger: {record.name} version {record.version}" for record in found.unknown_topics]
         for change in found.changes:
             apply(self.cluster, change)
         return [*self.told(), *(lines or ["found: nothing new"])]

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
-from controller_core.shell.store import Known
-from controller_core.shell.zookeeper.acls import AclKeeper
+from controller_core.shell.store import AclCache
+from controller_core.shell.zookeeper.acls import ZooKeeperAcls
 from kafka_node.authorization.acl import Entry, Operation, Pattern, PatternType, Permission, ResourceType
 from kafka_zookeeper.writes import Create
 from kafka_zookeeper.writes import Operation as Write
-from tests.controller_core.shell.tenures import settled
+from tests.controller_core.shell.terms import settled
 from tests.controller_core.shell.zookeeper.fake_zookeeper import FakeSession, FakeZooKeeper
 
 
@@ -48,10 +48,10 @@ class AclSession(FakeSession):
 
 @asynccontextmanager
 async def following(
-    server: AclZooKeeper, known: Known | None = None, clock: Callable[[], float] = time.monotonic
-) -> AsyncIterator[AclKeeper]:
+    server: AclZooKeeper, known: AclCache | None = None, clock: Callable[[], float] = time.monotonic
+) -> AsyncIterator[ZooKeeperAcls]:
     """Let a keeper follow what the server has, until it is left."""
-    keeper = AclKeeper(AclSession(server, 7), known or Known(), clock)  # type: ignore[arg-type]
+    keeper = ZooKeeperAcls(AclSession(server, 7), known or AclCache(), clock)  # type: ignore[arg-type]
     task = asyncio.create_task(keeper.follow())
     await keeper.known.loaded.wait()
     await settled()
@@ -62,7 +62,7 @@ async def following(
         await asyncio.gather(task, return_exceptions=True)
 
 
-Following = AbstractAsyncContextManager[AclKeeper]
+Following = AbstractAsyncContextManager[ZooKeeperAcls]
 
 
 def topic(name: str, pattern_type: PatternType = PatternType.LITERAL) -> Pattern:

@@ -1,6 +1,6 @@
-"""What brokers are told, as dicts that a test can read: by the plain twin, after the columns wrote the same bytes.
+"""Requests to brokers as dicts that a test can read: built by the plain twin, once the columns encode to the same bytes.
 
-So every test of a request judges what the controller sends, in every version that it calls.
+Every test of a request therefore checks the bytes that the controller sends, in every version that it uses.
 """
 
 from controller_core.model.cluster import Cluster
@@ -17,24 +17,24 @@ EPOCH = 102
 
 
 def leader_and_isr(cluster: Cluster, send: SendLeaderAndIsr, own: OwnAddress) -> Body:
-    """What a broker is told to lead and follow."""
-    return judged(requests.leader_and_isr(cluster, send, own), plain_requests.leader_and_isr(cluster, send, own))
+    """Build a LeaderAndIsr request."""
+    return checked(requests.leader_and_isr(cluster, send, own), plain_requests.leader_and_isr(cluster, send, own))
 
 
 def update_metadata(cluster: Cluster, send: SendMetadata, own: OwnAddress) -> Body:
-    """What brokers are told of each other and of leaders."""
-    return judged(requests.update_metadata(cluster, send, own), plain_requests.update_metadata(cluster, send, own))
+    """Build an UpdateMetadata request."""
+    return checked(requests.update_metadata(cluster, send, own), plain_requests.update_metadata(cluster, send, own))
 
 
-def judged(body: StatesBody, plain: Body) -> Body:
-    """The plain twin, once both write the same in every version."""
+def checked(body: StatesBody, plain: Body) -> Body:
+    """Return the plain twin, after checking that both encode to the same bytes in every version."""
     for version in range(CALLED[body.key].lowest, CALLED[body.key].highest + 1):
         assert plain_bytes(body.key, version, plain) == b"".join(body.to(EPOCH).parts(version))
     return plain
 
 
 def plain_bytes(key: ApiKey, version: int, plain: Body) -> bytes:
-    """What the codec writes of the plain twin."""
+    """Encode the plain twin."""
     old = key is ApiKey.LEADER_AND_ISR and version < plain_requests.RECOVERY_FROM
     fitting = plain_requests.without_recovery(plain) if old else plain
     return codec.encode(f"{key.message}Request", version, {**fitting, "broker_epoch": EPOCH})

@@ -24,10 +24,10 @@ from controller_core.model.decision import Decision, decision
 from controller_core.model.ids import TopicPartition
 from controller_core.model.sends import SendLeaderAndIsr
 from controller_core.rules.partition_change import raise_epochs
-from controller_core.zookeeper_mode.propagation import lead_or_follow
+from controller_core.zookeeper_mode.propagation import leader_and_isr_requests
 
 
-def decide_replicas_answered(cluster: Cluster, event: events.ReplicasAnswered) -> Decision[None]:
+def decide_leader_and_isr_answered(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> Decision[None]:
     """Take note of replicas that went offline or came back, and do what is possible or needed now."""
     known = cluster.brokers.get(event.broker)
     if known is None or known.epoch != event.broker_epoch:
@@ -41,11 +41,15 @@ def decide_replicas_answered(cluster: Cluster, event: events.ReplicasAnswered) -
         return decision()
     # A deletion may be blocked by it from now on, or no longer.
     later = (events.AdvanceDeletions(),) if cluster.deletions else ()
-    made = [changes.ReplicasObserved(event.broker, offline, online, refused)] if offline or online or refused else []
-    then: list[events.Event] = [events.Heal(topics), events.AdvanceMoves(topics)]
+    made = (
+        [changes.OfflineReplicasObserved(event.broker, offline, online, refused)]
+        if offline or online or refused
+        else []
+    )
+    then: list[events.Event] = [events.RepairPartitions(topics), events.AdvanceMoves(topics)]
     for broker in sorted({broker for broker, _ in lost}):
         names = tuple(name for one, name in lost if one == broker)
-        made.append(changes.ReplicasObserved(broker, names, ()))
+        made.append(changes.OfflineReplicasObserved(broker, names, ()))
         # Only after the leadership and the ISR have left the broker.
         then.append(events.ReplaceStaleLogs(broker, cluster.brokers[broker].epoch, names))
     return decision(*made, sends=ask_others(cluster, event.broker, refused), then=then, later=later)
@@ -60,7 +64,7 @@ def _is_held(cluster: Cluster, broker: int, name: TopicPartition, *, offline: bo
     return is_offline or broker in cluster.refused_at(row) if offline else not is_offline
 
 
-def decide_replicas_refused(cluster: Cluster, event: events.ReplicasRefused) -> Decision[None]:
+def decide_leader_and_isr_rejected(cluster: Cluster, event: events.LeaderAndIsrRejected) -> Decision[None]:
     """Raise the leader epoch of those partitions that the broker still holds and has been told nothing newer of."""
     rows = [
         row
@@ -79,11 +83,11 @@ def _is_unheard(cluster: Cluster, row: int, broker: int, leader_epoch: int) -> b
         # Without a live leader there is nothing to follow; the one that comes brings a higher epoch.
         and int(columns.leader[row]) in cluster.unfenced()
         # One whose deletion waits for a move is in service: without this replica the move might never end.
-        and not cluster.is_doomed(cluster.name_of(row).topic)
+        and not cluster.is_pending_deletion(cluster.name_of(row).topic)
     )
 
 
-def newly_refused(cluster: Cluster, event: events.ReplicasAnswered) -> dict[TopicPartition, str]:
+def newly_refused(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> dict[TopicPartition, str]:
     """Keep the refusals that are news and that are about the present topics, with their errors."""
     refused: dict[TopicPartition, str] = {}
     for name, error in event.refused.items():
@@ -95,7 +99,7 @@ def newly_refused(cluster: Cluster, event: events.ReplicasAnswered) -> dict[Topi
     return refused
 
 
-def refused_but_taken(cluster: Cluster, event: events.ReplicasAnswered) -> list[tuple[int, TopicPartition]]:
+def refused_but_taken(cluster: Cluster, event: events.LeaderAndIsrAnswered) -> list[tuple[int, TopicPartition]]:
     """List replicas (broker, partition) that are refused, and whose partition this member of the ISR has taken on."""
     found: list[tuple[int, TopicPartition]] = []
     for name in event.taken:
@@ -120,10 +124,12 @@ def ask_others(cluster: Cluster, broker: int, refused: Collection[TopicPartition
         shared = [
             row for row in rows.tolist() if member in columns.isr_of(row) and member not in cluster.refused_at(row)
         ]
-        sends += lead_or_follow(cluster, (member,), cluster.not_deleting(np.array(shared, dtype=np.int32)))
+        sends += leader_and_isr_requests(
+            cluster, (member,), cluster.without_pending_deletion(np.array(shared, dtype=np.int32))
+        )
     return sends
 
 
-def _is_same_topic(cluster: Cluster, event: events.ReplicasAnswered, name: TopicPartition) -> bool:
+def _is_same_topic(cluster: Cluster, event: events.LeaderAndIsrAnswered, name: TopicPartition) -> bool:
     """Whether an answer is about the present topic, and not about an earlier one of that name."""
     return cluster.topics[name.topic].topic_id == event.topic_ids.get(name.topic)

@@ -1,7 +1,4 @@
-"""The authorizer of a process, put together: its rules, the ACLs that are followed while there is a session, guard and screens.
-
-Leaves out what each of them does.
-"""
+"""Authorizer of a controller process: rules, guard, authorization per topic, and the ACLs that are followed during each session."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID
@@ -10,8 +7,8 @@ from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.acls import AclService
 from controller_core.shell.admin.topic_authorization import authorize_topics
 from controller_core.shell.front.handler import RequestHandler
-from controller_core.shell.store import Known
-from controller_core.shell.zookeeper.acls import AclKeeper
+from controller_core.shell.store import AclCache
+from controller_core.shell.zookeeper.acls import ZooKeeperAcls
 from controller_core.zookeeper_mode.required_rights import NEEDS
 from kafka_node.authorization.authorizer import Rules
 from kafka_node.authorization.guard import Guard
@@ -19,29 +16,29 @@ from kafka_wire.api import ApiKey
 from kafka_zookeeper.session import ZooKeeperSession
 
 
-class Authority:
-    """One for the life of a process; `cluster` gives the cluster while the process holds it."""
+class ProcessAuthorizer:
+    """Authorizer of one process; `cluster` returns the cluster's state on the active controller, None on a standby."""
 
     def __init__(self, rules: Rules, cluster: Callable[[], Cluster | None]) -> None:
         self._cluster = cluster
-        self._keeper: AclKeeper | None = None
-        known = Known()
+        self._acls: ZooKeeperAcls | None = None
+        known = AclCache()
         self.guard = Guard(known, rules, self._topic_name, NEEDS)
-        self.service = AclService(known, lambda: self._keeper)
+        self.service = AclService(known, lambda: self._acls)
 
     async def follow(self, session: ZooKeeperSession) -> None:
-        """Follow the ACLs for as long as a session lasts: until cancelled."""
-        keeper = self._keeper = AclKeeper(session, self.service.known)
+        """Follow the ACLs in a session, until cancelled."""
+        acls = self._acls = ZooKeeperAcls(session, self.service.known)
         try:
-            await keeper.follow()
+            await acls.follow()
         finally:
-            self._keeper = None
+            self._acls = None
 
-    def before(
-        self, handlers: Mapping[ApiKey, RequestHandler], settled: Callable[[], Awaitable[None]]
+    def with_topic_authorization(
+        self, handlers: Mapping[ApiKey, RequestHandler], wait_for_activation: Callable[[], Awaitable[None]]
     ) -> dict[ApiKey, RequestHandler]:
-        """Put screens before handlers that are judged topic by topic."""
-        return authorize_topics(handlers, self.guard, self._cluster, settled)
+        """Return the handlers with authorization per topic."""
+        return authorize_topics(handlers, self.guard, self._cluster, wait_for_activation)
 
     def _topic_name(self, topic_id: UUID) -> str | None:
         cluster = self._cluster()

@@ -24,7 +24,7 @@ from kafka_wire.net.server import CloseConnection
 from kafka_zookeeper import paths
 from kafka_zookeeper.session import ZooKeeperSession
 from tests.controller_core.shell.front.fakes import Client, FakeBroker, until
-from tests.controller_core.shell.process_life import INTERNAL, OWN_ID, Life
+from tests.controller_core.shell.running_process import INTERNAL, OWN_ID, RunningProcess
 from tests.controller_core.shell.zookeeper.fake_zookeeper import Fault
 from tests.kafka_node.authorization.samples import Right, context, guard_of
 
@@ -39,83 +39,83 @@ async def broker() -> AsyncIterator[FakeBroker]:
     await broker.close()
 
 
-async def client_of(life: Life) -> Client:
+async def client_of(running: RunningProcess) -> Client:
     """Connect to the process."""
-    return Client(*await asyncio.open_connection("127.0.0.1", life.process._fronts[INTERNAL].port))
+    return Client(*await asyncio.open_connection("127.0.0.1", running.process._fronts[INTERNAL].port))
 
 
 @pytest.mark.parametrize("holder", [OWN_ID, 999], ids=["its killed predecessor", "another process"])
 @pytest.mark.parametrize("key", [ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER])
 async def test_a_broker_describes_the_cluster_in_its_place(
-    life: Life, broker: FakeBroker, holder: int, key: ApiKey
+    running: RunningProcess, broker: FakeBroker, holder: int, key: ApiKey
 ) -> None:
     """An answer without brokers would tell a client that the cluster has none."""
-    life.broker(1, broker.port)
-    life.takes(holder)
-    life.start()
-    await life.until(lambda: life.process._why_not_ready() is None)
-    client = await client_of(life)
+    running.broker(1, broker.port)
+    running.takes(holder)
+    running.start()
+    await running.until(lambda: running.process._why_not_ready() is None)
+    client = await client_of(running)
     frame = codec.encode_request(key, 1, 7, "tests", {})
 
     assert await client.exchange(frame) == frame[4:8] + broker.answer(frame)
-    assert life.process.active is None
+    assert running.process.active is None
     await client.close()
-    await life.end()
+    await running.end()
 
 
 async def test_it_describes_the_cluster_itself_once_the_session_of_its_predecessor_has_ended(
-    life: Life, broker: FakeBroker
+    running: RunningProcess, broker: FakeBroker
 ) -> None:
     """C5: the place is left alone until then, and its ephemeral znode goes with that session."""
-    life.broker(1, broker.port)
-    predecessor = life.takes(OWN_ID)
-    life.start()
-    await life.until(lambda: life.process._why_not_ready() is None)
-    assert life.server.at(paths.CONTROLLER).owner == predecessor.session_id
+    running.broker(1, broker.port)
+    predecessor = running.takes(OWN_ID)
+    running.start()
+    await running.until(lambda: running.process._why_not_ready() is None)
+    assert running.server.at(paths.CONTROLLER).owner == predecessor.session_id
     predecessor.expire()
-    await life.until_active()
-    client = await Connection.open("127.0.0.1", life.process._fronts[INTERNAL].port, client_id="tests")
+    await running.until_active()
+    client = await Connection.open("127.0.0.1", running.process._fronts[INTERNAL].port, client_id="tests")
     answer = await client.call(ApiKey.METADATA, ALL_TOPICS)
 
     assert (answer["controller_id"], [node["node_id"] for node in answer["brokers"]]) == (OWN_ID, [1, OWN_ID])
     await client.close()
-    await life.end()
+    await running.end()
 
 
-async def test_it_is_not_ready_before_it_knows_the_brokers(life: Life) -> None:
+async def test_it_is_not_ready_before_it_knows_the_brokers(running: RunningProcess) -> None:
     """/readyz: a request that arrives before would be passed on to nobody."""
-    life.broker(1)
-    life.takes(OWN_ID)
+    running.broker(1)
+    running.takes(OWN_ID)
     reasons: list[str | None] = []
-    life.server.before_reads.append((paths.BROKER_IDS, lambda: reasons.append(life.process._why_not_ready())))
-    life.start()
-    await life.until(lambda: life.process._why_not_ready() is None)
+    running.server.before_reads.append((paths.BROKER_IDS, lambda: reasons.append(running.process._why_not_ready())))
+    running.start()
+    await running.until(lambda: running.process._why_not_ready() is None)
 
     assert reasons == ["not the controller, and the registered brokers have not been read yet"]
-    await life.end()
+    await running.end()
 
 
-async def test_brokers_that_come_and_go_are_followed(life: Life) -> None:
+async def test_brokers_that_come_and_go_are_followed(running: RunningProcess) -> None:
     """A request is passed on to those that are registered now."""
-    life.takes(999)
-    first = life.broker(1)
-    life.start()
-    await life.until(lambda: [one.broker_id for one in life.process._live_brokers.on(INTERNAL)] == [1])
-    life.broker(2)
-    await life.until(lambda: [one.broker_id for one in life.process._live_brokers.on(INTERNAL)] == [1, 2])
+    running.takes(999)
+    first = running.broker(1)
+    running.start()
+    await running.until(lambda: [one.broker_id for one in running.process._live_brokers.on(INTERNAL)] == [1])
+    running.broker(2)
+    await running.until(lambda: [one.broker_id for one in running.process._live_brokers.on(INTERNAL)] == [1, 2])
     first.expire()
-    await life.until(lambda: [one.broker_id for one in life.process._live_brokers.on(INTERNAL)] == [2])
-    await life.end()
+    await running.until(lambda: [one.broker_id for one in running.process._live_brokers.on(INTERNAL)] == [2])
+    await running.end()
 
 
 async def test_a_failed_read_of_registrations_is_repeated_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """An active controller goes on without it."""
     monkeypatch.setattr(registered_module, "RETRY_S", 0.001)
-    life = Life()
-    life.broker(1)
+    running = RunningProcess()
+    running.broker(1)
     registered = registered_module.RegisteredBrokers(OWN_ID, lambda _: None)
-    life.server.faults.append(Fault.READ_LOST)
-    following = asyncio.create_task(registered.follow(cast(ZooKeeperSession, life.server.session())))
+    running.server.faults.append(Fault.READ_LOST)
+    following = asyncio.create_task(registered.follow(cast(ZooKeeperSession, running.server.session())))
     await until(lambda: registered.are_known or following.done())
 
     assert [broker.id for broker in registered.list()] == [1]
@@ -124,20 +124,20 @@ async def test_a_failed_read_of_registrations_is_repeated_and_ends_nothing(monke
     assert not registered.are_known
 
 
-async def test_requests_for_a_controller_are_refused(life: Life, broker: FakeBroker) -> None:
+async def test_requests_for_a_controller_are_refused(running: RunningProcess, broker: FakeBroker) -> None:
     """NOT_CONTROLLER: no broker can carry them out either."""
-    life.broker(1, broker.port)
-    life.takes(OWN_ID)
-    life.start()
-    await life.until(lambda: life.process._why_not_ready() is None)
-    client = await Connection.open("127.0.0.1", life.process._fronts[INTERNAL].port, client_id="tests")
+    running.broker(1, broker.port)
+    running.takes(OWN_ID)
+    running.start()
+    await running.until(lambda: running.process._why_not_ready() is None)
+    client = await Connection.open("127.0.0.1", running.process._fronts[INTERNAL].port, client_id="tests")
     topic = {"name": "t", "num_partitions": 1, "replication_factor": 1}
     made = await client.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 1000})
 
     assert made["topics"][0]["error_code"] == ErrorCode.NOT_CONTROLLER
     assert broker.relayed == []
     await client.close()
-    await life.end()
+    await running.end()
 
 
 async def test_without_a_registered_broker_it_says_that_there_is_none() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import NAMESPACE_DNS, uuid5
 
@@ -10,13 +11,14 @@ import pytest
 from controller_core.model.broker import Broker, Endpoint
 from controller_core.model.changes import BrokersObserved, TopicDeletion
 from controller_core.model.cluster import Cluster
+from controller_core.model.decision import Decision
 from controller_core.model.events import (
     AlterPartition,
     CreateTopics,
     Event,
     IsrChange,
+    LeaderAndIsrAnswered,
     NewTopic,
-    ReplicasAnswered,
     StopReplicaAnswered,
 )
 from controller_core.model.ids import TopicPartition
@@ -27,6 +29,8 @@ from controller_core.shell.brokers.answers import Retry
 from controller_core.shell.brokers.requests import OwnAddress
 from controller_core.shell.controller import Controller
 from controller_core.shell.metrics import Metrics
+from controller_core.shell.mode import Mode
+from controller_core.shell.zookeeper.mode import ZOOKEEPER_MODE
 from controller_core.shell.zookeeper.store import Store
 from kafka_zookeeper import paths
 from kafka_zookeeper.formats.brokers import BrokerRegistration, encode_broker
@@ -46,12 +50,13 @@ class FakeChannels:
         cluster: Cluster,
         own: OwnAddress,
         *,
-        answered: Callable[[StopReplicaAnswered | ReplicasAnswered], None],
+        mode: Mode,
+        answered: Callable[[StopReplicaAnswered | LeaderAndIsrAnswered], None],
         refused: Callable[[Retry], None],
         deposed: Callable[[], None],
         **_others: Any,
     ) -> None:
-        self.cluster, self.own = cluster, own
+        self.cluster, self.own, self.mode = cluster, own, mode
         self.answered, self.refused, self.deposed = answered, refused, deposed
         self.sent: list[Send] = []
         self.followed = 0
@@ -89,7 +94,7 @@ class FakeChannels:
         self.closed = True
 
 
-class Tenure:
+class Term:
     """One tenure, in a cluster with brokers and without topics."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *broker_ids: int) -> None:
@@ -104,7 +109,7 @@ class Tenure:
         self.metrics = Metrics()
         own = OwnAddress((Endpoint(INTERNAL, "steward", 9990, "PLAINTEXT"),), INTERNAL)
         self.store = Store(self.session, self.server.at(paths.CONTROLLER_EPOCH).version)
-        self.controller = Controller(self.cluster, self.store, own, "id", None, self.metrics)
+        self.controller = Controller(self.cluster, self.store, own, "id", None, self.metrics, mode=ZOOKEEPER_MODE)
         self.brokers_are(*broker_ids)
 
     @property
@@ -113,6 +118,10 @@ class Tenure:
         channels = self.controller._channels
         assert isinstance(channels, FakeChannels)
         return channels
+
+    def decide_with(self, decide: Callable[[Cluster, Event], Decision[Any]]) -> None:
+        """Replace the mode's decisions."""
+        self.controller._mode = replace(self.controller._mode, decide=decide)
 
     def brokers_are(self, *broker_ids: int) -> None:
         """Let these be registered, in memory as in ZooKeeper."""
@@ -173,22 +182,21 @@ async def settled(steps: int = 80) -> None:
         await asyncio.sleep(0)
 
 
-def isr_wish(tenure: Tenure, partition: str, isr: tuple[int, ...]) -> AlterPartition:
+def isr_request(term: Term, partition: str, isr: tuple[int, ...]) -> AlterPartition:
     """The leader's wish for an ISR, as it knows the partition."""
-    row = tenure.cluster.row_of(*tp(partition))
+    row = term.cluster.row_of(*tp(partition))
     assert row is not None
-    columns = tenure.cluster.columns
+    columns = term.cluster.columns
     leader = int(columns.leader[row])
     change = IsrChange(tp(partition), int(columns.leader_epoch[row]), isr, int(columns.partition_epoch[row]))
-    return AlterPartition(leader, tenure.cluster.brokers[leader].epoch, (change,))
+    return AlterPartition(leader, term.cluster.brokers[leader].epoch, (change,))
 
 
-def failing_decisions(kind: type[Event]) -> Callable[[Cluster, Event], object]:
-    """Decide as ever, but for one kind of event."""
-    decide = controller_module.decide
+def failing_decisions(kind: type[Event]) -> Callable[[Cluster, Event], Decision[Any]]:
+    """Decide as in ZooKeeper mode, and fail for one kind of event."""
 
-    def decide_or_fail(cluster: Cluster, event: Event) -> object:
+    def decide_or_fail(cluster: Cluster, event: Event) -> Decision[Any]:
         assert not isinstance(event, kind), "C2: an ISR outside its replicas"
-        return decide(cluster, event)
+        return ZOOKEEPER_MODE.decide(cluster, event)
 
     return decide_or_fail

@@ -1,4 +1,4 @@
-"""A channel belongs to one life of its broker: registrations that come, change and go.
+"""A channel belongs to one incarnation of its broker: new, changed and ended registrations.
 
 Sources: C13; protocol notes, Z47; KIP-380.
 """
@@ -16,8 +16,8 @@ from tests.controller_core.shell.brokers.fake_broker import hang
 
 
 @pytest.mark.shows("C13")
-async def test_another_life_of_a_broker_begins_with_an_empty_channel(world: World) -> None:
-    """C13: nothing after its epoch changed; it is told everything anew."""
+async def test_a_new_incarnation_of_a_broker_starts_with_an_empty_channel(world: World) -> None:
+    """C13: no request for the previous broker epoch is sent; the new incarnation gets the full state."""
     first, _ = world.brokers
     first.react = hang
     await world.send(stop(1, 0), metadata(world.cluster))
@@ -32,8 +32,8 @@ async def test_another_life_of_a_broker_begins_with_an_empty_channel(world: Worl
     assert world.answers == []
 
 
-async def test_a_broker_that_left_is_told_nothing_more(world: World) -> None:
-    """Protocol notes, Z47: what waited for it is dropped, and whoever waits for that goes on."""
+async def test_a_broker_that_left_gets_no_more_requests(world: World) -> None:
+    """Protocol notes, Z47: its queued requests are dropped, and callers no longer wait for them."""
     first, second = world.brokers
     first.react = hang
     await world.send(metadata(world.cluster), lead(world.cluster, 1))
@@ -49,8 +49,8 @@ async def test_a_broker_that_left_is_told_nothing_more(world: World) -> None:
     assert first.keys == [META]
 
 
-async def test_a_broker_under_another_address_goes_on_where_it_was(start: Start, world: World) -> None:
-    """Its registration was rewritten in place (KafkaZkClient.updateBrokerInfo): the same life, and nobody tells it again."""
+async def test_a_changed_address_keeps_the_queue(start: Start, world: World) -> None:
+    """The registration was rewritten in place (KafkaZkClient.updateBrokerInfo): the same incarnation gets no full state."""
     first, _ = world.brokers
     first.react = hang
     await world.send(stop(1, 0), metadata(world.cluster))
@@ -65,8 +65,8 @@ async def test_a_broker_under_another_address_goes_on_where_it_was(start: Start,
     assert world.answers == [StopReplicaAnswered(1, (done,), {}, {done: EPOCH_DURING_DELETE})]
 
 
-async def test_endpoints_that_nobody_here_uses_may_change(world: World) -> None:
-    """Only the inter-broker listener is ours: the connection stays."""
+async def test_a_changed_endpoint_of_another_listener_keeps_the_connection(world: World) -> None:
+    """The controller uses only the inter-broker listener."""
     first, _ = world.brokers
     await world.send(metadata(world.cluster))
     await world.channels.idle(PATIENCE_MS)
