@@ -176,7 +176,7 @@ async def serve(mode: str, sink_port: int) -> None:
             Rules(frozenset({f"User:{USER}"} if mode == ADMITTED else ()), False), lambda: active.cluster
         )
         authorizer.service.known.loaded.set()
-        own, guard = authorizer.with_screens(own, partial(asyncio.sleep, 0)), authorizer.guard
+        own, guard = authorizer.with_topic_authorization(own, partial(asyncio.sleep, 0)), authorizer.guard
         demands = Demands(sasl=SaslServer(mechanisms=("PLAIN",), credentials=Users()))
     front = await open_front(
         LISTENER,

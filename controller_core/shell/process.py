@@ -154,7 +154,7 @@ class ControllerProcess:
                 listener.name,
                 listener.host,
                 listener.port,
-                own if authorizer is None else authorizer.with_screens(own, settled),
+                own if authorizer is None else authorizer.with_topic_authorization(own, settled),
                 partial(self._live_brokers.on, listener.name),
                 served=SERVED,
                 not_advertised=NOT_ADVERTISED,
@@ -198,7 +198,7 @@ class ControllerProcess:
 
     def _broker_left(self, broker: Broker) -> None:
         for front in self._fronts.values():
-            front.broker_gone(broker.id)
+            front.disconnect_broker(broker.id)
 
     def _before_scrape(self) -> None:
         active = self.active

@@ -1,12 +1,12 @@
-"""Authorizer of a controller process: rules, guard, screens, and the ACLs that are followed during each session."""
+"""Authorizer of a controller process: rules, guard, authorization per topic, and the ACLs that are followed during each session."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID
 
 from controller_core.model.cluster import Cluster
 from controller_core.shell.admin.acls import AclService
-from controller_core.shell.admin.screens import screened
-from controller_core.shell.front.handler import OwnHandler
+from controller_core.shell.admin.topic_authorization import authorize_topics
+from controller_core.shell.front.handler import RequestHandler
 from controller_core.shell.store import AclCache
 from controller_core.shell.zookeeper.acls import ZooKeeperAcls
 from controller_core.zookeeper_mode.required_rights import NEEDS
@@ -34,11 +34,11 @@ class ProcessAuthorizer:
         finally:
             self._acls = None
 
-    def with_screens(
-        self, handlers: Mapping[ApiKey, OwnHandler], settled: Callable[[], Awaitable[None]]
-    ) -> dict[ApiKey, OwnHandler]:
-        """Put screens before the handlers of requests that are authorized topic by topic."""
-        return screened(handlers, self.guard, self._cluster, settled)
+    def with_topic_authorization(
+        self, handlers: Mapping[ApiKey, RequestHandler], wait_for_activation: Callable[[], Awaitable[None]]
+    ) -> dict[ApiKey, RequestHandler]:
+        """Return the handlers with authorization per topic."""
+        return authorize_topics(handlers, self.guard, self._cluster, wait_for_activation)
 
     def _topic_name(self, topic_id: UUID) -> str | None:
         cluster = self._cluster()

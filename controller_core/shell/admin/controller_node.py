@@ -1,22 +1,19 @@
-"""Requests to the controller as one listed node: it holds no replica, coordinates no group and no transaction.
+"""Requests addressed to the controller as one of the listed nodes.
 
-Clients send these to every node that Metadata lists, or to one node by its id. A broker that answered in the controller's place
-would add its own groups, transactions and producers a second time, or move its own replicas. The answers do not depend on the
-cluster, so a standby gives them as well.
+The controller holds no replica and coordinates no group or transaction. Clients send these requests to every node that Metadata lists,
+or to one node by its id. If they were relayed, the broker's groups, transactions and producers would be counted twice, and the broker
+would move its replicas. Except for configurations, the answers do not depend on the cluster, so a standby gives them as well.
 
-Source: KafkaApis.handleListGroupsRequest, handleListTransactionsRequest, handleAlterReplicaLogDirsRequest,
-handleDescribeProducersRequest, handleDescribeLogDirsRequest, for a broker without replicas.
+Configurations: a request whose resources all belong to single nodes (a broker by id, loggers of a broker) is answered here. For the
+controller's id the controller answers; for another id the answer is that of a Kafka broker that is not addressed. Relayed, the request
+would read or change the configuration of an arbitrary broker. Requests about other resources (topics, the default of all brokers) are
+relayed to a broker, which has the defaults and validates keys and values.
+
+Source: KafkaApis.handleListGroupsRequest, handleListTransactionsRequest, handleAlterReplicaLogDirsRequest, handleDescribeProducersRequest
+and handleDescribeLogDirsRequest, for a broker without replicas; ConfigHelper.describeConfigs, ConfigAdminManager.preprocess,
+RuntimeLoggerManager.
 """
 
-# MERGED controller_core.shell.admin.own_node: """Configuration requests to the controller as the broker that it is listed as.
-# MERGED controller_core.shell.admin.own_node:
-# MERGED controller_core.shell.admin.own_node: A request whose resources all belong to single nodes (a broker by its id, a broker's loggers) is answered here: the controller's own
-# MERGED controller_core.shell.admin.own_node: id by the controller, any other id as Kafka's brokers answer the id of another broker. Relayed, it would be answered with, or change,
-# MERGED controller_core.shell.admin.own_node: the configuration of the broker that it happens to reach.
-# MERGED controller_core.shell.admin.own_node:
-# MERGED controller_core.shell.admin.own_node: A request about anything else (topics, the default of all brokers) goes to a broker, which knows its defaults and validates keys
-# MERGED controller_core.shell.admin.own_node: and values. Source: ConfigHelper.describeConfigs, ConfigAdminManager.preprocess, RuntimeLoggerManager.
-# MERGED controller_core.shell.admin.own_node: """
 import re
 from collections.abc import Callable, Mapping
 
@@ -25,7 +22,7 @@ from controller_core.rules.topic_names import topic_name_error
 from controller_core.shell.active import ActiveController
 from controller_core.shell.admin.outcomes import Outcome, error_fields
 from controller_core.shell.admin.topic_description import known_topic
-from controller_core.shell.front.handler import OwnHandler, RelayInstead
+from controller_core.shell.front.handler import RelayInstead, RequestHandler
 from kafka_node.context import RequestContext
 from kafka_node.errors import Failure
 from kafka_wire.api import ApiKey
@@ -44,14 +41,38 @@ TRANSACTION_STATES = frozenset(
         "PrepareEpochFence",
     }
 )
-"""The names that a coordinator of Kafka 3.9 knows (TransactionState.AllStates)."""
+"""States in Kafka 3.9 (TransactionState.AllStates)."""
 
 NO_DATA = "(a controller holds no data)"
-"""The path of the only log directory."""
+"""Path of the only log directory in responses."""
 
 
-def own_node_handlers(cluster: Callable[[], Cluster | None]) -> Mapping[ApiKey, OwnHandler]:
-    """Make the handlers. `cluster` returns the cluster while this process is the controller, otherwise None."""
+BROKER_RESOURCE = 4
+"""ConfigResource.Type.BROKER."""
+BROKER_LOGGER_RESOURCE = 8
+"""ConfigResource.Type.BROKER_LOGGER: levels of log4j loggers (KIP-412), of which this process has none."""
+STATIC_BROKER_CONFIG = 4
+"""ConfigSource.STATIC_BROKER_CONFIG."""
+DELETE = 1
+"""AlterConfigOp.OpType.DELETE."""
+STRING = 2
+"""ConfigEntry.ConfigType.STRING."""
+
+NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
+"""Input of Java's Integer.parseInt, in ASCII digits."""
+
+THROTTLES = frozenset(
+    {
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+)
+"""Configurations that tools set on every broker of a move (KIP-73): accepted without effect, since the node has no data."""
+
+
+def controller_node_handlers(cluster: Callable[[], Cluster | None]) -> Mapping[ApiKey, RequestHandler]:
+    """Create the handlers. `cluster` returns the cluster while this process is the controller, otherwise None."""
 
     async def describe_producers(_: RequestContext, body: Body) -> Body:
         return no_producers(cluster(), body)
@@ -66,18 +87,18 @@ def own_node_handlers(cluster: Callable[[], Cluster | None]) -> Mapping[ApiKey, 
 
 
 async def list_groups(_: RequestContext, _body: Body) -> Body:
-    """List no groups, whatever the filters are."""
+    """List no groups, regardless of the filters."""
     return {"error_code": ErrorCode.NONE, "groups": []}
 
 
 async def list_transactions(_: RequestContext, body: Body) -> Body:
-    """List no transactions, and name the states in the filter that no transaction can have."""
+    """List no transactions, and return the unknown states of the filter."""
     unknown = [name for name in body["state_filters"] if name not in TRANSACTION_STATES]
     return {"error_code": ErrorCode.NONE, "unknown_state_filters": unknown, "transaction_states": []}
 
 
 async def describe_log_dirs(_: RequestContext, _body: Body) -> Body:
-    """Describe one empty directory: clients take an answer without directories for a refusal."""
+    """Describe one empty directory: clients interpret an answer without directories as a refusal."""
     return {"error_code": ErrorCode.NONE, "results": [{"error_code": ErrorCode.NONE, "log_dir": NO_DATA, "topics": []}]}
 
 
@@ -96,12 +117,12 @@ async def alter_replica_log_dirs(_: RequestContext, body: Body) -> Body:
 
 
 def no_producers(cluster: Cluster | None, body: Body) -> Body:
-    """Answer each partition with the reason why this node has no producers of it."""
+    """Answer each partition with the error of a node that has no producers of it."""
     topics = [
         {
             "name": topic["name"],
             "partitions": [
-                {"partition_index": index, **_why_no_producers(cluster, topic["name"], index)}
+                {"partition_index": index, **_no_producers_error(cluster, topic["name"], index)}
                 for index in topic["partition_indexes"]
             ],
         }
@@ -110,50 +131,26 @@ def no_producers(cluster: Cluster | None, body: Body) -> Body:
     return {"topics": topics}
 
 
-def _why_no_producers(cluster: Cluster | None, name: str, index: int) -> Body:
+def _no_producers_error(cluster: Cluster | None, name: str, index: int) -> Body:
     """Return the error fields of one partition; as in Kafka, an error of a single partition comes without a message."""
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    illegal = topic_name_error(name)
-    if illegal is not None:
-        return error_fields(illegal)
+    invalid = topic_name_error(name)
+    if invalid is not None:
+        return error_fields(invalid)
     if cluster is not None and known_topic(cluster, name) is None:
         return error_fields(Failure(unknown, unknown.message))
     is_known = cluster is None or cluster.row_of(name, index) is not None
     return {"error_code": ErrorCode.NOT_LEADER_OR_FOLLOWER if is_known else unknown, "error_message": None}
 
 
-BROKER_RESOURCE = 4
-"""ConfigResource.Type.BROKER."""
-BROKER_LOGGER_RESOURCE = 8
-"""ConfigResource.Type.BROKER_LOGGER: levels of log4j's loggers, of which this process has none (KIP-412)."""
-STATIC_BROKER_CONFIG = 4
-"""ConfigSource.STATIC_BROKER_CONFIG."""
-DELETE = 1
-"""AlterConfigOp.OpType.DELETE."""
-STRING = 2
-"""ConfigEntry.ConfigType.STRING."""
-
-NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
-"""What Java's Integer.parseInt reads, in digits of ASCII."""
-
-THROTTLES = frozenset(
-    {
-        "leader.replication.throttled.rate",
-        "follower.replication.throttled.rate",
-        "replica.alter.log.dirs.io.max.bytes.per.second",
-    }
-)
-"""Settings that tools set on every broker of a move (KIP-73): accepted without effect, since no data is here."""
-
-
 async def describe_configs(active: ActiveController, _: RequestContext, body: Body) -> Body:
-    """Describe nodes. Raises RelayInstead for a request about anything else."""
+    """Describe nodes. Raises RelayInstead for a request with other resources."""
     _check_all_of_nodes(body["resources"])
     return {"results": [_described(active, resource) for resource in body["resources"]]}
 
 
 async def incremental_alter_configs(active: ActiveController, _: RequestContext, body: Body) -> Body:
-    """Accept throttles, and the removal of anything; refuse to set the rest. Raises RelayInstead as above."""
+    """Accept throttles and any removal; refuse to set other configurations. Raises RelayInstead as `describe_configs`."""
     _check_all_of_nodes(body["resources"])
     responses = []
     for resource in body["resources"]:
@@ -168,7 +165,7 @@ async def incremental_alter_configs(active: ActiveController, _: RequestContext,
 
 
 async def alter_configs(active: ActiveController, _: RequestContext, body: Body) -> Body:
-    """Do the same for AlterConfigs, which removes all that is not named (before KIP-339). Raises RelayInstead as above."""
+    """Do the same for AlterConfigs, which removes all other configurations (before KIP-339)."""
     _check_all_of_nodes(body["resources"])
     responses = []
     for resource in body["resources"]:
@@ -182,48 +179,48 @@ async def alter_configs(active: ActiveController, _: RequestContext, body: Body)
 
 
 def relay_refused(*_: object) -> Body:
-    """Leave the request to a broker: these are no controller's APIs that NOT_CONTROLLER would mean something for."""
-    raise RelayInstead("no controller is needed for this")
+    """Relay the request: these APIs do not require the controller, so NOT_CONTROLLER is not a valid answer."""
+    raise RelayInstead("the API does not require the controller")
 
 
 def _check_all_of_nodes(resources: list[Body]) -> None:
     if not resources or not all(map(_is_of_a_node, resources)):
-        raise RelayInstead("it is not about single nodes only")
+        raise RelayInstead("the request has resources other than single nodes")
 
 
 def _is_of_a_node(resource: Body) -> bool:
-    """Whether a resource belongs to one node; a broker resource without a name is the default of all brokers."""
+    """Return whether a resource belongs to one node; a broker resource without a name is the default of all brokers."""
     kind: int = resource["resource_type"]
     return kind == BROKER_LOGGER_RESOURCE or (kind == BROKER_RESOURCE and bool(resource["resource_name"]))
 
 
 def _other_node(active: ActiveController, resource: Body) -> Outcome:
-    """Refuse the name of a resource that is not this node's id, in Kafka's words."""
-    own, name = active.cluster.controller_id, resource["resource_name"]
+    """Refuse the name of a resource that is not this node's id, with Kafka's messages."""
+    node_id, name = active.cluster.controller_id, resource["resource_name"]
     if not name:
         return Failure(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
     if not NODE_ID.fullmatch(name):
         return Failure(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if int(name) != own:
-        return Failure(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {own}, but received {name}")
+    if int(name) != node_id:
+        return Failure(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
     return None
 
 
 def _no_logger(names: list[str]) -> Outcome:
-    """Refuse loggers: none exists here."""
+    """Refuse loggers: this node has none."""
     if not names:
         return None
-    words = f"Logger {names[0]} does not exist! This node is a controller; its log level is an option of its command."
-    return Failure(ErrorCode.INVALID_CONFIG, words)
+    message = f"Logger {names[0]} does not exist! This node is a controller; its log level is a command-line option."
+    return Failure(ErrorCode.INVALID_CONFIG, message)
 
 
 def _not_a_throttle(names: list[str]) -> Outcome:
-    """Refuse settings that this node cannot have."""
+    """Refuse configurations that this node cannot have."""
     refused = [name for name in names if name not in THROTTLES]
     if not refused:
         return None
-    words = f"This node is a controller and holds no data: {', '.join(refused)} cannot be set on it."
-    return Failure(ErrorCode.INVALID_CONFIG, words)
+    message = f"This node is a controller and holds no data: {', '.join(refused)} cannot be set on it."
+    return Failure(ErrorCode.INVALID_CONFIG, message)
 
 
 def _described(active: ActiveController, resource: Body) -> Body:
@@ -233,7 +230,7 @@ def _described(active: ActiveController, resource: Body) -> Body:
     endpoints = ",".join(f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in active.advertised())
     known = {
         "broker.id": str(active.cluster.controller_id),
-        # Tools that count brokers recognise a node without data by this (KIP-631).
+        # Tools that count brokers use it to recognise a node without data (KIP-631).
         "process.roles": "controller",
         "advertised.listeners": endpoints,
     }

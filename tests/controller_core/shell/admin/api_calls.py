@@ -1,4 +1,4 @@
-"""Asking a handler as a client does: request and response go through Kafka's own bytes, in the version asked for."""
+"""Calls of handlers through Kafka's encoding: request and response are encoded and decoded in the requested version."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,11 +17,11 @@ from tests.controller_core.shell.admin.fake_active import FakeActive, active_wit
 
 
 def latest(key: ApiKey) -> int:
-    """The highest version that the controller serves."""
+    """Return the highest version that the controller serves."""
     return int(SERVED[key].highest)
 
 
-async def ask(
+async def call(
     active: FakeActive | None,
     key: ApiKey,
     body: Body,
@@ -30,7 +30,7 @@ async def ask(
     listener: str = "CLIENT",
     topic_defaults: dict[str, TopicDefault] | None = None,
 ) -> Body:
-    """Send a request and read its response, in the latest version unless one is named."""
+    """Send a request and return its response, by default in the latest version."""
     version = latest(key) if version is None else version
     request = codec.decode(key.message + "Request", version, codec.encode(key.message + "Request", version, body))
     handler = handlers(
@@ -41,7 +41,7 @@ async def ask(
 
 
 def decoded(key: ApiKey, version: int, response: Body | EncodedBody) -> Body:
-    """Read a handler's answer through Kafka's bytes."""
+    """Decode a handler's answer from Kafka's encoding."""
     name = key.message + "Response"
     if isinstance(response, EncodedBody):
         return codec.decode(name, version, b"".join(response.pieces))
@@ -51,29 +51,29 @@ def decoded(key: ApiKey, version: int, response: Body | EncodedBody) -> Body:
 async def active_with_topic(
     name: str, assignment: Mapping[int, Replicas], *brokers: Broker, **settings: Any
 ) -> FakeActive:
-    """An active controller with one topic, placed as said, every replica in sync."""
+    """Create an active controller with one topic; every replica is in sync."""
     active = active_with(*brokers, **settings)
     await add_topic(active, name, assignment)
     return active
 
 
 async def add_topic(active: FakeActive, name: str, assignment: Mapping[int, Replicas]) -> None:
-    """Create a topic, placed as said."""
+    """Create a topic with the given assignment."""
     given = [{"partition_index": number, "broker_ids": list(ids)} for number, ids in assignment.items()]
     topic = {"name": name, "num_partitions": -1, "replication_factor": -1, "assignments": given}
-    response = await ask(active, ApiKey.CREATE_TOPICS, {"topics": [topic]})
+    response = await call(active, ApiKey.CREATE_TOPICS, {"topics": [topic]})
     assert response["topics"][0]["error_code"] == 0, response
     active.submitted.clear()
     active.waits_ms.clear()
 
 
 def only(body: Body, *path: str) -> Body:
-    """Follow a path of arrays with one element each."""
+    """Follow a path of arrays that have one element each."""
     for name in path:
         (body,) = body[name]
     return body
 
 
 def pick(body: Body, *names: str) -> Body:
-    """Keep some fields."""
+    """Return some fields."""
     return {name: body[name] for name in names}
