@@ -118,13 +118,13 @@ async def test_a_look_that_could_not_be_taken_keeps_none_of_the_next_from_it(
     task = term.controller.spawn(balance_leaders(term.controller, EVERY_SECOND), "balance")
     await settled()
     with pytest.MonkeyPatch.context() as overloaded:
-        overloaded.setattr(term.controller, "_run", refused)
+        overloaded.setattr(term.controller, "_process", refused)
         await pauses.end()
 
     assert pauses.taken == [5.0, 1]
     assert not task.done()
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
-        "put off to the next look"
+        "Event deferred until the next periodic check"
     ]
 
 

@@ -145,7 +145,7 @@ async def test_a_deletion_is_told_to_brokers_although_the_removal_of_another_is_
     """Both stand in one decision; the next one finds the deletion begun, and would never ask brokers for it."""
     await term.create("first", (1,))
     await term.create("second", (2,))
-    await term.controller._take_committed([DeletionStarted("first", {}), DeletionQueued(("second",), Origin.OBSERVED)])
+    await term.controller._apply_committed([DeletionStarted("first", {}), DeletionQueued(("second",), Origin.OBSERVED)])
     monkeypatch.setattr(removal_module, "MAX_TRIES", 1)
     term.server.faults.append(Fault.NOT_DONE)
 
@@ -168,7 +168,7 @@ async def test_what_follows_is_put_off_when_it_is_refused_and_the_reply_is_not(
 
     assert [result.failure for result in results.values()] == [None, None]
     assert term.state("sound-0") == (1, 0, (1,))
-    assert [record.event for record in caplog.records if "put off" in record.getMessage()] == ["RepairPartitions"]
+    assert [record.event for record in caplog.records if "deferred" in record.getMessage()] == ["RepairPartitions"]
     assert not term.controller.has_ended
 
 

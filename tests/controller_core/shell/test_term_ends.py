@@ -101,7 +101,9 @@ async def test_a_defect_in_a_decision_ends_the_tenure_and_nothing_else(
         await term.controller.submit(DeleteTopics(("orders",)))
 
     assert "C2: an ISR outside its replicas" in await term.controller.ended()
-    assert [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR] == ["unexpected failure"]
+    assert [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR] == [
+        "Unexpected failure; ending the active term"
+    ]
 
 
 async def test_the_first_event_of_a_tenure_may_fail_without_taking_the_process_with_it(
