@@ -181,7 +181,7 @@ class Scheduler:
         """Wait until no running event overlaps the scope, and hold the scope. Raises OverloadedError: too many events of the source wait."""
         limit = source.max_waiting
         if limit is not None and self._waiting[source] >= limit:
-            raise OverloadedError(f"{limit} events of this source ({source}) are waiting already")
+            raise OverloadedError(f"too many waiting events of one source ({source}): the limit is {limit}")
         arrival = next(self._arrivals)
         handicap = CLIENT_HANDICAP if source.kind is SourceKind.CLIENT else 0
         claim = self._locks.claim(scope, (arrival + handicap, arrival))
