@@ -78,7 +78,7 @@ async def test_a_topic_that_is_not_there_is_not_found(world: World) -> None:
     """A mistyped name, or a standby is asked."""
     status, _, text = await world.ask("/state?topic=order")
 
-    assert (status, text) == (404, "there is no topic order, or another process holds the cluster\n")
+    assert (status, text) == (404, "topic order does not exist, or another process is the active controller\n")
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class World:
     async def look(self) -> None:
         """The next comparison, after the longest pause that there is."""
         self.now += PAUSES.cap_ms / 1000
-        await self.survey.look(self.now)
+        await self.survey.survey(self.now)
 
     async def list_logs(self, broker_id: int, _endpoint: Endpoint) -> LogDirColumns:
         """Answer for a broker."""
@@ -120,8 +120,8 @@ async def test_two_lists_of_one_broker_are_some_time_apart(world: World) -> None
     """A look in between asks nobody."""
     world.listed[3] = columns([("a", 0)])
 
-    await world.survey.look(0.0)
-    await world.survey.look(1.0)
+    await world.survey.survey(0.0)
+    await world.survey.survey(1.0)
 
     assert world.asked == [1, 2, 3]
 

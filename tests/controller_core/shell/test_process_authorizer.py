@@ -128,4 +128,4 @@ async def test_that_nobody_judges_what_is_done_under_our_login_is_said(
     ):
         caplog.clear()
         ControllerProcess(replace(SETTINGS, security=security, authorizer=AuthorizerSettings(is_enabled=is_enabled)))
-        assert warnings == sum("there is no authorizer" in record.message for record in caplog.records)
+        assert warnings == sum("No authorizer" in record.message for record in caplog.records)

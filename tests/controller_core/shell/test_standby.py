@@ -53,7 +53,7 @@ async def test_a_broker_describes_the_cluster_in_its_place(
     running.broker(1, broker.port)
     running.takes(holder)
     running.start()
-    await running.until(lambda: running.process._why_not_ready() is None)
+    await running.until(lambda: running.process._not_ready_reason() is None)
     client = await client_of(running)
     frame = codec.encode_request(key, 1, 7, "tests", {})
 
@@ -70,7 +70,7 @@ async def test_it_describes_the_cluster_itself_once_the_session_of_its_predecess
     running.broker(1, broker.port)
     predecessor = running.takes(OWN_ID)
     running.start()
-    await running.until(lambda: running.process._why_not_ready() is None)
+    await running.until(lambda: running.process._not_ready_reason() is None)
     assert running.server.at(paths.CONTROLLER).owner == predecessor.session_id
     predecessor.expire()
     await running.until_active()
@@ -87,9 +87,9 @@ async def test_it_is_not_ready_before_it_knows_the_brokers(running: RunningProce
     running.broker(1)
     running.takes(OWN_ID)
     reasons: list[str | None] = []
-    running.server.before_reads.append((paths.BROKER_IDS, lambda: reasons.append(running.process._why_not_ready())))
+    running.server.before_reads.append((paths.BROKER_IDS, lambda: reasons.append(running.process._not_ready_reason())))
     running.start()
-    await running.until(lambda: running.process._why_not_ready() is None)
+    await running.until(lambda: running.process._not_ready_reason() is None)
 
     assert reasons == ["not the controller, and the registered brokers have not been read yet"]
     await running.end()
@@ -129,7 +129,7 @@ async def test_requests_for_a_controller_are_refused(running: RunningProcess, br
     running.broker(1, broker.port)
     running.takes(OWN_ID)
     running.start()
-    await running.until(lambda: running.process._why_not_ready() is None)
+    await running.until(lambda: running.process._not_ready_reason() is None)
     client = await Connection.open("127.0.0.1", running.process._fronts[INTERNAL].port, client_id="tests")
     topic = {"name": "t", "num_partitions": 1, "replication_factor": 1}
     made = await client.call(ApiKey.CREATE_TOPICS, {"topics": [topic], "timeout_ms": 1000})

@@ -56,7 +56,7 @@ def test_a_partition_tells_what_was_and_what_is(caplog: pytest.LogCaptureFixture
     """It is logged before it is applied, so that what was is known still."""
     expected = {
         "level": "INFO",
-        "words": "partition",
+        "words": "Partition state changed",
         "topic": "orders",
         "partition": 7,
         "leader_before": 1,
@@ -87,7 +87,7 @@ def test_large_changes_are_summed_up_after_a_bound(caplog: pytest.LogCaptureFixt
     lines = logged(caplog, cluster, states(*(NewState(row, 2, 1, (2,)) for row in range(60))))
 
     assert len(lines) == MAX_LINES_PER_CHANGE + 1
-    assert lines[-1] == {"level": "INFO", "words": "partitions, and more", "more": 10}
+    assert lines[-1] == {"level": "INFO", "words": "Further partition states changed", "more": 10}
 
 
 def test_brokers_are_told_when_they_come_and_go_and_not_otherwise(
@@ -96,19 +96,21 @@ def test_brokers_are_told_when_they_come_and_go_and_not_otherwise(
     """Every look at brokers ends in such a change."""
     come_and_gone = BrokersObserved((Broker(2, 102, ()), Broker(3, 103, ())))
 
-    assert logged(caplog, cluster, come_and_gone) == [{"level": "INFO", "words": "brokers", "came": [3], "left": [1]}]
+    assert logged(caplog, cluster, come_and_gone) == [
+        {"level": "INFO", "words": "Live brokers changed", "joined": [3], "left": [1]}
+    ]
     assert logged(caplog, cluster, BrokersObserved(tuple(cluster.brokers.values()))) == []
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ("new made 0=1 1=2", {"words": "topic", "topic": "made", "origin": "requested", "partitions": 2}),
-        ("partitions orders 60=1", {"words": "partitions added", "topic": "orders", "added": 1}),
-        ("move orders 0=2,1", {"words": "moves started", "topic": "orders", "partitions": 1}),
-        ("moved orders 0=1,2", {"words": "moves finished", "topic": "orders", "partitions": 1}),
-        ("queue a b", {"words": "deletion queued", "topics": ["a", "b"]}),
-        ("remove orders", {"words": "topic removed", "topic": "orders"}),
+        ("new made 0=1 1=2", {"words": "Topic added", "topic": "made", "origin": "requested", "partitions": 2}),
+        ("partitions orders 60=1", {"words": "Partitions added", "topic": "orders", "added": 1}),
+        ("move orders 0=2,1", {"words": "Reassignment started", "topic": "orders", "partitions": 1}),
+        ("moved orders 0=1,2", {"words": "Reassignment finished", "topic": "orders", "partitions": 1}),
+        ("queue a b", {"words": "Topic deletion queued", "topics": ["a", "b"]}),
+        ("remove orders", {"words": "Topic removed", "topic": "orders"}),
     ],
 )
 def test_each_transition_has_its_line(
@@ -121,9 +123,12 @@ def test_each_transition_has_its_line(
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (ControlledShutdownStarted(1), {"words": "broker is shutting down", "broker": 1}),
-        (DeletionStarted("orders", {2: (0,), 1: (0,)}), {"words": "deletion started", "brokers": [1, 2]}),
-        (DeletionBlocked("orders", "brokers [1] are away"), {"words": "deletion waits", "why": "brokers [1] are away"}),
+        (ControlledShutdownStarted(1), {"words": "Controlled shutdown of a broker started", "broker": 1}),
+        (DeletionStarted("orders", {2: (0,), 1: (0,)}), {"words": "Topic deletion started", "brokers": [1, 2]}),
+        (
+            DeletionBlocked("orders", "brokers [1] are away"),
+            {"words": "Topic deletion is waiting", "reason": "brokers [1] are away"},
+        ),
     ],
 )
 def test_what_lives_in_memory_alone_has_its_line_too(
