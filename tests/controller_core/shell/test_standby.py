@@ -91,7 +91,7 @@ async def test_it_is_not_ready_before_it_knows_the_brokers(running: RunningProce
     running.start()
     await running.until(lambda: running.process._not_ready_reason() is None)
 
-    assert reasons == ["not the controller, and the registered brokers have not been read yet"]
+    assert reasons == ["not the active controller, and the registered brokers have not been read yet"]
     await running.end()
 
 
